@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"syncd/internal/refusal"
+)
+
+// ParseLinks reads every link of a manifest. Identical ones become one
+// reference; the first that cannot be read refuses the whole list, because a
+// list with a hole in it would publish half a release.
+func ParseLinks(links []string) ([]Reference, error) {
+	seen := make(map[Reference]bool, len(links))
+	refs := make([]Reference, 0, len(links))
+	for i, link := range links {
+		ref, err := ParseLink(link)
+		if err != nil {
+			return nil, &refusal.Error{Reason: refusal.ReasonOf(err), Err: &linkError{entry: i + 1, err: err}}
+		}
+		if id := ref.identity(); !seen[id] {
+			seen[id] = true
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
+}
+
+// linkError says which entry of a list was refused; the link itself may hold the
+// Customer ID and is not repeated.
+type linkError struct {
+	entry int
+	err   error
+}
+
+func (e *linkError) Error() string { return fmt.Sprintf("entry %d: %v", e.entry, e.err) }
+func (e *linkError) Unwrap() error { return e.err }
+
+// CheckPaths refuses a set of files that cannot lie in one tree: two at one
+// path, two whose paths differ only in case, or one inside another's path.
+func CheckPaths(refs []Reference) error {
+	files := make(map[string]string, len(refs))
+	for _, ref := range refs {
+		p := ref.Path()
+		key := foldCase(p)
+		if other, taken := files[key]; taken {
+			return clash(p, other)
+		}
+		files[key] = p
+	}
+	dirs := make(map[string]string)
+	for _, p := range files {
+		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+			key := foldCase(dir)
+			if file, taken := files[key]; taken {
+				return refusal.New(refusal.PathClash, "%q lies inside the path of the file %q", p, file)
+			}
+			if other, seen := dirs[key]; seen && other != dir {
+				return clash(dir, other)
+			}
+			dirs[key] = dir
+		}
+	}
+	return nil
+}
+
+func clash(a, b string) error {
+	if a == b {
+		return refusal.New(refusal.PathClash, "two different files at %q", a)
+	}
+	return refusal.New(refusal.PathClash, "%q and %q differ only in case", min(a, b), max(a, b))
+}
+
+// Filter chooses files of a manifest. Empty lists choose everything. The four
+// segment lists are compared without case and apply only to files that have the
+// segment; ANY in a file fits every list. Include and Exclude are path.Match
+// globs against the name, or against the path when the glob has a slash.
+type Filter struct {
+	OS, Compiler, Language, Architecture []string
+	Include, Exclude                     []string
+}
+
+// Choose returns the references that pass f.
+func (f Filter) Choose(refs []Reference) []Reference {
+	var chosen []Reference
+	for _, ref := range refs {
+		if f.passes(ref) {
+			chosen = append(chosen, ref)
+		}
+	}
+	return chosen
+}
+
+func (f Filter) passes(r Reference) bool {
+	return fits(f.OS, r.OS) && fits(f.Compiler, r.Compiler) &&
+		fits(f.Language, r.Language) && fits(f.Architecture, r.Architecture) &&
+		(len(f.Include) == 0 || matchesAny(f.Include, r)) && !matchesAny(f.Exclude, r)
+}
+
+func fits(list []string, segment string) bool {
+	if len(list) == 0 || segment == "" || strings.EqualFold(segment, "ANY") {
+		return true
+	}
+	for _, s := range list {
+		if strings.EqualFold(s, segment) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchesAny(globs []string, r Reference) bool {
+	for _, glob := range globs {
+		text := r.Name
+		if strings.Contains(glob, "/") {
+			text = r.Path()
+		}
+		if matched, err := path.Match(glob, text); err == nil && matched {
+			return true
+		}
+	}
+	return false
+}

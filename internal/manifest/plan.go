@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// File is one file of a release as the provider promises it.
+type File struct {
+	Reference Reference
+	Path      string // within the manifest
+	Expected  Digest // from the Hash endpoint
+}
+
+// Object is content that is on disk, proven, under its SHA-256.
+type Object struct {
+	SHA256 string // lower-case hex
+	Size   int64  // bytes
+}
+
+// Plan splits a release into what is on disk already and what must be fetched.
+type Plan struct {
+	Files   []File
+	Known   map[Digest]Object // expected digests whose content is on disk
+	Missing []File            // one file for each expected digest to fetch, in Files' order
+}
+
+// NewPlan asks known for the object of each file's expected digest.
+func NewPlan(files []File, known func(File) (Object, bool)) Plan {
+	plan := Plan{Files: files, Known: make(map[Digest]Object, len(files))}
+	asked := make(map[Digest]bool, len(files))
+	for _, f := range files {
+		if asked[f.Expected] {
+			continue
+		}
+		asked[f.Expected] = true
+		if object, ok := known(f); ok {
+			plan.Known[f.Expected] = object
+		} else {
+			plan.Missing = append(plan.Missing, f)
+		}
+	}
+	return plan
+}
+
+// Fingerprint identifies what the provider promises for a set of files, before
+// anything is downloaded: equal exactly when paths and expected digests are.
+func Fingerprint(files []File) string {
+	lines := make([]string, len(files))
+	for i, f := range files {
+		lines[i] = f.Expected.String() + "  " + f.Path
+	}
+	return hashLines(lines)
+}
+
+// RevisionID names a set of files by content: the first 12 hex digits of the
+// SHA-256 over the sorted `sha256  path` lines, each ended by a newline.
+func RevisionID(sums []Sum) string {
+	lines := make([]string, len(sums))
+	for i, s := range sums {
+		lines[i] = s.SHA256 + "  " + s.Path
+	}
+	return hashLines(lines)[:12]
+}
+
+// Sum is a proven file: its content and its path.
+type Sum struct {
+	SHA256 string
+	Path   string
+}
+
+func hashLines(lines []string) string {
+	slices.Sort(lines)
+	h := sha256.New()
+	for _, line := range lines {
+		h.Write([]byte(line))
+		h.Write([]byte{'\n'})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,162 @@
+// Package manifest holds the words of the trade as types without I/O: releases,
+// file references, digests, revisions and plans, with the parsers that turn the
+// provider's text into them. What a parser returns is safe to use as a name on
+// disk; what it cannot make safe it refuses (package refusal).
+package manifest
+
+import (
+	"path"
+	"strings"
+
+	"syncd/internal/refusal"
+)
+
+// Class is the kind of a file, the first segment of its reference.
+type Class string
+
+// The four classes of SPEC.md, section "File release service".
+const (
+	Data      Class = "Data"
+	Library   Class = "Library"
+	Interface Class = "Interface"
+	Product   Class = "Product"
+)
+
+// segmentCount is how many segments follow each class in a reference.
+var segmentCount = map[Class]int{Data: 2, Product: 2, Library: 5, Interface: 5}
+
+func parseClass(s string) (Class, error) {
+	for _, c := range []Class{Data, Library, Interface, Product} {
+		if strings.EqualFold(s, string(c)) {
+			return c, nil
+		}
+	}
+	return "", refusal.New(refusal.BadShape, "class %.32q is not Data, Library, Interface or Product", s)
+}
+
+// Reference identifies one file of one release. It is an identity, never an
+// address: requests for it always go to the configured base URL.
+type Reference struct {
+	Class        Class
+	OS           string // Library and Interface
+	Compiler     string // Library
+	Language     string // Interface
+	Architecture string // Library and Interface
+	Release      Release
+	Name         string
+}
+
+// ParseLink reads a download link of a manifest: an http(s) URL, or its path,
+// whose segments after `Download` are a reference. Scheme, host and query are
+// looked at only to be left out. Errors are refusals.
+func ParseLink(link string) (Reference, error) {
+	text, _, _ := strings.Cut(link, "?")
+	text, _, _ = strings.Cut(text, "#")
+	if scheme, rest, found := strings.Cut(text, ":"); found && !strings.Contains(scheme, "/") {
+		isHTTP := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
+		if rest, found = strings.CutPrefix(rest, "//"); !isHTTP || !found {
+			return Reference{}, refusal.New(refusal.BadShape, "link with scheme %.16q, expected an http or https URL", scheme)
+		}
+		_, text, _ = strings.Cut(rest, "/")
+	}
+	text = strings.TrimPrefix(text, "/")
+	text = strings.TrimSuffix(text, "/") // a link may carry a slash before its query
+	segments, err := decodeSegments(text)
+	if err != nil {
+		return Reference{}, err
+	}
+	for i, segment := range segments {
+		if strings.EqualFold(segment, "Download") {
+			return fromSegments(segments[i+1:])
+		}
+	}
+	return Reference{}, refusal.New(refusal.BadShape, "link without /Download/: %.64q", text)
+}
+
+// ParseReference reads `Data/2026.10/ews.txt` and its like, as people type it.
+// Segments are taken as they are, not percent-decoded.
+func ParseReference(s string) (Reference, error) {
+	segments := strings.Split(strings.Trim(s, "/"), "/")
+	for _, segment := range segments {
+		if err := CheckSegment(segment); err != nil {
+			return Reference{}, err
+		}
+	}
+	return fromSegments(segments)
+}
+
+func fromSegments(s []string) (Reference, error) {
+	if len(s) == 0 {
+		return Reference{}, refusal.New(refusal.BadShape, "no class and no name")
+	}
+	class, err := parseClass(s[0])
+	if err != nil {
+		return Reference{}, err
+	}
+	if got := len(s) - 1; got != segmentCount[class] {
+		return Reference{}, refusal.New(refusal.BadShape, "%d segments after %s, expected %d: %.80q", got, class, segmentCount[class], path.Join(s...))
+	}
+	switch class {
+	case Library:
+		return Reference{Class: class, OS: s[1], Compiler: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
+	case Interface:
+		return Reference{Class: class, OS: s[1], Language: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
+	default:
+		return Reference{Class: class, Release: Release(s[1]), Name: s[2]}, nil
+	}
+}
+
+// FileSegments returns the segments after the class without the release, in the
+// order of SPEC.md's `/Releases/…` paths.
+func (r Reference) FileSegments() []string {
+	switch r.Class {
+	case Library:
+		return []string{r.OS, r.Compiler, r.Architecture, r.Name}
+	case Interface:
+		return []string{r.OS, r.Language, r.Architecture, r.Name}
+	default:
+		return []string{r.Name}
+	}
+}
+
+// Segments returns the whole reference, class first, as in SPEC.md's paths.
+func (r Reference) Segments() []string {
+	file := r.FileSegments()
+	last := len(file) - 1
+	segments := append([]string{string(r.Class)}, file[:last]...)
+	return append(segments, string(r.Release), file[last])
+}
+
+// String is the reference as people read and type it: `Data/2026.10/ews.txt`.
+func (r Reference) String() string { return strings.Join(r.Segments(), "/") }
+
+// Path is where the file lies within its manifest, with forward slashes.
+func (r Reference) Path() string {
+	switch r.Class {
+	case Library:
+		return path.Join(lower(path.Join(r.OS, r.Compiler, r.Architecture)), r.Name)
+	case Interface:
+		return path.Join("interfaces", lower(path.Join(r.OS, r.Language, r.Architecture)), r.Name)
+	default:
+		return r.Name
+	}
+}
+
+// identity is r with the segments that the provider compares without case in
+// lower case, as Path has them: one identity is never two paths.
+func (r Reference) identity() Reference {
+	r.OS, r.Compiler = lower(r.OS), lower(r.Compiler)
+	r.Language, r.Architecture = lower(r.Language), lower(r.Architecture)
+	return r
+}
+
+// lower changes ASCII letters only. Unicode's rules would take different names
+// for one (a dotless ı for I) and can make a segment longer than a file system takes.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}

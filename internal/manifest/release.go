@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Release is the version of a manifest or of a file: a month `YYYY.MM`, or an
+// alias that only the service resolves (`YYYY.Qn`, `YYYY.Bn`, `latest`).
+type Release string
+
+// Latest asks for the newest month that the service lists.
+const Latest Release = "latest"
+
+var (
+	monthForm = regexp.MustCompile(`^[0-9]{4}\.(0[1-9]|1[0-2])$`)
+	aliasForm = regexp.MustCompile(`^[0-9]{4}\.(Q[1-4]|B[1-6])$`)
+)
+
+// ParseRelease reads a release as people and the service write it: `YYYY.MM`,
+// its synonym `YYYY-MM`, `YYYY.Qn`, `YYYY.Bn`, or `latest` in any case.
+func ParseRelease(s string) (Release, error) {
+	if strings.EqualFold(s, string(Latest)) {
+		return Latest, nil
+	}
+	canonical := strings.ToUpper(s)
+	if len(canonical) == len("YYYY-MM") && canonical[4] == '-' {
+		canonical = canonical[:4] + "." + canonical[5:]
+	}
+	if monthForm.MatchString(canonical) || aliasForm.MatchString(canonical) {
+		return Release(canonical), nil
+	}
+	return "", fmt.Errorf("release %.32q is not of the form YYYY.MM, YYYY.Qn, YYYY.Bn or latest", s)
+}
+
+// IsMonth is true for `YYYY.MM`, the only form that can be compared.
+func (r Release) IsMonth() bool { return monthForm.MatchString(string(r)) }
+
+// Newer is true when r and other are months and r is the later one.
+func (r Release) Newer(other Release) bool {
+	return r.IsMonth() && other.IsMonth() && r > other // fixed width: text order is time order
+}
+
+// Newest picks the latest month out of ids, which may be unsorted, repeated or
+// of a form not known here; those are returned as ignored. newest is "" when
+// no month is left.
+func Newest(ids []string) (newest Release, ignored []string) {
+	for _, id := range ids {
+		r, err := ParseRelease(id)
+		if err != nil || !r.IsMonth() {
+			ignored = append(ignored, id)
+			continue
+		}
+		newest = max(newest, r)
+	}
+	return newest, ignored
+}

@@ -1,0 +1,61 @@
+package manifest
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"syncd/internal/refusal"
+)
+
+// maxSegment is the longest file name, in bytes, that every supported file system takes.
+const maxSegment = 255
+
+// CheckSegment refuses what is not one plain path segment. Names come from the
+// provider and become paths on disk, lines of SHA256SUMS and text on terminals,
+// so everything that could mean something else in one of these is refused.
+func CheckSegment(s string) error {
+	switch {
+	case s == "":
+		return refusal.New(refusal.BadName, "empty path segment")
+	case s == "." || s == "..":
+		return refusal.New(refusal.BadName, "path segment %q", s)
+	case len(s) > maxSegment:
+		return refusal.New(refusal.BadName, "path segment of %d bytes, at most %d are allowed: %q…", len(s), maxSegment, s[:32])
+	case !utf8.ValidString(s):
+		return refusal.New(refusal.BadName, "path segment is not valid UTF-8: %q", s)
+	case strings.ContainsAny(s, `/\`):
+		return refusal.New(refusal.BadName, "slash or backslash in path segment %q", s)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return refusal.New(refusal.BadName, "control character in path segment %q", s)
+	}
+	return nil
+}
+
+// decodeSegments percent-decodes each segment once and checks what comes out.
+func decodeSegments(path string) ([]string, error) {
+	segments := strings.Split(path, "/")
+	for i, raw := range segments {
+		segment, err := url.PathUnescape(raw)
+		if err != nil {
+			return nil, refusal.New(refusal.BadName, "bad percent-encoding in path segment %.64q", raw)
+		}
+		if err := CheckSegment(segment); err != nil {
+			return nil, err
+		}
+		segments[i] = segment
+	}
+	return segments, nil
+}
+
+// foldCase maps names that a case-insensitive file system takes for one to one key.
+func foldCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}

@@ -1,0 +1,56 @@
+// Package refusal names the reasons for which syncd keeps the old data in place
+// rather than publish what the provider offers. A refusal is a decision about
+// content, not a passing fault: trying the same bytes again cannot help.
+package refusal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Reason says why something was refused. Its text is part of the contract:
+// it is the value of the label "reason" in metrics and of the key "reason" in JSON.
+type Reason string
+
+// The reasons, as metrics and JSON name them.
+const (
+	HashMismatch Reason = "hash_mismatch"
+	BadName      Reason = "bad_name"
+	PathClash    Reason = "path_clash"
+	Empty        Reason = "empty"
+	Shrink       Reason = "shrink"
+	Downgrade    Reason = "downgrade"
+	NoSpace      Reason = "no_space"
+	TooLarge     Reason = "too_large"
+	BadShape     Reason = "bad_shape"
+	Insecure     Reason = "insecure"
+)
+
+// Reasons returns every reason, in the order of the contract.
+func Reasons() []Reason {
+	return []Reason{HashMismatch, BadName, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure}
+}
+
+// Error is a refusal: the reason for machines, the cause for people.
+type Error struct {
+	Reason Reason
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// New returns a refusal whose text is formatted as by fmt.Errorf, %w included.
+func New(reason Reason, format string, args ...any) error {
+	return &Error{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// ReasonOf returns the reason of the outermost refusal in err's chain, or "".
+func ReasonOf(err error) Reason {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Reason
+	}
+	return ""
+}
