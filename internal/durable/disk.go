@@ -1,0 +1,156 @@
+// Package durable makes changes to a file system that survive a power cut: a
+// function that returns nil has put its change on stable storage, in the order
+// write, fsync, rename, fsync of the parent. Atomic replacement is by rename(2)
+// within one directory; nothing is promised across file systems.
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempPrefix marks what is unfinished. A crash leaves such names behind, and
+// SweepTemps finds them.
+const tempPrefix = ".tmp-"
+
+// Disk makes durable changes. The zero value is ready; safe for concurrent use.
+type Disk struct {
+	// Warn, if set, is told once when the file system refuses to sync directories.
+	Warn func(message string)
+
+	warned sync.Once
+}
+
+// TempName returns a name beside path that nothing else uses.
+func TempName(path string) string {
+	return filepath.Join(filepath.Dir(path), tempPrefix+filepath.Base(path)+"-"+rand.Text()[:10])
+}
+
+// SweepTemps removes what a crash left in dir under a temporary name. A dir
+// that does not exist has no leftovers.
+func SweepTemps(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), tempPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+// SyncDir makes the entries of dir durable. Some network file systems answer
+// EINVAL to it; then the order of operations is all there is, and Warn is told.
+func (d *Disk) SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = f.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		d.warned.Do(func() {
+			if d.Warn != nil {
+				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may lose the newest swap, never tear it", dir))
+			}
+		})
+		return nil
+	}
+	return err
+}
+
+// SyncTree syncs every directory below root and root itself, the deepest first.
+// The files in them must be durable already.
+func (d *Disk) SyncTree(root string) error {
+	var dirs []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := len(dirs) - 1; i >= 0; i-- { // WalkDir names parents before their children
+		if err := d.SyncDir(dirs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteFile creates a file that must not exist yet, with perm whatever the umask,
+// and makes its bytes durable, not its name: call SyncDir on the parent, or
+// rename the whole directory.
+func (d *Disk) WriteFile(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return finish(f, perm)
+}
+
+// Chmod sets a file's permissions and makes them, and its bytes, durable.
+func (d *Disk) Chmod(path string, perm fs.FileMode) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return finish(f, perm)
+}
+
+// Rename moves old to its final name and syncs the parents of both.
+func (d *Disk) Rename(old, new string) error {
+	if err := os.Rename(old, new); err != nil {
+		return err
+	}
+	if err := d.SyncDir(filepath.Dir(new)); err != nil {
+		return err
+	}
+	if filepath.Dir(old) == filepath.Dir(new) {
+		return nil
+	}
+	return d.SyncDir(filepath.Dir(old))
+}
+
+// ReplaceSymlink points link at target in one step, whether it exists or not.
+func (d *Disk) ReplaceSymlink(target, link string) error {
+	temp := TempName(link)
+	if err := os.Symlink(target, temp); err != nil {
+		return err
+	}
+	if err := d.Rename(temp, link); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// RemoveTree removes dir so that a crash half-way leaves a temporary name, never
+// a final name with half its content.
+func (d *Disk) RemoveTree(dir string) error {
+	temp := TempName(dir)
+	if err := os.Rename(dir, temp); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return os.RemoveAll(temp)
+}

@@ -1,0 +1,53 @@
+package durable
+
+import (
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Link gives the file old, within root, a second name. Where the file system or
+// its limit on links forbids that, the content is shared by reflink, else
+// copied, and made durable; the copy gets old's permissions.
+func (d *Disk) Link(root *os.Root, old, new string) error {
+	if err := root.Link(old, new); err == nil || os.IsExist(err) || os.IsNotExist(err) {
+		return err
+	}
+	return d.copyWithin(root, old, new)
+}
+
+func (d *Disk) copyWithin(root *os.Root, old, new string) error {
+	src, err := root.Open(old)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := root.OpenFile(new, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	if err := unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())); err != nil {
+		if _, err := io.Copy(dst, src); err != nil {
+			return err
+		}
+	}
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	return finish(dst, info.Mode().Perm())
+}
+
+// finish makes a written file durable, permissions included, and closes it.
+func finish(f *os.File, perm fs.FileMode) error {
+	if err := f.Chmod(perm); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
