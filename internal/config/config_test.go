@@ -1,0 +1,509 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const minimal = `source:
+  url: https://releases.example.net
+data_dir: /srv/mirror
+manifests:
+  - name: dq_addr_data
+`
+
+// load writes a file with mode 0600 and loads it.
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "syncd.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(path, Environment{})
+}
+
+func mustLoad(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := load(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// problems flattens what Load returned.
+func problems(err error) []*Error {
+	var one *Error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, problems(e)...)
+		}
+		return all
+	}
+	if errors.As(err, &one) {
+		return []*Error{one}
+	}
+	return nil
+}
+
+// lines prints problems as LINE:COL KEY: PROBLEM.
+func lines(err error) []string {
+	var out []string
+	for _, p := range problems(err) {
+		out = append(out, fmt.Sprintf("%d:%d %s: %s", p.Line, p.Column, p.Key, p.Problem))
+	}
+	return out
+}
+
+func TestMinimalConfigHasDefaults(t *testing.T) {
+	c := mustLoad(t, "source:\n  url: https://releases.example.net\nmanifests:\n  - name: dq_addr_data\n")
+	want := Default()
+	if c.DataDir != "/var/lib/syncd" || c.Source.URL.String() != "https://releases.example.net" {
+		t.Errorf("data_dir %q, url %q", c.DataDir, c.Source.URL)
+	}
+	if c.Source.Retry != want.Source.Retry || c.Source.Hash != "SHA256" || c.Source.CustomerIDParam != "id" || c.Source.StallTimeout != 30*time.Second {
+		t.Errorf("source %+v", c.Source)
+	}
+	if c.Jitter != 5*time.Minute || c.RecheckInterval != 24*time.Hour || c.Retain != 2 || c.RetainFor != time.Hour {
+		t.Errorf("times %+v", c)
+	}
+	if c.Transfers != (Transfers{Files: 4, Segments: 4}) || c.Guards.MinKeepRatio != 0.5 || c.HTTP != (HTTP{Listen: "127.0.0.1:9797"}) {
+		t.Errorf("transfers, guards or http %+v", c)
+	}
+	m := c.Manifests[0]
+	if m.Name != "dq_addr_data" || m.Release != "latest" || m.Schedule.String() != "@every 1h" || len(c.Manifests) != 1 {
+		t.Errorf("manifests %+v", c.Manifests)
+	}
+	if len(c.Warnings()) != 0 || c.Services.Prefix != "Provider" || c.Services.List.Retry != c.Source.Retry || c.Services.List.URL != nil {
+		t.Errorf("warnings %v, services %+v", c.Warnings(), c.Services)
+	}
+}
+
+const full = `# everything, away from its default
+services:
+  prefix: Acme
+  contribution: {url: "https://contribution.example.net/V4/WEB", customer_id: 0042}
+  list: {url: "https://list.example.net/web/V1", customer_id_file: list_id}
+  property: {url: "http://property.example.net/v4/WEB", allow_insecure_http: true}
+  autocomplete: {url: "https://a.example.net/web", jsonp_url: "https://a.example.net/jsonp", ca_file: a.pem}
+  reversegeo: {url: "https://r.example.net/v3", stall_timeout: 7s, retry: {max_elapsed: 9s}}
+source:
+  url: https://user:pass@releases.example.net:8443/base?tenant=7
+  customer_id_file: secrets/id
+  customer_id_param: ID
+  hash: md5
+  ca_file: roots.pem
+  allow_insecure_http: false
+  stall_timeout: 1m
+  retry: {initial_interval: 1s, max_interval: 1s, max_elapsed: 1h}
+data_dir: mirror
+schedule: "CRON_TZ=America/Los_Angeles  0 3 * * *"
+jitter: 0
+recheck_interval: 12h
+transfers: {files: 64, segments: 16, bandwidth: 50MiB/s}
+retain: 0
+retain_for: 0s
+guards: {min_keep_ratio: 1}
+http: {listen: ":9797", web_config: web.yaml}
+manifests:
+  - name: dq_addr_data
+    release: 2026-10
+    os: [LINUX, windows]
+    compiler: GCC48
+    language: [JAVA]
+    architecture: 64BIT
+    include: ["*.so", "linux/*/64bit/*"]
+    exclude: "*.tmp"
+  - {name: 1e5, release: 2026.10, schedule: "@every 30m"}
+  - {name: "null", release: LATEST}
+  - {name: q, release: 2026.q4}
+`
+
+func TestEveryKey(t *testing.T) {
+	c := mustLoad(t, full)
+	dir := filepath.Dir(c.Path)
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Services
+	got := map[string]any{
+		"data_dir": c.DataDir, "url": c.Source.URL.String(), "param": c.Source.CustomerIDParam, "hash": c.Source.Hash,
+		"ca_file": c.Source.CAFile, "stall": c.Source.StallTimeout, "retry": c.Source.Retry, "schedule": c.Schedule.String(),
+		"jitter": c.Jitter, "recheck": c.RecheckInterval, "transfers": c.Transfers, "retain": c.Retain, "retain_for": c.RetainFor,
+		"keep": c.Guards.MinKeepRatio, "http": c.HTTP, "prefix": s.Prefix, "jsonp": s.Autocomplete.JSONPURL.String(),
+		"own ca": s.Autocomplete.CAFile, "inherited ca": s.List.CAFile, "own stall": s.ReverseGeo.StallTimeout,
+		"inherited stall": s.List.StallTimeout, "mixed retry": s.ReverseGeo.Retry, "insecure": s.Property.AllowInsecureHTTP,
+	}
+	want := map[string]any{
+		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": "MD5",
+		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
+		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20}, "retain": 0, "retain_for": time.Duration(0),
+		"keep": 1.0, "http": HTTP{":9797", filepath.Join(dir, "web.yaml")}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
+		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
+		"inherited stall": time.Minute, "mixed retry": Retry{time.Second, time.Second, 9 * time.Second}, "insecure": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	la, every := c.Schedule, c.Manifests[1].Schedule
+	manifests := []Manifest{
+		{Name: "dq_addr_data", Release: "2026.10", Schedule: la, OS: []string{"LINUX", "windows"}, Compiler: []string{"GCC48"}, Language: []string{"JAVA"},
+			Architecture: []string{"64BIT"}, Include: []string{"*.so", "linux/*/64bit/*"}, Exclude: []string{"*.tmp"}},
+		{Name: "1e5", Release: "2026.10", Schedule: every},
+		{Name: "null", Release: "latest", Schedule: la},
+		{Name: "q", Release: "2026.Q4", Schedule: la},
+	}
+	if diff := cmp.Diff(manifests, c.Manifests); diff != "" || every.String() != "@every 30m" {
+		t.Error(every, diff)
+	}
+}
+
+// with puts lines into the minimal config's source, top and manifest.
+func with(source, top, manifest string) string {
+	return "source:\n  url: https://releases.example.net\n" + source + "manifests:\n  - name: a\n" + manifest + top
+}
+
+func TestProblems(t *testing.T) {
+	source := func(s string) string { return with("  "+s+"\n", "", "") }
+	top := func(s string) string { return with("", s+"\n", "") }
+	manifest := func(s string) string { return with("", "", "    "+s+"\n") }
+	url := func(s string) string { return "source: {url: \"" + s + "\"}\nmanifests: [{name: a}]\n" }
+	names := func(s string) string { return "source: {url: \"https://h\"}\nmanifests: [" + s + "]\n" }
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"unknown key near", source("hahs: SHA256"), []string{"3:3 source.hahs: unknown key"}},
+		{"unknown key shown", top("colour: red"), []string{"5:1 colour: unknown key"}},
+		{"unknown key hidden", source("S3cret: red"), []string{"3:3 source: unknown key"}},
+		{"unknown key hidden at top", top("S3cret: red"), []string{"5:1 : unknown key"}},
+		{"unknown number as key", top("12: red"), []string{"5:1 : unknown key"}},
+		{"duplicate key", source("url: https://b"), []string{"3:3 source.url: is set twice, first in line 2"}},
+		{"duplicate top", top("manifests: [{name: b}]"), []string{"5:1 manifests: is set twice, first in line 3"}},
+		{"duplicate in flow", top("retain: 1\nguards: {min_keep_ratio: 1, min_keep_ratio: 0}"), []string{"6:29 guards.min_keep_ratio: is set twice, first in line 6"}},
+		{"source missing", "manifests:\n  - name: a\n", []string{"1:1 source.url: is missing"}},
+		{"source empty", "source:\nmanifests:\n  - name: a\n", []string{"1:1 source.url: is missing"}},
+		{"source a word", "source: x\nmanifests:\n  - name: a\n", []string{"1:9 source: must be a mapping"}},
+		{"url missing", "source:\n  hash: MD5\nmanifests:\n  - name: a\n", []string{"2:3 source.url: is missing"}},
+		{"manifests missing", "source: {url: \"https://h\"}\n", []string{"1:1 manifests: is missing"}},
+		{"manifests null", "source: {url: \"https://h\"}\nmanifests:\n", []string{"2:1 manifests: is missing"}},
+		{"manifests empty", names(""), []string{"2:12 manifests: is empty"}},
+		{"manifests a mapping", "source: {url: \"https://h\"}\nmanifests: {name: a}\n", []string{"2:13 manifests: must be a list"}},
+		{"manifest a word", names("a"), []string{"2:13 manifests[0]: must be a mapping"}},
+		{"name missing", names("{release: latest}"), []string{"2:14 manifests[0].name: is missing"}},
+		{"all found, by position", "data_dir: ''\nmanifests:\n  - name: a\n    os: [b/c, '']\njitter: x\nsource: {url: 'ftp://h'}\nretain: -1\n", []string{
+			"1:11 data_dir: is empty", "4:10 manifests[0].os[0]: is not a plain word", "4:15 manifests[0].os[1]: is not a plain word",
+			"5:9 jitter: is not a duration", "6:15 source.url: is not an http or https URL", "7:9 retain: is out of range"}},
+
+		{"url empty", url(""), []string{"1:15 source.url: is empty"}},
+		{"url relative", url("/a"), []string{"1:15 source.url: is not an http or https URL"}},
+		{"url broken", url("https://h:x"), []string{"1:15 source.url: is not a URL"}},
+		{"url port", url("https://h:70000"), []string{"1:15 source.url: its port is out of range"}},
+		{"url no host", url("https:///a"), []string{"1:15 source.url: has no host"}},
+		{"url only port", url("https://:1"), []string{"1:15 source.url: has no host"}},
+		{"url opaque", url("https:h"), []string{"1:15 source.url: has no host"}},
+		{"url fragment", url("https://h/#"), []string{"1:15 source.url: has a fragment"}},
+		{"url with the id", url("https://h/?a=b&ID=x"), []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
+		{"url with the id, escaped", url("https://h/?%69d=x"), []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
+		{"url with another id param", "source: {url: \"https://h/?key=1\", customer_id_param: Key}\nmanifests: [{name: a}]\n", []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
+		{"url insecure", url("http://h"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
+		{"url localhost lookalike", url("http://localhost.example"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
+
+		{"both ids", source("customer_id: 1\n  customer_id_file: f"), []string{"4:21 source.customer_id_file: customer_id is set too"}},
+		{"id empty", source("customer_id: ' '"), []string{"3:16 source.customer_id: is empty"}},
+		{"id nothing", source("customer_id:"), []string{"3:3 source.customer_id: is empty"}},
+		{"id of two lines", source("customer_id: \"a\\nb\""), []string{"3:16 source.customer_id: has more than one line"}},
+		{"id with control", source("customer_id: \"a\\tb\""), []string{"3:16 source.customer_id: has control or invisible characters"}},
+		{"id a list", source("customer_id: [a]"), []string{"3:16 source.customer_id: must be one value"}},
+		{"param", source("customer_id_param: a b"), []string{"3:22 source.customer_id_param: is not the name of a query parameter"}},
+		{"hash", source("hash: SHA512"), []string{"3:9 source.hash: is not a hash that the service offers"}},
+		{"bool", source("allow_insecure_http: yes"), []string{"3:24 source.allow_insecure_http: is neither true nor false"}},
+		{"stall 0", source("stall_timeout: 0s"), []string{"3:18 source.stall_timeout: must be longer than 0"}},
+		{"path with control", source("ca_file: \"a\\0b\""), []string{"3:12 source.ca_file: has a control character"}},
+		{"retry relation", source("retry: {initial_interval: 2s, max_interval: 1s}"), []string{"3:29 source.retry.initial_interval: is longer than max_interval"}},
+		{"retry below default", source("retry: {max_interval: 1ms}"), []string{"3:25 source.retry.max_interval: is shorter than initial_interval"}},
+		{"retry, one bad", source("retry: {initial_interval: 1h, max_interval: x}"), []string{"3:47 source.retry.max_interval: is not a duration"}},
+		{"retry a word", source("retry: 5s"), []string{"3:10 source.retry: must be a mapping"}},
+
+		{"duration without unit", top("jitter: 30"), []string{"5:9 jitter: is not a duration"}},
+		{"duration negative", top("retain_for: -1s"), []string{"5:13 retain_for: is negative"}},
+		{"duration nothing", top("jitter:"), []string{"5:1 jitter: is not a duration"}},
+		{"duration a list", top("jitter: [1s]"), []string{"5:9 jitter: must be one value"}},
+		{"recheck 0", top("recheck_interval: 0"), []string{"5:19 recheck_interval: must be longer than 0"}},
+		{"files", top("transfers: {files: 65, segments: 0}"), []string{"5:20 transfers.files: is out of range", "5:34 transfers.segments: is out of range"}},
+		{"files a fraction", top("transfers: {files: 1.5}"), []string{"5:20 transfers.files: is not a whole number"}},
+		{"bandwidth", top("transfers: {bandwidth: fast}"), []string{"5:24 transfers.bandwidth: is not a size"}},
+		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size"}},
+		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large"}},
+		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is under one byte per second"}},
+		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
+		{"ratio nan", top("guards: {min_keep_ratio: nan}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
+		{"listen", top("http: {listen: 9797}"), []string{"5:16 http.listen: is not host:port"}},
+		{"listen port", top("http: {listen: 'a:65536'}"), []string{"5:16 http.listen: is not host:port"}},
+		{"listen host", top("http: {listen: 'a b:1'}"), []string{"5:16 http.listen: its host is neither a name nor an address"}},
+
+		{"schedule", top("schedule: hourly"), []string{"5:11 schedule: is not a schedule"}},
+		{"schedule empty", top("schedule: ''"), []string{"5:11 schedule: is not a schedule"}},
+		{"schedule with seconds", top("schedule: 0 0 3 * * *"), []string{"5:11 schedule: is not a schedule"}},
+		{"schedule never", manifest("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: no such date comes"}},
+		{"schedule zone", manifest("schedule: CRON_TZ=Mars/Olympus 0 3 * * *"), []string{"5:15 manifests[0].schedule: its time zone does not exist"}},
+		{"schedule zone alone", top("schedule: CRON_TZ=UTC"), []string{"5:11 schedule: has a time zone and nothing else"}},
+		{"schedule zone empty", top("schedule: 'TZ= 0 3 * * *'"), []string{"5:11 schedule: its time zone does not exist"}},
+		{"schedule every short", top("schedule: '@every 999ms'"), []string{"5:11 schedule: @every is under one second"}},
+		{"schedule every negative", top("schedule: '@every -1h'"), []string{"5:11 schedule: @every is under one second"}},
+		{"schedule every word", top("schedule: '@every hour'"), []string{"5:11 schedule: @every needs a duration"}},
+
+		{"name empty", names("{name: ''}"), []string{"2:20 manifests[0].name: is empty"}},
+		{"name with slash", names("{name: a/b}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
+		{"name dots", names("{name: ..}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
+		{"name with dash in front", names("{name: -a}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
+		{"name too long", names("{name: " + strings.Repeat("a", 201) + "}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
+		{"name twice", names("{name: a}, {name: b}, {name: a}"), []string{"2:42 manifests[2].name: manifests[0] has this name already, case aside"}},
+		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has this name already, case aside"}},
+		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: it is the name of a file that belongs to manifests[1]"}},
+		{"name of a sum file", names("{name: a}, {name: a.SHA256SUMS}"), []string{"2:31 manifests[1].name: it is the name of a file that belongs to manifests[0]"}},
+		{"release month", manifest("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release short month", manifest("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release quarter", manifest("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release period", manifest("release: 2026.B7"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release null", manifest("release: ~"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"filter a mapping", manifest("os: {LINUX: true}"), []string{"5:10 manifests[0].os: must be a list"}},
+		{"filter nested", manifest("os: [[LINUX]]"), []string{"5:10 manifests[0].os[0]: must be one value"}},
+		{"filter dots", manifest("compiler: .."), []string{"5:15 manifests[0].compiler: is not a plain word"}},
+		{"glob", manifest("include: ['[a']"), []string{"5:15 manifests[0].include[0]: is not a glob"}},
+		{"glob empty", manifest("exclude: ''"), []string{"5:14 manifests[0].exclude: is not a glob"}},
+		{"glob absolute", manifest("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: a path within the manifest has no slash in front"}},
+		{"glob double star", manifest("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches no more than one folder here"}},
+
+		{"service unknown", top("services: {liszt: {url: 'https://h'}}"), []string{"5:12 services.liszt: unknown key"}},
+		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},
+		{"service insecure", top("services: {list: {url: 'http://h'}}"), []string{"5:24 services.list.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
+		{"service with the id", top("services: {autocomplete: {jsonp_url: 'https://h?id=1'}}"), []string{"5:38 services.autocomplete.jsonp_url: its query holds the Customer ID's parameter"}},
+		{"service both ids", top("services: {list: {customer_id: a, customer_id_file: b}}"), []string{"5:53 services.list.customer_id_file: customer_id is set too"}},
+		{"service retry against source's", top("services: {list: {retry: {initial_interval: 1m}}}"), []string{"5:45 services.list.retry.initial_interval: is longer than max_interval"}},
+		{"service prefix", top("services: {prefix: a b}"), []string{"5:20 services.prefix: is not a word"}},
+
+		{"empty file", "", []string{"0:0 : holds no configuration"}},
+		{"only comments", "# nothing\n", []string{"0:0 : holds no configuration"}},
+		{"a list", "- a\n", []string{"1:1 : is not a mapping at its top"}},
+		{"a word", "a\n", []string{"1:1 : is not a mapping at its top"}},
+		{"two documents", minimal + "---\na: b\n", []string{"6:1 : holds more than one YAML document"}},
+		{"two headers", "---\n---\n" + minimal, []string{"2:1 : holds more than one YAML document"}},
+		{"after the end", minimal + "...\na: b\n", []string{"7:1 : holds more than one YAML document"}},
+		{"anchor", top("schedule: &a x"), []string{"5:11 : holds an anchor (&), which is not used here"}},
+		{"alias", top("schedule: *a"), []string{"5:11 : holds an alias (*), which is not used here"}},
+		{"tag", top("schedule: !!str x"), []string{"5:11 : holds a tag (!), which is not used here"}},
+		{"merge", top("<<: {jitter: 1s}"), []string{"5:1 : holds a merge key (<<), which is not used here"}},
+		{"directive", "%YAML 1.2\n---\n" + minimal, []string{"1:1 : holds a directive (%), which is not used here"}},
+		{"explicit key", top("? a\n: b"), []string{"5:1 : holds an explicit key (?), which is not used here"}},
+		{"tab", top("http:\n\tlisten: a"), []string{"6:1 : is not valid YAML"}},
+		{"open quote", top("schedule: \"a"), []string{"5:11 : is not valid YAML"}},
+		{"not UTF-8", "source:\n  url: \xff\n", []string{"2:8 : is not UTF-8 text"}},
+		{"control character", "source:\n  url: a\x00\n", []string{"2:9 : has a control character"}},
+		{"positions with CR LF and comments", strings.ReplaceAll(with("  # c\n  hash: MD5 # c\n", "jitter: x # é\n", ""), "\n", "\r\n"), []string{"7:9 jitter: is not a duration"}},
+		{"position after a long value", top("http:\n  web_config: \"a\n    b\"\njitter: x"), []string{"8:9 jitter: is not a duration"}},
+		{"position after a block", source("ca_file: |-\n    a\n  hash: x"), []string{"5:9 source.hash: is not a hash that the service offers"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := load(t, tt.text)
+			if diff := cmp.Diff(tt.want, lines(err)); diff != "" || c != nil {
+				t.Errorf("config %v, problems (-want +got):\n%s", c != nil, diff)
+			}
+			for _, p := range problems(err) {
+				if p.Suggestion == "" || strings.Contains(p.Error(), "\n") {
+					t.Errorf("without a next step, or not one line: %q", p)
+				}
+			}
+		})
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	tests := []struct{ name, text string }{
+		{"byte order mark", "\uFEFF" + minimal},
+		{"one document with header and end", "---\n" + minimal + "...\n"},
+		{"loopback name", strings.Replace(minimal, "https://releases.example.net", "http://LOCALHOST:8080", 1)},
+		{"loopback v4", strings.Replace(minimal, "https://releases.example.net", "http://127.9.9.9", 1)},
+		{"loopback v6", strings.Replace(minimal, "https://releases.example.net", "'http://[::1]:80'", 1)},
+		{"empty sections", minimal + "transfers:\nguards:\nhttp: {}\nservices:\n"},
+		{"29 February", minimal + "schedule: 0 0 29 2 *\n"},
+		{"hourly", minimal + "schedule: '@hourly'\n"},
+		{"bandwidth 0", minimal + "transfers: {bandwidth: 0}\n"},
+		{"no web server", minimal + "http: {listen: ''}\n"},
+		{"v6 listen", minimal + "http: {listen: '[::]:0'}\n"},
+		{"empty filters", minimal + "    os: []\n    include:\n"},
+		{"name beside nothing", minimal + "  - name: other.json\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { mustLoad(t, tt.text) })
+	}
+}
+
+func TestLoadRefusesFiles(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.yaml")
+	if err := os.WriteFile(large, []byte(minimal+strings.Repeat("#\n", 1<<19)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, path, want string }{
+		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG"},
+		{"directory", dir, ": cannot be read: is a directory; name the file with --config or $SYNCD_CONFIG"},
+		{"over 1 MiB", large, "large.yaml: is larger than 1 MiB; check which file it is"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Load(tt.path, Environment{})
+			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+			if errors.Is(err, fs.ErrNotExist) != (tt.name == "absent") {
+				t.Errorf("ErrNotExist of %v", err)
+			}
+		})
+	}
+}
+
+func TestHostileFilesEndSoon(t *testing.T) {
+	n := maxFile / 2
+	tests := map[string]string{
+		"brackets":     strings.Repeat("[", n),
+		"braces":       strings.Repeat("{a: ", n/4),
+		"dashes":       strings.Repeat("- ", n/2),
+		"colons":       strings.Repeat("a: ", n/3),
+		"closed":       "a: " + strings.Repeat("[", n/3) + strings.Repeat("]", n/3),
+		"questions":    strings.Repeat("? ", n/2),
+		"anchors":      strings.Repeat("&a ", n/3),
+		"aliases":      "a: &a [" + strings.Repeat("*a, ", n/5) + "]",
+		"many keys":    manyKeys(7_000),
+		"indentation":  deeper(n),
+		"no documents": strings.Repeat("---\n", n/4),
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := load(t, text); err == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: v\n", i)
+	}
+	return b.String()
+}
+
+func deeper(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len()+i+3 <= size; i++ {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func TestWarnings(t *testing.T) {
+	inline := strings.Replace(minimal, "data_dir", "  customer_id: S3CRET\ndata_dir", 1)
+	tests := []struct {
+		name, text string
+		mode       fs.FileMode
+		want       []string
+	}{
+		{"id, private", inline, 0o600, nil},
+		{"id, group", inline, 0o640, []string{"3:16: source.customer_id: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
+		{"id, others", inline, 0o604, []string{"3:16: source.customer_id: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
+		{"no id, others", minimal, 0o644, nil},
+		{"password, others", strings.Replace(minimal, "https://", "https://u:p@", 1), 0o644, []string{"2:8: source.url: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
+		{"insecure", strings.Replace(minimal, "url: https", "allow_insecure_http: true\n  url: http", 1), 0o644, []string{"3:8: source.url: plain http is insecure: the Customer ID travels unencrypted; use https"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "syncd.yaml")
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, tt.mode); err != nil { // the umask aside
+				t.Fatal(err)
+			}
+			c, err := Load(path, Environment{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := c.Warnings()
+			for i := range got {
+				got[i] = strings.TrimPrefix(got[i], path+":")
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSampleConfig holds configs/syncd.yaml: it loads, says what the defaults
+// are, and mentions every key.
+func TestSampleConfig(t *testing.T) {
+	const path = "../../configs/syncd.yaml"
+	c, err := Load(path, Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustLoad(t, uncommented(string(text)))
+	want := Default()
+	want.Path, want.Source.URL, want.Source.Credential = c.Path, c.Source.URL, c.Source.Credential
+	want.Services.inherit(want.Source)
+	want.Manifests = []Manifest{{Name: "dq_addr_data", Release: "latest", Schedule: want.Schedule}}
+	if a, b := fmt.Sprintf("%+v", *want), fmt.Sprintf("%+v", *c); a != b {
+		t.Errorf("not the defaults:\n%s\n%s", a, b)
+	}
+	for key := range allKeys(t) {
+		if !regexp.MustCompile(`(?m)^[ #-]*` + key + `:`).Match(text) {
+			t.Errorf("does not mention %s", key)
+		}
+	}
+}
+
+// uncommented takes the # from in front of keys, but for customer_id, which
+// customer_id_file excludes.
+func uncommented(text string) string {
+	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
+	return regexp.MustCompile(`(?m)^ *customer_id: .*\n`).ReplaceAllString(text, "")
+}
+
+// allKeys learns every key from what the errors list for an unknown one.
+func allKeys(t *testing.T) map[string]bool {
+	const x = "{Zz9: 1}"
+	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nguards: "+x+"\nhttp: "+x+
+		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\n")
+	found := map[string]bool{}
+	for _, p := range problems(err) {
+		if list, ok := strings.CutPrefix(p.Suggestion, "the keys here are "); ok {
+			for key := range strings.SplitSeq(list, ", ") {
+				found[key] = true
+			}
+		}
+	}
+	if len(found) < 45 {
+		t.Fatalf("only %d keys: %v", len(found), slices.Sorted(maps.Keys(found)))
+	}
+	return found
+}

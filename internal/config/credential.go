@@ -1,0 +1,174 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	variableName  = "SYNCD_CUSTOMER_ID"
+	directoryName = "CREDENTIALS_DIRECTORY"
+	fourWays      = "set just one of customer_id or customer_id_file in the config file, $" + variableName +
+		", or the systemd credential customer_id ($" + directoryName + "/customer_id)"
+)
+
+// maxCredential bounds a credential file; a Customer ID has a few dozen bytes.
+const maxCredential = 64 << 10
+
+// Credential says where the Customer ID comes from. The zero value comes from
+// nowhere. It prints as REDACTED.
+type Credential struct {
+	inline *given
+	file   *given // text is the absolute path, or the ID put there by mistake
+	env    *Environment
+	config string // the config file, for errors
+	parent string // the key that holds customer_id, for errors
+}
+
+// given is a key's text and where it stands. The text is behind a function:
+// inside another struct's private field, fmt calls no Format method, and
+// follows pointers for a wrong verb.
+type given struct {
+	text func() string
+	at   place
+}
+
+func giving(text string, at place) *given {
+	return &given{func() string { return text }, at}
+}
+
+// FixedCredential is a credential that is known already, for programs and
+// tests that have no configuration file.
+func FixedCredential(id Secret) Credential {
+	return Credential{inline: giving(id.Reveal(), place{key: "customer_id"})}
+}
+
+// Format writes REDACTED, whatever the verb.
+func (Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// Read finds the Customer ID and returns it trimmed. It looks again at each
+// call, so that a file written anew is seen. Its error is an *Error that shows
+// neither the ID nor a path written in the config file.
+func (c Credential) Read() (Secret, error) {
+	found := c.origins()
+	switch len(found) {
+	case 1:
+		return c.read(found[0])
+	case 0:
+		return "", c.error(place{key: c.parent}, fault{"no Customer ID is configured", fourWays})
+	}
+	names := make([]string, len(found))
+	for i, o := range found {
+		names[i] = o.name
+	}
+	return "", c.error(place{key: c.parent}, fault{
+		"the Customer ID is set more than once: " + strings.Join(names, " and "), "keep just one",
+	})
+}
+
+// origin is one way by which a Customer ID came.
+type origin struct {
+	name string
+	at   place
+	read func() (string, error)
+}
+
+// origins lists the ways that are in use now.
+func (c Credential) origins() []origin {
+	var found []origin
+	if c.inline != nil {
+		found = append(found, origin{"customer_id", c.inline.at, func() (string, error) { return c.inline.text(), nil }})
+	}
+	if c.file != nil {
+		found = append(found, origin{"customer_id_file", c.file.at, func() (string, error) { return readCredential(c.file.text()) }})
+	}
+	if c.env == nil {
+		return found
+	}
+	if value := c.env.get(variableName); value != "" {
+		found = append(found, origin{"$" + variableName, place{key: "$" + variableName}, func() (string, error) { return value, nil }})
+	}
+	if dir := c.env.get(directoryName); dir != "" {
+		path := filepath.Join(dir, "customer_id")
+		name := "$" + directoryName + "/customer_id"
+		// Only a file that is surely absent is passed over: one that cannot be
+		// looked at is reported by reading it.
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			found = append(found, origin{name, place{key: name}, func() (string, error) { return readCredential(path) }})
+		}
+	}
+	return found
+}
+
+func (c Credential) read(o origin) (Secret, error) {
+	if o.at.at == (position{}) {
+		c.config = "" // it came from elsewhere
+	}
+	text, err := o.read()
+	if err != nil {
+		cause := systemError(err)
+		problem := c.error(o.at, fault{"cannot be read: " + cause.Error(), "check that the file is there and that syncd's user may read it"})
+		problem.cause = cause
+		return "", problem
+	}
+	if len(text) > maxCredential {
+		return "", c.error(o.at, fault{"is too large for a Customer ID", "check which file it names"})
+	}
+	id, f := parseSecret(text)
+	if f != nil {
+		return "", c.error(o.at, *f)
+	}
+	return id, nil
+}
+
+func (c Credential) error(at place, f fault) *Error { return at.error(c.config, f) }
+
+// readCredential reads a file, and at most a little more than allowed of it.
+func readCredential(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxCredential+1))
+	return string(data), err
+}
+
+// credentialKeys adds the keys of a Customer ID to a table.
+func credentialKeys(c *Credential, t table) table {
+	t["customer_id"] = func(d *decoder, path string, n *node) {
+		// The literal text counts: 0123, 1e5, true and null are Customer IDs too.
+		if n.kind != scalarKind {
+			d.fail(path, fault{"must be one value", "write the Customer ID in quotes"})
+			return
+		}
+		id, f := parseSecret(n.text)
+		if f != nil {
+			d.fail(path, *f)
+			return
+		}
+		c.inline = giving(id.Reveal(), d.place(path))
+		d.secrets = append(d.secrets, d.place(path))
+	}
+	t["customer_id_file"] = func(d *decoder, path string, n *node) {
+		var file string
+		scalar(&file, d.besideConfig)(d, path, n)
+		if file != "" {
+			c.file = giving(file, d.place(path))
+		}
+	}
+	return t
+}
+
+// checkCredential refuses a Customer ID that the file gives twice.
+func (d *decoder) checkCredential(parent string, c *Credential) {
+	c.config, c.parent = d.file, parent
+	if c.inline != nil && c.file != nil {
+		d.fail(parent+".customer_id_file", fault{"customer_id is set too", "keep just one of the two"})
+	}
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// decoder walks a document along tables of keys. Every value goes through it
+// once, so that positions, unknown and duplicate keys are looked after here
+// and nowhere else.
+type decoder struct {
+	file    string
+	dir     string // of the file, absolute
+	env     Environment
+	at      map[string]position // where each key's value stands, by key path
+	bad     map[string]bool     // key paths with a problem
+	errs    []*Error
+	secrets []place
+	plain   []place
+}
+
+// table holds what each key of a mapping does with its value.
+type table map[string]setter
+
+type setter func(d *decoder, path string, n *node)
+
+func newDecoder(file string, env Environment) (*decoder, error) {
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return nil, &Error{File: file, Problem: "its directory cannot be found: the working directory is gone", Suggestion: "start syncd in another directory"}
+	}
+	return &decoder{file: file, dir: dir, env: env, at: map[string]position{}, bad: map[string]bool{}}, nil
+}
+
+func (d *decoder) err() error { return joined(d.errs) }
+
+// fail notes a problem of the value at path, or of the nearest value above it
+// that the file has.
+func (d *decoder) fail(path string, f fault) {
+	d.bad[path] = true
+	d.errs = append(d.errs, d.place(path).error(d.file, f))
+}
+
+// sound tells whether none of the paths had a problem so far.
+func (d *decoder) sound(paths ...string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool { return d.bad[path] })
+}
+
+// seen tells whether the file has a value at path.
+func (d *decoder) seen(path string) bool {
+	_, ok := d.at[path]
+	return ok
+}
+
+func (d *decoder) place(path string) place {
+	for above := path; ; above = above[:max(strings.LastIndexAny(above, ".["), 0)] {
+		if at, ok := d.at[above]; ok || above == "" {
+			return place{key: path, at: at}
+		}
+	}
+}
+
+// mapping decodes a mapping along a table.
+func (d *decoder) mapping(path string, n *node, t table) {
+	if path == "" {
+		d.at[path] = n.at
+	}
+	first := map[string]position{}
+	for _, f := range n.fields {
+		set, known := t[f.key]
+		at, again := first[f.key]
+		switch {
+		case !known:
+			d.errs = append(d.errs, d.unknown(path, f, t))
+		case again:
+			p := place{key: below(path, f.key), at: f.at}
+			d.errs = append(d.errs, p.error(d.file, fault{fmt.Sprintf("is set twice, first in line %d", at.line), "keep just one"}))
+		default:
+			first[f.key] = f.at
+			d.at[below(path, f.key)] = f.value.at
+			set(d, below(path, f.key), f.value)
+		}
+	}
+}
+
+// keys is the setter of a mapping; one without a value is an empty one.
+func keys(t table) setter {
+	return func(d *decoder, path string, n *node) {
+		switch {
+		case n.kind == mappingKind:
+			d.mapping(path, n, t)
+		case !n.null:
+			d.fail(path, fault{"must be a mapping", "write its keys indented below it: " + strings.Join(slices.Sorted(maps.Keys(t)), ", ")})
+		}
+	}
+}
+
+// scalar is the setter of a single value.
+func scalar[T any](to *T, parse func(string) (T, *fault)) setter {
+	return func(d *decoder, path string, n *node) {
+		if n.kind != scalarKind {
+			d.fail(path, fault{"must be one value", "write one value, not a list or a mapping"})
+			return
+		}
+		if value, f := parseScalar(n, parse); f != nil {
+			d.fail(path, *f)
+		} else {
+			*to = value
+		}
+	}
+}
+
+// parseScalar parses a value's text; null and its like have none.
+func parseScalar[T any](n *node, parse func(string) (T, *fault)) (T, *fault) {
+	text := n.text
+	if n.null {
+		text = ""
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		var none T
+		return none, &fault{"has a control character", "write it on one line, without tabs or escapes"}
+	}
+	return parse(text)
+}
+
+// list is the setter of a list of values, which may be a single one.
+func list(to *[]string, parse func(string) (string, *fault)) setter {
+	return func(d *decoder, path string, n *node) {
+		if n.null {
+			return
+		}
+		if n.kind == scalarKind {
+			*to = make([]string, 1)
+			scalar(&(*to)[0], parse)(d, path, n)
+			return
+		}
+		if n.kind != listKind {
+			d.fail(path, fault{"must be a list", "write it as [FIRST, SECOND]"})
+			return
+		}
+		*to = make([]string, len(n.items))
+		for i, item := range n.items {
+			d.at[index(path, i)] = item.at
+			scalar(&(*to)[i], parse)(d, index(path, i), item)
+		}
+	}
+}
+
+// keep is the setter of a value that is decoded later.
+func keep(to **node) setter {
+	return func(_ *decoder, _ string, n *node) { *to = n }
+}
+
+var (
+	plainKey = regexp.MustCompile(`^[a-z][a-z_]{0,31}$`)
+	nearKey  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+)
+
+// unknown is the problem of a key that is not in the table. The key is file
+// text, and a secret may have slipped into its place: it is shown only when it
+// looks like one of ours.
+func (d *decoder) unknown(path string, f field, t table) *Error {
+	p := place{key: path, at: f.at}
+	valid := slices.Sorted(maps.Keys(t))
+	near := nearest(f.key, valid)
+	if plainKey.MatchString(f.key) || near != "" && nearKey.MatchString(f.key) {
+		p.key = below(path, f.key)
+	}
+	if near != "" {
+		return p.error(d.file, fault{"unknown key", fmt.Sprintf("did you mean %q?", near)})
+	}
+	return p.error(d.file, fault{"unknown key", "the keys here are " + strings.Join(valid, ", ")})
+}
+
+// nearest returns the known key that is a slip of the finger away, or "".
+func nearest(key string, known []string) string {
+	const longest = 40 // no key of ours comes near, and distance is quadratic
+	if len(key) > longest {
+		return ""
+	}
+	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	best, least := "", 3
+	for _, candidate := range known {
+		if n := distance(key, candidate); n < least && n <= max(1, len(candidate)/3) {
+			best, least = candidate, n
+		}
+	}
+	return best
+}
+
+// distance counts the single-character edits between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// below and index make key paths.
+func below(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

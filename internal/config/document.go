@@ -1,0 +1,284 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// position is a line and a column, from 1; zero when it is not known.
+type position struct{ line, column int }
+
+type kind int
+
+const (
+	scalarKind kind = iota
+	listKind
+	mappingKind
+)
+
+// node is one value of the file, text as written: the YAML library's own
+// numbers are not used, since 2026.10 and 0123 must stay what they are.
+type node struct {
+	kind   kind
+	at     position
+	text   string
+	null   bool // null, ~ or nothing
+	items  []*node
+	fields []field
+}
+
+type field struct {
+	key   string
+	at    position
+	value *node
+}
+
+// Limits that keep a hostile file from costing more than a moment: the YAML
+// library recurses without bound, and needs quadratic time for many keys.
+const (
+	maxDepth  = 16
+	maxTokens = 30_000
+	maxFile   = 1 << 20
+)
+
+// readFile reads the configuration file and its mode.
+func readFile(path string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, unreadable(path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, unreadable(path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, 0, unreadable(path, err)
+	}
+	return data, info.Mode(), nil
+}
+
+func unreadable(path string, err error) *Error {
+	cause := systemError(err)
+	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: "name the file with --config or $SYNCD_CONFIG", cause: cause}
+}
+
+// readDocument parses a file that holds one YAML document, a mapping.
+func readDocument(data []byte) (root *node, problem *located) {
+	defer func() {
+		if recover() != nil { // in the YAML library
+			root, problem = nil, &located{syntaxFault(""), position{}}
+		}
+	}()
+	text, problem := checkText(data)
+	if problem != nil {
+		return nil, problem
+	}
+	tokens := lexer.Tokenize(text)
+	if problem := checkTokens(tokens); problem != nil {
+		return nil, problem
+	}
+	body, problem := parseTokens(tokens)
+	if problem != nil {
+		return nil, problem
+	}
+	root = build(body)
+	switch {
+	case root.null:
+		return nil, &located{fault{"holds no configuration", "write at least source.url and one manifest"}, position{}}
+	case root.kind != mappingKind:
+		return nil, &located{fault{"is not a mapping at its top", `begin with a key, such as "source:"`}, root.at}
+	}
+	return root, nil
+}
+
+// checkText refuses what is not text, and makes every line end in LF: the YAML
+// library miscounts lines that end in CR LF.
+func checkText(data []byte) (string, *located) {
+	if len(data) > maxFile {
+		return "", &located{fault{"is larger than 1 MiB", "check which file it is"}, position{}}
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	at := position{1, 1}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return "", &located{fault{"is not UTF-8 text", "save the file as UTF-8"}, at}
+		case r == '\n':
+			at = position{at.line + 1, 0}
+		case r != '\t' && unicode.IsControl(r):
+			return "", &located{fault{"has a control character", "remove it"}, at}
+		}
+		at.column++
+		i += size
+	}
+	return string(data), nil
+}
+
+// unused names the parts of YAML that a configuration needs not.
+var unused = map[token.Type]string{
+	token.AnchorType:     "an anchor (&)",
+	token.AliasType:      "an alias (*)",
+	token.MergeKeyType:   "a merge key (<<)",
+	token.TagType:        "a tag (!)",
+	token.DirectiveType:  "a directive (%)",
+	token.MappingKeyType: "an explicit key (?)",
+}
+
+// checkTokens refuses, before the library's parser recurses over them, tokens
+// that no configuration needs, deep nesting and a second document.
+func checkTokens(tokens token.Tokens) *located {
+	var n nesting
+	for i, t := range tokens {
+		at := where(t)
+		switch {
+		case i == maxTokens:
+			return &located{fault{"has too many values", "check which file it is"}, at}
+		case unused[t.Type] != "":
+			return &located{fault{"holds " + unused[t.Type] + ", which is not used here", "write the value itself, in quotes if it begins with that sign"}, at}
+		case n.add(t) > maxDepth:
+			return &located{fault{"is nested too deeply", "check its brackets and dashes"}, at}
+		case n.documents > 1:
+			return &located{fault{"holds more than one YAML document", "remove the --- or ... and what belongs to it"}, at}
+		}
+	}
+	return nil
+}
+
+// nesting counts what tokens open. Lists and mappings in block form nest only
+// by growing indentation, which the file's size bounds, except for dashes on
+// one line.
+type nesting struct {
+	flow, dashes, line int
+	documents          int
+	ended              bool
+}
+
+// add takes a token and returns the depth of brackets and dashes at it.
+func (n *nesting) add(t *token.Token) int {
+	if line := where(t).line; line != n.line {
+		n.line, n.dashes = line, 0
+	}
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		n.flow++
+	case token.SequenceEndType, token.MappingEndType:
+		n.flow--
+	case token.SequenceEntryType:
+		n.dashes++
+	}
+	switch {
+	case t.Type == token.CommentType:
+	case t.Type == token.DocumentEndType:
+		n.ended = true
+	case t.Type == token.DocumentHeaderType || n.ended || n.documents == 0:
+		n.documents++
+		n.ended = false
+	}
+	return max(n.flow, n.dashes)
+}
+
+// parseTokens runs the library's parser. Its errors quote the file, so that
+// only their position and the kind of their message are used.
+func parseTokens(tokens token.Tokens) (ast.Node, *located) {
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var quoting interface {
+			GetToken() *token.Token
+			GetMessage() string
+		}
+		if errors.As(err, &quoting) {
+			return nil, &located{syntaxFault(quoting.GetMessage()), where(quoting.GetToken())}
+		}
+		return nil, &located{syntaxFault(""), position{}}
+	}
+	if len(file.Docs) == 0 {
+		return nil, nil
+	}
+	return file.Docs[0].Body, nil
+}
+
+// syntaxFault tells the common slips apart by words of the library's message.
+func syntaxFault(message string) fault {
+	for _, known := range []struct{ words, suggestion string }{
+		{"tab character", "indent with spaces, not tabs"},
+		{"'\t'", "indent with spaces, not tabs"},
+		{"quoted text", "end the quoted text with the quote that it began with"},
+		{"reserved character", "write the value in quotes"},
+		{"mapping value is not allowed", `write a value that holds ": " in quotes, and begin each key on its own line`},
+		{"not found", "close each [ and {"},
+		{"must be specified", "check commas and closing brackets"},
+	} {
+		if strings.Contains(message, known.words) {
+			return fault{"is not valid YAML", known.suggestion}
+		}
+	}
+	return fault{"is not valid YAML", "check indentation, colons and quotes there and in the line before"}
+}
+
+// build copies the library's tree into ours. It recurses no deeper than
+// checkTokens and the indentation allow.
+func build(n ast.Node) *node {
+	switch n := n.(type) {
+	case nil:
+		return &node{null: true}
+	case *ast.MappingNode:
+		return buildMapping(n, n.Values)
+	case *ast.MappingValueNode:
+		return buildMapping(n, []*ast.MappingValueNode{n})
+	case *ast.SequenceNode:
+		list := &node{kind: listKind, at: where(n.GetToken())}
+		for _, item := range n.Values {
+			list.items = append(list.items, build(item))
+		}
+		return list
+	case *ast.LiteralNode:
+		return &node{at: where(n.GetToken()), text: n.Value.GetToken().Value}
+	}
+	t := n.GetToken()
+	value := &node{at: where(t), text: t.Value, null: t.Type == token.NullType || t.Type == token.ImplicitNullType}
+	if t.Type == token.ImplicitNullType {
+		value.text = ""
+	}
+	return value
+}
+
+// buildMapping places a mapping at its first key, since a block mapping's own
+// token is the colon behind it, and nothing at its key, since the library
+// places it now here, now there.
+func buildMapping(n ast.Node, values []*ast.MappingValueNode) *node {
+	mapping := &node{kind: mappingKind, at: where(n.GetToken())}
+	for _, v := range values {
+		t := v.Key.GetToken()
+		value := build(v.Value)
+		if value.null && value.text == "" {
+			value.at = where(t)
+		}
+		mapping.fields = append(mapping.fields, field{key: t.Value, at: where(t), value: value})
+	}
+	if len(mapping.fields) > 0 {
+		mapping.at = mapping.fields[0].at
+	}
+	return mapping
+}
+
+func where(t *token.Token) position {
+	if t == nil || t.Position == nil {
+		return position{}
+	}
+	return position{t.Position.Line, t.Position.Column}
+}

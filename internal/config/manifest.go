@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Manifest is one manifest to mirror. The filters are kept as written: os,
+// compiler, language and architecture are compared without case, include and
+// exclude are globs of path.Match.
+type Manifest struct {
+	Name     string
+	Release  string   // latest, 2026.10, 2026.Q4 or 2026.B5
+	Schedule Schedule // its own, or the global one
+
+	OS, Compiler, Language, Architecture []string
+	Include, Exclude                     []string
+}
+
+// manifests decodes the list; general is the schedule of those without one.
+func (d *decoder) manifests(n *node, general Schedule) []Manifest {
+	if n == nil || n.null {
+		d.fail("manifests", fault{"is missing", "list at least one manifest by name"})
+		return nil
+	}
+	if n.kind != listKind {
+		d.fail("manifests", fault{"must be a list", "write each manifest as an entry that begins with \"- name: \""})
+		return nil
+	}
+	if len(n.items) == 0 {
+		d.fail("manifests", fault{"is empty", "list at least one manifest by name"})
+	}
+	list := make([]Manifest, len(n.items))
+	for i, item := range n.items {
+		list[i] = Manifest{Release: "latest", Schedule: general}
+		d.manifest(&list[i], index("manifests", i), item)
+	}
+	d.checkNames(list)
+	return list
+}
+
+func (d *decoder) manifest(m *Manifest, path string, n *node) {
+	d.at[path] = n.at
+	if n.kind != mappingKind {
+		d.fail(path, fault{"must be a mapping", "write \"- name: \" and the manifest's name"})
+		return
+	}
+	d.mapping(path, n, table{
+		"name":         scalar(&m.Name, parseName),
+		"release":      scalar(&m.Release, parseRelease),
+		"schedule":     scalar(&m.Schedule, parseSchedule),
+		"os":           list(&m.OS, parseSegment),
+		"compiler":     list(&m.Compiler, parseSegment),
+		"language":     list(&m.Language, parseSegment),
+		"architecture": list(&m.Architecture, parseSegment),
+		"include":      list(&m.Include, parseGlob),
+		"exclude":      list(&m.Exclude, parseGlob),
+	})
+	if !d.seen(path + ".name") {
+		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
+	}
+}
+
+// checkNames refuses names that would meet on disk, where <name>.json and
+// <name>.SHA256SUMS lie beside <name>, also where the file system ignores case.
+func (d *decoder) checkNames(list []Manifest) {
+	first := make(map[string]int, len(list))
+	for i, m := range list {
+		key := strings.ToLower(m.Name)
+		if m.Name == "" {
+			continue
+		}
+		if j, ok := first[key]; ok {
+			d.fail(index("manifests", i)+".name", fault{
+				fmt.Sprintf("manifests[%d] has this name already, case aside", j), "name each manifest once",
+			})
+			continue
+		}
+		first[key] = i
+	}
+	for i, m := range list {
+		for _, suffix := range []string{".json", ".sha256sums"} {
+			base, cut := strings.CutSuffix(strings.ToLower(m.Name), suffix)
+			if j, ok := first[base]; ok && cut {
+				d.fail(index("manifests", i)+".name", fault{
+					fmt.Sprintf("it is the name of a file that belongs to manifests[%d]", j), "mirror the two in separate data directories",
+				})
+			}
+		}
+	}
+}
+
+var (
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
+	monthPattern = regexp.MustCompile(`^([0-9]{4})[.-](0[1-9]|1[0-2])$`)
+	aliasPattern = regexp.MustCompile(`^[0-9]{4}\.([Qq][1-4]|[Bb][1-6])$`)
+)
+
+// parseName takes what is safe as the name of a file and of a directory.
+func parseName(text string) (string, *fault) {
+	switch {
+	case text == "":
+		return "", &fault{"is empty", "write the manifest's name, as `syncd manifests` lists it"}
+	case !namePattern.MatchString(text):
+		return "", &fault{"is not usable as a manifest's name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front"}
+	}
+	return text, nil
+}
+
+// parseRelease gives one spelling to each release: latest, YYYY.MM, YYYY.Qn, YYYY.Bn.
+func parseRelease(text string) (string, *fault) {
+	if strings.EqualFold(text, "latest") {
+		return "latest", nil
+	}
+	if m := monthPattern.FindStringSubmatch(text); m != nil {
+		return m[1] + "." + m[2], nil
+	}
+	if aliasPattern.MatchString(text) {
+		return strings.ToUpper(text), nil
+	}
+	return "", &fault{"is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5"}
+}
+
+// parseSegment takes one plain path segment.
+func parseSegment(text string) (string, *fault) {
+	plain := text != "" && text != "." && text != ".." && len(text) <= 255
+	if !plain || strings.ContainsAny(text, `/\`) || strings.TrimSpace(text) != text {
+		return "", &fault{"is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT"}
+	}
+	return text, nil
+}
+
+// parseGlob takes a pattern that can match something.
+func parseGlob(text string) (string, *fault) {
+	const next = "use * ? and [a-z], such as *.dat or linux/*/64bit/*"
+	if _, err := path.Match(text, ""); err != nil || text == "" {
+		return "", &fault{"is not a glob", next}
+	}
+	if strings.HasPrefix(text, "/") {
+		return "", &fault{"never matches: a path within the manifest has no slash in front", "remove it"}
+	}
+	for segment := range strings.SplitSeq(text, "/") {
+		if segment == "**" {
+			return "", &fault{"** matches no more than one folder here", "write one * for each folder, or a glob without a slash, which sees the file's name alone"}
+		}
+	}
+	return text, nil
+}

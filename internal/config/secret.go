@@ -1,0 +1,51 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const redacted = "REDACTED"
+
+// Secret is text that prints, formats and encodes as REDACTED everywhere; only
+// Reveal gives it.
+type Secret string
+
+// Reveal returns the secret text.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns REDACTED.
+func (Secret) String() string { return redacted }
+
+// GoString returns REDACTED.
+func (Secret) GoString() string { return redacted }
+
+// Format writes REDACTED, whatever the verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText returns REDACTED.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// MarshalJSON returns "REDACTED".
+func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalYAML returns REDACTED.
+func (Secret) MarshalYAML() (any, error) { return redacted, nil }
+
+// parseSecret trims a Customer ID and checks that it can be one.
+func parseSecret(text string) (Secret, *fault) {
+	text = strings.TrimSpace(text)
+	const next = "write the Customer ID alone, on one line"
+	switch {
+	case text == "":
+		return "", &fault{"is empty", "write the Customer ID there"}
+	case strings.ContainsAny(text, "\r\n"):
+		return "", &fault{"has more than one line", next}
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return "", &fault{"has control or invisible characters", next}
+	}
+	return Secret(text), nil
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"net/url"
+	"time"
+)
+
+// Services are the provider's other five services.
+type Services struct {
+	Prefix       string // the word in {Prefix}AddressKey and its like on the wire
+	Contribution Service
+	List         Service
+	Property     Service
+	Autocomplete Service
+	ReverseGeo   Service
+}
+
+// Service is one of them. After Load it has source's values where it has none
+// of its own.
+type Service struct {
+	URL, JSONPURL     *url.URL // nil when not configured
+	Credential        Credential
+	CAFile            string
+	AllowInsecureHTTP bool
+	StallTimeout      time.Duration
+	Retry             Retry
+}
+
+// byKey names the services as the file does.
+func (s *Services) byKey() map[string]*Service {
+	return map[string]*Service{
+		"contribution": &s.Contribution,
+		"list":         &s.List,
+		"property":     &s.Property,
+		"autocomplete": &s.Autocomplete,
+		"reversegeo":   &s.ReverseGeo,
+	}
+}
+
+// inherit gives each service source's values.
+func (s *Services) inherit(source Source) {
+	for _, service := range s.byKey() {
+		service.Credential = source.Credential
+		service.CAFile = source.CAFile
+		service.AllowInsecureHTTP = source.AllowInsecureHTTP
+		service.StallTimeout = source.StallTimeout
+		service.Retry = source.Retry
+	}
+}
+
+// services decodes the services key. It runs after source, which it inherits
+// from, wherever the two stand in the file.
+func (d *decoder) services(s *Services, source Source, n *node) {
+	s.inherit(source)
+	if n == nil {
+		return
+	}
+	t := table{"prefix": scalar(&s.Prefix, parseWord)}
+	for key, service := range s.byKey() {
+		t[key] = serviceKeys(service, source, key == "autocomplete")
+	}
+	keys(t)(d, "services", n)
+}
+
+func serviceKeys(s *Service, source Source, jsonp bool) setter {
+	return func(d *decoder, path string, n *node) {
+		var own Credential
+		t := credentialKeys(&own, table{
+			"url":                 scalar(&s.URL, parseURL),
+			"ca_file":             scalar(&s.CAFile, d.besideConfig),
+			"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
+			"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
+			"retry":               keys(s.Retry.table()),
+		})
+		if jsonp {
+			t["jsonp_url"] = scalar(&s.JSONPURL, parseURL)
+		}
+		keys(t)(d, path, n)
+		d.checkService(path, s, source, own)
+	}
+}
+
+// checkService checks how the values of a service relate, and takes over its
+// own Customer ID if it has one.
+func (d *decoder) checkService(path string, s *Service, source Source, own Credential) {
+	d.checkCredential(path, &own)
+	if own.inline != nil || own.file != nil {
+		s.Credential = own
+	}
+	source.AllowInsecureHTTP = s.AllowInsecureHTTP
+	d.checkURL(path+".url", s.URL, source)
+	d.checkURL(path+".jsonp_url", s.JSONPURL, source)
+	d.checkRetry(path, s.Retry)
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Source is the release service and how it is spoken to.
+type Source struct {
+	URL               *url.URL // may hold a user part and a query: strip them from what is shown
+	Credential        Credential
+	CustomerIDParam   string // the query parameter that carries the Customer ID
+	Hash              string // SHA256, SHA1 or MD5
+	CAFile            string // absolute after Load, "" = the system's roots alone
+	AllowInsecureHTTP bool
+	StallTimeout      time.Duration // a transfer that moves no byte for so long is retried
+	Retry             Retry
+}
+
+// Retry is the pace of retries; InitialInterval is at most MaxInterval.
+type Retry struct {
+	InitialInterval, MaxInterval time.Duration
+	MaxElapsed                   time.Duration // of one request, since its last progress
+}
+
+func (d *decoder) source(s *Source) setter {
+	return keys(credentialKeys(&s.Credential, table{
+		"url":                 scalar(&s.URL, parseURL),
+		"customer_id_param":   scalar(&s.CustomerIDParam, parseParam),
+		"hash":                scalar(&s.Hash, parseHash),
+		"ca_file":             scalar(&s.CAFile, d.besideConfig),
+		"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
+		"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
+		"retry":               keys(s.Retry.table()),
+	}))
+}
+
+func (r *Retry) table() table {
+	return table{
+		"initial_interval": scalar(&r.InitialInterval, parsePositiveDuration),
+		"max_interval":     scalar(&r.MaxInterval, parsePositiveDuration),
+		"max_elapsed":      scalar(&r.MaxElapsed, parsePositiveDuration),
+	}
+}
+
+// checkSource checks how the values of source relate.
+func (d *decoder) checkSource(s *Source) {
+	env := d.env
+	s.Credential.env = &env
+	d.checkCredential("source", &s.Credential)
+	if !d.seen("source.url") && d.sound("source") {
+		d.fail("source.url", fault{"is missing", "write the address of the release service, such as https://releases.example.net"})
+	}
+	d.checkURL("source.url", s.URL, *s)
+	d.checkRetry("source", s.Retry)
+}
+
+// checkURL checks a URL against the other settings of its origin.
+func (d *decoder) checkURL(path string, u *url.URL, s Source) {
+	if u == nil {
+		return
+	}
+	if u.User != nil {
+		d.secrets = append(d.secrets, d.place(path))
+	}
+	if d.sound("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
+		d.fail(path, fault{"its query holds the Customer ID's parameter", "remove it and use customer_id_file"})
+	}
+	if u.Scheme != "http" || loopback(u.Hostname()) {
+		return
+	}
+	if s.AllowInsecureHTTP {
+		d.plain = append(d.plain, d.place(path))
+		return
+	}
+	own := path[:strings.LastIndexByte(path, '.')] + ".allow_insecure_http"
+	if d.sound("source.allow_insecure_http", own) {
+		d.fail(path, fault{
+			"plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted",
+			"use https, or set allow_insecure_http: true if the network is trusted",
+		})
+	}
+}
+
+// checkRetry checks the relation of the intervals under a parent's retry key,
+// at the one of them that the file sets.
+func (d *decoder) checkRetry(parent string, r Retry) {
+	initial, longest := parent+".retry.initial_interval", parent+".retry.max_interval"
+	sound := d.sound(initial, longest, "source.retry.initial_interval", "source.retry.max_interval")
+	if r.InitialInterval <= r.MaxInterval || !sound {
+		return
+	}
+	switch {
+	case d.seen(initial):
+		d.fail(initial, fault{"is longer than max_interval", "make it at most max_interval"})
+	case d.seen(longest):
+		d.fail(longest, fault{"is shorter than initial_interval", "make it at least initial_interval"})
+	}
+}
+
+// queryHas tells whether a URL's query has a parameter, whatever its case.
+func queryHas(u *url.URL, param string) bool {
+	for pair := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		if strings.EqualFold(name, param) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopback tells whether a host never leaves this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

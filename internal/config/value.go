@@ -1,0 +1,190 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// The parsers of single values. None puts its input into a fault, nor the text
+// of an error of the standard library, which would quote it.
+
+// parseDuration takes a duration of Go's form that is not negative.
+func parseDuration(text string) (time.Duration, *fault) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, &fault{"is not a duration", "use a form such as 30s, 5m or 24h"}
+	case d < 0:
+		return 0, &fault{"is negative", "use a form such as 30s, 5m or 24h"}
+	}
+	return d, nil
+}
+
+// parsePositiveDuration takes a duration that is not zero either.
+func parsePositiveDuration(text string) (time.Duration, *fault) {
+	d, f := parseDuration(text)
+	if f == nil && d == 0 {
+		return 0, &fault{"must be longer than 0", "use a form such as 30s, 5m or 24h"}
+	}
+	return d, f
+}
+
+// parseBandwidth takes bytes per second with a unit; nothing or 0 is unlimited.
+func parseBandwidth(text string) (int64, *fault) {
+	next := `use a form such as 50MiB, or "" for no limit`
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, nil
+	}
+	if rate, ok := strings.CutSuffix(strings.ToLower(text), "/s"); ok {
+		text = strings.TrimSpace(rate)
+	}
+	n, err := humanize.ParseBytes(text)
+	switch {
+	case err != nil:
+		return 0, &fault{"is not a size", next}
+	case n > math.MaxInt64:
+		return 0, &fault{"is too large", next}
+	case n == 0 && strings.ContainsAny(text, "123456789"):
+		return 0, &fault{"is under one byte per second", next}
+	}
+	return int64(n), nil
+}
+
+// integer takes a whole number within bounds.
+func integer(low, high int) func(string) (int, *fault) {
+	return func(text string) (int, *fault) {
+		n, err := strconv.Atoi(text)
+		next := fmt.Sprintf("use a whole number from %d to %d", low, high)
+		switch {
+		case err != nil:
+			return 0, &fault{"is not a whole number", next}
+		case n < low || n > high:
+			return 0, &fault{"is out of range", next}
+		}
+		return n, nil
+	}
+}
+
+// parseRatio takes a number from 0 to 1; not-a-number is neither.
+func parseRatio(text string) (float64, *fault) {
+	ratio, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(ratio >= 0 && ratio <= 1) {
+		return 0, &fault{"is not a number from 0 to 1", "use a form such as 0.5"}
+	}
+	return ratio, nil
+}
+
+func parseBool(text string) (bool, *fault) {
+	switch strings.ToLower(text) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, &fault{"is neither true nor false", "use true or false"}
+}
+
+func parseHash(text string) (string, *fault) {
+	switch hash := strings.ToUpper(text); hash {
+	case "SHA256", "SHA1", "MD5":
+		return hash, nil
+	}
+	return "", &fault{"is not a hash that the service offers", "use SHA256, SHA1 or MD5"}
+}
+
+var (
+	paramPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	wordPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)
+)
+
+// parseParam takes the name of a query parameter that needs no escaping.
+func parseParam(text string) (string, *fault) {
+	if !paramPattern.MatchString(text) {
+		return "", &fault{"is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id"}
+	}
+	return text, nil
+}
+
+// parseWord takes what can begin a JSON key and an XML name.
+func parseWord(text string) (string, *fault) {
+	if !wordPattern.MatchString(text) {
+		return "", &fault{"is not a word", "use letters, digits and underscores, and no digit in front"}
+	}
+	return text, nil
+}
+
+// parseURL takes an absolute http or https URL with a host and no fragment.
+func parseURL(text string) (*url.URL, *fault) {
+	const next = "use a form such as https://releases.example.net"
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil, &fault{"is empty", next}
+	case err != nil:
+		return nil, &fault{"is not a URL", next}
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, &fault{"is not an http or https URL", next}
+	case u.Opaque != "" || u.Hostname() == "":
+		return nil, &fault{"has no host", next}
+	case u.Port() != "" && !portNumber(u.Port(), 1):
+		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
+	case strings.Contains(text, "#"):
+		return nil, &fault{"has a fragment", "remove the # and what follows it"}
+	}
+	return u, nil
+}
+
+// parseListen takes host:port, where an empty host means every address;
+// nothing at all switches the web server off.
+func parseListen(text string) (string, *fault) {
+	const next = `use host:port such as 127.0.0.1:9797, or "" for no web server`
+	if text == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || !portNumber(port, 0) {
+		return "", &fault{"is not host:port", next}
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostPattern.MatchString(host) {
+		return "", &fault{"its host is neither a name nor an address", next}
+	}
+	return text, nil
+}
+
+func portNumber(text string, low uint64) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n >= low
+}
+
+// absolute makes a path absolute from the working directory.
+func (d *decoder) absolute(text string) (string, *fault) {
+	if text == "" {
+		return "", &fault{"is empty", "use an absolute path such as /var/lib/syncd"}
+	}
+	path, err := filepath.Abs(text)
+	if err != nil {
+		return "", &fault{"cannot be made absolute: the working directory is gone", "use an absolute path such as /var/lib/syncd"}
+	}
+	return path, nil
+}
+
+// besideConfig makes a path absolute from the config file's directory; nothing
+// stays nothing.
+func (d *decoder) besideConfig(text string) (string, *fault) {
+	if text == "" || filepath.IsAbs(text) {
+		return text, nil
+	}
+	return filepath.Join(d.dir, text), nil
+}
