@@ -1,0 +1,117 @@
+package emulator
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// adminPrefix begins the paths of the administration on the release listener.
+// They ask for no Customer ID and are neither recorded nor hit by faults.
+const adminPrefix = "/-/"
+
+// maxFaultText bounds the body of a POST to /-/faults.
+const maxFaultText = 1 << 20
+
+func (e *Emulator) withAdmin(next http.Handler) http.Handler {
+	admin := http.NewServeMux()
+	admin.HandleFunc("GET /-/requests", e.adminRequests)
+	admin.HandleFunc("DELETE /-/requests", func(w http.ResponseWriter, _ *http.Request) {
+		e.ResetRequests()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	admin.HandleFunc("GET /-/faults", e.adminFaults)
+	admin.HandleFunc("POST /-/faults", e.adminAddFaults)
+	admin.HandleFunc("DELETE /-/faults", e.adminRemoveFaults)
+	admin.HandleFunc("POST /-/advance", func(w http.ResponseWriter, _ *http.Request) {
+		replyJSON(w, map[string]string{"release": e.AdvanceSample()})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, adminPrefix) {
+			admin.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func replyJSON(w http.ResponseWriter, v any) {
+	writeBody(w, http.StatusOK, formatJSON.contentType(), asJSON(v))
+}
+
+// adminRequests serves the log.
+func (e *Emulator) adminRequests(w http.ResponseWriter, _ *http.Request) {
+	replyJSON(w, e.Requests())
+}
+
+type adminFault struct {
+	ID      int    `json:"id"`
+	Fault   string `json:"fault"`
+	Matched int    `json:"matched"`
+	Hits    int    `json:"hits"`
+}
+
+// adminFaults serves the faults in place, in their text form.
+func (e *Emulator) adminFaults(w http.ResponseWriter, _ *http.Request) {
+	all := []adminFault{}
+	for _, s := range e.Faults() {
+		all = append(all, adminFault{ID: s.ID, Fault: s.Fault.String(), Matched: s.Matched, Hits: s.Hits})
+	}
+	replyJSON(w, all)
+}
+
+// adminAddFaults adds a fault for each line of the body; either all or none.
+func (e *Emulator) adminAddFaults(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFaultText))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	faults, err := parseFaults(string(body))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ids := []int{}
+	for _, f := range faults {
+		ids = append(ids, e.AddFault(f))
+	}
+	replyJSON(w, map[string][]int{"ids": ids})
+}
+
+// parseFaults reads one fault a line; empty lines are left out.
+func parseFaults(text string) ([]Fault, error) {
+	var faults []Fault
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		f, err := ParseFault(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil
+}
+
+// adminRemoveFaults removes the fault ?id=, or all.
+func (e *Emulator) adminRemoveFaults(w http.ResponseWriter, r *http.Request) {
+	text := r.URL.Query().Get("id")
+	if text == "" {
+		e.ClearFaults()
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	id, err := strconv.Atoi(text)
+	if err != nil {
+		http.Error(w, "id is not a number", http.StatusBadRequest)
+		return
+	}
+	e.RemoveFault(id)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,445 @@
+package emulator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Fault is something that goes wrong on demand. Which parameters a kind takes
+// stands beside its name below; the others are left at zero.
+type Fault struct {
+	// Path selects requests by their decoded path: a glob with the syntax of
+	// path.Match in which * and ? also match a slash, without case. "" is every
+	// path.
+	Path string
+	// Host selects the listener: "", HostRelease or HostDownload.
+	Host string
+	// Skip lets so many matching requests pass first.
+	Skip int
+	// Times is how many are hit then; 0 is all.
+	Times int
+	// Kind is one of the Kind constants.
+	Kind string
+
+	// Status is the status of the answer; 0 takes the kind's own.
+	Status int
+	// Delay is how long KindDelay waits.
+	Delay time.Duration
+	// After counts body bytes of this answer, for KindCorrupt bytes of the
+	// whole file.
+	After int64
+	// Rate is the bytes a second of KindSlow.
+	Rate int64
+	// RetryAfter is the value of the header, as it is.
+	RetryAfter string
+	// Shape is what a body looks like, see KindStatus and KindShape.
+	Shape string
+	// Type is the value of type in the body of KindStatus.
+	Type string
+	// Location is where KindRedirect leads: "self" is the same URL again.
+	// "{id}" in it, and in Body, stands for the caller's Customer ID.
+	Location string
+	// Body is sent as it is.
+	Body string
+}
+
+// The kinds of faults.
+const (
+	// KindStatus answers Status (503) with Body, or with a problem of a Shape:
+	// type (the usual one), title, empty, html, or echo, which holds the
+	// caller's Customer ID. Type and RetryAfter are optional.
+	KindStatus = "status"
+	// KindDelay waits for Delay before it answers as usual.
+	KindDelay = "delay"
+	// KindStall sends After bytes of the body, then nothing until the client
+	// goes or the emulator is closed.
+	KindStall = "stall"
+	// KindTruncate promises the whole length and closes the connection after
+	// After bytes.
+	KindTruncate = "truncate"
+	// KindCorrupt flips a bit of the byte at offset After of the whole file,
+	// also when a single range of it is served.
+	KindCorrupt = "corrupt"
+	// KindReset resets the connection after After bytes, which the client's
+	// host has then received; with 0 before the headers.
+	KindReset = "reset"
+	// KindNoRanges answers a request for a range with the whole and status 200.
+	KindNoRanges = "no_ranges"
+	// KindNoValidators answers without ETag and Last-Modified.
+	KindNoValidators = "no_validators"
+	// KindNoLength answers chunked, without Content-Length.
+	KindNoLength = "no_length"
+	// KindChangeETag gives another ETag at each request.
+	KindChangeETag = "change_etag"
+	// KindBadRange answers a range with a Content-Range one byte further on. It
+	// matches only requests for a range.
+	KindBadRange = "bad_range"
+	// KindSlow sends the body at Rate bytes a second.
+	KindSlow = "slow"
+	// KindShape answers 200 with a body that is not the expected one, by Shape:
+	// html, object, nonsense, empty, huge (over 64 MiB of JSON), error (a JSON
+	// error), null, or echo, which holds the caller's Customer ID.
+	KindShape = "shape"
+	// KindRedirect answers 302, or Status, with Location.
+	KindRedirect = "redirect"
+	// KindBody answers 200, or Status, with Body.
+	KindBody = "body"
+)
+
+// kinds are the kinds of faults with the parameters that they take.
+var kinds = map[string][]string{
+	KindStatus:       {"status", "shape", "type", "retry_after", "body"},
+	KindDelay:        {"delay"},
+	KindStall:        {"after"},
+	KindTruncate:     {"after"},
+	KindCorrupt:      {"after"},
+	KindReset:        {"after"},
+	KindNoRanges:     {},
+	KindNoValidators: {},
+	KindNoLength:     {},
+	KindChangeETag:   {},
+	KindBadRange:     {},
+	KindSlow:         {"rate"},
+	KindShape:        {"shape"},
+	KindRedirect:     {"status", "location", "retry_after"},
+	KindBody:         {"status", "body", "retry_after"},
+}
+
+// commonKeys are the parameters of every kind.
+var commonKeys = []string{"kind", "path", "host", "skip", "times"}
+
+// Kinds returns the names of all kinds of faults, sorted.
+func Kinds() []string {
+	var names []string
+	for name := range kinds {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// parameterOf is a key of the text form. The order of the table is the order in
+// which String writes.
+type parameterOf struct {
+	key string
+	get func(Fault) string // "" when zero
+	set func(*Fault, string) error
+}
+
+var parameters = []parameterOf{
+	stringKey("kind", func(f *Fault) *string { return &f.Kind }),
+	stringKey("path", func(f *Fault) *string { return &f.Path }),
+	stringKey("host", func(f *Fault) *string { return &f.Host }),
+	numberKey("skip", func(f *Fault) *int { return &f.Skip }),
+	numberKey("times", func(f *Fault) *int { return &f.Times }),
+	numberKey("status", func(f *Fault) *int { return &f.Status }),
+	{
+		key: "delay",
+		get: func(f Fault) string {
+			if f.Delay == 0 {
+				return ""
+			}
+			return f.Delay.String()
+		},
+		set: func(f *Fault, s string) (err error) {
+			f.Delay, err = time.ParseDuration(s)
+			return err
+		},
+	},
+	numberKey("after", func(f *Fault) *int64 { return &f.After }),
+	numberKey("rate", func(f *Fault) *int64 { return &f.Rate }),
+	stringKey("retry_after", func(f *Fault) *string { return &f.RetryAfter }),
+	stringKey("shape", func(f *Fault) *string { return &f.Shape }),
+	stringKey("type", func(f *Fault) *string { return &f.Type }),
+	stringKey("location", func(f *Fault) *string { return &f.Location }),
+	stringKey("body", func(f *Fault) *string { return &f.Body }),
+}
+
+func stringKey(key string, at func(*Fault) *string) parameterOf {
+	return parameterOf{
+		key: key,
+		get: func(f Fault) string { return *at(&f) },
+		set: func(f *Fault, s string) error {
+			*at(f) = s
+			return nil
+		},
+	}
+}
+
+func numberKey[T int | int64](key string, at func(*Fault) *T) parameterOf {
+	return parameterOf{
+		key: key,
+		get: func(f Fault) string {
+			if *at(&f) == 0 {
+				return ""
+			}
+			return strconv.FormatInt(int64(*at(&f)), 10)
+		},
+		set: func(f *Fault, s string) error {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil || int64(T(n)) != n {
+				return fmt.Errorf("%q is not a whole number", s)
+			}
+			*at(f) = T(n)
+			return nil
+		},
+	}
+}
+
+// ParseFault reads the text form of a fault: key=value pairs with commas
+// between, as in "kind=status,status=503,path=/Manifest/*,times=2". A value
+// that holds a comma is written as a Go string in double quotes.
+func ParseFault(s string) (Fault, error) {
+	var f Fault
+	seen := make(map[string]bool)
+	for rest := strings.TrimSpace(s); rest != ""; {
+		key, value, tail, err := cutParameter(rest)
+		if err != nil {
+			return Fault{}, fmt.Errorf("fault %q: %w", s, err)
+		}
+		if seen[key] {
+			return Fault{}, fmt.Errorf("fault %q: %s is given twice", s, key)
+		}
+		if err := f.set(key, value); err != nil {
+			return Fault{}, fmt.Errorf("fault %q: %w", s, err)
+		}
+		seen[key], rest = true, tail
+	}
+	if err := f.checkKeys(seen); err != nil {
+		return Fault{}, fmt.Errorf("fault %q: %w", s, err)
+	}
+	if err := f.check(); err != nil {
+		return Fault{}, fmt.Errorf("fault %q: %w", s, err)
+	}
+	return f, nil
+}
+
+// cutParameter takes the first key=value from s.
+func cutParameter(s string) (key, value, rest string, err error) {
+	key, rest, ok := strings.Cut(s, "=")
+	key = strings.ToLower(strings.TrimSpace(key))
+	if !ok {
+		return "", "", "", fmt.Errorf("%q is not key=value", s)
+	}
+	if !strings.HasPrefix(rest, `"`) {
+		value, rest, _ = strings.Cut(rest, ",")
+		return key, value, rest, nil
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return "", "", "", fmt.Errorf("%s: the quotes do not end", key)
+	}
+	if value, err = strconv.Unquote(quoted); err != nil {
+		return "", "", "", fmt.Errorf("%s: %w", key, err)
+	}
+	rest, ok = strings.CutPrefix(rest[len(quoted):], ",")
+	if !ok && rest != "" {
+		return "", "", "", fmt.Errorf("%s: a comma must follow the quotes", key)
+	}
+	return key, value, rest, nil
+}
+
+func (f *Fault) set(key, value string) error {
+	for _, p := range parameters {
+		if p.key != key {
+			continue
+		}
+		if err := p.set(f, value); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown key %q: valid are %s", key, strings.Join(allKeys(), ", "))
+}
+
+func allKeys() []string {
+	keys := make([]string, len(parameters))
+	for i, p := range parameters {
+		keys[i] = p.key
+	}
+	return keys
+}
+
+// checkKeys refuses parameters that the kind would ignore.
+func (f Fault) checkKeys(given map[string]bool) error {
+	if f.Kind == "" {
+		return fmt.Errorf("no kind: valid are %s", strings.Join(Kinds(), ", "))
+	}
+	own, known := kinds[f.Kind]
+	for _, key := range allKeys() {
+		if known && given[key] && !slices.Contains(own, key) && !slices.Contains(commonKeys, key) {
+			return fmt.Errorf("kind %s does not take %s: valid are %s",
+				f.Kind, key, strings.Join(slices.Concat(commonKeys, own), ", "))
+		}
+	}
+	return nil
+}
+
+// check holds what makes a fault usable.
+func (f Fault) check() error {
+	if _, ok := kinds[f.Kind]; !ok {
+		return fmt.Errorf("unknown kind %q: valid are %s", f.Kind, strings.Join(Kinds(), ", "))
+	}
+	if f.Host != "" && f.Host != HostRelease && f.Host != HostDownload {
+		return fmt.Errorf("unknown host %q: valid are %s, %s", f.Host, HostRelease, HostDownload)
+	}
+	if _, err := path.Match(f.Path, ""); err != nil {
+		return fmt.Errorf("path %q is not a glob", f.Path)
+	}
+	if f.Skip < 0 || f.Times < 0 || f.After < 0 || f.Rate < 0 || f.Delay < 0 {
+		return errors.New("numbers must not be negative")
+	}
+	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
+		return fmt.Errorf("status %d is not within 200 to 599", f.Status)
+	}
+	return f.checkKind()
+}
+
+// checkKind holds what a kind cannot do without.
+func (f Fault) checkKind() error {
+	switch {
+	case f.Kind == KindDelay && f.Delay == 0:
+		return errors.New("kind delay needs delay, as 200ms")
+	case f.Kind == KindSlow && f.Rate == 0:
+		return errors.New("kind slow needs rate, in bytes a second")
+	case f.Kind == KindRedirect && f.Location == "":
+		return errors.New("kind redirect needs location, a URL or self")
+	case f.Kind == KindShape && shapes[f.Shape] == nil:
+		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(shapeNames(), ", "))
+	case f.Kind == KindStatus && f.Shape != "" && !slices.Contains(problemShapes, f.Shape):
+		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(problemShapes, ", "))
+	}
+	return nil
+}
+
+// String returns the text form, which ParseFault reads back.
+func (f Fault) String() string {
+	var pairs []string
+	for _, p := range parameters {
+		if v := p.get(f); v != "" {
+			pairs = append(pairs, p.key+"="+quoteValue(v))
+		}
+	}
+	return strings.Join(pairs, ",")
+}
+
+// quoteValue quotes what cutParameter would read otherwise.
+func quoteValue(v string) string {
+	quoted := strconv.Quote(v)
+	if strings.Contains(v, ",") || v != strings.TrimSpace(v) || quoted != `"`+v+`"` {
+		return quoted
+	}
+	return v
+}
+
+// matches tells whether a request is one that the fault is for.
+func (f Fault) matches(host string, r *http.Request) bool {
+	if f.Host != "" && f.Host != host {
+		return false
+	}
+	if f.Kind == KindBadRange && r.Header.Get("Range") == "" {
+		return false
+	}
+	return f.Path == "" || globMatch(f.Path, r.URL.Path)
+}
+
+// globMatch is path.Match without case and with nothing special about a slash:
+// both sides get a byte for it that path.Match does not know.
+func globMatch(pattern, name string) bool {
+	flat := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "/", "\x00") }
+	ok, err := path.Match(flat(pattern), flat(name))
+	return ok && err == nil
+}
+
+// FaultState is a fault as AddFault took it, with what became of it.
+type FaultState struct {
+	ID      int
+	Fault   Fault
+	Matched int // requests that came to it
+	Hits    int // of these, the ones it was applied to
+}
+
+// AddFault puts a fault in place for the requests from now on, and returns a
+// number for RemoveFault. Faults are tried in the order they were added, and
+// the first that matches and is due applies; a request that it hit does not
+// count for the later ones. A fault that ParseFault would refuse is a mistake
+// in a program, and AddFault panics.
+func (e *Emulator) AddFault(f Fault) (id int) {
+	if err := f.check(); err != nil {
+		panic("emulator: " + err.Error())
+	}
+	return e.faults.add(f)
+}
+
+// RemoveFault takes away one fault, if it is there.
+func (e *Emulator) RemoveFault(id int) { e.faults.remove(id) }
+
+// ClearFaults takes away all faults. Requests being served keep theirs.
+func (e *Emulator) ClearFaults() { e.faults.clear() }
+
+// Faults returns the faults in place, used up ones too, in their order.
+func (e *Emulator) Faults() []FaultState { return e.faults.snapshot() }
+
+type faultList struct {
+	mu     sync.Mutex
+	last   int // id
+	faults []*FaultState
+}
+
+func (l *faultList) add(f Fault) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	l.faults = append(l.faults, &FaultState{ID: l.last, Fault: f})
+	return l.last
+}
+
+func (l *faultList) remove(id int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = slices.DeleteFunc(l.faults, func(s *FaultState) bool { return s.ID == id })
+}
+
+func (l *faultList) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = nil
+}
+
+func (l *faultList) snapshot() []FaultState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]FaultState, len(l.faults))
+	for i, s := range l.faults {
+		all[i] = *s
+	}
+	return all
+}
+
+// pick returns the fault that applies to a request, and counts.
+func (l *faultList) pick(host string, r *http.Request) (Fault, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.faults {
+		if !s.Fault.matches(host, r) {
+			continue
+		}
+		s.Matched++
+		if s.Matched > s.Fault.Skip && (s.Fault.Times == 0 || s.Hits < s.Fault.Times) {
+			s.Hits++
+			return s.Fault, true
+		}
+	}
+	return Fault{}, false
+}
+
+// statusOr is the fault's status, or the kind's own.
+func (f Fault) statusOr(status int) int { return cmp.Or(f.Status, status) }

@@ -1,0 +1,505 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseFault(t *testing.T) {
+	tests := []struct {
+		text string
+		want Fault
+	}{
+		{"kind=status,status=503,path=/Manifest/*,times=2,retry_after=5", Fault{Kind: KindStatus, Status: 503, Path: "/Manifest/*", Times: 2, RetryAfter: "5"}},
+		{"kind=status", Fault{Kind: KindStatus}},
+		{" KIND=no_ranges, host=download,\n", Fault{Kind: KindNoRanges, Host: HostDownload}},
+		{"kind=delay,delay=1m30s,skip=3", Fault{Kind: KindDelay, Delay: 90 * time.Second, Skip: 3}},
+		{"kind=corrupt,after=4294967296", Fault{Kind: KindCorrupt, After: 1 << 32}},
+		{"kind=slow,rate=1000", Fault{Kind: KindSlow, Rate: 1000}},
+		{"kind=redirect,location=https://a.example/?x=1", Fault{Kind: KindRedirect, Location: "https://a.example/?x=1"}},
+		{`kind=body,body="a,\"b\"\n",status=200`, Fault{Kind: KindBody, Body: "a,\"b\"\n", Status: 200}},
+		{`kind=status,retry_after="Wed, 21 Oct 2026 07:28:00 GMT",type=expiredLicense,shape=type`,
+			Fault{Kind: KindStatus, RetryAfter: "Wed, 21 Oct 2026 07:28:00 GMT", Type: "expiredLicense", Shape: "type"}},
+	}
+	for _, tt := range tests {
+		got, err := ParseFault(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.text, diff)
+		}
+		if again, err := ParseFault(got.String()); err != nil || again != got {
+			t.Errorf("%s does not come back: %v", got, err)
+		}
+	}
+}
+
+func TestParseFaultErrors(t *testing.T) {
+	tests := map[string]string{
+		"":                                "no kind: valid are bad_range, body, ",
+		"status":                          `"status" is not key=value`,
+		"kind=status,colour=red":          `unknown key "colour": valid are kind, path, host, `,
+		"kind=nothing":                    `unknown kind "nothing": valid are bad_range, `,
+		"kind=status,status=abc":          `status: "abc" is not a whole number`,
+		"kind=status,status=99":           "status 99 is not within",
+		"kind=status,status=200,status=1": "status is given twice",
+		"kind=status,shape=round":         `unknown shape "round": valid are type, `,
+		"kind=shape,shape=round":          `unknown shape "round": valid are echo, `,
+		"kind=shape":                      `unknown shape "": valid are`,
+		"kind=stall,status=500":           "kind stall does not take status: valid are kind, path, host, skip, times, after",
+		"kind=delay":                      "kind delay needs delay",
+		"kind=delay,delay=5":              "delay: time: missing unit",
+		"kind=slow":                       "kind slow needs rate",
+		"kind=redirect":                   "kind redirect needs location",
+		"kind=stall,after=-1":             "must not be negative",
+		"kind=stall,host=moon":            `unknown host "moon": valid are release, download`,
+		"kind=stall,path=[":               `path "[" is not a glob`,
+		`kind=body,body="a`:               "body: the quotes do not end",
+		`kind=body,body="a"b`:             "body: a comma must follow the quotes",
+	}
+	for text, want := range tests {
+		if _, err := ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What is parsed is usable, and its text form says all of it.
+func FuzzParseFault(f *testing.F) {
+	f.Add("kind=status,status=503,path=/Manifest/*,times=2,retry_after=5")
+	f.Fuzz(func(t *testing.T, text string) {
+		fault, err := ParseFault(text)
+		if err != nil {
+			return
+		}
+		if err := fault.check(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseFault(fault.String())
+		if err != nil || again != fault {
+			t.Fatalf("%#v gives %s, which gives %#v, %v", fault, fault, again, err)
+		}
+		globMatch(fault.Path, text)
+	})
+}
+
+func TestGlobMatch(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"/Download/*", "/download/Data/2026.10/a", true},
+		{"/Download/*", "/Manifest/2026.10/a", false},
+		{"*/mdAddr.dat", "/files/abc/MDADDR.DAT", true},
+		{"*", "/", true},
+		{"/a?b", "/a/b", true},
+		{"/[ab]/*.txt", "/b/x.txt", true},
+		{"/a", "/a/b", false},
+	}
+	for _, tt := range tests {
+		if got := globMatch(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("%s of %s: %v", tt.pattern, tt.name, got)
+		}
+	}
+}
+
+func TestAddFaultPanics(t *testing.T) {
+	e := start(t, Config{})
+	for _, f := range []Fault{{Kind: "none"}, {Kind: KindSlow}, {Kind: KindStall, Path: "["}, {Kind: KindStall, After: -1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v was taken", f)
+				}
+			}()
+			e.AddFault(f)
+		}()
+	}
+}
+
+func TestFaultOrder(t *testing.T) {
+	e := start(t, Config{})
+	e.AddSample()
+	e.AddFault(Fault{Kind: KindStatus, Status: 500, Path: "/Manifest*", Skip: 1, Times: 2})
+	second := e.AddFault(Fault{Kind: KindStatus, Status: 429, Times: 1})
+	e.AddFault(Fault{Kind: KindStatus, Status: 501, Host: HostDownload})
+	e.AddFault(Fault{Kind: KindStatus, Status: 502, Skip: 1})
+	var got []int
+	for range 6 {
+		got = append(got, get(t, e, "/ManifestReleases/dq_addr_data", "").StatusCode)
+	}
+	// The fourth passes what is spent and is the one that the last fault skips.
+	if diff := cmp.Diff([]int{429, 500, 500, 200, 502, 502}, got); diff != "" {
+		t.Error(diff)
+	}
+	states := e.Faults()
+	if s := states[0]; s.Matched != 6 || s.Hits != 2 {
+		t.Errorf("first %+v", s)
+	}
+	if s := states[1]; s.ID != second || s.Matched != 4 || s.Hits != 1 {
+		t.Errorf("second %+v", s)
+	}
+	e.ClearFaults()
+	if a := get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 200 {
+		t.Errorf("status %d after ClearFaults", a.StatusCode)
+	}
+}
+
+// faulty serves one file of 100 kB under the fault and returns its content and
+// where it is.
+func faulty(t *testing.T, f Fault) (e *Emulator, content, target string) {
+	t.Helper()
+	e = start(t, Config{})
+	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 100_000)})
+	target = fileURL(t, e, "Data/2026.10/a")
+	f.Path = "/files/*"
+	e.AddFault(f)
+	return e, string(readAll(t, Random(5, 100_000))), target
+}
+
+func TestFaultStatus(t *testing.T) {
+	e := start(t, Config{})
+	e.AddSample()
+	id := url.QueryEscape(testID)
+	tests := []struct {
+		fault  Fault
+		status int
+		body   string
+	}{
+		{Fault{}, 503, `{"type":"serviceError","message":"Service Unavailable"`},
+		{Fault{Status: 401, Type: "expiredLicense"}, 401, `"type":"expiredLicense"`},
+		{Fault{Status: 403}, 403, `"type":"invalidProduct"`},
+		{Fault{Status: 400, Shape: "title"}, 400, `"errors":{"request":["Bad Request"]},"traceId":`},
+		{Fault{Status: 500, Shape: "empty"}, 500, ``},
+		{Fault{Status: 502, Shape: "html"}, 502, `<h1>Bad Gateway</h1>`},
+		{Fault{Status: 401, Shape: "echo"}, 401, id},
+		{Fault{Status: 418, Body: "of {id}"}, 418, "of " + testID},
+	}
+	for _, tt := range tests {
+		tt.fault.Kind, tt.fault.RetryAfter = KindStatus, "7"
+		e.ClearFaults()
+		e.AddFault(tt.fault)
+		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
+		if a.StatusCode != tt.status || !strings.Contains(a.body, tt.body) || tt.body == "" && a.body != "" || a.Header.Get("Retry-After") != "7" {
+			t.Errorf("%s: %d %s %s", tt.fault, a.StatusCode, a.Header.Get("Retry-After"), a.body)
+		}
+	}
+}
+
+func TestFaultShape(t *testing.T) {
+	e := start(t, Config{})
+	e.AddSample()
+	tests := map[string]string{
+		"html": "<html>", "object": `{"value":`, "nonsense": "]]}{", "empty": "",
+		"error": `{"type":"invalidLicense"`, "null": "null", "echo": url.QueryEscape(testID),
+	}
+	for shape, want := range tests {
+		e.ClearFaults()
+		e.AddFault(Fault{Kind: KindShape, Shape: shape})
+		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
+		if a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
+			t.Errorf("%s: %d %q", shape, a.StatusCode, a.body)
+		}
+	}
+	if len(tests)+1 != len(shapes) {
+		t.Errorf("%d of %d shapes are tested", len(tests)+1, len(shapes))
+	}
+}
+
+func TestFaultHuge(t *testing.T) {
+	e := start(t, Config{})
+	e.AddFault(Fault{Kind: KindShape, Shape: "huge"})
+	for path, want := range map[string]string{
+		"/ManifestReleases/m": `["2026.10","2026.09","2026.09"`, "/Manifest/latest/m": `["http://`,
+		"/Metadata/Data/1/a": `{"FileName":"a","Comment":"`, "/MD5/Data/1/a": `"0123456789abcdef0123`,
+	} {
+		resp, err := client(t).Get(address(e, path, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make([]byte, len(want))
+		if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != want {
+			t.Errorf("%s: %q, %v", path, first, err)
+		}
+		if path == "/Manifest/latest/m" {
+			if n, err := io.Copy(io.Discard, resp.Body); n <= 64<<20 || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		}
+		resp.Body.Close()
+	}
+	if a := send(t, http.MethodHead, address(e, "/Manifest/latest/m", "")); a.StatusCode != 200 {
+		t.Errorf("HEAD: %d", a.StatusCode)
+	}
+}
+
+func TestFaultBody(t *testing.T) {
+	e := start(t, Config{})
+	for body, contentType := range map[string]string{
+		"deadbeef": "text/plain; charset=utf-8", `["a"]`: "application/json; charset=utf-8",
+		"<p>": "text/html; charset=utf-8", "": "",
+	} {
+		e.ClearFaults()
+		e.AddFault(Fault{Kind: KindBody, Path: "/SHA256/*", Body: body})
+		a := get(t, e, "/SHA256/Data/2026.10/a", "")
+		if a.StatusCode != 200 || a.body != body || a.Header.Get("Content-Type") != contentType {
+			t.Errorf("%q: %d %q of %s", body, a.StatusCode, a.body, a.Header.Get("Content-Type"))
+		}
+	}
+}
+
+func TestFaultRedirect(t *testing.T) {
+	e := start(t, Config{})
+	self := strings.TrimPrefix(address(e, "/Manifest/latest/m", "format=json"), e.URL())
+	for location, want := range map[string]string{"self": self, "http://x.example/{id}": "http://x.example/" + testID} {
+		e.ClearFaults()
+		e.AddFault(Fault{Kind: KindRedirect, Location: location})
+		a := get(t, e, "/Manifest/latest/m", "format=json")
+		if a.StatusCode != 302 || a.Header.Get("Location") != want {
+			t.Errorf("%s: %d %s", location, a.StatusCode, a.Header.Get("Location"))
+		}
+	}
+	e.ClearFaults()
+	e.AddFault(Fault{Kind: KindRedirect, Location: "/x", Status: 307})
+	if a := get(t, e, "/Manifest/latest/m", ""); a.StatusCode != 307 {
+		t.Errorf("status %d", a.StatusCode)
+	}
+}
+
+func TestFaultDelay(t *testing.T) {
+	_, content, target := faulty(t, Fault{Kind: KindDelay, Delay: 20 * time.Millisecond})
+	begin := time.Now()
+	if a := send(t, http.MethodGet, target); a.body != content {
+		t.Error("other bytes")
+	}
+	if d := time.Since(begin); d < 20*time.Millisecond {
+		t.Errorf("answered after %v", d)
+	}
+}
+
+func TestFaultDelayEndsWithTheEmulator(t *testing.T) {
+	e, _, target := faulty(t, Fault{Kind: KindDelay, Delay: time.Hour})
+	done := make(chan error)
+	go func() {
+		_, err := try(t, http.MethodGet, target)
+		done <- err
+	}()
+	for len(e.Requests()) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("there was an answer")
+	}
+}
+
+func TestFaultTruncate(t *testing.T) {
+	for _, after := range []int64{0, 1, 70_000} {
+		_, content, target := faulty(t, Fault{Kind: KindTruncate, After: after})
+		a := send(t, http.MethodGet, target)
+		if a.ContentLength != 100_000 || !errors.Is(a.err, io.ErrUnexpectedEOF) || a.body != content[:after] {
+			t.Errorf("after %d: %d of %d bytes, %v", after, len(a.body), a.ContentLength, a.err)
+		}
+	}
+	_, content, target := faulty(t, Fault{Kind: KindTruncate, After: 100_000})
+	if a := send(t, http.MethodGet, target); a.body != content || a.err != nil {
+		t.Errorf("after all: %v", a.err)
+	}
+}
+
+func TestFaultStall(t *testing.T) {
+	e, content, target := faulty(t, Fault{Kind: KindStall, After: 50_000})
+	resp, err := client(t).Get(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 50_000)
+	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != content[:50_000] {
+		t.Errorf("other bytes, %v", err)
+	}
+	resp.Body.Close() // which lets the handler go, or Close would wait
+	if r := e.Requests(); r[len(r)-1].BytesSent != 50_000 {
+		t.Errorf("%d bytes in the log", r[len(r)-1].BytesSent)
+	}
+}
+
+func TestFaultReset(t *testing.T) {
+	for _, after := range []int64{1, 30_000, 99_999} {
+		_, content, target := faulty(t, Fault{Kind: KindReset, After: after})
+		a := send(t, http.MethodGet, target)
+		if !errors.Is(a.err, syscall.ECONNRESET) || a.body != content[:after] {
+			t.Errorf("after %d: %d bytes, %v", after, len(a.body), a.err)
+		}
+	}
+	e, _, target := faulty(t, Fault{Kind: KindReset})
+	if _, err := try(t, http.MethodGet, target, "Connection", "close"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("before the headers: %v", err)
+	}
+	if r := e.Requests(); r[len(r)-1].Status != 0 {
+		t.Errorf("status %d in the log", r[len(r)-1].Status)
+	}
+}
+
+// All bytes before a reset arrive, also when there are more than the buffers of
+// the connection hold and the client is slow to read.
+func TestFaultResetLate(t *testing.T) {
+	e := start(t, Config{})
+	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 32<<20)})
+	target := fileURL(t, e, "Data/2026.10/a")
+	e.AddFault(Fault{Kind: KindReset, Path: "/files/*", After: 16 << 20})
+	resp, err := client(t).Get(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for { // until the server has handed all of it to the kernel, or cannot
+		before := e.Requests()[1].BytesSent
+		time.Sleep(20 * time.Millisecond)
+		if e.Requests()[1].BytesSent == before {
+			break
+		}
+	}
+	if n, err := io.Copy(io.Discard, resp.Body); n != 16<<20 || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestFaultCorrupt(t *testing.T) {
+	_, content, target := faulty(t, Fault{Kind: KindCorrupt, After: 60_000})
+	want := []byte(content)
+	want[60_000] ^= 1
+	for _, r := range [][2]int{{0, 99_999}, {60_000, 60_000}, {59_999, 60_001}, {0, 59_999}, {60_001, 99_999}} {
+		a := send(t, http.MethodGet, target, "Range", fmt.Sprintf("bytes=%d-%d", r[0], r[1]))
+		if a.StatusCode != 206 || a.body != string(want[r[0]:r[1]+1]) {
+			t.Errorf("range %v is not as it should be", r)
+		}
+	}
+	if a := send(t, http.MethodGet, target); a.StatusCode != 200 || a.body != string(want) {
+		t.Error("the whole is not as it should be")
+	}
+}
+
+func TestFaultHeaders(t *testing.T) {
+	rangeOf := []string{"Range", "bytes=10-19"}
+	tests := []struct {
+		name    string
+		kind    string
+		headers []string
+		status  int
+		length  int
+		check   func(t *testing.T, a answer)
+	}{
+		{"ranges ignored", KindNoRanges, rangeOf, 200, 100_000, func(t *testing.T, a answer) {
+			if a.Header.Get("Accept-Ranges") != "" || a.ContentLength != 100_000 {
+				t.Errorf("%v", a.Header)
+			}
+		}},
+		{"no validators", KindNoValidators, nil, 200, 100_000, noValidators},
+		{"no validators, range", KindNoValidators, rangeOf, 206, 10, noValidators},
+		{"no validators, If-Range", KindNoValidators, append(rangeOf, "If-Range", `"x"`), 200, 100_000, noValidators},
+		{"no length", KindNoLength, nil, 200, 100_000, chunked},
+		{"no length, range", KindNoLength, rangeOf, 206, 10, chunked},
+		{"ETag changed", KindChangeETag, nil, 200, 100_000, func(t *testing.T, a answer) {
+			if a.Header.Get("ETag") != `"changed-1"` {
+				t.Errorf("ETag %s", a.Header.Get("ETag"))
+			}
+		}},
+		{"ETag changed, range", KindChangeETag, append(rangeOf, "If-Range", `"changed-1"`), 200, 100_000, func(*testing.T, answer) {}},
+		{"bad range", KindBadRange, rangeOf, 206, 10, func(t *testing.T, a answer) {
+			if got := a.Header.Get("Content-Range"); got != "bytes 11-20/100000" {
+				t.Errorf("Content-Range %s", got)
+			}
+		}},
+		{"bad range, not asked for", KindBadRange, nil, 200, 100_000, func(*testing.T, answer) {}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, content, target := faulty(t, Fault{Kind: tt.kind})
+			a := send(t, http.MethodGet, target, tt.headers...)
+			want := content
+			if tt.length == 10 {
+				want = content[10:20]
+			}
+			if a.StatusCode != tt.status || a.body != want {
+				t.Errorf("status %d, %d bytes", a.StatusCode, len(a.body))
+			}
+			tt.check(t, a)
+			r := e.Requests()
+			if len(tt.headers) > 0 && r[len(r)-1].Header.Get("Range") == "" {
+				t.Error("the log lost a header")
+			}
+		})
+	}
+}
+
+func noValidators(t *testing.T, a answer) {
+	t.Helper()
+	if a.Header.Get("ETag") != "" || a.Header.Get("Last-Modified") != "" {
+		t.Errorf("%v", a.Header)
+	}
+}
+
+func chunked(t *testing.T, a answer) {
+	t.Helper()
+	if a.ContentLength != -1 || len(a.TransferEncoding) != 1 {
+		t.Errorf("length %d, %v", a.ContentLength, a.TransferEncoding)
+	}
+}
+
+func TestFaultNoLengthOfShortBodies(t *testing.T) {
+	e := start(t, Config{})
+	e.AddSample()
+	e.AddFault(Fault{Kind: KindNoLength})
+	chunked(t, get(t, e, "/ManifestReleases/dq_addr_data", ""))
+}
+
+func TestFaultSlow(t *testing.T) {
+	_, content, target := faulty(t, Fault{Kind: KindSlow, Rate: 2_000_000})
+	begin := time.Now()
+	if a := send(t, http.MethodGet, target); a.body != content {
+		t.Error("other bytes")
+	}
+	if d := time.Since(begin); d < 45*time.Millisecond { // nominally 50 ms
+		t.Errorf("all of it after %v", d)
+	}
+}
+
+func TestFaultSlowEndsWithTheEmulator(t *testing.T) {
+	e, _, target := faulty(t, Fault{Kind: KindSlow, Rate: 1})
+	resp, err := client(t).Get(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("all of it came")
+	}
+}
+
+func TestEveryKindHasAnExample(t *testing.T) {
+	for _, kind := range Kinds() {
+		f := Fault{Kind: kind, Delay: 1, Rate: 1, Location: "self"}
+		if kind == KindShape {
+			f.Shape = "null"
+		}
+		if err := f.check(); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}

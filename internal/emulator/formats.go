@@ -1,0 +1,179 @@
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"slices"
+	"strings"
+)
+
+// format is a value of the query parameter format.
+type format string
+
+const (
+	formatCRLF  format = "crLfList"
+	formatLF    format = "lfList"
+	formatComma format = "comma"
+	formatTab   format = "tab"
+	formatJSON  format = "json"
+	formatXML   format = "xml"
+)
+
+var formats = []format{formatCRLF, formatLF, formatComma, formatTab, formatJSON, formatXML}
+
+// separators join the items of the text formats; there is none after the last.
+var separators = map[format]string{formatCRLF: "\r\n", formatLF: "\n", formatComma: ",", formatTab: "\t"}
+
+// parseFormat reads a parameter value without case; "" is the default.
+func parseFormat(s string) (format, bool) {
+	if s == "" {
+		return formatCRLF, true
+	}
+	i := slices.IndexFunc(formats, func(f format) bool { return strings.EqualFold(string(f), s) })
+	if i < 0 {
+		return "", false
+	}
+	return formats[i], true
+}
+
+func (f format) contentType() string {
+	switch f {
+	case formatJSON:
+		return "application/json; charset=utf-8"
+	case formatXML:
+		return "application/xml; charset=utf-8"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+// The name spaces that the provider's serialiser writes.
+const (
+	nsArrays  = "http://schemas.microsoft.com/2003/10/Serialization/Arrays"
+	nsStrings = "http://schemas.microsoft.com/2003/10/Serialization/"
+)
+
+type xmlStrings struct {
+	XMLName xml.Name `xml:"ArrayOfstring"`
+	NS      string   `xml:"xmlns,attr"`
+	Items   []string `xml:"string"`
+}
+
+type xmlString struct {
+	XMLName xml.Name `xml:"string"`
+	NS      string   `xml:"xmlns,attr"`
+	Value   string   `xml:",chardata"`
+}
+
+// renderList writes a list of strings.
+func renderList(f format, items []string) []byte {
+	switch f {
+	case formatJSON:
+		return asJSON(append([]string{}, items...)) // never null
+	case formatXML:
+		return asXML(xmlStrings{NS: nsArrays, Items: items})
+	}
+	return []byte(strings.Join(items, separators[f]))
+}
+
+// renderString writes a single string: a hash.
+func renderString(f format, s string) []byte {
+	switch f {
+	case formatJSON:
+		return asJSON(s)
+	case formatXML:
+		return asXML(xmlString{NS: nsStrings, Value: s})
+	}
+	return []byte(s)
+}
+
+// manifestInfo is an item of the result of ManifestList.
+type manifestInfo struct {
+	Name        string `json:"manifestName" xml:"manifestName"`
+	Description string `json:"description" xml:"description"`
+	URL         string `json:"url" xml:"url"`
+}
+
+type xmlManifests struct {
+	XMLName xml.Name       `xml:"ArrayOfManifest"`
+	Items   []manifestInfo `xml:"Manifest"`
+}
+
+// renderManifests writes the result of ManifestList; the text formats hold the
+// names only.
+func renderManifests(f format, items []manifestInfo) []byte {
+	switch f {
+	case formatJSON:
+		return asJSON(append([]manifestInfo{}, items...))
+	case formatXML:
+		return asXML(xmlManifests{Items: items})
+	}
+	names := make([]string, len(items))
+	for i, it := range items {
+		names[i] = it.Name
+	}
+	return renderList(f, names)
+}
+
+// field is a key of Metadata, in the order of the wire.
+type field struct{ key, value string }
+
+// fields is a Metadata result; all its values are strings.
+type fields []field
+
+func (fs fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range fs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(asJSON(f.key))
+		b.WriteByte(':')
+		b.Write(asJSON(f.value))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (fs fields) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
+	root := xml.StartElement{Name: xml.Name{Local: "Metadata"}}
+	if err := e.EncodeToken(root); err != nil {
+		return err
+	}
+	for _, f := range fs {
+		if err := e.EncodeElement(f.value, xml.StartElement{Name: xml.Name{Local: f.key}}); err != nil {
+			return err
+		}
+	}
+	return e.EncodeToken(root.End())
+}
+
+// renderMetadata writes an object, which has a form in JSON and XML only.
+func renderMetadata(f format, fs fields) (format, []byte) {
+	if f == formatXML {
+		return f, asXML(fs)
+	}
+	return formatJSON, asJSON(fs)
+}
+
+// asJSON is for values that cannot fail: strings, and structs and slices of
+// such. Ampersands stay readable, as the provider writes them.
+func asJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// asXML is asJSON for XML.
+func asXML(v any) []byte {
+	b, err := xml.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte(xml.Header), b...)
+}

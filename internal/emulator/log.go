@@ -1,0 +1,126 @@
+package emulator
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxRequests bounds the log of an emulator that runs for days; the older half
+// goes when it is full.
+const maxRequests = 200_000
+
+// Request is one request as it arrived, and what was answered.
+type Request struct {
+	Host     string      `json:"host"` // HostRelease or HostDownload
+	Method   string      `json:"method"`
+	Path     string      `json:"path"` // decoded
+	RawQuery string      `json:"rawQuery"`
+	Header   http.Header `json:"header"`
+	Time     time.Time   `json:"time"`
+	// Status is 0 while no status was sent, or when none ever was.
+	Status int `json:"status"`
+	// BytesSent counts body bytes. It is final when the client has read the
+	// whole answer; it may be too high while an answer is on its way.
+	BytesSent int64 `json:"bytesSent"`
+}
+
+// Requests returns what arrived on all listeners since the start or the last
+// ResetRequests, in order of arrival, with requests still being served.
+// Requests to the administration are left out.
+func (e *Emulator) Requests() []Request { return e.log.snapshot() }
+
+// ResetRequests empties the log.
+func (e *Emulator) ResetRequests() { e.log.reset() }
+
+// entry is a Request under way; the counters move while it is served.
+type entry struct {
+	request Request // not changed after begin
+	status  atomic.Int64
+	bytes   atomic.Int64
+}
+
+type requestLog struct {
+	mu      sync.Mutex
+	entries []*entry
+}
+
+// begin adds the request before it is served, so that a client that has its
+// answer finds it in the log.
+func (l *requestLog) begin(host string, r *http.Request) *entry {
+	en := &entry{request: Request{
+		Host: host, Method: r.Method, Path: r.URL.Path, RawQuery: r.URL.RawQuery,
+		Header: r.Header, Time: time.Now(),
+	}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.entries) >= maxRequests {
+		l.entries = append([]*entry(nil), l.entries[maxRequests/2:]...)
+	}
+	l.entries = append(l.entries, en)
+	return en
+}
+
+func (l *requestLog) snapshot() []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]Request, len(l.entries))
+	for i, en := range l.entries {
+		all[i] = en.request
+		all[i].Header = en.request.Header.Clone()
+		all[i].Status = int(en.status.Load())
+		all[i].BytesSent = en.bytes.Load()
+	}
+	return all
+}
+
+func (l *requestLog) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = nil
+}
+
+// recorder notes status and bytes of an answer. It counts before it writes and
+// corrects afterwards: the client must not see bytes that the log has not.
+type recorder struct {
+	http.ResponseWriter
+	entry *entry
+	head  bool // bodies of HEAD are not sent
+}
+
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *recorder) WriteHeader(status int) {
+	w.entry.status.CompareAndSwap(0, int64(status))
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.entry.status.CompareAndSwap(0, http.StatusOK)
+	if w.head {
+		return w.ResponseWriter.Write(p)
+	}
+	w.entry.bytes.Add(int64(len(p)))
+	n, err := w.ResponseWriter.Write(p)
+	w.entry.bytes.Add(int64(n - len(p)))
+	return n, err
+}
+
+// ReadFrom keeps the way to sendfile open, which a plain wrapper would close.
+func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
+	to, ok := w.ResponseWriter.(io.ReaderFrom)
+	if !ok || w.head {
+		return io.Copy(struct{ io.Writer }{w}, src)
+	}
+	w.entry.status.CompareAndSwap(0, http.StatusOK)
+	var promised int64
+	if limited, ok := src.(*io.LimitedReader); ok {
+		promised = limited.N
+	}
+	w.entry.bytes.Add(promised)
+	n, err := to.ReadFrom(src)
+	w.entry.bytes.Add(n - promised)
+	return n, err
+}

@@ -1,0 +1,472 @@
+package emulator
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// call is a request to the release service, taken apart.
+type call struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	id     string   // the caller's Customer ID
+	base   string   // of the links in the answer
+	args   []string // the path segments after the first, decoded
+	format format
+}
+
+// classes are the classes of files with the number of path segments between
+// class and release.
+var classes = map[string]int{ClassData: 0, ClassLibrary: 3, ClassInterface: 3, ClassProduct: 0}
+
+func canonicalClass(s string) string {
+	for class := range classes {
+		if strings.EqualFold(class, s) {
+			return class
+		}
+	}
+	return ""
+}
+
+// serveRelease answers the twenty endpoints of the release service.
+func (e *Emulator) serveRelease(w http.ResponseWriter, r *http.Request) {
+	if !isRead(w, r) {
+		return
+	}
+	c := &call{w: w, r: r, base: e.release.urlFor(r)}
+	verb, args, ok := splitPath(r.URL.EscapedPath())
+	handler := e.endpoint(verb)
+	if handler == nil || !ok {
+		c.unknownEndpoint(args)
+		return
+	}
+	if c.id, ok = e.authorise(r); !ok {
+		problem{
+			status: http.StatusUnauthorized, kind: "invalidLicense",
+			message: "The Customer ID is missing or not valid.",
+		}.write(w)
+		return
+	}
+	if c.format, ok = parseFormat(parameter(r, "format")); !ok {
+		problem{
+			status: http.StatusBadRequest, shape: shapeTitle, field: "format",
+			message: "The value of format is not known.",
+		}.write(w)
+		return
+	}
+	c.args = args
+	handler(c)
+}
+
+// endpoint finds the handler of the first path segment, or nil.
+func (e *Emulator) endpoint(verb string) func(*call) {
+	switch strings.ToLower(verb) {
+	case "browse":
+		return e.browse
+	case "download":
+		return e.downloadLink
+	case "releases":
+		return e.fileReleases
+	case "manifestreleases":
+		return e.manifestReleases
+	case "manifest":
+		return e.manifest
+	case "manifestlist":
+		return e.manifestList
+	case "metadata":
+		return e.metadata
+	}
+	if hashType := strings.ToUpper(verb); hashTypes[hashType] != nil {
+		return func(c *call) { e.hash(c, hashType) }
+	}
+	return nil
+}
+
+func isRead(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	problem{status: http.StatusMethodNotAllowed, shape: shapeEmpty}.write(w)
+	return false
+}
+
+// splitPath decodes the segments of a path one by one, so that an encoded slash
+// stays within its name. A slash at the end is allowed.
+func splitPath(escaped string) (verb string, args []string, ok bool) {
+	path := strings.TrimSuffix(strings.TrimPrefix(escaped, "/"), "/")
+	for s := range strings.SplitSeq(path, "/") {
+		decoded, err := url.PathUnescape(s)
+		if err != nil {
+			return "", nil, false
+		}
+		args = append(args, decoded)
+	}
+	return args[0], args[1:], true
+}
+
+// parameter returns a query parameter whose name is matched without case.
+func parameter(r *http.Request, name string) string {
+	for key, values := range r.URL.Query() {
+		if strings.EqualFold(key, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// authorise returns the caller's Customer ID and whether it is accepted.
+func (e *Emulator) authorise(r *http.Request) (string, bool) {
+	id := parameter(r, e.cfg.IDParam)
+	return id, id != "" && (e.cfg.CustomerID == "" || id == e.cfg.CustomerID)
+}
+
+// unknownEndpoint answers a path that the service does not have. A known class
+// behind the first segment makes that a hash type gone wrong.
+func (c *call) unknownEndpoint(args []string) {
+	if len(args) > 0 && canonicalClass(args[0]) != "" {
+		problem{status: http.StatusBadRequest, kind: "invalidHashType", message: "The hash type is not known."}.write(c.w)
+		return
+	}
+	problem{status: http.StatusNotFound, shape: shapeEmpty}.write(c.w)
+}
+
+func (c *call) notFound(kind, what string) {
+	problem{status: http.StatusNotFound, kind: kind, message: "There is no such " + what + "."}.write(c.w)
+}
+
+// noFile is the other shape of errors, which the endpoints of files use.
+func (c *call) noFile() {
+	problem{
+		status: http.StatusNotFound, shape: shapeTitle, field: "filename",
+		message: "There is no such file in this release.",
+	}.write(c.w)
+}
+
+// reply sends a result; with validator set, one that the client may have.
+func (c *call) reply(f format, body []byte, validator bool) {
+	if validator {
+		sum := sha256.Sum256(body)
+		etag := fmt.Sprintf(`"%x"`, sum[:12])
+		c.w.Header().Set("ETag", etag)
+		if noneMatch(c.r.Header.Values("If-None-Match"), etag) {
+			c.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	writeBody(c.w, http.StatusOK, f.contentType(), body)
+}
+
+// noneMatch tells whether If-None-Match names the ETag, by weak comparison.
+func noneMatch(values []string, etag string) bool {
+	for _, v := range values {
+		for tag := range strings.SplitSeq(v, ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reference reads the segments of a file, with or without a release.
+func reference(args []string, withRelease bool) (File, bool) {
+	if len(args) == 0 {
+		return File{}, false
+	}
+	f := File{Class: canonicalClass(args[0])}
+	middle, known := classes[f.Class]
+	rest := args[1:]
+	if !known || middle > len(rest) {
+		return File{}, false
+	}
+	if f.Class == ClassLibrary {
+		f.OS, f.Compiler, f.Architecture = rest[0], rest[1], rest[2]
+	}
+	if f.Class == ClassInterface {
+		f.OS, f.Language, f.Architecture = rest[0], rest[1], rest[2]
+	}
+	rest = rest[middle:]
+	if withRelease && len(rest) == 2 {
+		f.Release, f.Name = rest[0], rest[1]
+		return f, true
+	}
+	if !withRelease && len(rest) == 1 {
+		f.Name = rest[0]
+		return f, true
+	}
+	return File{}, false
+}
+
+// file finds the file that the path names, or answers 404.
+func (e *Emulator) file(c *call) (*item, bool) {
+	f, ok := reference(c.args, true)
+	if ok {
+		var it *item
+		if it, ok = e.catalogue.file(f); ok && it.Content.Size() >= 0 {
+			return it, true
+		}
+	}
+	c.noFile()
+	return nil, false
+}
+
+// GET /ManifestReleases/{manifest}
+func (e *Emulator) manifestReleases(c *call) {
+	var releases []string
+	if len(c.args) == 1 {
+		releases = e.catalogue.releases(c.args[0])
+	}
+	if len(releases) == 0 {
+		c.notFound("invalidManifest", "manifest")
+		return
+	}
+	c.reply(c.format, renderList(c.format, releases), true)
+}
+
+// GET /Releases/{class}/…/{filename}
+func (e *Emulator) fileReleases(c *call) {
+	f, ok := reference(c.args, false)
+	var releases []string
+	if ok {
+		releases = e.catalogue.fileReleases(f)
+	}
+	if len(releases) == 0 {
+		c.noFile()
+		return
+	}
+	c.reply(c.format, renderList(c.format, releases), true)
+}
+
+// GET /Manifest/{release}/{manifest}
+func (e *Emulator) manifest(c *call) {
+	if len(c.args) != 2 {
+		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(c.w)
+		return
+	}
+	name := c.args[1]
+	available := e.catalogue.releases(name)
+	if len(available) == 0 {
+		c.notFound("invalidManifest", "manifest")
+		return
+	}
+	release, ok := resolveRelease(available, c.args[0])
+	var l listing
+	if ok {
+		l, ok = e.catalogue.list(name, release)
+	}
+	if !ok {
+		c.notFound("invalidRelease", "release")
+		return
+	}
+	c.reply(c.format, renderList(c.format, l.urls(c.base, c.id)), true)
+}
+
+// urls writes the list of a manifest's release.
+func (l listing) urls(base, id string) []string {
+	if l.raw {
+		return l.links
+	}
+	links := make([]string, len(l.items))
+	for i, it := range l.items {
+		links[i] = link(base, it.File, id, i%2 == 0)
+	}
+	return links
+}
+
+// link writes a download link the way the service does: the id under its
+// upper-case name, at times behind a slash.
+func link(base string, f File, id string, slash bool) string {
+	var b strings.Builder
+	b.WriteString(base + "/Download")
+	for _, s := range append(f.segments(), f.Release, f.Name) {
+		b.WriteString("/" + url.PathEscape(s))
+	}
+	if slash {
+		b.WriteByte('/')
+	}
+	b.WriteString("?ID=" + url.QueryEscape(id))
+	return b.String()
+}
+
+// GET /ManifestList/{release}: each manifest at the release asked for or, when
+// it did not change in that one, at its newest before.
+func (e *Emulator) manifestList(c *call) {
+	var asked string
+	var ok bool
+	if len(c.args) == 1 {
+		asked, ok = resolveRelease(e.catalogue.allReleases(), c.args[0])
+	}
+	if !ok {
+		c.notFound("invalidRelease", "release")
+		return
+	}
+	var infos []manifestInfo
+	for _, name := range e.catalogue.manifests() {
+		if release, ok := newestUpTo(e.catalogue.releases(name), asked); ok {
+			infos = append(infos, manifestInfo{
+				Name:        name,
+				Description: "The files of " + name + ".",
+				URL: fmt.Sprintf("%s/Manifest/%s/%s/?ID=%s", c.base,
+					url.PathEscape(release), url.PathEscape(name), url.QueryEscape(c.id)),
+			})
+		}
+	}
+	c.reply(c.format, renderManifests(c.format, infos), false)
+}
+
+func newestUpTo(releases []string, limit string) (string, bool) {
+	for i := len(releases) - 1; i >= 0; i-- {
+		if compareReleases(releases[i], limit) <= 0 {
+			return releases[i], true
+		}
+	}
+	return "", false
+}
+
+// GET /Metadata/{class}/…
+func (e *Emulator) metadata(c *call) {
+	it, ok := e.file(c)
+	if !ok {
+		return
+	}
+	sums, err := e.digests.sums(c.r.Context(), it, "MD5", "SHA1", "SHA256")
+	if err != nil {
+		c.unreadable(err)
+		return
+	}
+	f, body := renderMetadata(c.format, metadataOf(it, sums))
+	c.reply(f, body, false)
+}
+
+func metadataOf(it *item, sums map[string]string) fields {
+	fs := fields{
+		{"FileName", it.Name},
+		{"Release", it.Release},
+		{"FileSize", strconv.FormatInt(it.Content.Size(), 10)},
+		{"MD5", sums["MD5"]},
+		{"SHA1", sums["SHA1"]},
+		{"SHA256", sums["SHA256"]},
+	}
+	switch it.Class {
+	case ClassLibrary:
+		build := strconv.FormatUint(mix(uint64(len(it.Name)))%10000, 10)
+		return append(fs, field{"BuildNumber", build},
+			field{"OS", it.OS}, field{"Compiler", it.Compiler}, field{"Architecture", it.Architecture})
+	case ClassInterface:
+		return append(fs, field{"Language", it.Language}, field{"Architecture", it.Architecture})
+	}
+	if _, ok := parseMonth(it.Release, "."); ok {
+		fs = append(fs, field{"BuildDate", strings.Replace(it.Release, ".", "-", 1)})
+	}
+	return fs
+}
+
+// GET /{hashtype}/{class}/…
+func (e *Emulator) hash(c *call, hashType string) {
+	it, ok := e.file(c)
+	if !ok {
+		return
+	}
+	sums, err := e.digests.sums(c.r.Context(), it, hashType)
+	if err != nil {
+		c.unreadable(err)
+		return
+	}
+	c.reply(c.format, renderString(c.format, sums[hashType]), false)
+}
+
+func (c *call) unreadable(err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		c.noFile() // gone between the look-up and the reading
+		return
+	}
+	problem{status: http.StatusInternalServerError, kind: "internalError", message: err.Error()}.write(c.w)
+}
+
+// GET /Download/{class}/…: a redirect to the download host. The target names
+// the reference, not the content: a file republished while somebody fetches it
+// changes under its URL, as on a real host. It holds no Customer ID.
+func (e *Emulator) downloadLink(c *call) {
+	it, ok := e.file(c)
+	if !ok {
+		return
+	}
+	parts := append(it.segments(), it.Release, it.Name)
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	token := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "/")))
+	c.w.Header().Set("Location", e.download.urlFor(c.r)+"/files/"+token+"/"+url.PathEscape(it.Name))
+	c.w.Header().Set("Cache-Control", "no-store")
+	writeBody(c.w, http.StatusFound, "", nil)
+}
+
+// serveDownload answers the download host: GET /files/{token}/{name}.
+func (e *Emulator) serveDownload(w http.ResponseWriter, r *http.Request) {
+	if !isRead(w, r) {
+		return
+	}
+	it, ok := e.fileOfToken(r.URL)
+	if !ok {
+		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(w)
+		return
+	}
+	f, err := it.Content.Open()
+	if err != nil {
+		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(w)
+		return
+	}
+	defer func() { _ = f.Close() }() // only read
+	e.serveContent(w, r, it, f)
+}
+
+func (e *Emulator) fileOfToken(u *url.URL) (*item, bool) {
+	verb, args, ok := splitPath(u.EscapedPath())
+	if !ok || !strings.EqualFold(verb, "files") || len(args) != 2 {
+		return nil, false
+	}
+	path, err := base64.RawURLEncoding.DecodeString(args[0])
+	if err != nil {
+		return nil, false
+	}
+	class, segments, ok := splitPath(string(path))
+	if !ok {
+		return nil, false
+	}
+	f, ok := reference(append([]string{class}, segments...), true)
+	if !ok {
+		return nil, false
+	}
+	return e.catalogue.exact(f)
+}
+
+// serveContent leaves ranges and conditions to net/http; a file on disk goes
+// out by sendfile.
+func (e *Emulator) serveContent(w http.ResponseWriter, r *http.Request, it *item, f io.ReadSeeker) {
+	etag, err := e.digests.etag(r.Context(), it, f)
+	if err != nil {
+		problem{status: http.StatusInternalServerError, shape: shapeEmpty}.write(w)
+		return
+	}
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", modified(it, f), f)
+}
+
+func modified(it *item, f any) time.Time {
+	if info, ok := statOf(f); ok {
+		return info.ModTime()
+	}
+	return it.modified
+}

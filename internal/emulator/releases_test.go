@@ -1,0 +1,464 @@
+package emulator
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// classFiles is a manifest with a file of each class, one of them older.
+func classFiles() []File {
+	return []File{
+		{Name: "mdAddr.dat", Content: Text("data")},
+		{Name: "old one,#%é.txt", Release: "2026.08", Content: Text("old")},
+		{Class: "library", OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: Text("64")},
+		{Class: ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "32BIT", Name: "lib.so", Content: Text("32")},
+		{Class: ClassInterface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Name: "a.jar", Content: Text("jar")},
+		{Class: ClassProduct, Name: "all.zip", Content: Text("zip")},
+	}
+}
+
+const escapedOld = "old%20one%2C%23%25%C3%A9.txt"
+
+func startClasses(t *testing.T) *Emulator {
+	t.Helper()
+	e := start(t, Config{})
+	e.SetManifest("all", "2026.09", File{Name: "mdAddr.dat", Content: Text("before")})
+	e.SetManifest("all", "2026.10", classFiles()...)
+	e.SetManifest("other", "2026.08", File{Name: "x", Content: Text("x")})
+	return e
+}
+
+func TestManifestLinks(t *testing.T) {
+	e := startClasses(t)
+	id := "?ID=" + url.QueryEscape(testID)
+	base := e.URL() + "/Download/"
+	want := []string{
+		base + "Data/2026.10/mdAddr.dat/" + id,
+		base + "Data/2026.08/" + escapedOld + id,
+		base + "Library/LINUX/GCC48/64BIT/2026.10/lib.so/" + id,
+		base + "Library/LINUX/GCC48/32BIT/2026.10/lib.so" + id,
+		base + "Interface/ANY/JAVA/ANY/2026.10/a.jar/" + id,
+		base + "Product/2026.10/all.zip" + id,
+	}
+	var got []string
+	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/2026.10/all", "format=json").body), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	for i, f := range classFiles() {
+		a := send(t, http.MethodGet, got[i])
+		if a.StatusCode != http.StatusFound {
+			t.Fatalf("%s: status %d", got[i], a.StatusCode)
+		}
+		location := a.Header.Get("Location")
+		if !strings.HasPrefix(location, e.DownloadURL()+"/files/") || strings.Contains(location, id[4:]) {
+			t.Errorf("Location %s", location)
+		}
+		if body := send(t, http.MethodGet, location).body; body != string(readAll(t, f.Content)) {
+			t.Errorf("%s holds %q", got[i], body)
+		}
+	}
+}
+
+// Every list result and the hashes, in every format.
+func TestFormats(t *testing.T) {
+	e := startClasses(t)
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("data")))
+	endpoints := map[string][]string{
+		"/ManifestReleases/all":          {"2026.09", "2026.10"},
+		"/Releases/Data/mdAddr.dat":      {"2026.09", "2026.10"},
+		"/ManifestList/2026.10":          {"all", "other"},
+		"/ManifestList/2026.08":          {"other"},
+		"/SHA256/Data/latest/mdAddr.dat": {sum},
+	}
+	separators := map[string]string{"": "\r\n", "crLfList": "\r\n", "CRLFLIST": "\r\n", "lfList": "\n", "comma": ",", "tab": "\t"}
+	for path, items := range endpoints {
+		for f, sep := range separators {
+			a := get(t, e, path, "Format="+f)
+			if want := strings.Join(items, sep); a.body != want || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%s as %q: %q of %s, want %q", path, f, a.body, a.Header.Get("Content-Type"), want)
+			}
+		}
+		if a := get(t, e, path, "format=json"); !json.Valid([]byte(a.body)) || a.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %q of %s", path, a.body, a.Header.Get("Content-Type"))
+		}
+		a := get(t, e, path, "format=xml")
+		if got := xmlTexts(t, a.body); !cmp.Equal(got, items) && !strings.HasPrefix(path, "/ManifestList") {
+			t.Errorf("%s: %q", path, a.body)
+		}
+		if a.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
+			t.Errorf("%s as xml: %s", path, a.Header.Get("Content-Type"))
+		}
+		if a := get(t, e, path, "format=yaml"); a.StatusCode != 400 || !strings.Contains(a.body, `"errors":{"format":[`) {
+			t.Errorf("%s: %d %q", path, a.StatusCode, a.body)
+		}
+	}
+	if got := get(t, e, "/SHA256/Data/latest/mdAddr.dat", "format=json").body; got != `"`+sum+`"` {
+		t.Errorf("hash %s", got)
+	}
+}
+
+// xmlTexts returns the texts of the innermost elements.
+func xmlTexts(t *testing.T, s string) []string {
+	t.Helper()
+	var texts []string
+	d := xml.NewDecoder(strings.NewReader(s))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			if err.Error() != "EOF" {
+				t.Fatalf("%q: %v", s, err)
+			}
+			return texts
+		}
+		if c, ok := token.(xml.CharData); ok && strings.TrimSpace(string(c)) != "" {
+			texts = append(texts, string(c))
+		}
+	}
+}
+
+func TestManifestList(t *testing.T) {
+	e := startClasses(t)
+	var got []map[string]string
+	if err := json.Unmarshal([]byte(get(t, e, "/ManifestList/latest", "format=json").body), &got); err != nil {
+		t.Fatal(err)
+	}
+	id := "?ID=" + url.QueryEscape(testID)
+	want := []map[string]string{
+		{"manifestName": "all", "description": "The files of all.", "url": e.URL() + "/Manifest/2026.10/all/" + id},
+		{"manifestName": "other", "description": "The files of other.", "url": e.URL() + "/Manifest/2026.08/other/" + id},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	texts := xmlTexts(t, get(t, e, "/ManifestList/latest", "format=xml").body)
+	if len(texts) != 6 || texts[0] != "all" || texts[5] != want[1]["url"] {
+		t.Errorf("xml %q", texts)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	e := startClasses(t)
+	sums := func(s string) map[string]string {
+		return map[string]string{
+			"MD5":    fmt.Sprintf("%x", md5.Sum([]byte(s))),
+			"SHA1":   fmt.Sprintf("%x", sha1.Sum([]byte(s))),
+			"SHA256": fmt.Sprintf("%x", sha256.Sum256([]byte(s))),
+		}
+	}
+	tests := map[string]struct {
+		content string
+		more    map[string]string
+	}{
+		"Data/2026.10/mdAddr.dat": {"data", map[string]string{
+			"FileName": "mdAddr.dat", "Release": "2026.10", "FileSize": "4", "BuildDate": "2026-10"}},
+		"data/2026-09/MDADDR.DAT": {"before", map[string]string{
+			"FileName": "mdAddr.dat", "Release": "2026.09", "FileSize": "6", "BuildDate": "2026-09"}},
+		"Product/2026.10/all.zip": {"zip", map[string]string{
+			"FileName": "all.zip", "Release": "2026.10", "FileSize": "3", "BuildDate": "2026-10"}},
+		"Library/linux/gcc48/32bit/2026.10/lib.so": {"32", map[string]string{
+			"FileName": "lib.so", "Release": "2026.10", "FileSize": "2", "BuildNumber": "*",
+			"OS": "LINUX", "Compiler": "GCC48", "Architecture": "32BIT"}},
+		"Interface/ANY/JAVA/ANY/2026.10/a.jar": {"jar", map[string]string{
+			"FileName": "a.jar", "Release": "2026.10", "FileSize": "3", "Language": "JAVA", "Architecture": "ANY"}},
+	}
+	for path, tt := range tests {
+		t.Run(path, func(t *testing.T) {
+			a := get(t, e, "/metadata/"+path, "")
+			var got map[string]string
+			if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+				t.Fatalf("%q: %v", a.body, err)
+			}
+			if tt.more["BuildNumber"] != "" {
+				tt.more["BuildNumber"] = got["BuildNumber"]
+			}
+			want := sums(tt.content)
+			maps.Copy(want, tt.more)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if texts := xmlTexts(t, get(t, e, "/Metadata/"+path, "format=xml").body); len(texts) != len(want) {
+				t.Errorf("xml %q", texts)
+			}
+			for hashType, sum := range sums(tt.content) {
+				for _, spelled := range []string{hashType, strings.ToLower(hashType)} {
+					if got := get(t, e, "/"+spelled+"/"+path, "").body; got != sum {
+						t.Errorf("%s %s, want %s", spelled, got, sum)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestErrorAnswers(t *testing.T) {
+	e := startClasses(t)
+	tests := []struct {
+		path   string
+		status int
+		body   string
+	}{
+		{"/ManifestReleases/none", 404, `"type":"invalidManifest"`},
+		{"/ManifestReleases/", 404, `"type":"invalidManifest"`},
+		{"/Manifest/2026.10/none", 404, `"type":"invalidManifest"`},
+		{"/Manifest/2025.01/all", 404, `"type":"invalidRelease"`},
+		{"/Manifest/nonsense/all", 404, `"type":"invalidRelease"`},
+		{"/Manifest/2026.10", 404, ``},
+		{"/ManifestList/2020.01", 404, `"type":"invalidRelease"`},
+		{"/Releases/Data/none", 404, `"traceId":"`},
+		{"/Download/Data/2026.10/none", 404, `"errors":{"filename":["There`},
+		{"/Download/Data/2026.09/all.zip", 404, `"status":404`},
+		{"/Metadata/Data/2026.10/none", 404, `"title":"There`},
+		{"/MD5/Data/2026.10/none", 404, `"title":"There`},
+		{"/Download/Library/LINUX/2026.10/lib.so", 404, `"title":"There`},
+		{"/Download/Other/2026.10/lib.so", 404, `"title":"There`},
+		{"/Download", 404, `"title":"There`},
+		{"/CRC32/Data/2026.10/mdAddr.dat", 400, `"type":"invalidHashType"`},
+		{"/", 404, ``},
+		{"/nothing/here", 404, ``},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			a := get(t, e, tt.path, "format=json")
+			if a.StatusCode != tt.status || !strings.Contains(a.body, tt.body) || tt.body == "" && a.body != "" {
+				t.Errorf("%d %s", a.StatusCode, a.body)
+			}
+			if a.body != "" && !json.Valid([]byte(a.body)) {
+				t.Errorf("not JSON: %s", a.body)
+			}
+		})
+	}
+	for _, address := range []string{address(e, "/Manifest/latest/all", ""), e.DownloadURL() + "/files/a/b"} {
+		if a := send(t, http.MethodPost, address); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST: %d", a.StatusCode)
+		}
+	}
+	for _, path := range []string{"/", "/files", "/files/!!/a", "/files/YQ/a", "/files/RGF0YS8yMDI2LjEwL25vbmU/none", "/x/RGF0YS8yMDI2LjEwL25vbmU/none"} {
+		if a := send(t, http.MethodGet, e.DownloadURL()+path); a.StatusCode != 404 || a.body != "" {
+			t.Errorf("%s: %d %q", path, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestValidatorsOfLists(t *testing.T) {
+	e := startClasses(t)
+	for _, path := range []string{"/ManifestReleases/all", "/Releases/Data/mdAddr.dat", "/Manifest/latest/all"} {
+		first := get(t, e, path, "format=json")
+		etag := first.Header.Get("ETag")
+		for _, sent := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
+			a := get(t, e, path, "format=json", "If-None-Match", sent)
+			if a.StatusCode != http.StatusNotModified || a.body != "" || a.Header.Get("ETag") != etag {
+				t.Errorf("%s with %s: %d %q", path, sent, a.StatusCode, a.body)
+			}
+		}
+		e.SetManifest("all", "2026.11", File{Name: "mdAddr.dat", Content: Text("new")})
+		if a := get(t, e, path, "format=json", "If-None-Match", etag); a.StatusCode != 200 || a.body == first.body {
+			t.Errorf("%s after a change: %d %q", path, a.StatusCode, a.body)
+		}
+		e.RemoveRelease("all", "2026.11")
+	}
+}
+
+func TestResolveRelease(t *testing.T) {
+	available := []string{"beta", "2025.12", "2026.01", "2026.02", "2026.06", "2026.12", "2027.01"}
+	tests := map[string]string{
+		"latest": "2027.01", "LATEST": "2027.01",
+		"2026.02": "2026.02", "2026-02": "2026.02", "Beta": "beta",
+		"2026.Q1": "2026.02", "2026.q2": "2026.06", "2026.Q3": "", "2026.Q4": "2026.12",
+		"2026.B1": "2026.02", "2026.b2": "", "2026.B3": "2026.06", "2026.B6": "2027.01", "2025.B6": "2026.01",
+		"2026.Q5": "", "2026.B7": "", "2026.Q0": "", "2026.X1": "", "2026.13": "", "2026-13": "", "": "", "2026": "", "+026.Q1": "",
+	}
+	for asked, want := range tests {
+		if got, ok := resolveRelease(available, asked); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, want %q", asked, got, want)
+		}
+	}
+	if _, ok := resolveRelease(nil, "latest"); ok {
+		t.Error("latest of none")
+	}
+}
+
+func TestAliasesInPaths(t *testing.T) {
+	e := startClasses(t)
+	for _, release := range []string{"latest", "2026-10", "2026.Q4", "2026.B5"} {
+		for _, path := range []string{"/Manifest/" + release + "/ALL", "/SHA1/Data/" + release + "/mdAddr.dat", "/ManifestList/" + release} {
+			if got, want := get(t, e, path, "").body, get(t, e, strings.Replace(path, release, "2026.10", 1), "").body; got != want || want == "" {
+				t.Errorf("%s: %q, want %q", path, got, want)
+			}
+		}
+	}
+	if got := get(t, e, "/Metadata/Data/2026.Q3/mdAddr.dat", "").body; !strings.Contains(got, `"Release":"2026.09"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestDownloadHost(t *testing.T) {
+	e := start(t, Config{})
+	content := readAll(t, Random(3, 1000))
+	files := map[string]Content{"bytes": Bytes(content), "random": Random(3, 1000), "disk": OnDisk(diskFile(t, 1000))}
+	for name, c := range files {
+		e.SetManifest(name, "2026.10", File{Name: name, Content: c})
+		t.Run(name, func(t *testing.T) {
+			want := string(readAll(t, c))
+			target := fileURL(t, e, "Data/2026.10/"+name)
+			a := send(t, http.MethodGet, target)
+			etag := a.Header.Get("ETag")
+			if a.body != want || a.ContentLength != 1000 || a.Header.Get("Accept-Ranges") != "bytes" ||
+				a.Header.Get("Last-Modified") == "" || !strings.HasPrefix(etag, `"`) {
+				t.Errorf("whole: %d bytes, %v", len(a.body), a.Header)
+			}
+			a = send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", etag)
+			if a.StatusCode != 206 || a.body != want[100:200] || a.Header.Get("Content-Range") != "bytes 100-199/1000" {
+				t.Errorf("range: %d %v", a.StatusCode, a.Header)
+			}
+			a = send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", `"other"`)
+			if a.StatusCode != 200 || a.body != want {
+				t.Errorf("If-Range of another: %d", a.StatusCode)
+			}
+			if a = send(t, http.MethodGet, target, "Range", "bytes=1000-"); a.StatusCode != 416 {
+				t.Errorf("range behind the end: %d", a.StatusCode)
+			}
+			if a = send(t, http.MethodGet, target, "If-None-Match", etag); a.StatusCode != 304 {
+				t.Errorf("If-None-Match: %d", a.StatusCode)
+			}
+			for _, address := range []string{target, address(e, "/Download/Data/2026.10/"+name, "")} {
+				if a = send(t, http.MethodHead, address); a.StatusCode >= 400 || a.body != "" {
+					t.Errorf("HEAD: %d %q", a.StatusCode, a.body)
+				}
+			}
+		})
+	}
+}
+
+func TestRepublish(t *testing.T) {
+	e := start(t, Config{})
+	publish := func(a, b string) {
+		e.SetManifest("m", "2026.10", File{Name: "a", Content: Text(a)}, File{Name: "b", Content: Text(b)})
+	}
+	publish("one", "same")
+	a, b := fileURL(t, e, "Data/2026.10/a"), fileURL(t, e, "Data/2026.10/b")
+	a1, b1 := send(t, http.MethodGet, a), send(t, http.MethodGet, b)
+	hash1 := get(t, e, "/SHA256/Data/2026.10/a", "").body
+	publish("two", "same")
+	a2, b2 := send(t, http.MethodGet, a), send(t, http.MethodGet, b)
+	if a1.body != "one" || a2.body != "two" || get(t, e, "/SHA256/Data/2026.10/a", "").body == hash1 {
+		t.Errorf("%q, then %q", a1.body, a2.body)
+	}
+	for _, h := range []string{"ETag", "Last-Modified"} {
+		if a1.Header.Get(h) == a2.Header.Get(h) {
+			t.Errorf("%s stayed %s", h, a1.Header.Get(h))
+		}
+		if b1.Header.Get(h) != b2.Header.Get(h) {
+			t.Errorf("%s of the same content changed", h)
+		}
+	}
+}
+
+func TestReferencesAcrossReleases(t *testing.T) {
+	e := start(t, Config{})
+	old := File{Name: "a", Release: "2026.08", Content: Text("kept")}
+	e.SetManifest("m", "2026.08", old)
+	e.SetManifest("m", "2026.09", File{Name: "a", Release: "2026.08"}, File{Name: "missing"})
+	if n := strings.Count(get(t, e, "/Manifest/2026.09/m", "").body, "/Download/"); n != 2 {
+		t.Errorf("%d links", n)
+	}
+	if a := get(t, e, "/Download/Data/2026.09/missing", ""); a.StatusCode != 404 {
+		t.Errorf("listed but not there: %d", a.StatusCode)
+	}
+	e.SetManifest("m", "2026.10", old)
+	e.RemoveRelease("M", "2026.08")
+	if body := send(t, http.MethodGet, fileURL(t, e, "Data/2026.08/a")).body; body != "kept" {
+		t.Errorf("after the release went: %q", body)
+	}
+	e.RemoveRelease("m", "2026.10")
+	if a := get(t, e, "/Download/Data/2026.08/a", ""); a.StatusCode != 404 {
+		t.Errorf("nobody holds it: %d", a.StatusCode)
+	}
+	e.RemoveRelease("m", "2026.09")
+	e.RemoveRelease("m", "2026.09")
+	if a := get(t, e, "/ManifestReleases/m", ""); a.StatusCode != 404 {
+		t.Errorf("without a release: %d", a.StatusCode)
+	}
+	e.SetManifest("n", "1", File{Name: "a", Release: "x", Content: Text("first")})
+	e.SetManifest("n", "2", File{Name: "a", Release: "x", Content: Text("last")})
+	if body := send(t, http.MethodGet, fileURL(t, e, "Data/x/a")).body; body != "last" {
+		t.Errorf("two contents: %q", body)
+	}
+}
+
+func TestNamesThatDifferInCase(t *testing.T) {
+	e := start(t, Config{})
+	e.SetManifest("m", "2026.10", File{Name: "a", Content: Text("lower")}, File{Name: "A", Content: Text("upper")})
+	for name, want := range map[string]string{"a": "lower", "A": "upper"} {
+		if got := send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/"+name)).body; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestSetLinks(t *testing.T) {
+	e := startClasses(t)
+	links := []string{"https://elsewhere.example/Download/Data/2026.10/../x", "", "nonsense\x01"}
+	e.SetLinks("all", "2026.10", links...)
+	var got []string
+	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/latest/all", "format=json").body), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(links, got); diff != "" {
+		t.Error(diff)
+	}
+	fileURL(t, e, "Data/2026.10/mdAddr.dat") // still there
+	e.SetLinks("all", "2026.10")
+	if body := get(t, e, "/Manifest/latest/all", "format=json").body; body != "[]" {
+		t.Errorf("no links: %s", body)
+	}
+	e.SetManifest("all", "2026.10", classFiles()...)
+	if body := get(t, e, "/Manifest/latest/all", "").body; strings.Contains(body, "elsewhere") {
+		t.Errorf("after SetManifest: %s", body)
+	}
+}
+
+func TestBrowse(t *testing.T) {
+	e := startClasses(t)
+	a := get(t, e, "/browse", "mft=all&release=2026.10&sort=dfileName")
+	if a.StatusCode != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+		t.Fatalf("%d %s", a.StatusCode, a.Header.Get("Content-Type"))
+	}
+	for _, part := range []string{"<option>other</option>", "<option selected>2026.10</option>", "mdAddr.dat", "/Download/Product/2026.10/all.zip?ID="} {
+		if !strings.Contains(a.body, part) {
+			t.Errorf("no %q", part)
+		}
+	}
+	if strings.Contains(a.body, "src=") || strings.Contains(a.body, "<script") {
+		t.Error("the page needs something else")
+	}
+	for _, order := range slices.Sorted(maps.Keys(browseOrders)) {
+		rows := []browseRow{
+			{File{Class: "a", OS: "a", Compiler: "a", Architecture: "a", Release: "2026.09", Name: "a"}, 1, ""},
+			{File{Class: "b", OS: "b", Compiler: "b", Architecture: "b", Release: "2026.10", Name: "b"}, 2, ""},
+		}
+		if sortRows(rows, "d"+order); rows[0].Name != "b" {
+			t.Errorf("d%s: %v", order, rows)
+		}
+		if sortRows(rows, order); rows[0].Name != "a" {
+			t.Errorf("%s: %v", order, rows)
+		}
+	}
+	if a := get(t, e, "/Browse", "mft=none"); a.StatusCode != 200 {
+		t.Errorf("unknown manifest: %d", a.StatusCode)
+	}
+}

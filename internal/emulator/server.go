@@ -1,0 +1,245 @@
+// Package emulator plays the provider over real TCP: the file release service
+// on one listener and its download host on another, wire-exact, with faults on
+// demand and a log of everything that arrived.
+//
+// It serves tests, benchmarks and the commands emulator and demo. What it
+// promises: a change of the catalogue or of the faults takes effect for the
+// next request; nothing is hashed while a file is served; Close leaves no
+// goroutine behind. What it does not: it is no access control (the
+// administration under /-/ asks for no Customer ID), so it belongs on loopback.
+//
+// A further service is one more listener, made by listen and served through
+// observe, which gives it the same request log and the same faults.
+package emulator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The names by which requests and faults tell the listeners apart.
+const (
+	HostRelease  = "release"
+	HostDownload = "download"
+)
+
+// Config says what an Emulator serves and where.
+type Config struct {
+	// CustomerID is the only id accepted; "" accepts any that is not empty.
+	CustomerID string
+	// IDParam is the query parameter that carries the id, matched without
+	// case; default "id".
+	IDParam string
+	// Root is a directory that holds <manifest>/<release>/files…, read anew for
+	// each request; "" starts with an empty catalogue.
+	Root string
+	// Listen is the address of the release service, default "127.0.0.1:0".
+	Listen string
+	// ListenDownload is the address of the download host, default "127.0.0.1:0".
+	ListenDownload string
+	// TLS makes both listeners speak TLS; it needs a certificate.
+	TLS *tls.Config
+}
+
+// Emulator is a running provider. All its methods are safe for concurrent use.
+type Emulator struct {
+	cfg      Config
+	release  *listener
+	download *listener
+
+	memory    *memory // what SetManifest and its like hold
+	catalogue catalogue
+	digests   digestCache
+	sample    sample
+	log       requestLog
+	faults    faultList
+	etags     atomic.Int64 // numbers the ETags of change_etag
+
+	// ctx ends delays and stalls at Close; active counts the accept loops,
+	// connections and handlers that Close waits for.
+	ctx    context.Context
+	cancel context.CancelFunc
+	active sync.WaitGroup
+	once   sync.Once
+}
+
+// Start listens on both addresses and serves at once. The caller ends it with
+// Close.
+func Start(cfg Config) (*Emulator, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	e := &Emulator{cfg: cfg, memory: newMemory(time.Now())}
+	e.catalogue = catalogue{e.memory}
+	if cfg.Root != "" {
+		e.catalogue = append(e.catalogue, directory{cfg.Root})
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	if err := e.listenAll(); err != nil {
+		e.cancel()
+		return nil, err
+	}
+	e.serve(e.release, e.withAdmin(e.observe(HostRelease, http.HandlerFunc(e.serveRelease))))
+	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(e.serveDownload)))
+	return e, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.IDParam == "" {
+		c.IDParam = "id"
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	if c.ListenDownload == "" {
+		c.ListenDownload = "127.0.0.1:0"
+	}
+	return c
+}
+
+func (c Config) check() error {
+	if t := c.TLS; t != nil && len(t.Certificates) == 0 && t.GetCertificate == nil && t.GetConfigForClient == nil {
+		return errors.New("emulator: the TLS configuration has no certificate")
+	}
+	if c.Root == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Root)
+	if err != nil {
+		return fmt.Errorf("emulator: root: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("emulator: root %s is not a directory", c.Root)
+	}
+	return nil
+}
+
+// Close ends the listeners, every connection, delay and stall, and returns when
+// the last goroutine of the emulator has gone. Calling it again does nothing.
+func (e *Emulator) Close() error {
+	var err error
+	e.once.Do(func() {
+		e.cancel() // before the servers, see track
+		err = errors.Join(e.release.srv.Close(), e.download.srv.Close())
+		e.active.Wait()
+	})
+	return err
+}
+
+// URL returns the base address of the release service, with no slash at its
+// end. A listener on all addresses is named by its loopback one.
+func (e *Emulator) URL() string { return e.release.url("127.0.0.1") }
+
+// DownloadURL returns the base address of the download host, like URL.
+func (e *Emulator) DownloadURL() string { return e.download.url("127.0.0.1") }
+
+// listener is one address that the emulator answers on.
+type listener struct {
+	scheme string
+	ln     net.Listener
+	srv    *http.Server
+}
+
+func (e *Emulator) listenAll() error {
+	var err error
+	if e.release, err = e.listen(e.cfg.Listen); err != nil {
+		return err
+	}
+	if e.download, err = e.listen(e.cfg.ListenDownload); err != nil {
+		return errors.Join(err, e.release.ln.Close())
+	}
+	return nil
+}
+
+func (e *Emulator) listen(address string) (*listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("emulator: %w", err)
+	}
+	l := &listener{scheme: "http", ln: ln}
+	if e.cfg.TLS != nil {
+		l.scheme = "https"
+	}
+	return l, nil
+}
+
+// url names the listener; one that listens on every address is reached by the
+// name that the caller used.
+func (l *listener) url(wildcard string) string {
+	addr, ok := l.ln.Addr().(*net.TCPAddr)
+	if !ok || !addr.IP.IsUnspecified() {
+		return l.scheme + "://" + l.ln.Addr().String()
+	}
+	return l.scheme + "://" + net.JoinHostPort(wildcard, fmt.Sprint(addr.Port))
+}
+
+// urlFor is url as the sender of r reaches it.
+func (l *listener) urlFor(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	return l.url(host)
+}
+
+func (e *Emulator) serve(l *listener, h http.Handler) {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // resets and truncation need the connection itself
+	l.srv = &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		TLSConfig:         e.cfg.TLS.Clone(),
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0), // faults make it complain by design
+		BaseContext:       func(net.Listener) context.Context { return e.ctx },
+		ConnState:         e.track,
+	}
+	e.active.Go(func() {
+		if e.cfg.TLS != nil {
+			_ = l.srv.ServeTLS(l.ln, "", "") // always ErrServerClosed after Close
+			return
+		}
+		_ = l.srv.Serve(l.ln)
+	})
+}
+
+// track counts connections for Close. A connection accepted while Close runs
+// may be missed by http.Server.Close; it is closed here, since ctx is cancelled
+// before.
+func (e *Emulator) track(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		e.active.Add(1)
+		if e.ctx.Err() != nil {
+			_ = c.Close()
+		}
+	case http.StateHijacked, http.StateClosed:
+		e.active.Done()
+	}
+}
+
+// observe records each request of a host and applies the fault that is due.
+func (e *Emulator) observe(host string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A hijacked connection is no longer counted by track; its handler is.
+		e.active.Add(1)
+		defer e.active.Done()
+		rec := &recorder{ResponseWriter: w, entry: e.log.begin(host, r), head: r.Method == http.MethodHead}
+		if f, ok := e.faults.pick(host, r); ok {
+			e.inject(f, rec, r, next)
+			return
+		}
+		next.ServeHTTP(rec, r)
+	})
+}
