@@ -1,0 +1,199 @@
+// Package releases is the client of the file release service: the 20 endpoints
+// of SPEC.md, section "File release service", with the facts of the wire that
+// the specification leaves open. It sends what the specification writes and
+// reads every list format that the service knows.
+package releases
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// Limits of response bodies, in bytes. A body over its limit is refused.
+const (
+	maxList     = 64 << 20
+	maxHash     = 4 << 10
+	maxMetadata = 1 << 20
+)
+
+// Client calls the release service. Its errors are those of transport.Client,
+// and refusals for bodies that arrived but cannot be used. Safe for concurrent use.
+type Client struct{ t *transport.Client }
+
+// New returns a client that sends its requests through t.
+func New(t *transport.Client) *Client { return &Client{t: t} }
+
+// Validators are what makes a later request conditional.
+type Validators struct {
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last_modified,omitempty"`
+}
+
+func (v Validators) header() http.Header {
+	h := http.Header{}
+	if v.ETag != "" {
+		h.Set("If-None-Match", v.ETag)
+	}
+	if v.LastModified != "" {
+		h.Set("If-Modified-Since", v.LastModified)
+	}
+	return h
+}
+
+// BrowseURL is the address of the service's browser view; all arguments may be
+// empty. It holds the Customer ID, which the view needs: never print it.
+func (c *Client) BrowseURL(manifestName, release, sort string) *url.URL {
+	query := url.Values{}
+	for name, value := range map[string]string{"mft": manifestName, "release": release, "sort": sort} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return c.t.URL(transport.Request{Endpoint: "Browse", Segments: []string{"Browse"}, Query: query})
+}
+
+// ManifestReleases lists the ids of all releases of a manifest as the service
+// sends them. With validators of an earlier answer, notModified is true, and
+// ids empty, when nothing changed since.
+func (c *Client) ManifestReleases(ctx context.Context, name string, since Validators) (ids []string, now Validators, notModified bool, err error) {
+	res, ids, err := c.list(ctx, "ManifestReleases", since.header(), "ManifestReleases", name)
+	if err != nil {
+		return nil, Validators{}, false, err
+	}
+	if res.Status == http.StatusNotModified {
+		return nil, since, true, nil
+	}
+	return ids, Validators{ETag: res.Header.Get("ETag"), LastModified: res.Header.Get("Last-Modified")}, false, nil
+}
+
+// FileReleases lists the ids of all releases of a file; ref's release is not used.
+func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]string, error) {
+	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
+	_, ids, err := c.list(ctx, "Releases", nil, segments...)
+	return ids, err
+}
+
+// Manifest lists the files of a manifest's release. The links are read as
+// identities; one that cannot be read refuses the list. An empty list is no error.
+func (c *Client) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
+	_, links, err := c.list(ctx, "Manifest", nil, "Manifest", string(release), name)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := manifest.ParseLinks(links)
+	if err != nil {
+		return nil, c.refuse("Manifest", err, string(release), name)
+	}
+	return refs, nil
+}
+
+// Entry is one manifest that a release offers.
+type Entry struct {
+	Name        string `json:"manifestName" xml:"manifestName"`
+	Description string `json:"description" xml:"description"`
+	URL         string `json:"url" xml:"url"` // without the Customer ID; may name an older release
+}
+
+// ManifestList lists the manifests that are available for a release.
+func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]Entry, error) {
+	_, body, err := c.get(ctx, "ManifestList", maxList, nil, "ManifestList", string(release))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseEntries(body)
+	if err != nil {
+		return nil, c.refuse("ManifestList", err, string(release))
+	}
+	return entries, nil
+}
+
+// Metadata describes one file of one release.
+func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata, error) {
+	_, body, err := c.get(ctx, "Metadata", maxMetadata, nil, append([]string{"Metadata"}, ref.Segments()...)...)
+	if err != nil {
+		return Metadata{}, err
+	}
+	meta, err := parseMetadata(body)
+	if err != nil {
+		return Metadata{}, c.refuse("Metadata", err, ref.Segments()...)
+	}
+	return meta, nil
+}
+
+// Hash asks for the digest of one file of one release.
+func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
+	_, body, err := c.get(ctx, "Hash", maxHash, nil, append([]string{string(algorithm)}, ref.Segments()...)...)
+	if err != nil {
+		return manifest.Digest{}, err
+	}
+	digest, err := parseHash(algorithm, body)
+	if err != nil {
+		return manifest.Digest{}, c.refuse("Hash", err, ref.Segments()...)
+	}
+	return digest, nil
+}
+
+// Download opens one file of one release; redirects are followed. header may ask
+// for a range. It makes one attempt: the caller retries, and closes the body.
+func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error) {
+	segments := append([]string{"Download"}, ref.Segments()...)
+	if err := check(segments); err != nil {
+		return nil, c.refuse("Download", err, ref.Segments()...)
+	}
+	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header})
+}
+
+// Retry runs op as transport.Client.Retry does, for downloads.
+func (c *Client) Retry(ctx context.Context, op func(progress func()) error) error {
+	return c.t.Retry(ctx, "Download", op)
+}
+
+func (c *Client) list(ctx context.Context, endpoint string, header http.Header, segments ...string) (*transport.Response, []string, error) {
+	res, body, err := c.get(ctx, endpoint, maxList, header, segments...)
+	if err != nil || res.Status == http.StatusNotModified {
+		return res, nil, err
+	}
+	items, err := parseList(body)
+	if err != nil {
+		return nil, nil, c.refuse(endpoint, err, segments[1:]...)
+	}
+	return res, items, nil
+}
+
+func (c *Client) get(ctx context.Context, endpoint string, limit int64, header http.Header, segments ...string) (*transport.Response, []byte, error) {
+	if err := check(segments); err != nil {
+		return nil, nil, c.refuse(endpoint, err, segments[1:]...)
+	}
+	return c.t.Do(ctx, transport.Request{
+		Endpoint: endpoint, Segments: segments, Limit: limit, Header: header,
+		Query: url.Values{"format": {"json"}},
+	})
+}
+
+// check keeps what is no plain segment out of request paths.
+func check(segments []string) error {
+	for _, s := range segments {
+		if err := manifest.CheckSegment(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse says which answer was refused.
+func (c *Client) refuse(endpoint string, err error, segments ...string) error {
+	return &transport.Error{
+		Kind: transport.Malformed, Endpoint: endpoint,
+		Path: c.t.Redactor().String("/" + strings.Join(segments, "/")),
+		Err:  &refusal.Error{Reason: refusal.ReasonOf(err), Err: c.t.Redactor().Error(err)},
+	}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.t.Close() }

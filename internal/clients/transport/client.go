@@ -1,0 +1,342 @@
+// Package transport carries requests to the provider for every client: it adds
+// the Customer ID, retries what is safe to retry, bounds what it reads, follows
+// redirects without telling other hosts who asked, and returns errors that say
+// what kind of failure it was. Nothing it returns or reports holds the Customer
+// ID, neither texts nor bodies.
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"syncd/internal/refusal"
+)
+
+const (
+	maxRedirects      = 10
+	maxProblem        = 64 << 10  // bytes read of an error's body
+	maxHeader         = 256 << 10 // bytes of response headers
+	idlePerHost       = 64        // connections kept, at least as many as any caller uses at once
+	connectTimeout    = 30 * time.Second
+	keepIdle          = 90 * time.Second
+	defaultStall      = 30 * time.Second
+	defaultMaxElapsed = 15 * time.Minute
+)
+
+// Retry says how a request that failed in passing is tried again.
+type Retry struct {
+	InitialInterval time.Duration
+	MaxInterval     time.Duration
+	MaxElapsed      time.Duration // since the request's last progress
+}
+
+// Observer is told of every request, for metrics. Its methods are called from
+// many goroutines.
+type Observer interface {
+	Request(endpoint, code string) // code is the status, or "error" without an answer
+	Retry(endpoint string)
+}
+
+// Config is what New needs. Base and CustomerID are required, the rest has defaults.
+type Config struct {
+	Base              *url.URL // may have a path, a user part and a query; each request carries them
+	CustomerID        string
+	IDParam           string // query parameter for the Customer ID; "" when bodies carry it
+	CAFile            string // PEM file of roots beside the system's
+	AllowInsecureHTTP bool   // permits redirects to plain http on hosts that are not loopback
+	StallTimeout      time.Duration
+	Retry             Retry
+	UserAgent         string
+	Observer          Observer
+	Gate              *Gate
+}
+
+// Client sends requests below one base URL. Safe for concurrent use.
+type Client struct {
+	cfg    Config
+	origin string
+	redact Redactor
+	rt     *http.Transport
+}
+
+// New checks cfg and fills in its defaults. It fails when CAFile cannot be used.
+func New(cfg Config) (*Client, error) {
+	roots, err := loadRoots(cfg.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.StallTimeout == 0 {
+		cfg.StallTimeout = defaultStall
+	}
+	if cfg.Retry.MaxElapsed == 0 {
+		cfg.Retry = Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: defaultMaxElapsed}
+	}
+	if cfg.Gate == nil {
+		cfg.Gate = NewGate(nil, nil)
+	}
+	return &Client{
+		cfg:    cfg,
+		origin: Origin(cfg.Base),
+		redact: NewRedactor(cfg.CustomerID),
+		rt: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    connectTimeout,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        keepIdle,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+	}, nil
+}
+
+func loadRoots(caFile string) (*x509.CertPool, error) {
+	if caFile == "" {
+		return nil, nil // the system's
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file %s holds no PEM certificate", caFile)
+	}
+	return roots, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.rt.CloseIdleConnections() }
+
+// Redactor removes the client's Customer ID from texts.
+func (c *Client) Redactor() Redactor { return c.redact }
+
+// Request is one call. Endpoint and Segments are required.
+type Request struct {
+	Endpoint string // the name for metrics and errors
+	Method   string // default GET
+	Segments []string
+	Query    url.Values
+	Header   http.Header
+	Body     []byte
+	Limit    int64 // of the response body, in bytes; for Do
+	Once     bool  // for Do: never send it twice
+}
+
+// Response is an answer with a status of success, or 304.
+type Response struct {
+	Status int
+	Header http.Header
+	Length int64         // of the body, -1 when not announced
+	Body   io.ReadCloser // the caller closes it; its errors are of type *Error
+}
+
+// Do sends a request, retries passing faults and returns the whole body without
+// the Customer ID. Errors are *Error, *CoolingDown or the context's.
+func (c *Client) Do(ctx context.Context, req Request) (*Response, []byte, error) {
+	var res *Response
+	var body []byte
+	attempt := func(func()) (err error) {
+		if res, err = c.Open(ctx, req); err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		body, err = c.readAll(req, res)
+		return err
+	}
+	var err error
+	if req.Once {
+		err = attempt(nil)
+	} else {
+		err = c.Retry(ctx, req.Endpoint, attempt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return res, c.redact.Bytes(body), nil
+}
+
+func (c *Client) readAll(req Request, res *Response) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, req.Limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)) > req.Limit {
+		return nil, c.fail(req, res.Status, refusal.New(refusal.TooLarge, "body of over %d bytes", req.Limit))
+	}
+	return body, nil
+}
+
+// Retry calls op until it succeeds, fails for good (see IsPassing), or has
+// failed for Retry.MaxElapsed since it last called progress. It returns op's
+// last error, or the context's.
+func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress func()) error) error {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(c.cfg.Retry.InitialInterval),
+		backoff.WithMaxInterval(c.cfg.Retry.MaxInterval),
+		backoff.WithMaxElapsedTime(c.cfg.Retry.MaxElapsed),
+	)
+	for {
+		err := op(policy.Reset)
+		if err == nil || !IsPassing(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		wait := policy.NextBackOff()
+		if wait == backoff.Stop {
+			return err
+		}
+		if c.cfg.Observer != nil {
+			c.cfg.Observer.Retry(endpoint)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// Open sends a request once, follows redirects and returns the answer with its
+// body still to be read. Errors are as for Do.
+func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
+	target := c.URL(req)
+	for range maxRedirects {
+		if err := c.cfg.Gate.pass(ctx, Origin(target), c.cfg.Retry.MaxElapsed); err != nil {
+			return nil, err
+		}
+		res, err := c.send(ctx, req, target)
+		if err != nil {
+			return nil, err
+		}
+		location := res.Header.Get("Location")
+		if res.Status < 300 || res.Status > 399 || location == "" {
+			return c.judge(req, target, res)
+		}
+		res.Body.Close()
+		if target, err = c.follow(req, target, location); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: fmt.Errorf("more than %d redirects", maxRedirects)}
+}
+
+// URL is the address of a request. It holds the Customer ID.
+func (c *Client) URL(req Request) *url.URL {
+	u := c.cfg.Base.JoinPath(req.escaped()...)
+	query := u.Query()
+	for name, values := range req.Query {
+		query[name] = values
+	}
+	if c.cfg.IDParam != "" {
+		query.Set(c.cfg.IDParam, c.cfg.CustomerID)
+	}
+	u.RawQuery = query.Encode()
+	return u
+}
+
+func (r Request) escaped() []string {
+	escaped := make([]string, len(r.Segments))
+	for i, s := range r.Segments {
+		escaped[i] = url.PathEscape(s)
+	}
+	return escaped
+}
+
+// path is what errors show of a request's address.
+func (c *Client) path(req Request) string {
+	return c.redact.String("/" + strings.Join(req.escaped(), "/"))
+}
+
+// send makes one exchange with one host. The transport is used without
+// http.Client, which would add a Referer and print whole URLs in its errors.
+func (c *Client) send(ctx context.Context, req Request, target *url.URL) (*Response, error) {
+	ctx, watch := newStallWatch(ctx, c.cfg.StallTimeout)
+	request, err := http.NewRequestWithContext(ctx, req.method(), target.String(), bytes.NewReader(req.Body))
+	if err != nil {
+		watch.end()
+		return nil, c.fail(req, 0, err)
+	}
+	for name, values := range req.Header {
+		request.Header[name] = values
+	}
+	request.Header.Set("User-Agent", c.cfg.UserAgent)
+	if user := c.cfg.Base.User; user != nil && Origin(target) == c.origin {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
+	}
+	res, err := c.rt.RoundTrip(request)
+	if err != nil {
+		err = contextError(ctx, err)
+		watch.end()
+		c.observe(req.Endpoint, "error")
+		return nil, c.fail(req, 0, err)
+	}
+	watch.pause()
+	c.observe(req.Endpoint, fmt.Sprint(res.StatusCode))
+	body := &watchedBody{body: res.Body, watch: watch, ctx: ctx, wrap: func(err error) error { return c.fail(req, res.StatusCode, err) }}
+	return &Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: body}, nil
+}
+
+func (r Request) method() string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
+func (c *Client) observe(endpoint, code string) {
+	if c.cfg.Observer != nil {
+		c.cfg.Observer.Request(endpoint, code)
+	}
+}
+
+// fail turns a cause into an *Error. The context's own end is passed on as it is.
+func (c *Client) fail(req Request, status int, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isNetTimeout(err) {
+		return err
+	}
+	return &Error{Kind: kindOfFailure(err), Endpoint: req.Endpoint, Path: c.path(req), Status: status, Err: c.redact.Error(err)}
+}
+
+func isNetTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// judge passes a success on and turns every other status into an error.
+func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, error) {
+	if res.Status/100 == 2 || res.Status == http.StatusNotModified {
+		return res, nil
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status alone is an answer
+	kind, message := parseProblem(c.redact.Bytes(body))
+	failed := &Error{
+		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
+		Status: res.Status, Type: kind, Message: message,
+	}
+	if failed.Kind == Passing {
+		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {
+			c.cfg.Gate.Hold(Origin(target), failed.RetryAfter)
+		}
+	}
+	return nil, failed
+}

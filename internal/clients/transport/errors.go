@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"syncd/internal/refusal"
+)
+
+// Kind is what a caller needs to know about a failure to decide what to do.
+type Kind int
+
+const (
+	// Passing faults may be gone at the next try: network errors, timeouts,
+	// 408, 425, 429, 5xx and short bodies.
+	Passing Kind = iota
+	// NotFound is status 404 or 410.
+	NotFound
+	// Licence is status 401 or 403: the Customer ID is wrong, expired or not
+	// entitled. Error.Type tells which.
+	Licence
+	// Rejected is every other final answer.
+	Rejected
+	// Malformed is an answer that is too large or of the wrong shape; the cause
+	// is a refusal.
+	Malformed
+)
+
+// Error is a failed request. Its text, its fields and its causes hold neither
+// the query of the request nor the Customer ID.
+type Error struct {
+	Kind       Kind
+	Endpoint   string        // the name that metrics use, e.g. "Manifest"
+	Path       string        // below the base, without query
+	Status     int           // 0 when there was no answer
+	Type       string        // the provider's own word, e.g. "expiredLicense"
+	Message    string        // the provider's text
+	RetryAfter time.Duration // what the provider asked for; 0 when nothing
+	Err        error         // the cause, when there was no answer or a wrong one
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", e.Endpoint, e.Path)
+	if e.Status != 0 && e.Err == nil {
+		fmt.Fprintf(&b, ": status %d %s", e.Status, http.StatusText(e.Status))
+	}
+	for _, detail := range []string{e.Type, e.Message} {
+		if detail != "" {
+			fmt.Fprintf(&b, ": %s", detail)
+		}
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Kind == Licence {
+		b.WriteString(": check the Customer ID and its licence")
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsPassing is the one decision about trying again: true when the same request
+// may succeed later.
+func IsPassing(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && failed.Kind == Passing
+}
+
+// IsNotFound is true when the provider said that there is no such thing.
+func IsNotFound(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && failed.Kind == NotFound
+}
+
+// CoolingDown says that the provider asked not to be called before Until.
+type CoolingDown struct {
+	Origin string
+	Until  time.Time
+}
+
+func (e *CoolingDown) Error() string {
+	return fmt.Sprintf("%s asked to wait until %s (Retry-After)", e.Origin, e.Until.UTC().Format(time.RFC3339))
+}
+
+// errStalled ends a transfer that moved no byte for the stall timeout.
+var errStalled = errors.New("stalled: no byte arrived for the stall timeout")
+
+// kindOfStatus sorts the statuses that are no success.
+func kindOfStatus(status int) Kind {
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return NotFound
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return Licence
+	case status >= 500, slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}, status):
+		return Passing
+	}
+	return Rejected
+}
+
+// kindOfFailure sorts failures without an answer. A certificate that does not
+// verify will not do so a second later.
+func kindOfFailure(err error) Kind {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	switch {
+	case refusal.ReasonOf(err) != "":
+		return Malformed
+	case errors.As(err, &verification), errors.As(err, &authority), errors.As(err, &hostname):
+		return Rejected
+	}
+	return Passing
+}
+
+// publicError keeps an error's chain but shows a text without the Customer ID.
+type publicError struct {
+	text string
+	err  error
+}
+
+func (e *publicError) Error() string { return e.text }
+func (e *publicError) Unwrap() error { return e.err }
+
+// Error returns err with the Customer ID removed from its text, the chain kept
+// apart from *url.Error, which prints whole URLs.
+func (r Redactor) Error(err error) error {
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err
+	}
+	if err == nil || !r.Contains(err.Error()) {
+		return err
+	}
+	return &publicError{text: r.String(err.Error()), err: err}
+}
+
+// problem is either of the two shapes of an error body in wire/releases.md.
+type problem struct {
+	Type    string              `json:"type"`
+	Title   string              `json:"title"`
+	Message string              `json:"message"`
+	Errors  map[string][]string `json:"errors"`
+}
+
+// maxDetail bounds what of a provider's text goes into an error.
+const maxDetail = 300
+
+// parseProblem reads the type and the text of an error body, as far as it has any.
+func parseProblem(body []byte) (kind, message string) {
+	var p problem
+	if json.Unmarshal(body, &p) != nil {
+		return "", ""
+	}
+	texts := []string{p.Message, p.Title}
+	for _, field := range slices.Sorted(maps.Keys(p.Errors)) {
+		texts = append(texts, field+": "+strings.Join(p.Errors[field], ", "))
+	}
+	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+	return printable(p.Type), printable(strings.Join(texts, "; "))
+}
+
+// printable makes a provider's text fit for one line of a log.
+func printable(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+	if len(s) > maxDetail {
+		s = strings.ToValidUTF8(s[:maxDetail], "") + "…"
+	}
+	return s
+}
+
+// contextError prefers the reason why a context ended.
+func contextError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

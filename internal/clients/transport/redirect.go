@@ -1,0 +1,99 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"syncd/internal/refusal"
+)
+
+// Origin is scheme, host and port of a URL, the unit that cool-downs and the
+// Customer ID belong to.
+func Origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// IsLoopback is true for hosts to which plain http is safe.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// follow resolves a redirect. On the configured origin the Customer ID goes
+// along; no other origin gets it, whatever the Location repeats.
+func (c *Client) follow(req Request, from *url.URL, location string) (*url.URL, error) {
+	reject := func(err error) error {
+		kind := Rejected
+		if refusal.ReasonOf(err) != "" {
+			kind = Malformed
+		}
+		return &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
+	}
+	if req.method() != http.MethodGet && req.method() != http.MethodHead {
+		return nil, reject(errors.New("redirected, which only a GET may be"))
+	}
+	target, err := from.Parse(location)
+	if err != nil || target.Host == "" {
+		return nil, reject(errors.New("redirect to an address that cannot be read"))
+	}
+	if err := c.checkScheme(from, target); err != nil {
+		return nil, reject(err)
+	}
+	target.User, target.Fragment = nil, ""
+	if Origin(target) == c.origin {
+		c.addID(target)
+		return target, nil
+	}
+	c.stripID(target)
+	if c.redact.Contains(target.String()) {
+		return nil, reject(errors.New("redirect to another host repeats the Customer ID"))
+	}
+	return target, nil
+}
+
+func (c *Client) checkScheme(from, target *url.URL) error {
+	switch {
+	case target.Scheme == "https":
+		return nil
+	case target.Scheme != "http":
+		return errors.New("redirect to a scheme that is not http or https")
+	case from.Scheme == "https":
+		return refusal.New(refusal.Insecure, "redirect from https to plain http")
+	case !IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
+		return refusal.New(refusal.Insecure, "redirect to plain http (allow_insecure_http would permit it)")
+	}
+	return nil
+}
+
+func (c *Client) addID(target *url.URL) {
+	if c.cfg.IDParam == "" {
+		return
+	}
+	query := target.Query()
+	for name := range query {
+		if strings.EqualFold(name, c.cfg.IDParam) {
+			return
+		}
+	}
+	query.Set(c.cfg.IDParam, c.cfg.CustomerID)
+	target.RawQuery = query.Encode()
+}
+
+// stripID drops the query parameters that hold the Customer ID and leaves the
+// others as they stand, for signatures depend on their order.
+func (c *Client) stripID(target *url.URL) {
+	var kept []string
+	for pair := range strings.SplitSeq(target.RawQuery, "&") {
+		if !c.redact.Contains(pair) {
+			kept = append(kept, pair)
+		}
+	}
+	target.RawQuery = strings.Join(kept, "&")
+}
