@@ -1,0 +1,237 @@
+// Package mirror owns the data directory: objects, revisions, generations and
+// the symlink `current`, in the layout of README.md's on-disk contract. What has
+// a final name is complete; readers follow `current` and nothing else. All
+// changes need the data directory's lock, which the caller holds.
+package mirror
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/durable"
+	"syncd/internal/manifest"
+)
+
+// Mirror is a data directory. Methods that change it are not safe for concurrent
+// use, except Adopt; Current is.
+type Mirror struct {
+	dir  string
+	disk *durable.Disk
+
+	mu      sync.Mutex
+	current Generation
+	dirty   map[string]bool // object folders with names that are not durable yet
+}
+
+// Open reads the data directory dir as it is, which may be empty or missing, and
+// changes nothing.
+func Open(dir string, disk *durable.Disk) (*Mirror, error) {
+	m := &Mirror{dir: dir, disk: disk, dirty: map[string]bool{}}
+	number, err := m.readCurrent()
+	if err != nil || number == 0 {
+		return m, err
+	}
+	m.current, err = m.readGeneration(number)
+	if err != nil {
+		return m, &BrokenError{Generation: number, Err: err}
+	}
+	return m, nil
+}
+
+// BrokenError says that `current` does not name a complete generation.
+type BrokenError struct {
+	Generation int
+	Err        error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("current names generation %d, which is not complete: %v", e.Generation, e.Err)
+}
+
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+func (m *Mirror) path(elem ...string) string {
+	return filepath.Join(append([]string{m.dir}, elem...)...)
+}
+
+func (m *Mirror) revisionDir(r Record) string { return m.path("revisions", r.Manifest, r.ID()) }
+
+// Dir is the data directory.
+func (m *Mirror) Dir() string { return m.dir }
+
+// Partial is the folder of unfinished downloads.
+func (m *Mirror) Partial() string { return m.path("partial") }
+
+// State is the folder of the lock, the state file and the control socket.
+func (m *Mirror) State() string { return m.path("state") }
+
+// Current returns the generation that is served. Its records are shared: read only.
+func (m *Mirror) Current() Generation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.current
+}
+
+func (m *Mirror) setCurrent(g Generation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.current = g
+}
+
+var (
+	currentForm    = regexp.MustCompile(`^generations/([0-9]{6,})$`)
+	generationForm = regexp.MustCompile(`^[0-9]{6,}$`)
+)
+
+func generationName(number int) string { return fmt.Sprintf("%06d", number) }
+
+// readCurrent returns the number that `current` names, 0 when there is no such link.
+func (m *Mirror) readCurrent() (int, error) {
+	target, err := os.Readlink(m.path("current"))
+	if isGone(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s is not the symlink that syncd makes: move it away: %w", m.path("current"), err)
+	}
+	match := currentForm.FindStringSubmatch(target)
+	if match == nil {
+		return 0, fmt.Errorf("%s points to %q, which is not a generation: move it away", m.path("current"), target)
+	}
+	return strconv.Atoi(match[1])
+}
+
+// numbers returns the numbers of all generations on disk, ascending.
+func (m *Mirror) numbers() ([]int, error) {
+	entries, err := os.ReadDir(m.path("generations"))
+	if err != nil && !isGone(err) {
+		return nil, err
+	}
+	var numbers []int
+	for _, entry := range entries {
+		if !entry.IsDir() || !generationForm.MatchString(entry.Name()) {
+			continue
+		}
+		if n, err := strconv.Atoi(entry.Name()); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// Generations returns every complete generation on disk, the newest first.
+// Damaged ones are left out.
+func (m *Mirror) Generations() ([]Generation, error) {
+	numbers, err := m.numbers()
+	if err != nil {
+		return nil, err
+	}
+	var all []Generation
+	for _, n := range numbers {
+		if g, err := m.readGeneration(n); err == nil {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b Generation) int { return cmp.Compare(b.Number, a.Number) })
+	return all, nil
+}
+
+// Object returns the object of that name if it is on disk.
+func (m *Mirror) Object(sha256 string) (manifest.Object, bool) {
+	info, err := os.Stat(m.ObjectPath(sha256))
+	if err != nil || !info.Mode().IsRegular() {
+		return manifest.Object{}, false
+	}
+	return manifest.Object{SHA256: sha256, Size: info.Size()}, true
+}
+
+// ObjectPath is where the object of that name lies, or would.
+func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha256)) }
+
+// objectName is an object's path within the data directory.
+func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
+
+// Adopt makes a proven, durable file an object by renaming it. The new name is
+// made durable by the next Publish or SyncObjects. Safe for concurrent use.
+func (m *Mirror) Adopt(path string, object manifest.Object) error {
+	if err := m.disk.Chmod(path, 0o444); err != nil {
+		return err
+	}
+	target := m.ObjectPath(object.SHA256)
+	if err := m.makeDir(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(path, target); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dirty[filepath.Dir(target)] = true
+	return nil
+}
+
+// SyncObjects makes the names of all adopted objects durable.
+func (m *Mirror) SyncObjects() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for dir := range m.dirty {
+		if err := m.disk.SyncDir(dir); err != nil {
+			return err
+		}
+		delete(m.dirty, dir)
+	}
+	return nil
+}
+
+// makeDir makes sure of a folder, of its permissions whatever the umask, and of
+// its durable name, also after a try that was cut off half-way.
+func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
+	if err := os.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
+		return err
+	}
+	if err := os.Chmod(dir, perm); err != nil {
+		return err
+	}
+	return m.disk.SyncDir(filepath.Dir(dir))
+}
+
+// Space is what a file system has left for this user.
+type Space struct {
+	Bytes  int64
+	Inodes int64 // -1 when the file system has no fixed number
+}
+
+// Free returns what the data directory's file system has left.
+func (m *Mirror) Free() (Space, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(m.dir, &st); err != nil {
+		return Space{}, fmt.Errorf("statfs %s: %w", m.dir, err)
+	}
+	free := Space{Bytes: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree)}
+	if st.Files == 0 {
+		free.Inodes = -1
+	}
+	return free, nil
+}
+
+// errNoGeneration says that a generation is not, or no longer, on disk.
+var errNoGeneration = errors.New("no such generation on disk")
+
+// Generation returns one generation by its number.
+func (m *Mirror) Generation(number int) (Generation, error) {
+	g, err := m.readGeneration(number)
+	if isGone(errors.Unwrap(err)) || isGone(err) {
+		return Generation{}, fmt.Errorf("generation %d: %w: `syncd history` lists what there is", number, errNoGeneration)
+	}
+	return g, err
+}

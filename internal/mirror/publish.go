@@ -1,0 +1,178 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"syncd/internal/durable"
+)
+
+// Change is what a new generation has other than the current one.
+type Change struct {
+	Set    []Record // manifests with another revision or another hold
+	Remove []string // manifests that are mirrored no longer
+}
+
+// Publish makes the change the next generation and swaps `current` to it, in the
+// order that a crash between any two steps leaves whole: object names, revision
+// trees, generation, `current`. The objects of all records must be adopted. When
+// it returns nil, the generation is served and durable.
+func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error) {
+	if err := m.SyncObjects(); err != nil {
+		return Generation{}, err
+	}
+	for _, record := range change.Set {
+		if err := ctx.Err(); err != nil {
+			return Generation{}, err
+		}
+		if err := record.check(); err != nil {
+			return Generation{}, err
+		}
+		if err := m.buildRevision(record); err != nil {
+			return Generation{}, fmt.Errorf("build revision %s of %s: %w", record.ID(), record.Manifest, err)
+		}
+	}
+	next, err := m.buildGeneration(change)
+	if err != nil {
+		return Generation{}, fmt.Errorf("build generation %d: %w", next.Number, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return Generation{}, err
+	}
+	if err := m.swap(next.Number); err != nil {
+		if served, readErr := m.readCurrent(); readErr == nil && served == next.Number {
+			m.setCurrent(next) // swapped, but maybe not durable: never build over what is served
+		}
+		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
+	}
+	m.setCurrent(next)
+	return next, nil
+}
+
+// swap is the commit point: before it readers see the old generation, after it the new one.
+func (m *Mirror) swap(number int) error {
+	return m.disk.ReplaceSymlink(filepath.Join("generations", generationName(number)), m.path("current"))
+}
+
+// buildRevision makes the tree of hard links, unless it is there from before.
+func (m *Mirror) buildRevision(r Record) error {
+	final := m.revisionDir(r)
+	if err := m.makeDir(filepath.Dir(final), 0o755); err != nil {
+		return err
+	}
+	if _, err := os.Stat(final); err == nil {
+		return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come between the rename and this
+	}
+	temp := durable.TempName(final)
+	defer os.RemoveAll(temp)
+	if err := m.linkTree(r, temp); err != nil {
+		return err
+	}
+	if err := m.disk.SyncTree(temp); err != nil {
+		return err
+	}
+	return m.disk.Rename(temp, final)
+}
+
+// linkTree links every file of r below the folder temp of the data directory.
+// os.Root keeps whatever a path might do within the data directory.
+func (m *Mirror) linkTree(r Record, temp string) error {
+	root, err := os.OpenRoot(m.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	base, err := filepath.Rel(m.dir, temp)
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	if err := makeReadable(root, base, made); err != nil {
+		return err
+	}
+	for _, f := range r.Files {
+		path := filepath.Join(base, f.Path)
+		if err := makeReadable(root, filepath.Dir(path), made); err != nil {
+			return err
+		}
+		if err := m.disk.Link(root, objectName(f.SHA256), path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeReadable creates a folder and its parents with the readers' permissions,
+// whatever the umask. made remembers what is done.
+func makeReadable(root *os.Root, dir string, made map[string]bool) error {
+	if made[dir] {
+		return nil
+	}
+	if _, err := root.Stat(dir); err == nil {
+		made[dir] = true
+		return nil
+	}
+	if err := makeReadable(root, filepath.Dir(dir), made); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	made[dir] = true
+	return root.Chmod(dir, 0o755)
+}
+
+// buildGeneration makes the folder of the next generation, complete and durable,
+// but not yet served.
+func (m *Mirror) buildGeneration(change Change) (Generation, error) {
+	current := m.Current()
+	next := Generation{Number: current.Number + 1, PublishedAt: time.Now(), Records: maps.Clone(current.Records)}
+	if next.Records == nil {
+		next.Records = map[string]Record{}
+	}
+	for _, name := range change.Remove {
+		delete(next.Records, name)
+	}
+	for _, record := range change.Set {
+		next.Records[record.Manifest] = record
+	}
+	final := m.path("generations", generationName(next.Number))
+	if err := m.disk.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
+		return next, err
+	}
+	temp := durable.TempName(final)
+	defer os.RemoveAll(temp)
+	if err := m.makeDir(temp, 0o755); err != nil {
+		return next, err
+	}
+	for name, record := range next.Records {
+		if err := m.writeEntry(temp, record); err != nil {
+			return next, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := m.disk.SyncTree(temp); err != nil {
+		return next, err
+	}
+	return next, m.disk.Rename(temp, final)
+}
+
+// writeEntry writes the three names by which a generation holds a manifest.
+func (m *Mirror) writeEntry(dir string, r Record) error {
+	if err := os.Symlink(filepath.Join("..", "..", "revisions", r.Manifest, r.ID()), filepath.Join(dir, r.Manifest)); err != nil {
+		return err
+	}
+	record, err := r.encode()
+	if err != nil {
+		return err
+	}
+	for suffix, data := range map[string][]byte{recordSuffix: record, ".SHA256SUMS": r.sums()} {
+		if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+suffix), data, 0o444); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package mirror
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Record is what a generation says of one manifest, beside its files, as
+// `<manifest>.json`. Together the records of `current` are the truth about what
+// is served.
+type Record struct {
+	Manifest    string           `json:"manifest"`
+	Source      string           `json:"source"` // base URL without query and user part
+	Release     manifest.Release `json:"release"`
+	Revision    string           `json:"revision"`
+	Listed      int              `json:"listed"` // files in the provider's list, before filters
+	Bytes       int64            `json:"bytes"`
+	MirroredAt  time.Time        `json:"mirrored_at"`  // when the revision was complete
+	PublishedAt time.Time        `json:"published_at"` // when it came into service, the last time
+	Version     string           `json:"version"`      // of syncd
+	Held        *Hold            `json:"held,omitempty"`
+	Files       []File           `json:"files"` // sorted by path
+}
+
+// File is one file of a record.
+type File struct {
+	Path      string `json:"path"`      // within the manifest
+	Reference string `json:"reference"` // at the provider
+	Size      int64  `json:"size"`      // bytes
+	SHA256    string `json:"sha256"`    // the object
+	Promised  string `json:"promised"`  // the Hash endpoint's digest, e.g. `md5:9e10…`
+}
+
+// Hold keeps a manifest where a rollback put it: until a release newer than the
+// one that was left, or other digests for that one.
+type Hold struct {
+	Release     manifest.Release `json:"release"` // that was left
+	Revision    string           `json:"revision"`
+	Fingerprint string           `json:"fingerprint"` // of what the provider promised for it
+	Setting     manifest.Release `json:"setting"`     // the configured release; another one ends the hold
+	Config      string           `json:"config"`      // fingerprint of the filters, without which digests cannot be compared
+}
+
+// ID names the revision's folder.
+func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
+
+// Fingerprint is manifest.Fingerprint of what the provider promised.
+func (r Record) Fingerprint() string {
+	files := make([]manifest.File, len(r.Files))
+	for i, f := range r.Files {
+		algorithm, hex, _ := strings.Cut(f.Promised, ":")
+		files[i] = manifest.File{Path: f.Path, Expected: manifest.Digest{Algorithm: manifest.Algorithm(strings.ToUpper(algorithm)), Hex: hex}}
+	}
+	return manifest.Fingerprint(files)
+}
+
+// sums is the content of `<manifest>.SHA256SUMS`, which sha256sum reads from
+// within the generation. Names need no escaping: those that would are refused.
+func (r Record) sums() []byte {
+	var b strings.Builder
+	for _, f := range r.Files {
+		fmt.Fprintf(&b, "%s  %s/%s\n", f.SHA256, r.Manifest, f.Path)
+	}
+	return []byte(b.String())
+}
+
+func (r Record) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(r, "", " ")
+	return append(data, '\n'), err
+}
+
+// Generation is a complete view of all mirrored manifests.
+type Generation struct {
+	Number      int               // 0 when nothing was published yet
+	PublishedAt time.Time         // when its folder was completed
+	Records     map[string]Record // by manifest
+}
+
+// Names returns the manifests of a generation, sorted.
+func (g Generation) Names() []string {
+	names := make([]string, 0, len(g.Records))
+	for name := range g.Records {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+const recordSuffix = ".json"
+
+// errDamaged says that what is on disk is not what Publish wrote. Other errors
+// of reading say nothing about the disk's content.
+var errDamaged = errors.New("damaged")
+
+// readGeneration reads the records of a generation's folder and requires each
+// one's revision to be there.
+func (m *Mirror) readGeneration(number int) (Generation, error) {
+	dir := m.path("generations", generationName(number))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return Generation{}, err
+	}
+	g := Generation{Number: number, PublishedAt: info.ModTime(), Records: map[string]Record{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return Generation{}, err
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || !strings.HasSuffix(entry.Name(), recordSuffix) {
+			continue
+		}
+		record, err := readRecord(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return Generation{}, err
+		}
+		if _, err := os.Stat(m.revisionDir(record)); isGone(err) {
+			return Generation{}, fmt.Errorf("%w: %w", errDamaged, err)
+		} else if err != nil {
+			return Generation{}, err
+		}
+		g.Records[record.Manifest] = record
+	}
+	return g, nil
+}
+
+func readRecord(path string) (Record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, err
+	}
+	var record Record
+	if err := json.Unmarshal(data, &record); err != nil {
+		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
+	}
+	if record.Manifest+recordSuffix != filepath.Base(path) {
+		return Record{}, fmt.Errorf("%s is %w: it is about another manifest", path, errDamaged)
+	}
+	if err := record.check(); err != nil {
+		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
+	}
+	return record, nil
+}
+
+// check refuses a record that does not name files within its own folder and
+// objects: everything below builds paths from it.
+func (r Record) check() error {
+	for _, name := range []string{r.Manifest, r.ID()} {
+		if err := manifest.CheckSegment(name); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.Files {
+		if !filepath.IsLocal(f.Path) {
+			return fmt.Errorf("path %q leads out of its folder", f.Path)
+		}
+		if _, err := manifest.ParseDigest(manifest.SHA256, f.SHA256); err != nil {
+			return fmt.Errorf("%q: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// globEscape makes the data directory's own name literal.
+func globEscape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// isGone is true for errors that say that a name does not exist.
+func isGone(err error) bool { return os.IsNotExist(err) || err == fs.ErrNotExist }

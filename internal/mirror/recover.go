@@ -1,0 +1,116 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"syncd/internal/durable"
+)
+
+// MakeState creates the data directory and its state folder, which the lock
+// needs before anything else may be touched.
+func (m *Mirror) MakeState() error {
+	if err := m.makeRoot(m.dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(m.State(), 0o700); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return nil
+}
+
+// makeRoot creates dir and its parents so that readers can pass, unless they exist.
+func (m *Mirror) makeRoot(dir string) error {
+	if _, err := os.Stat(dir); !isGone(err) {
+		return err
+	}
+	if err := m.makeRoot(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return m.makeDir(dir, 0o755)
+}
+
+// Recover prepares the data directory for changes: it creates what is missing
+// and removes what a crash left unfinished. Its second call finds nothing to do.
+func (m *Mirror) Recover() error {
+	if err := m.MakeState(); err != nil {
+		return err
+	}
+	if err := m.layOut(); err != nil {
+		return err
+	}
+	if err := m.sweep(); err != nil {
+		return err
+	}
+	current, err := m.recoverCurrent()
+	if err != nil {
+		return err
+	}
+	m.setCurrent(current)
+	return m.removeUnfinished(current.Number)
+}
+
+func (m *Mirror) layOut() error {
+	for name, perm := range map[string]os.FileMode{
+		"generations": 0o755, "revisions": 0o755, "objects": 0o755, "partial": 0o700, "state": 0o700,
+	} {
+		if err := m.makeDir(m.path(name), perm); err != nil {
+			return fmt.Errorf("%w: is the data directory another user's?", err)
+		}
+	}
+	return nil
+}
+
+// sweep removes temporary names wherever a change may have left one.
+func (m *Mirror) sweep() error {
+	dirs := []string{m.dir, m.path("generations"), m.path("revisions"), m.path("objects"), m.path("state")}
+	entries, err := os.ReadDir(m.path("revisions"))
+	for _, entry := range entries {
+		if entry.IsDir() {
+			dirs = append(dirs, m.path("revisions", entry.Name()))
+		}
+	}
+	for _, dir := range dirs {
+		err = errors.Join(err, durable.SweepTemps(dir))
+	}
+	return err
+}
+
+// recoverCurrent returns the generation that `current` names. When that one is
+// gone or damaged, which no crash of syncd does, it falls back to the newest
+// complete one. Without any, readers keep what is left of the damaged one until
+// the next Publish, which counts on from it.
+func (m *Mirror) recoverCurrent() (Generation, error) {
+	number, err := m.readCurrent()
+	if err != nil {
+		return Generation{}, err
+	}
+	if number > 0 {
+		if g, err := m.readGeneration(number); err == nil {
+			return g, nil
+		}
+	}
+	all, err := m.Generations()
+	if err != nil || len(all) == 0 {
+		return Generation{Number: number}, err
+	}
+	if m.disk.Warn != nil {
+		m.disk.Warn(fmt.Sprintf("current named no complete generation: serving generation %d; run a sync", all[0].Number))
+	}
+	return all[0], m.swap(all[0].Number)
+}
+
+// removeUnfinished removes the generations above current: they were built and
+// never published.
+func (m *Mirror) removeUnfinished(current int) error {
+	numbers, err := m.numbers()
+	for _, n := range slices.Backward(numbers) {
+		if n > current {
+			err = errors.Join(err, m.disk.RemoveTree(m.path("generations", generationName(n))))
+		}
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/durable"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+// Damage is a published file that is not what its record says.
+type Damage struct {
+	Manifest string
+	File     File
+	Err      error
+}
+
+// Checked is what Verify read.
+type Checked struct {
+	Files  int
+	Bytes  int64
+	Damage []Damage
+}
+
+// Verify re-reads the published files of the given manifests with all cores and
+// compares each with its digest. It reads through the generation that is current
+// when it starts, as a reader does, and needs no lock.
+func (m *Mirror) Verify(ctx context.Context, names []string) (Checked, error) {
+	generation := m.Current()
+	var mu sync.Mutex
+	var checked Checked
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range names {
+		record := generation.Records[name]
+		dir := m.path("generations", generationName(generation.Number), name)
+		for _, f := range record.Files {
+			group.Go(func() error {
+				object, err := verify.File(ctx, filepath.Join(dir, f.Path), manifest.Digest{Algorithm: manifest.SHA256, Hex: f.SHA256})
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				checked.Files++
+				checked.Bytes += object.Size
+				if err != nil {
+					checked.Damage = append(checked.Damage, Damage{Manifest: name, File: f, Err: err})
+				}
+				return nil
+			})
+		}
+	}
+	err := group.Wait()
+	sortDamage(checked.Damage)
+	return checked, err
+}
+
+// ObjectProven re-reads an object and tells whether it is whole.
+func (m *Mirror) ObjectProven(ctx context.Context, sha256 string) bool {
+	_, err := verify.File(ctx, m.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})
+	return err == nil
+}
+
+// Relink renames a link to the object over every file of every revision that
+// should hold it, after the object itself was repaired.
+func (m *Mirror) Relink(sha256 string) error {
+	if err := m.SyncObjects(); err != nil {
+		return err
+	}
+	all, err := m.Generations()
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(m.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	done := map[string]bool{}
+	for _, g := range all {
+		for _, record := range g.Records {
+			for _, f := range record.Files {
+				path := filepath.Join("revisions", record.Manifest, record.ID(), f.Path)
+				if f.SHA256 != sha256 || done[path] {
+					continue
+				}
+				done[path] = true
+				if err := m.relinkOne(root, record.Manifest, sha256, path); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// relinkOne keeps its temporary name beside the revisions, where Recover sweeps:
+// a published tree holds the provider's files and nothing else.
+func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
+	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
+		return err
+	}
+	temp := durable.TempName(filepath.Join("revisions", name, "relink"))
+	defer root.Remove(temp) // rename(2) leaves both names when they are one file
+	if err := m.disk.Link(root, objectName(sha256), temp); err != nil {
+		return err
+	}
+	if err := root.Rename(temp, path); err != nil {
+		return err
+	}
+	return m.disk.SyncDir(m.path(filepath.Dir(path)))
+}
+
+func sortDamage(damage []Damage) {
+	slices.SortFunc(damage, func(a, b Damage) int {
+		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.File.Path, b.File.Path))
+	})
+}
