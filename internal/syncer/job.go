@@ -1,0 +1,117 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/store"
+)
+
+// job is one manifest in one sync.
+type job struct {
+	target Target
+	active mirror.Record // what is served of it, if served
+	served bool
+	state  store.Manifest // what is remembered; committed at the end
+
+	release  manifest.Release // chosen; "" until then
+	full     bool             // the Manifest and all digests were asked
+	listed   int              // files in the provider's list, before filters
+	plan     manifest.Plan
+	sizes    map[manifest.Digest]int64 // of missing files, as far as Metadata told
+	mismatch error                     // why the plan was started over
+	record   *mirror.Record            // to publish; nil while there is nothing new
+	result   Result                    // "" while under way
+	err      error
+	repeated bool // the result is an earlier sync's: its back-off is not over
+	finished time.Time
+
+	// Changed by several downloads at once.
+	mu         sync.Mutex
+	ctx        context.Context         // of the downloads that only this job wants
+	abort      context.CancelCauseFunc // ends ctx
+	fetched    map[manifest.Digest]bool
+	downloaded int64 // bytes that arrived
+}
+
+// open is true while the job has neither failed nor been settled.
+func (j *job) open() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result == ""
+}
+
+// settle ends the job without a failure.
+func (j *job) settle(result Result) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.result, j.finished = result, time.Now()
+}
+
+// fail ends the job with its first error and stops its downloads.
+func (j *job) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.result == Failed || j.result == Refused {
+		return
+	}
+	j.err, j.record, j.finished = err, nil, time.Now()
+	j.result = Failed
+	if refusal.ReasonOf(err) != "" {
+		j.result = Refused
+	}
+	if j.abort != nil {
+		j.abort(errAborted)
+	}
+}
+
+// suspend puts a job that failed by a mismatch under way again.
+func (j *job) suspend() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mismatch, j.result, j.err = j.err, "", nil
+}
+
+// errAborted ends downloads whose manifest failed elsewhere.
+var errAborted = errors.New("another file of the manifest failed")
+
+// pending is what an unfinished job wants, and what of that is proven already.
+func (j *job) pending() []store.Pending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	pending := make([]store.Pending, 0, len(j.plan.Missing))
+	for _, f := range j.plan.Missing {
+		p := store.Pending{Digest: f.Expected.String()}
+		if object, ok := j.plan.Known[f.Expected]; ok {
+			p.SHA256, p.Size = object.SHA256, object.Size
+		}
+		pending = append(pending, p)
+	}
+	return pending
+}
+
+// proven notes that a missing file is an object now.
+func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHere bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.plan.Known[expected] = object
+	if fetchedHere {
+		j.fetched[expected] = true
+	}
+}
+
+// openJobs are those of jobs that are still under way.
+func openJobs(jobs []*job) []*job {
+	var still []*job
+	for _, j := range jobs {
+		if j.open() {
+			still = append(still, j)
+		}
+	}
+	return still
+}

@@ -1,0 +1,102 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// RepairReport is what Repair found and mended.
+type RepairReport struct {
+	Files  int          `json:"files"`
+	Bytes  int64        `json:"bytes"`
+	Damage []DamageLine `json:"damage"`
+}
+
+// DamageLine is one damaged file.
+type DamageLine struct {
+	Manifest string `json:"manifest"`
+	Path     string `json:"path"`
+	Error    string `json:"error"`
+	Repaired bool   `json:"repaired"`
+}
+
+// OK is true when nothing is damaged now.
+func (r RepairReport) OK() bool {
+	return !slices.ContainsFunc(r.Damage, func(d DamageLine) bool { return !d.Repaired })
+}
+
+// Verify re-reads what is served of the named manifests, of all when there are
+// none. It changes nothing.
+func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport, []mirror.Damage, error) {
+	if len(names) == 0 {
+		names = m.Current().Names()
+	}
+	for _, name := range names {
+		if _, served := m.Current().Records[name]; !served {
+			return RepairReport{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
+		}
+	}
+	checked, err := m.Verify(ctx, names)
+	if err != nil {
+		return RepairReport{}, nil, err
+	}
+	report := RepairReport{Files: checked.Files, Bytes: checked.Bytes, Damage: []DamageLine{}}
+	for _, d := range checked.Damage {
+		report.Damage = append(report.Damage, DamageLine{Manifest: d.Manifest, Path: d.File.Path, Error: d.Err.Error()})
+	}
+	return report, checked.Damage, nil
+}
+
+// Repair verifies and mends each damaged file in place, for every revision that
+// has it: from its object if that is whole, else with a proven copy of the
+// provider's.
+func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, error) {
+	report, damage, err := Verify(ctx, s.Mirror, names)
+	if err != nil {
+		return RepairReport{}, err
+	}
+	s.progress.begin("repair", time.Now(), nil)
+	defer s.progress.end()
+	for i, d := range damage {
+		s.Metrics.VerifyFailed(d.Manifest)
+		err := s.repair(ctx, d)
+		if ctx.Err() != nil {
+			return report, context.Cause(ctx)
+		}
+		report.Damage[i].Repaired = err == nil
+		if err != nil {
+			report.Damage[i].Error += "; not repaired: " + err.Error()
+		}
+	}
+	return report, nil
+}
+
+func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
+	if !s.Mirror.ObjectProven(ctx, d.File.SHA256) {
+		if err := s.refetch(ctx, d); err != nil {
+			return err
+		}
+	}
+	return s.Mirror.Relink(d.File.SHA256)
+}
+
+func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
+	ref, err := manifest.ParseReference(d.File.Reference)
+	if err != nil {
+		return err
+	}
+	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256}}
+	watch := &watcher{run: &run{Syncer: s}, job: &job{target: Target{Name: d.Manifest}}, size: d.File.Size}
+	watch.bar = s.progress.start(d.Manifest, d.File.Path, d.File.Size)
+	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
+	s.progress.finish(watch.bar)
+	if err != nil {
+		return noSpace(err)
+	}
+	return s.Mirror.Adopt(fetched.Path, fetched.Object)
+}

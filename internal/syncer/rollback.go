@@ -1,0 +1,107 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// RollbackRequest says what to go back to.
+type RollbackRequest struct {
+	Generation int      `json:"generation,omitempty"` // 0: the one before the current
+	Manifests  []string `json:"manifests,omitempty"`  // empty: all
+}
+
+// Rollback publishes a new generation with the revisions of an earlier one. Each
+// manifest that went back is held there, see mirror.Hold.
+func (s *Syncer) Rollback(ctx context.Context, req RollbackRequest) (Report, error) {
+	started := time.Now()
+	targets, err := s.choose(req.Manifests)
+	if err != nil {
+		return Report{}, err
+	}
+	goal, err := s.goal(req.Generation, targets)
+	if err != nil {
+		return Report{}, err
+	}
+	current := s.Mirror.Current()
+	change, report := s.goBack(goal, targets)
+	if len(change.Set) == 0 {
+		return Report{}, fmt.Errorf("generation %d shows the same revisions as generation %d: nothing to go back to", goal.Number, current.Number)
+	}
+	next, err := s.Mirror.Publish(ctx, change)
+	if err != nil {
+		return Report{}, noSpace(err)
+	}
+	s.pruneAt = started
+	report.Generation, report.Changed = next.Number, true
+	for _, record := range change.Set {
+		s.Metrics.Serving(record.Manifest, string(record.Release), record.Revision, record.Bytes)
+	}
+	return report, s.Store.Commit(store.Changes{History: HistoryEntry{
+		Time: time.Now().UTC(), Trigger: "rollback", DurationSeconds: time.Since(started).Seconds(), Report: report,
+	}})
+}
+
+// goal is the generation asked for, or the newest before the current one in
+// which one of the manifests had another revision.
+func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
+	if number > 0 {
+		return s.Mirror.Generation(number)
+	}
+	current := s.Mirror.Current()
+	all, err := s.Mirror.Generations()
+	if err != nil {
+		return mirror.Generation{}, err
+	}
+	for _, g := range all {
+		differs := slices.ContainsFunc(targets, func(t Target) bool {
+			then, shown := g.Records[t.Name]
+			return shown && then.ID() != current.Records[t.Name].ID()
+		})
+		if g.Number < current.Number && differs {
+			return g, nil
+		}
+	}
+	return mirror.Generation{}, errors.New("no earlier generation on disk shows another revision: nothing to go back to")
+}
+
+func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, Report) {
+	var change mirror.Change
+	report := Report{Manifests: []ManifestReport{}}
+	current := s.Mirror.Current()
+	for _, t := range targets {
+		then, shown := goal.Records[t.Name]
+		now := current.Records[t.Name]
+		if !shown || then.ID() == now.ID() {
+			continue
+		}
+		then.Held, then.PublishedAt = s.holdFrom(t, now, then), time.Now().UTC()
+		change.Set = append(change.Set, then)
+		report.Manifests = append(report.Manifests, ManifestReport{
+			Name: t.Name, Release: string(then.Release), Revision: then.Revision, Result: Updated,
+			FilesTotal: len(then.Files), FilesReused: len(then.Files), BytesReused: then.Bytes,
+		})
+	}
+	return change, report
+}
+
+// holdFrom is the hold of a manifest that goes back from one record to another:
+// none when it goes forward, the old one when it was held from a newer release.
+func (s *Syncer) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
+	if now.Manifest == "" || then.Release.Newer(now.Release) {
+		return nil
+	}
+	if now.Held != nil && !now.Release.Newer(now.Held.Release) {
+		return now.Held
+	}
+	return &mirror.Hold{
+		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),
+		Setting: t.Release, Config: s.filterOf(t),
+	}
+}

@@ -1,0 +1,230 @@
+// Package syncer brings the mirror up to date. Every sync is the same walk,
+// whether it is the first, the hundredth or the one after a crash: choose the
+// release, list its files, ask for their digests, plan what is missing, make
+// sure it fits, download and prove it, publish everything that succeeded in one
+// swap, record, prune. See Sync.
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// lookups is how many small requests are under way at once, over all manifests.
+const lookups = 16
+
+// Provider answers questions about releases. It retries by itself; its errors
+// are final for this sync. Safe for concurrent use.
+type Provider interface {
+	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error)
+	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
+	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
+}
+
+// Fetcher brings one file; its result is proven and durable. Safe for concurrent
+// use for different digests.
+type Fetcher interface {
+	Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error)
+}
+
+// Target is one manifest to mirror.
+type Target struct {
+	Name    string
+	Release manifest.Release // latest, an alias, or a pinned month
+	Filter  manifest.Filter
+}
+
+// Config is what New needs; every field is required unless it says so.
+type Config struct {
+	Provider Provider
+	Fetcher  Fetcher
+	Mirror   *mirror.Mirror // recovered, and locked by this process
+	Store    *store.Store
+	Metrics  *metrics.Metrics
+	Log      zerolog.Logger
+	Version  string // of syncd, for records
+
+	Source       string // base URL as records show it
+	Algorithm    manifest.Algorithm
+	Targets      []Target
+	Transfers    int           // files at once
+	Recheck      time.Duration // between checks of the digests of an unchanged release
+	MinKeepRatio float64
+	Retain       int
+	RetainFor    time.Duration
+}
+
+// Syncer syncs, rolls back and repairs, one at a time: the caller serialises
+// Sync, Rollback and Repair. Status and Progress may be called at any time.
+type Syncer struct {
+	Config
+	progress *Progress
+	lookups  *semaphore.Weighted
+	pruneAt  time.Time // when something may have become superfluous; zero for not before the next publish
+}
+
+// New returns a Syncer that reports its progress to progress.
+func New(cfg Config, progress *Progress) *Syncer {
+	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now()}
+}
+
+// Request says what to sync and how.
+type Request struct {
+	Manifests []string `json:"manifests,omitempty"` // empty: all
+	Demand    bool     `json:"demand,omitempty"`    // someone asked: check digests too, and ignore a back-off
+	Force     bool     `json:"force,omitempty"`     // overrides shrink, downgrade and a hold
+	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; changes nothing
+	Trigger   string   `json:"trigger"`             // start, schedule, signal, command, reload, api: for log and history
+}
+
+// run is one sync.
+type run struct {
+	*Syncer
+	req      Request
+	started  time.Time
+	jobs     []*job
+	objects  objectIndex
+	previous int
+}
+
+// Sync does one sync. The report tells what became of each manifest, also of
+// those that failed; the error is for what ended the whole sync: an unknown
+// manifest, the context's end, or a disk that takes nothing.
+func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
+	r, err := s.begin(req)
+	if err != nil {
+		return Report{}, err
+	}
+	defer s.progress.end()
+
+	r.each(ctx, r.jobs, r.resolve)
+	r.each(ctx, r.jobs, r.size)
+	r.reserveSpace(r.jobs)
+	if req.DryRun {
+		return r.report(), context.Cause(ctx)
+	}
+	if err := r.wantPending(); err != nil {
+		return Report{}, err
+	}
+	r.download(ctx, r.jobs)
+	r.downloadReplaced(ctx)
+	if ctx.Err() != nil {
+		return Report{}, r.interrupted(ctx)
+	}
+	r.publish(ctx)
+	err = r.record()
+	r.prune()
+	return r.report(), err
+}
+
+// begin reads what is remembered and served of each manifest.
+func (s *Syncer) begin(req Request) (*run, error) {
+	targets, err := s.choose(req.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	states, err := s.Store.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	current := s.Mirror.Current()
+	r := &run{Syncer: s, req: req, started: time.Now(), previous: current.Number}
+	for _, t := range targets {
+		active, served := current.Records[t.Name]
+		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served})
+	}
+	s.progress.begin(req.Trigger, r.started, targets)
+	return r, nil
+}
+
+func (s *Syncer) choose(names []string) ([]Target, error) {
+	if len(names) == 0 {
+		return s.Targets, nil
+	}
+	var chosen []Target
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		i := slices.IndexFunc(s.Targets, func(t Target) bool { return t.Name == name })
+		if i < 0 {
+			return nil, &UnknownManifestError{Name: name}
+		}
+		chosen = append(chosen, s.Targets[i])
+	}
+	return chosen, nil
+}
+
+// UnknownManifestError says that a manifest is not in the configuration.
+type UnknownManifestError struct{ Name string }
+
+func (e *UnknownManifestError) Error() string {
+	return fmt.Sprintf("manifest %q is not in the configuration", e.Name)
+}
+
+// each runs a step for every job that is still under way, together, and notes
+// what went wrong with each: one bad manifest never holds up another.
+func (r *run) each(ctx context.Context, jobs []*job, step func(context.Context, *job) error) {
+	var group errgroup.Group
+	for _, j := range openJobs(jobs) {
+		group.Go(func() error {
+			if err := step(ctx, j); err != nil {
+				j.fail(err)
+			}
+			return nil
+		})
+	}
+	group.Wait()
+}
+
+// lookup runs one small request within the limit of all.
+func (r *run) lookup(ctx context.Context, request func() error) error {
+	if err := r.lookups.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	defer r.lookups.Release(1)
+	return request()
+}
+
+// forAll looks something up for each of n files at once; the first failure ends it.
+func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(lookups)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			return r.lookup(ctx, func() error { return request(ctx, i) })
+		})
+	}
+	return group.Wait()
+}
+
+// interrupted keeps what was proven for the next sync and returns why this one ended.
+func (r *run) interrupted(ctx context.Context) error {
+	pending := map[string][]store.Pending{}
+	for _, j := range r.jobs {
+		if len(j.plan.Missing) > 0 {
+			pending[j.target.Name] = j.pending()
+		}
+	}
+	if err := r.Store.Commit(store.Changes{Pending: pending}); err != nil {
+		r.Log.Warn().Err(err).Msg("state not kept")
+	}
+	if err := r.Mirror.SyncObjects(); err != nil {
+		r.Log.Warn().Err(err).Msg("objects not synced")
+	}
+	return context.Cause(ctx)
+}
