@@ -1,0 +1,143 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"syncd/internal/syncer"
+)
+
+// ErrNoHolder says that no process holds the data directory, or that it does not
+// listen yet.
+var ErrNoHolder = errors.New("no syncd is running on this data directory")
+
+// dialTimeout bounds the wait for a holder that is stuck.
+const dialTimeout = 5 * time.Second
+
+// Client asks the process that holds a data directory.
+type Client struct{ http *http.Client }
+
+// Dial finds the holder of a data directory, or returns ErrNoHolder. A socket
+// that this user may not open is an error of its own.
+func Dial(stateDir string) (*Client, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		path, closeDir, err := shortPath(stateDir)
+		if err != nil {
+			return nil, err
+		}
+		defer closeDir()
+		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
+	}
+	probe, err := dial(context.Background(), "", "")
+	if err != nil {
+		return nil, dialError(stateDir, err)
+	}
+	probe.Close()
+	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
+}
+
+func dialError(stateDir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return ErrNoHolder
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: permission denied: run this as the user that owns data_dir", filepath.Join(stateDir, socketName))
+	}
+	return fmt.Errorf("control socket: %w", err)
+}
+
+// Close ends the use of the client.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status is syncer.Status as the holder sees it.
+func (c *Client) Status(ctx context.Context) (status syncer.Status, err error) {
+	err = c.call(ctx, http.MethodGet, "/status", nil, &status, nil)
+	return status, err
+}
+
+// History is the holder's history, the newest entry first.
+func (c *Client) History(ctx context.Context) (history syncer.History, err error) {
+	err = c.call(ctx, http.MethodGet, "/history", nil, &history, nil)
+	return history, err
+}
+
+// Health is nil when the holder is alive and, if asked, serves every manifest.
+func (c *Client) Health(ctx context.Context, ready bool) error {
+	path := "/health"
+	if ready {
+		path += "?ready"
+	}
+	return c.call(ctx, http.MethodGet, path, nil, &struct{}{}, nil)
+}
+
+// Sync asks for a sync and tells its progress to show until it is done.
+func (c *Client) Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (report syncer.Report, err error) {
+	err = c.call(ctx, http.MethodPost, "/sync", req, &report, show)
+	return report, err
+}
+
+// Rollback asks for a rollback.
+func (c *Client) Rollback(ctx context.Context, req syncer.RollbackRequest) (report syncer.Report, err error) {
+	err = c.call(ctx, http.MethodPost, "/rollback", req, &report, nil)
+	return report, err
+}
+
+// Repair asks for a verification that mends what it can.
+func (c *Client) Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (report syncer.RepairReport, err error) {
+	err = c.call(ctx, http.MethodPost, "/repair", manifests, &report, show)
+	return report, err
+}
+
+func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(syncer.Snapshot)) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://syncd"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return c.callError(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("control socket: status %s: do both sides have the same version?", res.Status)
+	}
+	decoder := json.NewDecoder(res.Body)
+	for {
+		var m message
+		if err := decoder.Decode(&m); err != nil {
+			return c.callError(ctx, err)
+		}
+		switch {
+		case m.Error != nil:
+			return m.Error.err()
+		case m.Result != nil:
+			return json.Unmarshal(m.Result, out)
+		case m.Progress != nil && show != nil:
+			show(*m.Progress)
+		}
+	}
+}
+
+func (c *Client) callError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the running syncd ended before it answered: see its log")
+	}
+	return fmt.Errorf("control socket: %w", err)
+}

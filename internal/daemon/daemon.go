@@ -1,0 +1,312 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/config"
+	"syncd/internal/syncer"
+)
+
+// maxNap is the longest that the loop sleeps, so that a clock that was set, or a
+// machine that was suspended, delays a schedule by no more than this.
+const maxNap = 30 * time.Second
+
+// Daemon runs an Engine by the schedule and by signals.
+type Daemon struct {
+	*Engine
+	load   func() (*config.Config, error) // reads the configuration again, for SIGHUP
+	wanted chan syncer.Request            // on demand, from the API
+	tick   atomic.Int64                   // when the loop was last awake, in Unix nanoseconds
+	next   atomic.Pointer[map[string]time.Time]
+}
+
+// New returns a Daemon over an open Engine.
+func New(engine *Engine, load func() (*config.Config, error)) *Daemon {
+	d := &Daemon{Engine: engine, load: load, wanted: make(chan syncer.Request, 1)}
+	d.next.Store(&map[string]time.Time{})
+	d.tick.Store(time.Now().UnixNano())
+	return d
+}
+
+// queue is what the loop is to sync next; it belongs to the loop.
+type queue struct {
+	due     map[string]bool // by the schedule or after a reload
+	trigger string          // why the due ones are
+	demand  *syncer.Request // all that was asked for since the running sync began
+}
+
+// Run syncs at once, then by the schedule, and on each SIGUSR1; SIGHUP reloads.
+// It ends with nil when ctx does, after the work under way has stopped.
+func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
+	q := &queue{due: map[string]bool{}, trigger: "start"}
+	for _, name := range d.names() {
+		q.due[name] = true
+	}
+	d.plan(time.Now())
+	notify(daemon.SdNotifyReady)
+	defer notify(daemon.SdNotifyStopping)
+	done := make(chan struct{})
+	running := false
+	for {
+		if !running {
+			if req, any := q.take(); any {
+				running = true
+				go func() {
+					defer func() { done <- struct{}{} }()
+					d.sync(ctx, req)
+				}()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if running {
+				<-done
+			}
+			return nil
+		case <-done:
+			running = false
+		case s := <-signals:
+			d.signal(s, q)
+		case req := <-d.wanted:
+			q.want(req)
+		case <-time.After(d.nap()):
+			d.collectDue(q)
+		}
+		d.tick.Store(time.Now().UnixNano())
+		notify(daemon.SdNotifyWatchdog)
+	}
+}
+
+// notify tells systemd, when it listens; without it there is nothing to tell.
+func notify(state string) { _, _ = daemon.SdNotify(false, state) }
+
+func (d *Daemon) sync(ctx context.Context, req syncer.Request) {
+	if len(req.Manifests) > 0 { // a reload may have removed some since they were queued
+		cfg := d.Config()
+		req.Manifests = slices.DeleteFunc(req.Manifests, func(name string) bool { return !configured(cfg, name) })
+		if len(req.Manifests) == 0 {
+			return
+		}
+	}
+	_, _ = d.Sync(ctx, req) // it has logged what happened
+}
+
+// Sync does one sync and logs its whole story in one event.
+func (d *Daemon) Sync(ctx context.Context, req syncer.Request) (syncer.Report, error) {
+	started := time.Now()
+	report, err := d.Engine.Sync(ctx, req)
+	event := d.options.Log.Info()
+	switch {
+	case ctx.Err() != nil:
+		event.Bool("stopped", true)
+	case err != nil || !report.OK():
+		event = d.options.Log.Error().AnErr("error", err)
+	}
+	event.Str("trigger", req.Trigger).Int("generation", report.Generation).Bool("changed", report.Changed).
+		Float64("seconds", time.Since(started).Seconds()).Array("manifests", story(report)).Msg("sync")
+	return report, err
+}
+
+// Rollback publishes an earlier state and logs it.
+func (d *Daemon) Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
+	report, err := d.Engine.Rollback(ctx, req)
+	event := d.options.Log.Info()
+	if err != nil {
+		event = d.options.Log.Error().Err(err)
+	}
+	event.Int("generation", report.Generation).Array("manifests", story(report)).Msg("rollback")
+	return report, err
+}
+
+// Repair mends what is damaged and logs each damaged file.
+func (d *Daemon) Repair(ctx context.Context, names []string) (syncer.RepairReport, error) {
+	report, err := d.Engine.Repair(ctx, names)
+	for _, damage := range report.Damage {
+		d.options.Log.Error().Str("manifest", damage.Manifest).Str("path", damage.Path).
+			Bool("repaired", damage.Repaired).Str("error", damage.Error).Msg("damage")
+	}
+	return report, err
+}
+
+// story is what a log event says of each manifest of a sync.
+func story(report syncer.Report) *zerolog.Array {
+	manifests := zerolog.Arr()
+	for _, m := range report.Manifests {
+		entry := zerolog.Dict().Str("manifest", m.Name).Str("release", m.Release).Str("revision", m.Revision).
+			Str("result", string(m.Result)).Int("files", m.FilesTotal).Int("downloaded", m.FilesDownloaded).
+			Int64("bytes_downloaded", m.BytesDownloaded).Float64("seconds", m.DurationSeconds)
+		if m.Error != "" {
+			entry.Str("reason", m.Reason).Str("error", m.Error)
+		}
+		manifests.Dict(entry)
+	}
+	return manifests
+}
+
+// signal acts on one signal.
+func (d *Daemon) signal(s os.Signal, q *queue) {
+	switch s {
+	case syscall.SIGUSR1:
+		q.want(syncer.Request{Demand: true, Trigger: "signal"})
+	case syscall.SIGHUP:
+		changed, err := d.reload()
+		if err != nil {
+			d.options.Log.Error().Err(err).Msg("configuration not reloaded: the old one stays in force")
+			return
+		}
+		d.options.Log.Info().Strs("changed", changed).Msg("configuration reloaded")
+		for _, name := range changed {
+			q.due[name], q.trigger = true, "reload"
+		}
+		d.plan(time.Now())
+	}
+}
+
+// Trigger asks for a sync soon and returns at once. A request that waits already
+// is joined by it.
+func (d *Daemon) Trigger(ctx context.Context, req syncer.Request) error {
+	select {
+	case d.wanted <- req:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// want joins a request to those that wait.
+func (q *queue) want(req syncer.Request) {
+	if q.demand == nil {
+		q.demand = &req
+		return
+	}
+	q.demand.Force = q.demand.Force || req.Force
+	if len(req.Manifests) == 0 || len(q.demand.Manifests) == 0 {
+		q.demand.Manifests = nil
+		return
+	}
+	q.demand.Manifests = append(q.demand.Manifests, req.Manifests...)
+}
+
+// take returns the next request: first what was asked for, then what is due.
+func (q *queue) take() (syncer.Request, bool) {
+	if req := q.demand; req != nil {
+		q.demand = nil
+		return *req, true
+	}
+	if len(q.due) == 0 {
+		return syncer.Request{}, false
+	}
+	req := syncer.Request{Manifests: slices.Sorted(maps.Keys(q.due)), Trigger: q.trigger}
+	q.due, q.trigger = map[string]bool{}, "schedule"
+	return req, true
+}
+
+// plan computes when each manifest is due next. A schedule that names times of
+// day is shifted by this host's share of the jitter, so that hosts do not all
+// come at once.
+func (d *Daemon) plan(now time.Time) {
+	cfg := d.Config()
+	shift := time.Duration(d.jitter * float64(cfg.Jitter))
+	next := make(map[string]time.Time, len(cfg.Manifests))
+	for _, m := range cfg.Manifests {
+		next[m.Name] = m.Schedule.Next(now.Add(-shift)).Add(shift)
+	}
+	d.next.Store(&next)
+}
+
+func (d *Daemon) nap() time.Duration {
+	nap := maxNap
+	for _, at := range *d.next.Load() {
+		nap = min(nap, time.Until(at))
+	}
+	return max(nap, 0)
+}
+
+// collectDue moves what is due into the queue. When the clock was set back, what
+// seems due far in the future is planned anew.
+func (d *Daemon) collectDue(q *queue) {
+	now := time.Now()
+	if now.Before(time.Unix(0, d.tick.Load()).Add(-time.Minute)) {
+		d.plan(now)
+		return
+	}
+	next := maps.Clone(*d.next.Load())
+	cfg := d.Config()
+	shift := time.Duration(d.jitter * float64(cfg.Jitter))
+	for _, m := range cfg.Manifests {
+		if at := next[m.Name]; !at.After(now) {
+			q.due[m.Name] = true
+			next[m.Name] = m.Schedule.Next(now.Add(-shift)).Add(shift)
+		}
+	}
+	d.next.Store(&next)
+}
+
+// reload reads the configuration again and returns the manifests that are to be
+// synced at once for it.
+func (d *Daemon) reload() (changed []string, err error) {
+	before := d.Config()
+	cfg, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.DataDir != before.DataDir || cfg.HTTP != before.HTTP {
+		d.options.Log.Warn().Msg("data_dir and http take effect at a restart: the old ones stay in use")
+		cfg.DataDir, cfg.HTTP = before.DataDir, before.HTTP
+	}
+	if err := d.Configure(cfg); err != nil {
+		return nil, err
+	}
+	for _, m := range cfg.Manifests {
+		i := slices.IndexFunc(before.Manifests, func(old config.Manifest) bool { return old.Name == m.Name })
+		if i < 0 || !sameContent(before.Manifests[i], m) || !sameSource(before.Source, cfg.Source) {
+			changed = append(changed, m.Name)
+		}
+	}
+	return changed, nil
+}
+
+// sameContent is true when both mirror the same files; the schedule may differ.
+func sameContent(a, b config.Manifest) bool {
+	return a.Release == b.Release && slices.Equal(a.OS, b.OS) && slices.Equal(a.Compiler, b.Compiler) &&
+		slices.Equal(a.Language, b.Language) && slices.Equal(a.Architecture, b.Architecture) &&
+		slices.Equal(a.Include, b.Include) && slices.Equal(a.Exclude, b.Exclude)
+}
+
+func sameSource(a, b config.Source) bool {
+	return a.URL.String() == b.URL.String() && a.Hash == b.Hash
+}
+
+// Status adds what only a daemon knows.
+func (d *Daemon) Status() (syncer.Status, error) {
+	status, err := d.Engine.Status()
+	status.Daemon = true
+	next := *d.next.Load()
+	for i := range status.Manifests {
+		if at, planned := next[status.Manifests[i].Name]; planned {
+			status.Manifests[i].NextSync = &at
+		}
+	}
+	return status, err
+}
+
+// errStuck says that the loop has not been awake for long.
+var errStuck = errors.New("the scheduler's loop is stuck")
+
+// Alive is nil while the loop goes round.
+func (d *Daemon) Alive() error {
+	if time.Since(time.Unix(0, d.tick.Load())) > 4*maxNap {
+		return errStuck
+	}
+	return nil
+}

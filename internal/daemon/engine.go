@@ -1,0 +1,320 @@
+// Package daemon holds a data directory and keeps it current. Engine is the
+// holder: the lock, the state and the mirror, doing one piece of work at a time,
+// for a one-shot command as for the daemon. Daemon adds the schedule and the
+// signals.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/durable"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/store"
+	"syncd/internal/syncer"
+)
+
+// stateTimeout bounds the wait for a reader of the state file to be done.
+const stateTimeout = 10 * time.Second
+
+// Options are what an Engine needs beside its configuration.
+type Options struct {
+	Log      zerolog.Logger
+	Registry prometheus.Registerer
+	Version  string
+	Secret   func(customerID string) // is told every Customer ID before it is used, to redact it
+}
+
+// Engine holds a data directory. Its methods are safe for concurrent use; work
+// is done one piece at a time, in the order of the calls as far as that can be told.
+type Engine struct {
+	options  Options
+	lock     *durable.Lock
+	store    *store.Store
+	mirror   *mirror.Mirror
+	metrics  *metrics.Metrics
+	gate     *transport.Gate
+	progress syncer.Progress
+	jitter   float64       // this host's share of every jitter
+	turn     chan struct{} // holds one token: whoever takes it works
+
+	setup atomic.Pointer[setup]
+}
+
+// setup is what a configuration turns into; a reload replaces it whole.
+type setup struct {
+	config *config.Config
+	client *releases.Client
+	syncer *syncer.Syncer
+}
+
+// Open locks cfg's data directory, recovers what a crash left and opens the
+// state. It fails with *durable.HeldError when another process holds the lock.
+func Open(cfg *config.Config, options Options) (*Engine, error) {
+	warn := func(message string) { options.Log.Warn().Msg(message) }
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{Warn: warn})
+	var broken *mirror.BrokenError
+	if errors.As(err, &broken) {
+		warn(broken.Error())
+	} else if err != nil {
+		return nil, err
+	}
+	if err := m.MakeState(); err != nil {
+		return nil, fmt.Errorf("data_dir: %w", err)
+	}
+	lock, err := durable.Acquire(filepath.Join(m.State(), "lock"))
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
+	if err := e.recover(cfg, warn); err != nil {
+		e.Close()
+		return nil, err
+	}
+	e.turn <- struct{}{}
+	return e, nil
+}
+
+func (e *Engine) recover(cfg *config.Config, warn func(string)) error {
+	if err := e.mirror.Recover(); err != nil {
+		return fmt.Errorf("data_dir: %w", err)
+	}
+	s, note, err := store.Open(filepath.Join(e.mirror.State(), "syncd.db"), stateTimeout)
+	if err != nil {
+		return err
+	}
+	e.store = s
+	if note != "" {
+		warn(note)
+	}
+	if e.jitter, err = s.Jitter(rand.Float64); err != nil {
+		return err
+	}
+	coolDowns, err := s.CoolDowns()
+	if err != nil {
+		return err
+	}
+	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, e.freeBytes)
+	return e.Configure(cfg)
+}
+
+func (e *Engine) saveCoolDown(origin string, until time.Time) {
+	if err := e.store.SetCoolDown(origin, until); err != nil {
+		e.options.Log.Warn().Err(err).Str("origin", origin).Msg("cool-down not kept across restarts")
+	}
+}
+
+func (e *Engine) freeBytes() float64 {
+	free, err := e.mirror.Free()
+	if err != nil {
+		return 0
+	}
+	return float64(free.Bytes)
+}
+
+// Close gives the data directory back. No work may be under way.
+func (e *Engine) Close() error {
+	var err error
+	if now := e.setup.Load(); now != nil {
+		now.client.Close()
+	}
+	if e.store != nil {
+		err = e.store.Close()
+	}
+	return errors.Join(err, e.lock.Release())
+}
+
+// Configure makes cfg the configuration of all work that starts from now on. On
+// an error the old one stays. The data directory is not changed by it.
+func (e *Engine) Configure(cfg *config.Config) error {
+	id, err := cfg.Source.Credential.Read()
+	if err != nil {
+		return err
+	}
+	e.options.Secret(id.Reveal())
+	client, err := releases.Connect(cfg.Source, id, releases.Options{
+		UserAgent: "syncd/" + e.options.Version, Observer: e.metrics, Gate: e.gate,
+	})
+	if err != nil {
+		return err
+	}
+	next := &setup{config: cfg, client: client}
+	next.syncer = syncer.New(e.syncerConfig(cfg, client), &e.progress)
+	e.restoreMetrics(cfg)
+	if before := e.setup.Swap(next); before != nil {
+		before.client.Close()
+	}
+	return nil
+}
+
+func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
+	return syncer.Config{
+		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
+		Fetcher: fetcher.New(client, e.mirror.Partial(), cfg.Transfers.Bandwidth),
+		Log:     e.options.Log, Version: e.options.Version,
+		Source:    transport.PublicURL(cfg.Source.URL),
+		Algorithm: manifest.Algorithm(cfg.Source.Hash),
+		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,
+		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
+		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
+	}
+}
+
+func targetsOf(cfg *config.Config) []syncer.Target {
+	targets := make([]syncer.Target, len(cfg.Manifests))
+	for i, m := range cfg.Manifests {
+		targets[i] = syncer.Target{Name: m.Name, Release: manifest.Release(m.Release), Filter: manifest.Filter{
+			OS: m.OS, Compiler: m.Compiler, Language: m.Language, Architecture: m.Architecture,
+			Include: m.Include, Exclude: m.Exclude,
+		}}
+	}
+	return targets
+}
+
+// restoreMetrics makes the series of cfg's manifests exist with what is known of
+// them, and drops those of manifests that are configured no longer.
+func (e *Engine) restoreMetrics(cfg *config.Config) {
+	var results, reasons []string
+	for _, result := range syncer.Results() {
+		results = append(results, string(result))
+	}
+	for _, reason := range refusal.Reasons() {
+		reasons = append(reasons, string(reason))
+	}
+	if before := e.setup.Load(); before != nil {
+		for _, m := range before.config.Manifests {
+			if !configured(cfg, m.Name) {
+				e.metrics.Forget(m.Name)
+			}
+		}
+	}
+	states, err := e.store.Manifests()
+	if err != nil {
+		e.options.Log.Warn().Err(err).Msg("metrics start without the remembered times")
+	}
+	current := e.mirror.Current()
+	for _, m := range cfg.Manifests {
+		e.metrics.Manifest(m.Name, results, reasons)
+		if record, served := current.Records[m.Name]; served {
+			e.metrics.Serving(m.Name, string(record.Release), record.Revision, record.Bytes)
+		}
+		e.metrics.Checked(m.Name, states[m.Name].CheckedAt, states[m.Name].SyncedAt)
+	}
+}
+
+func configured(cfg *config.Config, name string) bool {
+	for _, m := range cfg.Manifests {
+		if m.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Config is the configuration in force.
+func (e *Engine) Config() *config.Config { return e.setup.Load().config }
+
+// work waits for its turn and runs f with the configuration that is in force then.
+func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
+	select {
+	case <-e.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { e.turn <- struct{}{} }()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return f(e.setup.Load().syncer)
+}
+
+// Sync does one sync; see syncer.Syncer.Sync.
+func (e *Engine) Sync(ctx context.Context, req syncer.Request) (report syncer.Report, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		report, err = s.Sync(ctx, req)
+		return err
+	})
+	return report, err
+}
+
+// Rollback publishes an earlier state; see syncer.Syncer.Rollback.
+func (e *Engine) Rollback(ctx context.Context, req syncer.RollbackRequest) (report syncer.Report, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		report, err = s.Rollback(ctx, req)
+		return err
+	})
+	return report, err
+}
+
+// Repair mends what is damaged; see syncer.Syncer.Repair.
+func (e *Engine) Repair(ctx context.Context, names []string) (report syncer.RepairReport, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		report, err = s.Repair(ctx, names)
+		return err
+	})
+	return report, err
+}
+
+// Progress is the state of the work under way.
+func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
+
+// Status tells how each configured manifest stands.
+func (e *Engine) Status() (syncer.Status, error) {
+	return syncer.StatusOf(e.mirror, e.store, e.names(), e.progress.Snapshot())
+}
+
+func (e *Engine) names() []string {
+	var names []string
+	for _, m := range e.Config().Manifests {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Alive is nil: an Engine works when it is asked to.
+func (e *Engine) Alive() error { return nil }
+
+// History returns the newest entries first.
+func (e *Engine) History(limit int) (syncer.History, error) {
+	return syncer.HistoryOf(e.mirror, e.store, limit)
+}
+
+// Ready is nil when every configured manifest is served and, with a maxAge,
+// was found up to date no longer ago than that.
+func (e *Engine) Ready(maxAge time.Duration) error {
+	states, err := e.store.Manifests()
+	if err != nil {
+		return err
+	}
+	current := e.mirror.Current()
+	for _, name := range e.names() {
+		record, served := current.Records[name]
+		if !served {
+			return fmt.Errorf("%s has no data yet", name)
+		}
+		synced := states[name].SyncedAt
+		if synced.IsZero() {
+			synced = record.PublishedAt
+		}
+		if age := time.Since(synced); maxAge > 0 && age > maxAge {
+			return fmt.Errorf("%s was last up to date %s ago", name, age.Round(time.Second))
+		}
+	}
+	return nil
+}
