@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/config"
+	"syncd/internal/syncer"
+)
+
+// defaultConfig is where a package puts the configuration.
+const defaultConfig = "/etc/syncd/syncd.yaml"
+
+// browsePatience bounds how long commands that a person waits for try again.
+const browsePatience = 30 * time.Second
+
+// app is what every command shares.
+type app struct {
+	getenv     func(string) string
+	stdout     *redactingWriter
+	stderr     *redactingWriter
+	configPath string
+	started    bool // a command's own code has begun: errors are no longer about usage
+}
+
+// run is the whole program: it returns the exit code and leaves the process alone.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	secrets := &secrets{}
+	a := &app{
+		getenv: getenv,
+		stdout: &redactingWriter{w: stdout, secrets: secrets},
+		stderr: &redactingWriter{w: stderr, secrets: secrets},
+	}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	code := a.exitCode(err)
+	if err != nil && !errors.Is(err, errTold) {
+		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
+		if code == exitUsage && !a.started {
+			fmt.Fprintln(a.stderr, "Run 'syncd --help' for usage.")
+		}
+	}
+	return code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "syncd",
+		Short:         "Keeps a local, proven copy of a provider's reference data.",
+		Long:          longHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetVersionTemplate("syncd {{.Version}}\n")
+	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
+	root.AddCommand(
+		a.runCommand(), a.syncCommand(), a.statusCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
+		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.getCommand(),
+		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
+	)
+	return root
+}
+
+const longHelp = `syncd keeps a local mirror of a provider's manifests current: it fetches only
+what changed, proves every byte against the provider's Hash endpoints, and swaps
+the data directory in one atomic step. Readers follow <data_dir>/current.
+
+Try it without configuration, network or licence:  syncd demo
+
+Exit codes: 0 done; 1 failed or refused (the old data stays in place) or damage
+found; 2 usage or configuration error.`
+
+// Exit codes of the contract.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// errTold ends a command with exit code 1 whose output has said why.
+var errTold = errors.New("told")
+
+// usageError is a wrong word on the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{err: fmt.Errorf(format, args...)}
+}
+
+// exitCode is the one place that turns an error into an exit code.
+func (a *app) exitCode(err error) int {
+	var usage *usageError
+	var setting *config.Error
+	var unknown *syncer.UnknownManifestError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage), errors.As(err, &setting), errors.As(err, &unknown), !a.started:
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// load reads the configuration. Its warnings go to stderr.
+func (a *app) load() (*config.Config, error) {
+	path := a.configPath
+	if path == "" {
+		path = a.getenv("SYNCD_CONFIG")
+	}
+	if path == "" {
+		path = defaultConfig
+	}
+	return config.Load(path, config.Environment{Getenv: a.getenv})
+}
+
+// loadAndWarn is load for commands that run once.
+func (a *app) loadAndWarn() (*config.Config, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range cfg.Warnings() {
+		fmt.Fprintf(a.stderr, "syncd: warning: %s\n", line)
+	}
+	return cfg, nil
+}
+
+// readID reads the Customer ID now, while this process may still read it, and
+// keeps it for the configuration's later uses.
+func (a *app) readID(cfg *config.Config) (config.Secret, error) {
+	id, err := cfg.Source.Credential.Read()
+	if err != nil {
+		return "", err
+	}
+	a.stdout.secrets.add(id.Reveal())
+	cfg.Source.Credential = config.FixedCredential(id)
+	return id, nil
+}
+
+// connect returns a client for commands that a person waits for.
+func (a *app) connect() (*config.Config, *releases.Client, error) {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := a.readID(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := releases.Connect(cfg.Source, id, releases.Options{UserAgent: userAgent(), Patience: browsePatience})
+	return cfg, client, err
+}
+
+// logger writes JSON, or a form for people when stderr is a terminal.
+func (a *app) logger(level zerolog.Level) zerolog.Logger {
+	var out io.Writer = a.stderr
+	if a.stderr.isTerminal() {
+		out = zerolog.ConsoleWriter{Out: a.stderr, TimeFormat: time.TimeOnly}
+	}
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// becomeOwner gives up root for the owner of an existing data directory, so that
+// everything in it stays theirs.
+func becomeOwner(dataDir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(dataDir)
+	if err != nil {
+		return nil // it will be created, as root's
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || owner.Uid == 0 {
+		return nil
+	}
+	gid, uid := int(owner.Gid), int(owner.Uid)
+	for _, step := range []func() error{
+		func() error { return syscall.Setgroups([]int{gid}) },
+		func() error { return syscall.Setgid(gid) },
+		func() error { return syscall.Setuid(uid) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("become user %d, who owns %s: %w", uid, dataDir, err)
+		}
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

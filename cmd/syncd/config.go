@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "check", Short: "Check the configuration file and that the Customer ID can be read", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := a.loadAndWarn()
+			if err != nil {
+				return err
+			}
+			if _, err := a.readID(cfg); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "%s: ok, %d manifests\n", cfg.Path, len(cfg.Manifests))
+			return nil
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/dustin/go-humanize"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+	"syncd/internal/daemon"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/syncer"
+	"syncd/internal/verify"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Watch a mirror at work: no configuration, network or licence needed", Args: cobra.NoArgs,
+		Long: `Play the provider on loopback and mirror it: a first sync, a new release, a swap
+under an open file, a corrupted download, a rollback and a verification, told as
+they happen. It ends by itself and leaves the data directory for a look.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), dir) },
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "empty folder for the data (default: a new one in the system's temporary folder)")
+	return cmd
+}
+
+// demo tells the story; each step is what the command or the daemon does.
+func (a *app) demo(ctx context.Context, dir string) error {
+	provider, err := emulator.Start(emulator.Config{CustomerID: "DEMO-ID"})
+	if err != nil {
+		return err
+	}
+	defer provider.Close()
+	provider.AddSample()
+	cfg, err := demoConfig(provider, dir)
+	if err != nil {
+		return err
+	}
+	engine, err := a.open(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	d := &demonstration{app: a, provider: provider, engine: engine, dir: cfg.DataDir}
+	d.say("A provider of reference data plays on %s, its download host on %s.", provider.URL(), provider.DownloadURL())
+	for _, step := range []func(context.Context) error{
+		d.firstSync, d.nothingNew, d.newRelease, d.corrupted, d.rollback, d.verify,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	d.say("That is all: `syncd run` does it by schedule, for years. Look around in %s", cfg.DataDir)
+	return nil
+}
+
+func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error) {
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "syncd-demo-")
+		if err != nil {
+			return nil, err
+		}
+		dir = temp
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg := config.Default()
+	cfg.DataDir = dir
+	if cfg.Source.URL, err = url.Parse(provider.URL()); err != nil {
+		return nil, err
+	}
+	cfg.Source.Credential = config.FixedCredential("DEMO-ID")
+	for _, name := range []string{"dq_addr_data", "dq_addr_bins"} {
+		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Release: "latest", Schedule: cfg.Schedule})
+	}
+	return cfg, nil
+}
+
+// demonstration is the demo under way.
+type demonstration struct {
+	*app
+	provider *emulator.Emulator
+	engine   *daemon.Engine
+	dir      string
+	step     int
+}
+
+func (d *demonstration) say(format string, args ...any) {
+	fmt.Fprintf(d.stdout, "\n"+format+"\n", args...)
+}
+
+func (d *demonstration) headline(text string) {
+	d.step++
+	d.say("%d. %s", d.step, text)
+}
+
+// sync does one sync and shows what came of it.
+func (d *demonstration) sync(ctx context.Context) error {
+	report, err := d.engine.Sync(ctx, syncer.Request{Demand: true, Trigger: "demo"})
+	if err != nil {
+		return err
+	}
+	if err := d.tellReport(report, false, false, false); err != nil {
+		return err
+	}
+	target, err := os.Readlink(filepath.Join(d.dir, "current"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "current -> %s\n", target)
+	return nil
+}
+
+func (d *demonstration) firstSync(ctx context.Context) error {
+	d.headline("A first sync: choose the newest release, fetch its files, prove each against its Hash endpoint, swap.")
+	if err := d.sync(ctx); err != nil {
+		return err
+	}
+	root := filepath.Join(d.dir, "current") + string(filepath.Separator)
+	return filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.Type()&os.ModeSymlink != 0 {
+			return d.listRevision(root, entry.Name())
+		}
+		return nil
+	})
+}
+
+func (d *demonstration) listRevision(root, name string) error {
+	return filepath.WalkDir(filepath.Join(root, name)+string(filepath.Separator), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		shown, err := filepath.Rel(d.dir, path)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(d.stdout, "  %8s  %s\n", humanize.IBytes(uint64(info.Size())), shown)
+		return err
+	})
+}
+
+func (d *demonstration) nothingNew(ctx context.Context) error {
+	d.headline("A second sync: the digests are asked again, nothing is new, nothing is downloaded or swapped.")
+	return d.sync(ctx)
+}
+
+func (d *demonstration) newRelease(ctx context.Context) error {
+	path := filepath.Join(d.dir, "current", "dq_addr_data", "mdAddr.dat")
+	reader, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	release := d.provider.AdvanceSample()
+	d.headline(fmt.Sprintf("The provider publishes %s, in which mdAddr.dat and one library changed. A program has the old mdAddr.dat open.", release))
+	if err := d.sync(ctx); err != nil {
+		return err
+	}
+	old, err := verify.Reader(ctx, reader, manifest.SHA256)
+	if err != nil {
+		return err
+	}
+	now, err := verify.HashFile(ctx, path, manifest.SHA256)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "The program still reads its old file, whole (sha256 %.12s…);\nwhoever opens it anew gets the new one (sha256 %.12s…).\n", old.Object().SHA256, now.Object().SHA256)
+	return nil
+}
+
+func (d *demonstration) corrupted(ctx context.Context) error {
+	release := d.provider.AdvanceSample()
+	d.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Times: 1})
+	d.headline(fmt.Sprintf("The provider publishes %s, and the network flips one bit of a file on its way.", release))
+	if err := d.sync(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.stdout, "The digest did not match, so the file was fetched again from zero; nobody ever saw the damaged one.")
+	return nil
+}
+
+func (d *demonstration) rollback(ctx context.Context) error {
+	d.headline("An operator distrusts the new release: syncd rollback.")
+	report, err := d.engine.Rollback(ctx, syncer.RollbackRequest{})
+	if err != nil {
+		return err
+	}
+	for _, m := range report.Manifests {
+		fmt.Fprintf(d.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
+	}
+	fmt.Fprintf(d.stdout, "generation %d is served; syncs leave it there until the provider has something newer:\n", report.Generation)
+	return d.sync(ctx)
+}
+
+func (d *demonstration) verify(ctx context.Context) error {
+	d.headline("Every published byte is read once more: syncd verify.")
+	report, err := d.engine.Repair(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return d.tellDamage(report, false)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/emulator"
+)
+
+func (a *app) emulatorCommand() *cobra.Command {
+	cfg := emulator.Config{}
+	var faults []string
+	cmd := &cobra.Command{
+		Use: "emulator", Short: "Play the provider on loopback, for trying and testing", Args: cobra.NoArgs,
+		Long: `Play the provider's services on loopback, with invented sample data or with a tree
+of files: --root DIR serves DIR/<manifest>/<release>/..., and a directory that is
+added while it runs is a new release.
+
+Faults on demand, for example:
+  syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'
+  curl -X POST --data 'kind=corrupt,path=/files/*,times=1' URL/-/faults
+  curl -X DELETE URL/-/faults
+  curl -X POST URL/-/advance      publishes the sample's next release`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.emulate(cmd.Context(), cfg, faults) },
+	}
+	cmd.Flags().StringVar(&cfg.Root, "root", "", "serve DIR/<manifest>/<release>/files in place of the sample data")
+	cmd.Flags().StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address of the release service")
+	cmd.Flags().StringVar(&cfg.ListenDownload, "listen-download", "127.0.0.1:0", "address of the download host")
+	cmd.Flags().StringVar(&cfg.CustomerID, "customer-id", "", "the only Customer ID accepted (default: any)")
+	cmd.Flags().StringArrayVar(&faults, "fault", nil, "a fault to inject, may be repeated")
+	return cmd
+}
+
+func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string) error {
+	a.stdout.secrets.add(cfg.CustomerID)
+	var parsed []emulator.Fault
+	for _, text := range faults {
+		fault, err := emulator.ParseFault(text)
+		if err != nil {
+			return usagef("--fault: %w", err)
+		}
+		parsed = append(parsed, fault)
+	}
+	e, err := emulator.Start(cfg)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if cfg.Root == "" {
+		e.AddSample()
+	}
+	for _, fault := range parsed {
+		e.AddFault(fault)
+	}
+	fmt.Fprintf(a.stdout, "release service  %s\ndownload host    %s\n", e.URL(), e.DownloadURL())
+	fmt.Fprintf(a.stdout, "In a configuration: source.url: %s, with any customer_id. Ctrl-C ends it.\n", e.URL())
+	<-ctx.Done()
+	return nil
+}

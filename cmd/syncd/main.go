@@ -1,0 +1,12 @@
+// Command syncd keeps a local, proven copy of a provider's reference data. See
+// README.md, or `syncd --help`.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+	"syncd/internal/control"
+	"syncd/internal/durable"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+	"syncd/internal/syncer"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show what is served and how it stands, with or without a daemon", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadAndWarn()
+			if err != nil {
+				return err
+			}
+			status, err := ask(a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(cmd.Context()) },
+				func(m *mirror.Mirror, s syncer.Remembered) (syncer.Status, error) {
+					return syncer.StatusOf(m, s, names(cfg), syncer.Snapshot{})
+				})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(status)
+			}
+			return a.printStatus(status)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadAndWarn()
+			if err != nil {
+				return err
+			}
+			history, err := ask(a, cfg, func(c *control.Client) (syncer.History, error) { return c.History(cmd.Context()) },
+				func(m *mirror.Mirror, s syncer.Remembered) (syncer.History, error) {
+					return syncer.HistoryOf(m, s, historyLimit)
+				})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(history)
+			}
+			return a.printHistory(history)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+const historyLimit = 1000
+
+func names(cfg *config.Config) []string {
+	var list []string
+	for _, m := range cfg.Manifests {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+// ask answers from the holder, or from the disk when there is none.
+func ask[T any](a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, syncer.Remembered) (T, error)) (T, error) {
+	var none T
+	client, err := control.Dial(stateDir(cfg))
+	if err == nil {
+		defer client.Close()
+		return holder(client)
+	}
+	if !errors.Is(err, control.ErrNoHolder) {
+		return none, err
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return none, err
+	}
+	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
+	var damaged *store.DamagedError
+	switch {
+	case err == nil:
+		defer s.Close()
+		return disk(m, s)
+	case errors.Is(err, fs.ErrNotExist):
+		return disk(m, nil)
+	case errors.As(err, &damaged):
+		fmt.Fprintf(a.stderr, "syncd: warning: %v: the next sync sets it aside\n", damaged)
+		return disk(m, nil)
+	}
+	return none, err
+}
+
+func (a *app) printStatus(s syncer.Status) error {
+	fmt.Fprintf(a.stdout, "data_dir    %s\n", s.DataDir)
+	fmt.Fprintf(a.stdout, "generation  %s\n", generation(s.Generation))
+	fmt.Fprintf(a.stdout, "daemon      %s\n\n", map[bool]string{true: "running", false: "not running"}[s.Daemon])
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MANIFEST\tRELEASE\tSTATE\tFILES\tSIZE\tCHECKED\tNEXT")
+	for _, m := range s.Manifests {
+		state := string(m.State)
+		if m.HeldFrom != "" {
+			state += " (from " + m.HeldFrom + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, dash(releaseOf(m.Release, m.Revision)), state,
+			m.Files, humanize.IBytes(uint64(m.Bytes)), when(m.CheckedAt), when(m.NextSync))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, m := range s.Manifests {
+		if m.Error != "" {
+			fmt.Fprintf(a.stdout, "\n%s: %s\n", m.Name, m.Error)
+		}
+	}
+	return nil
+}
+
+func generation(number int) string {
+	if number == 0 {
+		return "none yet: run `syncd sync`"
+	}
+	return fmt.Sprint(number)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func when(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+func (a *app) printHistory(h syncer.History) error {
+	if len(h.Entries) == 0 {
+		fmt.Fprintln(a.stdout, "no syncs yet")
+		return nil
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TIME\tGENERATION\tTRIGGER\tMANIFEST\tRELEASE\tRESULT\tDOWNLOADED")
+	for _, entry := range h.Entries {
+		number := fmt.Sprint(entry.Generation)
+		if entry.OnDisk {
+			number += " *"
+		}
+		for _, m := range entry.Manifests {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.Time.Local().Format("2006-01-02 15:04:05"), number, entry.Trigger,
+				m.Name, dash(releaseOf(m.Release, m.Revision)), string(m.Result)+inBrackets(m.Reason), humanize.IBytes(uint64(m.BytesDownloaded)))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, "\n* on disk: `syncd rollback GENERATION` goes back to it")
+	return nil
+}
+
+func (a *app) healthcheckCommand() *cobra.Command {
+	var ready bool
+	cmd := &cobra.Command{
+		Use: "healthcheck", Short: "Ask the daemon whether it is well: exit 0 or 1", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.healthcheck(cmd.Context(), ready) },
+	}
+	cmd.Flags().BoolVar(&ready, "ready", false, "also require that every manifest has data")
+	return cmd
+}
+
+func (a *app) healthcheck(ctx context.Context, ready bool) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, browsePatience)
+	defer cancel()
+	client, err := control.Dial(stateDir(cfg))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Health(ctx, ready); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, "ok")
+	return nil
+}

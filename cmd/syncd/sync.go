@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+	"syncd/internal/control"
+	"syncd/internal/daemon"
+	"syncd/internal/durable"
+	"syncd/internal/syncer"
+)
+
+func (a *app) syncCommand() *cobra.Command {
+	var req syncer.Request
+	var asJSON, quiet bool
+	cmd := &cobra.Command{
+		Use: "sync [MANIFEST...]", Short: "Sync once, or ask the running daemon to",
+		Long: `Sync the named manifests, or all. Beside a running daemon it asks that one, and
+shows its progress.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Manifests = args
+			return a.sync(cmd.Context(), req, asJSON, quiet)
+		},
+	}
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "tell what a sync would do and change nothing")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "override the shrink and downgrade guards and the hold after a rollback")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing but errors")
+	return cmd
+}
+
+func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) error {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return err
+	}
+	if err := checkNames(cfg, req.Manifests); err != nil {
+		return err
+	}
+	req.Demand, req.Trigger = true, "command"
+	var report syncer.Report
+	err = a.withHolder(ctx, cfg, func(h holder) error {
+		display := a.display(quiet)
+		defer display.close()
+		report, err = h.Sync(ctx, req, display.show)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.tellReport(report, req.DryRun, asJSON, quiet)
+}
+
+func checkNames(cfg *config.Config, names []string) error {
+	configured := make([]string, len(cfg.Manifests))
+	for i, m := range cfg.Manifests {
+		configured[i] = m.Name
+	}
+	for _, name := range names {
+		if !slices.Contains(configured, name) {
+			return usagef("manifest %q is not in %s, which has: %s", name, cfg.Path, strings.Join(configured, ", "))
+		}
+	}
+	return nil
+}
+
+// holder is who does the work: the process that holds the data directory, or
+// this one for as long as the command takes.
+type holder interface {
+	Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (syncer.Report, error)
+	Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error)
+	Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (syncer.RepairReport, error)
+}
+
+// withHolder asks the running holder, or becomes the holder.
+func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
+	client, err := dialHolder(cfg)
+	if err == nil {
+		defer client.Close()
+		return work(client)
+	}
+	if !errors.Is(err, control.ErrNoHolder) {
+		return err
+	}
+	if _, err := a.readID(cfg); err != nil {
+		return err
+	}
+	if err := becomeOwner(cfg.DataDir); err != nil {
+		return err
+	}
+	engine, err := a.open(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- serveControl(ctx, cfg, engine) }()
+	err = work(own{engine})
+	cancel()
+	return errors.Join(err, <-served)
+}
+
+// startPatience is how long a command waits for a holder that has the lock and
+// does not listen yet.
+const startPatience = 3 * time.Second
+
+// dialHolder finds the holder. Between taking the lock and listening a holder
+// cannot be asked; a moment later it can.
+func dialHolder(cfg *config.Config) (*control.Client, error) {
+	deadline := time.Now().Add(startPatience)
+	for {
+		client, err := control.Dial(stateDir(cfg))
+		if err == nil || !errors.Is(err, control.ErrNoHolder) {
+			return client, err
+		}
+		lock, lockErr := durable.Acquire(filepath.Join(stateDir(cfg), "lock"))
+		var held *durable.HeldError
+		switch {
+		case lockErr == nil:
+			return nil, errors.Join(err, lock.Release())
+		case !errors.As(lockErr, &held):
+			return nil, err // no state folder yet, or not this user's: opening it will tell
+		case time.Now().After(deadline):
+			return nil, lockErr
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }
+
+// own is this process as the holder.
+type own struct{ engine *daemon.Engine }
+
+func (o own) Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (syncer.Report, error) {
+	defer o.watch(show)()
+	return o.engine.Sync(ctx, req)
+}
+
+func (o own) Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
+	return o.engine.Rollback(ctx, req)
+}
+
+func (o own) Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (syncer.RepairReport, error) {
+	defer o.watch(show)()
+	return o.engine.Repair(ctx, manifests)
+}
+
+// watch tells the progress to show until the returned function is called.
+func (o own) watch(show func(syncer.Snapshot)) func() {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				show(o.engine.Progress())
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// tellReport prints a report; failures go to stderr and decide the exit code.
+func (a *app) tellReport(report syncer.Report, dryRun, asJSON, quiet bool) error {
+	switch {
+	case asJSON:
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	case !quiet:
+		for _, m := range report.Manifests {
+			if m.Error == "" {
+				fmt.Fprintln(a.stdout, line(m, dryRun))
+			}
+		}
+		fmt.Fprintln(a.stdout, outcome(report, dryRun))
+	}
+	for _, m := range report.Manifests {
+		if m.Error == "" {
+			continue
+		}
+		fmt.Fprintf(a.stderr, "syncd: %s: %s%s: %s\n", m.Name, m.Result, inBrackets(m.Reason), m.Error)
+	}
+	if !report.OK() {
+		return errTold
+	}
+	return nil
+}
+
+func (a *app) printJSON(value any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// line sums up one manifest for people.
+func line(m syncer.ManifestReport, dryRun bool) string {
+	if m.Result == syncer.Unchanged {
+		return fmt.Sprintf("%s  %s  unchanged: %d files", m.Name, releaseOf(m.Release, m.Revision), m.FilesTotal)
+	}
+	verb := "downloaded"
+	if dryRun {
+		verb = "to download"
+	}
+	return fmt.Sprintf("%s  %s  %s: %d of %d files %s (%s), %d reused (%s)", m.Name, releaseOf(m.Release, m.Revision), m.Result,
+		m.FilesDownloaded, m.FilesTotal, verb, humanize.IBytes(uint64(m.BytesDownloaded)), m.FilesReused, humanize.IBytes(uint64(max(m.BytesReused, 0))))
+}
+
+func releaseOf(release, revision string) string {
+	if revision == "" {
+		return release
+	}
+	return release + "-" + revision
+}
+
+func outcome(report syncer.Report, dryRun bool) string {
+	switch {
+	case dryRun:
+		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", report.Generation)
+	case report.Changed:
+		return fmt.Sprintf("generation %d is served", report.Generation)
+	case report.Generation == 0:
+		return "nothing is served yet"
+	}
+	return fmt.Sprintf("generation %d stays", report.Generation)
+}
