@@ -71,8 +71,12 @@ func Open(path string, timeout time.Duration) (s *Store, note string, err error)
 // OpenReadOnly opens the state for reading beside nobody or another reader. A
 // file that is missing is an fs.ErrNotExist, one that cannot be used a *DamagedError.
 func OpenReadOnly(path string, timeout time.Duration) (*Store, error) {
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return nil, err
+	}
+	if info.Size() == 0 { // bbolt would fill it
+		return nil, &DamagedError{Path: path, Err: errors.New("it is empty")}
 	}
 	return open(path, timeout, true)
 }

@@ -1,0 +1,126 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// rooted opens a folder that holds the read-only file "old".
+func rooted(t *testing.T) (dir string, root *os.Root) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "old"), "content")
+	if err := os.Chmod(filepath.Join(dir, "old"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return dir, root
+}
+
+// wantCopy requires a second file with the content and permissions of the first.
+func wantCopy(t *testing.T, old, new string) {
+	t.Helper()
+	a, err := os.Stat(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.Stat(new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(new)
+	if os.SameFile(a, b) || b.Mode() != a.Mode() || string(data) != "content" {
+		t.Errorf("same file %v, mode %v, content %q", os.SameFile(a, b), b.Mode(), data)
+	}
+}
+
+func TestLinkGivesTheFileASecondName(t *testing.T) {
+	dir, root := rooted(t)
+	if err := new(Disk).Link(root, "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := os.Stat(filepath.Join(dir, "old"))
+	b, err := os.Stat(filepath.Join(dir, "new"))
+	if err != nil || !os.SameFile(a, b) {
+		t.Errorf("not one file: %v", err)
+	}
+}
+
+func TestLinkDoesNotCopyWhereANameIsTakenOrMissingOrOutside(t *testing.T) {
+	dir, root := rooted(t)
+	write(t, filepath.Join(dir, "taken"), "mine")
+	var disk Disk
+	if err := disk.Link(root, "old", "taken"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("taken: %v", err)
+	}
+	if err := disk.Link(root, "missing", "new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	outside := filepath.Join(filepath.Dir(dir), "outside")
+	if err := disk.Link(root, "old", "../outside"); err == nil {
+		t.Error("a name outside the root was made")
+	}
+	if err := os.Symlink(filepath.Dir(dir), filepath.Join(dir, "exit")); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.Link(root, "old", "exit/outside"); err == nil {
+		t.Error("a symlink led out of the root")
+	}
+	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("outside: %v", err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(dir, "taken")); string(data) != "mine" {
+		t.Errorf("taken holds %q", data)
+	}
+}
+
+func TestCopyWithinKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
+	dir, root := rooted(t)
+	underUmask(0o077, func() {
+		if err := new(Disk).copyWithin(root, "old", "new"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	wantCopy(t, filepath.Join(dir, "old"), filepath.Join(dir, "new"))
+	if err := new(Disk).copyWithin(root, "old", "new"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+func TestLinkCopiesAFileThatHasAllTheLinksItCanHave(t *testing.T) {
+	const reasonable = 66_000 // ext4 allows 65 000
+	if testing.Short() {
+		t.Skip("makes thousands of links")
+	}
+	dir, root := rooted(t)
+	old := filepath.Join(dir, "old")
+	if err := os.Mkdir(filepath.Join(dir, "links"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range reasonable {
+		err := os.Link(old, filepath.Join(dir, "links", fmt.Sprint(i)))
+		if errors.Is(err, unix.EMLINK) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == reasonable-1 {
+			t.Skipf("NOT TESTED: this file system allows more than %d links to a file", reasonable)
+		}
+	}
+	if err := new(Disk).Link(root, "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	wantCopy(t, old, filepath.Join(dir, "new"))
+}

@@ -1,0 +1,145 @@
+package manifest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/refusal"
+)
+
+// parseAll reads references as people type them.
+func parseAll(t *testing.T, texts ...string) []Reference {
+	t.Helper()
+	var refs []Reference
+	for _, text := range texts {
+		ref, err := ParseReference(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+func paths(refs []Reference) []string {
+	list := []string{}
+	for _, ref := range refs {
+		list = append(list, ref.Path())
+	}
+	return list
+}
+
+func TestIdenticalLinksAreOneFile(t *testing.T) {
+	refs, err := ParseLinks([]string{
+		"https://a.example.net/Download/Library/LINUX/GCC48/64BIT/2026.10/x.so/?ID=KEY",
+		"https://b.example.net/Download/Data/2026.10/x.dat?ID=KEY",
+		"http://c.example.net/prefix/download/library/Linux/gcc48/64Bit/2026.10/x%2Eso",
+		"/Download/Data/2026.10/x.dat",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parseAll(t, "Library/LINUX/GCC48/64BIT/2026.10/x.so", "Data/2026.10/x.dat")
+	if diff := cmp.Diff(want, refs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLinksOfDifferentFilesAreNeverMerged(t *testing.T) {
+	rows := []struct{ name, a, b string }{
+		{"release", "Data/2026.10/x", "Data/2026.09/x"},
+		{"class", "Data/2026.10/x", "Product/2026.10/x"},
+		{"case of the name", "Data/2026.10/x", "Data/2026.10/X"},
+		{"dotless i", "Library/WINDOWS/C/ANY/2026.10/x", "Library/WıNDOWS/C/ANY/2026.10/x"},
+		{"long s", "Library/AS/C/ANY/2026.10/x", "Library/Aſ/C/ANY/2026.10/x"},
+		{"Kelvin sign", "Library/K/C/ANY/2026.10/x", "Library/\u212a/C/ANY/2026.10/x"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			refs, err := ParseLinks([]string{"/Download/" + row.a, "/Download/" + row.b})
+			if err != nil || len(refs) != 2 {
+				t.Errorf("%v, %v", refs, err)
+			}
+		})
+	}
+}
+
+func TestOneBadLinkRefusesTheListAndIsNamedByItsPlace(t *testing.T) {
+	refs, err := ParseLinks([]string{"/Download/Data/2026.10/a", "/Download/Data/2026.10/..", "/Download/Data/2026.10/c"})
+	if refs != nil || refusal.ReasonOf(err) != refusal.BadName || !strings.HasPrefix(err.Error(), "entry 2: ") {
+		t.Errorf("%v, %v", refs, err)
+	}
+	var refused *refusal.Error
+	if !errors.As(err, &refused) {
+		t.Error("not a refusal")
+	}
+}
+
+func TestCheckPathsRefusesFilesThatCannotLieInOneTree(t *testing.T) {
+	rows := []struct {
+		name       string
+		references []string
+		want       refusal.Reason
+	}{
+		{"none", nil, ""},
+		{"different names", []string{"Data/2026.10/a", "Data/2026.10/b"}, ""},
+		{"one name, many systems", []string{"Library/LINUX/C/64BIT/R/x", "Library/LINUX/C/32BIT/R/x", "Library/AIX/C/64BIT/R/x", "Interface/LINUX/C/64BIT/R/x"}, ""},
+		{"two releases of one file", []string{"Data/2026.10/a", "Data/2026.09/a"}, refusal.PathClash},
+		{"data and product", []string{"Data/2026.10/a", "Product/2026.10/a"}, refusal.PathClash},
+		{"case of names", []string{"Data/2026.10/a.dat", "Data/2026.10/A.dat"}, refusal.PathClash},
+		{"case beyond ASCII", []string{"Data/2026.10/ÄPFEL", "Data/2026.10/äpfel"}, refusal.PathClash},
+		{"case of Greek final sigma", []string{"Data/2026.10/ΟΔΟΣ", "Data/2026.10/οδος"}, refusal.PathClash},
+		{"sharp s", []string{"Data/2026.10/ẞ", "Data/2026.10/ß"}, refusal.PathClash},
+		{"Kelvin sign", []string{"Data/2026.10/k", "Data/2026.10/\u212a"}, refusal.PathClash},
+		{"folders that differ in case", []string{"Library/Ä/C/ANY/R/a", "Library/ä/C/ANY/R/b"}, refusal.PathClash},
+		{"file at the folder of interfaces", []string{"Data/2026.10/interfaces", "Interface/ANY/C/ANY/R/x"}, refusal.PathClash},
+		{"the same, later", []string{"Interface/ANY/C/ANY/R/x", "Data/2026.10/interfaces"}, refusal.PathClash},
+		{"the same in capitals", []string{"Interface/ANY/C/ANY/R/x", "Data/2026.10/INTERFACES"}, refusal.PathClash},
+		{"file at a folder of a system", []string{"Data/2026.10/linux", "Library/LINUX/C/ANY/R/x"}, refusal.PathClash},
+		{"library within an interface", []string{"Library/interfaces/any/c/R/any", "Interface/ANY/C/ANY/R/x"}, refusal.PathClash},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			err := CheckPaths(parseAll(t, row.references...))
+			if got := refusal.ReasonOf(err); got != row.want || (err == nil) != (row.want == "") {
+				t.Errorf("%v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestFilterChooses(t *testing.T) {
+	all := parseAll(t,
+		"Data/R/a.dat", "Data/R/b.txt", "Product/R/p.zip",
+		"Library/LINUX/GCC48/64BIT/R/x.so", "Library/WINDOWS/DLL/32BIT/R/x.dll", "Library/ANY/JAVA/ANY/R/x.jar",
+		"Interface/LINUX/C/64BIT/R/x.h", "Interface/ANY/JAVA/ANY/R/X.java",
+	)
+	everything := paths(all)
+	rows := []struct {
+		name   string
+		filter Filter
+		want   []string
+	}{
+		{"everything", Filter{}, everything},
+		{"a system, and what fits any", Filter{OS: []string{"linux"}}, []string{"a.dat", "b.txt", "p.zip", "linux/gcc48/64bit/x.so", "any/java/any/x.jar", "interfaces/linux/c/64bit/x.h", "interfaces/any/java/any/X.java"}},
+		{"a compiler leaves interfaces alone", Filter{Compiler: []string{"DLL"}}, []string{"a.dat", "b.txt", "p.zip", "windows/dll/32bit/x.dll", "interfaces/linux/c/64bit/x.h", "interfaces/any/java/any/X.java"}},
+		{"a language leaves libraries alone", Filter{Language: []string{"Java"}}, []string{"a.dat", "b.txt", "p.zip", "linux/gcc48/64bit/x.so", "windows/dll/32bit/x.dll", "any/java/any/x.jar", "interfaces/any/java/any/X.java"}},
+		{"an architecture", Filter{Architecture: []string{"32BIT"}}, []string{"a.dat", "b.txt", "p.zip", "windows/dll/32bit/x.dll", "any/java/any/x.jar", "interfaces/any/java/any/X.java"}},
+		{"two of a list", Filter{OS: []string{"AIX", "WINDOWS"}, Include: []string{"*.so", "*.dll"}}, []string{"windows/dll/32bit/x.dll"}},
+		{"include by name", Filter{Include: []string{"*.dat", "*.so"}}, []string{"a.dat", "linux/gcc48/64bit/x.so"}},
+		{"include by path", Filter{Include: []string{"linux/*/*/*"}}, []string{"linux/gcc48/64bit/x.so"}},
+		{"exclude wins", Filter{Include: []string{"*"}, Exclude: []string{"x.*", "interfaces/*/*/*/*", "p.zip"}}, []string{"a.dat", "b.txt"}},
+		{"globs see case", Filter{Include: []string{"A.*"}}, []string{}},
+		{"a broken glob matches nothing", Filter{Include: []string{"["}}, []string{}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if diff := cmp.Diff(row.want, paths(row.filter.Choose(all))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

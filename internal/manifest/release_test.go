@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseRelease(t *testing.T) {
+	rows := []struct {
+		text string
+		want Release // "" for an error
+	}{
+		{"2026.10", "2026.10"}, {"2026-10", "2026.10"}, {"2026.01", "2026.01"}, {"2026-12", "2026.12"},
+		{"2026.Q1", "2026.Q1"}, {"2026.q4", "2026.Q4"}, {"2026.B1", "2026.B1"}, {"2026.b6", "2026.B6"},
+		{"latest", Latest}, {"LATEST", Latest}, {"Latest", Latest},
+		{"", ""}, {"2026", ""}, {"2026.", ""}, {"2026.1", ""}, {"2026.00", ""}, {"2026.13", ""}, {"2026.100", ""},
+		{"26.10", ""}, {"12026.10", ""}, {"2026.Q0", ""}, {"2026.Q5", ""}, {"2026.B0", ""}, {"2026.B7", ""},
+		{"2026_10", ""}, {"2026/10", ""}, {" 2026.10", ""}, {"2026.10\n", ""}, {"-2026.10", ""}, {"lateste", ""},
+		{"２０２６.10", ""}, {"2026.10\x00", ""}, {"../2026.10", ""},
+	}
+	for _, row := range rows {
+		got, err := ParseRelease(row.text)
+		if got != row.want || (err == nil) != (row.want != "") {
+			t.Errorf("%q is %q, %v; want %q", row.text, got, err, row.want)
+		}
+	}
+}
+
+func TestOnlyMonthsCompare(t *testing.T) {
+	rows := []struct {
+		a, b Release
+		want bool
+	}{
+		{"2026.10", "2026.09", true}, {"2026.01", "2025.12", true}, {"2026.09", "2026.10", false}, {"2026.10", "2026.10", false},
+		{"2026.Q4", "2026.01", false}, {"2026.10", "2025.Q1", false}, {"2026.10", "", false}, {"2026.10", Latest, false}, {Latest, "2026.10", false},
+	}
+	for _, row := range rows {
+		if got := row.a.Newer(row.b); got != row.want {
+			t.Errorf("%q newer than %q: %v", row.a, row.b, got)
+		}
+	}
+}
+
+func TestNewestOfAList(t *testing.T) {
+	rows := []struct {
+		name    string
+		ids     []string
+		want    Release
+		ignored []string
+	}{
+		{"sorted", []string{"2025.12", "2026.01"}, "2026.01", nil},
+		{"unsorted and repeated", []string{"2026.09", "2026.10", "2025.12", "2026.10"}, "2026.10", nil},
+		{"ids of another form", []string{"2026.99", "9999-beta", "2026.10", "2027.Q1", "latest", ""}, "2026.10", []string{"2026.99", "9999-beta", "2027.Q1", "latest", ""}},
+		{"the synonym counts", []string{"2026-11", "2026.10"}, "2026.11", nil},
+		{"only others", []string{"beta", "2026.B1"}, "", []string{"beta", "2026.B1"}},
+		{"none", nil, "", nil},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got, ignored := Newest(row.ids)
+			if got != row.want {
+				t.Errorf("newest %q, want %q", got, row.want)
+			}
+			if diff := cmp.Diff(row.ignored, ignored); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func FuzzParseRelease(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ParseRelease(text)
+		if err != nil {
+			if r != "" {
+				t.Fatalf("%q with %v", r, err)
+			}
+			return
+		}
+		if CheckSegment(string(r)) != nil || len(r) > 7 || strings.Trim(string(r), "0123456789.QBlatest") != "" {
+			t.Fatalf("%q became %q", text, r)
+		}
+		if again, err := ParseRelease(string(r)); err != nil || again != r {
+			t.Fatalf("%q reads as %q, %v", r, again, err)
+		}
+		newest, _ := Newest([]string{text, "0000.01"})
+		if r.IsMonth() != (newest == r) && r != "0000.01" {
+			t.Fatalf("newest of %q is %q", text, newest)
+		}
+	})
+}

@@ -1,0 +1,551 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"go.uber.org/goleak"
+)
+
+const atOnce = 50 * time.Millisecond // for a lock that nobody gives back
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// mustOpen opens a state file that has to be good.
+func mustOpen(t *testing.T, path string) *Store {
+	t.Helper()
+	s, note, err := Open(path, time.Minute)
+	if err != nil || note != "" {
+		t.Fatalf("note %q, %v", note, err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// newPath is where a state file may be made.
+func newPath(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "syncd.db")
+}
+
+// content is all that a store remembers.
+type content struct {
+	Manifests map[string]Manifest
+	Pending   map[string][]Pending
+	CoolDowns map[string]time.Time
+	History   []string
+}
+
+func read(t *testing.T, s *Store) content {
+	t.Helper()
+	c, err := contentOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func contentOf(s *Store) (c content, err error) {
+	var errs [4]error
+	var history []json.RawMessage
+	c.Manifests, errs[0] = s.Manifests()
+	c.Pending, errs[1] = s.Pending()
+	c.CoolDowns, errs[2] = s.CoolDowns()
+	history, errs[3] = s.History(2 * maxHistory)
+	for _, entry := range history {
+		c.History = append(c.History, string(entry))
+	}
+	return c, errors.Join(errs[:]...)
+}
+
+// fill gives a store something of everything, enough for several pages a bucket.
+func fill(t *testing.T, s *Store) {
+	t.Helper()
+	at := time.Date(2026, 10, 5, 3, 0, 0, 0, time.UTC)
+	for i := range 60 {
+		name := fmt.Sprintf("manifest_%02d", i)
+		err := s.Commit(Changes{
+			Manifests: map[string]Manifest{name: {CheckedAt: at, FullAt: at, ETag: `"abc"`, Newest: "2026.10", Failure: &Failure{Result: "failed", Error: "x", Count: i}}},
+			Pending:   map[string][]Pending{name: {{Digest: "md5:00", SHA256: strings.Repeat("a", 64), Size: int64(i)}}},
+			History:   map[string]any{"n": i, "text": strings.Repeat("x", 200)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Jitter(func() float64 { return 0.25 }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEverythingIsThereAfterReopening(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Pending: map[string][]Pending{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
+		t.Errorf("a new store is not empty: %s", diff)
+	}
+	fill(t, s)
+	before := read(t, s)
+	if len(before.Manifests) != 60 || len(before.Pending) != 60 || len(before.CoolDowns) != 5 || len(before.History) != 60 {
+		t.Fatalf("%d manifests, %d pending, %d cool-downs, %d history", len(before.Manifests), len(before.Pending), len(before.CoolDowns), len(before.History))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, read(t, mustOpen(t, path))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheStateFileIsPrivate(t *testing.T) {
+	path := newPath(t)
+	mustOpen(t, path)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+func TestOpeningAGoodFileDoesNotWriteToIt(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	fill(t, s)
+	s.Close()
+	before, _ := os.ReadFile(path)
+	mustOpen(t, path).Close()
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it changed, or %v", err)
+	}
+}
+
+func TestACommitIsAllOrNothing(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	fill(t, s)
+	before := read(t, s)
+	err := s.Commit(Changes{
+		Manifests: map[string]Manifest{"manifest_00": {ETag: "new"}},
+		Pending:   map[string][]Pending{"manifest_00": nil},
+		History:   func() {}, // has no JSON
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(before, read(t, s)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNilAndEmptyPendingRemoveTheEntryAndOthersStay(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	one := []Pending{{Digest: "md5:00"}}
+	commit := func(pending map[string][]Pending) {
+		t.Helper()
+		if err := s.Commit(Changes{Pending: pending}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(map[string][]Pending{"a": one, "b": one, "c": one})
+	commit(map[string][]Pending{"a": nil, "b": {}, "never there": nil})
+	commit(nil)
+	got, err := s.Pending()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]Pending{"c": one}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	s.db.NoSync = true // a thousand commits, no power cut
+	for i := range maxHistory + 25 {
+		if err := s.Commit(Changes{History: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := read(t, s).History
+	if len(all) != maxHistory || all[0] != "1024" || all[len(all)-1] != "25" {
+		t.Errorf("%d entries, %s to %s", len(all), all[0], all[len(all)-1])
+	}
+	for _, limit := range []int{0, 1, 3} {
+		if some, err := s.History(limit); err != nil || len(some) != limit || limit > 0 && string(some[0]) != "1024" {
+			t.Errorf("limit %d: %s, %v", limit, some, err)
+		}
+	}
+	s.Close()
+	s = mustOpen(t, path)
+	if err := s.Commit(Changes{History: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	if all := read(t, s).History; len(all) != maxHistory || all[0] != `"after"` || all[1] != "1024" {
+		t.Errorf("%d entries, the newest %s %s", len(all), all[0], all[1])
+	}
+}
+
+func TestHistoryEntriesOutliveTheTransaction(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	if err := s.Commit(Changes{History: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.History(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	s.Close()
+	if string(entries[0]) != `"first"` {
+		t.Errorf("%s", entries[0])
+	}
+}
+
+func TestJitterIsDrawnOnceAndKept(t *testing.T) {
+	path := newPath(t)
+	draws := 0
+	draw := func() float64 { draws++; return 0.75 }
+	for range 3 {
+		s := mustOpen(t, path)
+		if share, err := s.Jitter(draw); share != 0.75 || err != nil {
+			t.Errorf("%v, %v", share, err)
+		}
+		s.Close()
+	}
+	if draws != 1 {
+		t.Errorf("drawn %d times", draws)
+	}
+}
+
+func TestCoolDownsAreKeptPerOriginAndAnUnreadableOneIsForgotten(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	local := time.Date(2026, 10, 5, 3, 0, 0, 123, time.FixedZone("somewhere", 3600))
+	later := local.Add(time.Hour)
+	for origin, until := range map[string]time.Time{"https://a.example.net": local, "https://b.example.net": later} {
+		if err := s.SetCoolDown(origin, until); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetCoolDown("https://a.example.net", later); err != nil {
+		t.Fatal(err)
+	}
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketOrigins).Put([]byte("https://c.example.net"), []byte("soon"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]time.Time{"https://a.example.net": later, "https://b.example.net": later}
+	if diff := cmp.Diff(want, read(t, s).CoolDowns); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASecondOpenerIsToldThatTheFileIsLocked(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	want := path + " is locked: is another syncd running?"
+	if _, note, err := Open(path, atOnce); err == nil || err.Error() != want || note != "" {
+		t.Errorf("to write: note %q, %v", note, err)
+	}
+	if _, err := OpenReadOnly(path, atOnce); err == nil || err.Error() != want {
+		t.Errorf("to read: %v", err)
+	}
+	s.Close()
+	reader, err := OpenReadOnly(path, atOnce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	second, err := OpenReadOnly(path, atOnce)
+	if err != nil {
+		t.Fatalf("two readers: %v", err)
+	}
+	second.Close()
+	if _, _, err := Open(path, atOnce); err == nil || err.Error() != want {
+		t.Errorf("to write beside a reader: %v", err)
+	}
+	if leftovers := aside(t, path); len(leftovers) != 0 {
+		t.Errorf("a locked file was set aside: %q", leftovers)
+	}
+}
+
+func TestReadOnlyNeedsAFileAndChangesNothing(t *testing.T) {
+	path := newPath(t)
+	if _, err := OpenReadOnly(path, atOnce); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("missing: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
+	}
+	s := mustOpen(t, path)
+	fill(t, s)
+	want := read(t, s)
+	s.Close()
+	before, _ := os.ReadFile(path)
+	reader, err := OpenReadOnly(path, atOnce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if diff := cmp.Diff(want, read(t, reader)); diff != "" {
+		t.Error(diff)
+	}
+	if err := reader.Commit(Changes{History: 1}); err == nil {
+		t.Error("a read-only store took a change")
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Error("the file changed")
+	}
+}
+
+func TestReadOnlyReportsDamageAndLeavesTheFile(t *testing.T) {
+	for name, data := range map[string][]byte{"empty": {}, "garbage": bytes.Repeat([]byte("x"), 1<<15)} {
+		path := newPath(t)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenReadOnly(path, atOnce)
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) || damaged.Path != path {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, _ := os.ReadFile(path); !bytes.Equal(data, after) {
+			t.Errorf("%s: the file changed", name)
+		}
+	}
+}
+
+// aside lists what was set aside.
+func aside(t *testing.T, path string) []string {
+	t.Helper()
+	names, err := filepath.Glob(path + ".damaged-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// alter changes the file below a store's feet.
+func alter(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Update(change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
+	put := func(bucket, key []byte, value string) func(*bbolt.Tx) error {
+		return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, []byte(value)) }
+	}
+	rows := []struct {
+		name   string
+		change func(tx *bbolt.Tx) error
+		says   string
+	}{
+		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "schema version 2, this syncd knows 1"},
+		{"schema of another form", put(bucketMeta, keySchema, "1"), "schema version is missing"},
+		{"no schema", func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keySchema) }, "schema version is missing"},
+		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketPending) }, "bucket pending is missing"},
+		{"a manifest that is not JSON", put(bucketManifests, []byte("m"), "oops"), "bucket manifests"},
+		{"a manifest cut short", put(bucketManifests, []byte("m"), `{"etag":"`), "bucket manifests"},
+		{"a manifest of another shape", put(bucketManifests, []byte("m"), `{"checked_at":"yesterday"}`), "bucket manifests"},
+		{"pending of another shape", put(bucketPending, []byte("m"), `{}`), "bucket pending"},
+		{"history that is not JSON", put(bucketHistory, sequenceKey(7), "{"), "bucket history"},
+		{"somebody else's file", func(tx *bbolt.Tx) error {
+			for _, name := range buckets() {
+				if err := tx.DeleteBucket(name); err != nil {
+					return err
+				}
+			}
+			_, err := tx.CreateBucket([]byte("widgets"))
+			return err
+		}, "bucket meta is missing"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			path := newPath(t)
+			mustOpen(t, path).Close()
+			alter(t, path, row.change)
+			before, _ := os.ReadFile(path)
+			s, note, err := Open(path, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := aside(t, path)
+			if len(kept) != 1 || !strings.Contains(note, row.says) || !strings.Contains(note, kept[0]) {
+				t.Fatalf("kept %q, note %q", kept, note)
+			}
+			if data, _ := os.ReadFile(kept[0]); !bytes.Equal(data, before) {
+				t.Error("what was set aside had changed")
+			}
+			if got := read(t, s); len(got.Manifests)+len(got.Pending)+len(got.History) != 0 {
+				t.Errorf("the new store is not empty: %+v", got)
+			}
+			s.Close()
+			fill(t, mustOpen(t, path))
+		})
+	}
+}
+
+func TestAnEmptyOrUnfinishedFileBecomesAStoreWithoutANote(t *testing.T) {
+	empty, blank := newPath(t), newPath(t)
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alter(t, blank, func(*bbolt.Tx) error { return nil }) // killed before its buckets were made
+	for _, path := range []string{empty, blank} {
+		fill(t, mustOpen(t, path))
+	}
+}
+
+func TestAFileThatThisUserMayNotReadIsNotSetAside(t *testing.T) {
+	path := newPath(t)
+	if err := os.Mkdir(path, 0o700); err != nil { // root may read any file, but opens no folder to write
+		t.Fatal(err)
+	}
+	_, note, err := Open(path, atOnce)
+	var damaged *DamagedError
+	if err == nil || errors.As(err, &damaged) || note != "" || len(aside(t, path)) != 0 {
+		t.Errorf("note %q, %v", note, err)
+	}
+}
+
+func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
+	good := newPath(t)
+	s := mustOpen(t, good)
+	fill(t, s)
+	if err := s.Commit(Changes{Pending: maps.Collect(func(yield func(string, []Pending) bool) { // leaves free pages
+		for i := range 40 {
+			if !yield(fmt.Sprintf("manifest_%02d", i), nil) {
+				return
+			}
+		}
+	})}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 40
+	pageSize := os.Getpagesize()
+	random := rand.New(rand.NewPCG(2026, 10))
+	damages := []struct {
+		name   string
+		damage func(data []byte) []byte
+	}{
+		{"one byte", func(data []byte) []byte {
+			data[random.IntN(len(data))] ^= byte(1 + random.IntN(255))
+			return data
+		}},
+		{"one byte of a page's header", func(data []byte) []byte {
+			data[random.IntN(len(data)/pageSize)*pageSize+random.IntN(64)] ^= byte(1 + random.IntN(255))
+			return data
+		}},
+		{"a run of noise", func(data []byte) []byte {
+			at := random.IntN(len(data))
+			for i := at; i < min(len(data), at+1+random.IntN(600)); i++ {
+				data[i] = byte(random.Uint32())
+			}
+			return data
+		}},
+		{"a page of zeros", func(data []byte) []byte {
+			at := random.IntN(len(data)/pageSize) * pageSize
+			clear(data[at : at+pageSize])
+			return data
+		}},
+		{"one page in place of another", func(data []byte) []byte {
+			pages := len(data) / pageSize
+			from, to := random.IntN(pages)*pageSize, random.IntN(pages)*pageSize
+			copy(data[to:to+pageSize], data[from:from+pageSize])
+			return data
+		}},
+		{"truncated", func(data []byte) []byte { return data[:random.IntN(len(data))] }},
+		{"truncated to pages", func(data []byte) []byte { return data[:random.IntN(len(data)/pageSize)*pageSize] }},
+	}
+	dir := t.TempDir()
+	for _, row := range damages {
+		t.Run(row.name, func(t *testing.T) {
+			noted := 0
+			for i := range rounds {
+				path := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(row.name, " ", "-"), i))
+				if err := os.WriteFile(path, row.damage(slices.Clone(data)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if useDamaged(t, path) {
+					noted++
+				}
+			}
+			t.Logf("set aside: %d of %d", noted, rounds)
+		})
+	}
+}
+
+// useDamaged opens a damaged file, requires a store that can be used and tells
+// whether the file was set aside.
+func useDamaged(t *testing.T, path string) bool {
+	t.Helper()
+	s, note, err := Open(path, time.Minute)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer s.Close()
+	if (note != "") != (len(aside(t, path)) == 1) {
+		t.Errorf("%s: note %q, set aside %q", path, note, aside(t, path))
+	}
+	got, err := contentOf(s)
+	if err != nil {
+		t.Fatalf("%s: note %q, then %v", path, note, err)
+	}
+	if note != "" && len(got.Manifests) != 0 {
+		t.Errorf("%s: set aside, but not empty", path)
+	}
+	s.db.NoSync = true
+	for i := range 10 {
+		name := fmt.Sprintf("manifest_%02d", 5*i)
+		err := s.Commit(Changes{
+			Manifests: map[string]Manifest{name: {ETag: strings.Repeat("new", 10*i)}},
+			Pending:   map[string][]Pending{name: slices.Repeat([]Pending{{Digest: "md5:00"}}, i)},
+			History:   strings.Repeat("y", 300*i),
+		})
+		if err != nil {
+			t.Fatalf("%s: note %q, then %v", path, note, err)
+		}
+	}
+	if _, err := s.Jitter(func() float64 { return 0.5 }); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	after, err := contentOf(s)
+	if err != nil || after.Manifests["manifest_45"].ETag != strings.Repeat("new", 90) {
+		t.Errorf("%s: what was written is not there: %v", path, err)
+	}
+	if err := s.check(); err != nil {
+		t.Errorf("%s: note %q, and after some use %v", path, note, err)
+	}
+	return note != ""
+}
