@@ -149,7 +149,7 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 }
 
 func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cfg *config.Config, ref manifest.Reference) (fetcher.Fetched, error) {
-	digest, err := client.Hash(ctx, manifest.Algorithm(cfg.Source.Hash), ref)
+	digest, err := client.Hash(ctx, cfg.Source.Hash, ref)
 	if err != nil {
 		return fetcher.Fetched{}, err
 	}

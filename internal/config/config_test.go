@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/manifest"
 )
 
 const minimal = `source:
@@ -148,7 +150,7 @@ func TestEveryKey(t *testing.T) {
 		"inherited stall": s.List.StallTimeout, "mixed retry": s.ReverseGeo.Retry, "insecure": s.Property.AllowInsecureHTTP,
 	}
 	want := map[string]any{
-		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": "MD5",
+		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20}, "retain": 0, "retain_for": time.Duration(0),
 		"keep": 1.0, "http": HTTP{":9797", filepath.Join(dir, "web.yaml")}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
@@ -160,8 +162,9 @@ func TestEveryKey(t *testing.T) {
 	}
 	la, every := c.Schedule, c.Manifests[1].Schedule
 	manifests := []Manifest{
-		{Name: "dq_addr_data", Release: "2026.10", Schedule: la, OS: []string{"LINUX", "windows"}, Compiler: []string{"GCC48"}, Language: []string{"JAVA"},
-			Architecture: []string{"64BIT"}, Include: []string{"*.so", "linux/*/64bit/*"}, Exclude: []string{"*.tmp"}},
+		{Name: "dq_addr_data", Release: "2026.10", Schedule: la, Filter: manifest.Filter{
+			OS: []string{"LINUX", "windows"}, Compiler: []string{"GCC48"}, Language: []string{"JAVA"}, Architecture: []string{"64BIT"},
+			Include: []string{"*.so", "linux/*/64bit/*"}, Exclude: []string{"*.tmp"}}},
 		{Name: "1e5", Release: "2026.10", Schedule: every},
 		{Name: "null", Release: "latest", Schedule: la},
 		{Name: "q", Release: "2026.Q4", Schedule: la},
@@ -179,7 +182,7 @@ func with(source, top, manifest string) string {
 func TestProblems(t *testing.T) {
 	source := func(s string) string { return with("  "+s+"\n", "", "") }
 	top := func(s string) string { return with("", s+"\n", "") }
-	manifest := func(s string) string { return with("", "", "    "+s+"\n") }
+	entry := func(s string) string { return with("", "", "    "+s+"\n") }
 	url := func(s string) string { return "source: {url: \"" + s + "\"}\nmanifests: [{name: a}]\n" }
 	names := func(s string) string { return "source: {url: \"https://h\"}\nmanifests: [" + s + "]\n" }
 	tests := []struct {
@@ -258,8 +261,8 @@ func TestProblems(t *testing.T) {
 		{"schedule", top("schedule: hourly"), []string{"5:11 schedule: is not a schedule"}},
 		{"schedule empty", top("schedule: ''"), []string{"5:11 schedule: is not a schedule"}},
 		{"schedule with seconds", top("schedule: 0 0 3 * * *"), []string{"5:11 schedule: is not a schedule"}},
-		{"schedule never", manifest("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: no such date comes"}},
-		{"schedule zone", manifest("schedule: CRON_TZ=Mars/Olympus 0 3 * * *"), []string{"5:15 manifests[0].schedule: its time zone does not exist"}},
+		{"schedule never", entry("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: no such date comes"}},
+		{"schedule zone", entry("schedule: CRON_TZ=Mars/Olympus 0 3 * * *"), []string{"5:15 manifests[0].schedule: its time zone does not exist"}},
 		{"schedule zone alone", top("schedule: CRON_TZ=UTC"), []string{"5:11 schedule: has a time zone and nothing else"}},
 		{"schedule zone empty", top("schedule: 'TZ= 0 3 * * *'"), []string{"5:11 schedule: its time zone does not exist"}},
 		{"schedule every short", top("schedule: '@every 999ms'"), []string{"5:11 schedule: @every is under one second"}},
@@ -275,18 +278,18 @@ func TestProblems(t *testing.T) {
 		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has this name already, case aside"}},
 		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: it is the name of a file that belongs to manifests[1]"}},
 		{"name of a sum file", names("{name: a}, {name: a.SHA256SUMS}"), []string{"2:31 manifests[1].name: it is the name of a file that belongs to manifests[0]"}},
-		{"release month", manifest("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release short month", manifest("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release quarter", manifest("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release period", manifest("release: 2026.B7"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release null", manifest("release: ~"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"filter a mapping", manifest("os: {LINUX: true}"), []string{"5:10 manifests[0].os: must be a list"}},
-		{"filter nested", manifest("os: [[LINUX]]"), []string{"5:10 manifests[0].os[0]: must be one value"}},
-		{"filter dots", manifest("compiler: .."), []string{"5:15 manifests[0].compiler: is not a plain word"}},
-		{"glob", manifest("include: ['[a']"), []string{"5:15 manifests[0].include[0]: is not a glob"}},
-		{"glob empty", manifest("exclude: ''"), []string{"5:14 manifests[0].exclude: is not a glob"}},
-		{"glob absolute", manifest("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: a path within the manifest has no slash in front"}},
-		{"glob double star", manifest("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches no more than one folder here"}},
+		{"release month", entry("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release short month", entry("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release quarter", entry("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release period", entry("release: 2026.B7"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release null", entry("release: ~"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"filter a mapping", entry("os: {LINUX: true}"), []string{"5:10 manifests[0].os: must be a list"}},
+		{"filter nested", entry("os: [[LINUX]]"), []string{"5:10 manifests[0].os[0]: must be one value"}},
+		{"filter dots", entry("compiler: .."), []string{"5:15 manifests[0].compiler: is not a plain word"}},
+		{"glob", entry("include: ['[a']"), []string{"5:15 manifests[0].include[0]: is not a glob"}},
+		{"glob empty", entry("exclude: ''"), []string{"5:14 manifests[0].exclude: is not a glob"}},
+		{"glob absolute", entry("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: a path within the manifest has no slash in front"}},
+		{"glob double star", entry("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches no more than one folder here"}},
 
 		{"service unknown", top("services: {liszt: {url: 'https://h'}}"), []string{"5:12 services.liszt: unknown key"}},
 		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},

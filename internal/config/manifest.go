@@ -5,18 +5,16 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"syncd/internal/manifest"
 )
 
-// Manifest is one manifest to mirror. The filters are kept as written: os,
-// compiler, language and architecture are compared without case, include and
-// exclude are globs of path.Match.
+// Manifest is one manifest to mirror.
 type Manifest struct {
 	Name     string
-	Release  string   // latest, 2026.10, 2026.Q4 or 2026.B5
-	Schedule Schedule // its own, or the global one
-
-	OS, Compiler, Language, Architecture []string
-	Include, Exclude                     []string
+	Release  manifest.Release
+	Schedule Schedule        // its own, or the global one
+	Filter   manifest.Filter // as written
 }
 
 // manifests decodes the list; general is the schedule of those without one.
@@ -34,7 +32,7 @@ func (d *decoder) manifests(n *node, general Schedule) []Manifest {
 	}
 	list := make([]Manifest, len(n.items))
 	for i, item := range n.items {
-		list[i] = Manifest{Release: "latest", Schedule: general}
+		list[i] = Manifest{Release: manifest.Latest, Schedule: general}
 		d.manifest(&list[i], index("manifests", i), item)
 	}
 	d.checkNames(list)
@@ -51,12 +49,12 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		"name":         scalar(&m.Name, parseName),
 		"release":      scalar(&m.Release, parseRelease),
 		"schedule":     scalar(&m.Schedule, parseSchedule),
-		"os":           list(&m.OS, parseSegment),
-		"compiler":     list(&m.Compiler, parseSegment),
-		"language":     list(&m.Language, parseSegment),
-		"architecture": list(&m.Architecture, parseSegment),
-		"include":      list(&m.Include, parseGlob),
-		"exclude":      list(&m.Exclude, parseGlob),
+		"os":           list(&m.Filter.OS, parseSegment),
+		"compiler":     list(&m.Filter.Compiler, parseSegment),
+		"language":     list(&m.Filter.Language, parseSegment),
+		"architecture": list(&m.Filter.Architecture, parseSegment),
+		"include":      list(&m.Filter.Include, parseGlob),
+		"exclude":      list(&m.Filter.Exclude, parseGlob),
 	})
 	if !d.seen(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
@@ -92,11 +90,7 @@ func (d *decoder) checkNames(list []Manifest) {
 	}
 }
 
-var (
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
-	monthPattern = regexp.MustCompile(`^([0-9]{4})[.-](0[1-9]|1[0-2])$`)
-	aliasPattern = regexp.MustCompile(`^[0-9]{4}\.([Qq][1-4]|[Bb][1-6])$`)
-)
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 
 // parseName takes what is safe as the name of a file and of a directory.
 func parseName(text string) (string, *fault) {
@@ -109,24 +103,18 @@ func parseName(text string) (string, *fault) {
 	return text, nil
 }
 
-// parseRelease gives one spelling to each release: latest, YYYY.MM, YYYY.Qn, YYYY.Bn.
-func parseRelease(text string) (string, *fault) {
-	if strings.EqualFold(text, "latest") {
-		return "latest", nil
+// parseRelease never shows what manifest.ParseRelease says: that quotes the text.
+func parseRelease(text string) (manifest.Release, *fault) {
+	release, err := manifest.ParseRelease(text)
+	if err != nil {
+		return "", &fault{"is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5"}
 	}
-	if m := monthPattern.FindStringSubmatch(text); m != nil {
-		return m[1] + "." + m[2], nil
-	}
-	if aliasPattern.MatchString(text) {
-		return strings.ToUpper(text), nil
-	}
-	return "", &fault{"is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5"}
+	return release, nil
 }
 
 // parseSegment takes one plain path segment.
 func parseSegment(text string) (string, *fault) {
-	plain := text != "" && text != "." && text != ".." && len(text) <= 255
-	if !plain || strings.ContainsAny(text, `/\`) || strings.TrimSpace(text) != text {
+	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
 		return "", &fault{"is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT"}
 	}
 	return text, nil

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"syncd/internal/manifest"
 )
 
 // Source is the release service and how it is spoken to.
@@ -12,7 +14,7 @@ type Source struct {
 	URL               *url.URL // may hold a user part and a query: strip them from what is shown
 	Credential        Credential
 	CustomerIDParam   string // the query parameter that carries the Customer ID
-	Hash              string // SHA256, SHA1 or MD5
+	Hash              manifest.Algorithm
 	CAFile            string // absolute after Load, "" = the system's roots alone
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration // a transfer that moves no byte for so long is retried

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"syncd/internal/manifest"
 )
 
 // The parsers of single values. None puts its input into a fault, nor the text
@@ -95,9 +97,9 @@ func parseBool(text string) (bool, *fault) {
 	return false, &fault{"is neither true nor false", "use true or false"}
 }
 
-func parseHash(text string) (string, *fault) {
-	switch hash := strings.ToUpper(text); hash {
-	case "SHA256", "SHA1", "MD5":
+func parseHash(text string) (manifest.Algorithm, *fault) {
+	switch hash := manifest.Algorithm(strings.ToUpper(text)); hash {
+	case manifest.SHA256, manifest.SHA1, manifest.MD5:
 		return hash, nil
 	}
 	return "", &fault{"is not a hash that the service offers", "use SHA256, SHA1 or MD5"}

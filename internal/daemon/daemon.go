@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -52,14 +53,14 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 	for _, name := range d.names() {
 		q.due[name] = true
 	}
-	d.plan(time.Now())
+	d.plan(time.Now(), nil)
 	notify(daemon.SdNotifyReady)
 	defer notify(daemon.SdNotifyStopping)
 	done := make(chan struct{})
 	running := false
 	for {
 		if !running {
-			if req, any := q.take(); any {
+			if req, ok := q.take(); ok {
 				running = true
 				go func() {
 					defer func() { done <- struct{}{} }()
@@ -80,8 +81,8 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 		case req := <-d.wanted:
 			q.want(req)
 		case <-time.After(d.nap()):
-			d.collectDue(q)
 		}
+		d.collectDue(q, time.Now())
 		d.tick.Store(time.Now().UnixNano())
 		notify(daemon.SdNotifyWatchdog)
 	}
@@ -159,6 +160,7 @@ func (d *Daemon) signal(s os.Signal, q *queue) {
 	case syscall.SIGUSR1:
 		q.want(syncer.Request{Demand: true, Trigger: "signal"})
 	case syscall.SIGHUP:
+		before := d.Config()
 		changed, err := d.reload()
 		if err != nil {
 			d.options.Log.Error().Err(err).Msg("configuration not reloaded: the old one stays in force")
@@ -168,7 +170,7 @@ func (d *Daemon) signal(s os.Signal, q *queue) {
 		for _, name := range changed {
 			q.due[name], q.trigger = true, "reload"
 		}
-		d.plan(time.Now())
+		d.plan(time.Now(), before)
 	}
 }
 
@@ -211,17 +213,35 @@ func (q *queue) take() (syncer.Request, bool) {
 	return req, true
 }
 
-// plan computes when each manifest is due next. A schedule that names times of
-// day is shifted by this host's share of the jitter, so that hosts do not all
-// come at once.
-func (d *Daemon) plan(now time.Time) {
+// plan computes when each manifest is due next. A manifest that has the same
+// schedule in before, which may be nil, keeps its time: a stream of reloads must
+// not put a sync off for ever.
+func (d *Daemon) plan(now time.Time, before *config.Config) {
+	planned := *d.next.Load()
 	cfg := d.Config()
-	shift := time.Duration(d.jitter * float64(cfg.Jitter))
 	next := make(map[string]time.Time, len(cfg.Manifests))
 	for _, m := range cfg.Manifests {
-		next[m.Name] = m.Schedule.Next(now.Add(-shift)).Add(shift)
+		at, known := planned[m.Name]
+		if !known || before == nil || !sameSchedule(before, m) {
+			at = d.after(m.Schedule, now)
+		}
+		next[m.Name] = at
 	}
 	d.next.Store(&next)
+}
+
+func sameSchedule(before *config.Config, m config.Manifest) bool {
+	return slices.ContainsFunc(before.Manifests, func(old config.Manifest) bool {
+		return old.Name == m.Name && old.Schedule.Equal(m.Schedule)
+	})
+}
+
+// after is the first time after now, shifted by this host's share of the jitter
+// so that hosts do not all come at once. It is a time of the wall clock alone:
+// the monotonic one stands still while a machine is suspended.
+func (d *Daemon) after(schedule config.Schedule, now time.Time) time.Time {
+	shift := time.Duration(d.jitter * float64(d.Config().Jitter))
+	return schedule.Next(now.Round(0).Add(-shift)).Add(shift)
 }
 
 func (d *Daemon) nap() time.Duration {
@@ -234,19 +254,16 @@ func (d *Daemon) nap() time.Duration {
 
 // collectDue moves what is due into the queue. When the clock was set back, what
 // seems due far in the future is planned anew.
-func (d *Daemon) collectDue(q *queue) {
-	now := time.Now()
+func (d *Daemon) collectDue(q *queue, now time.Time) {
 	if now.Before(time.Unix(0, d.tick.Load()).Add(-time.Minute)) {
-		d.plan(now)
+		d.plan(now, nil)
 		return
 	}
 	next := maps.Clone(*d.next.Load())
-	cfg := d.Config()
-	shift := time.Duration(d.jitter * float64(cfg.Jitter))
-	for _, m := range cfg.Manifests {
+	for _, m := range d.Config().Manifests {
 		if at := next[m.Name]; !at.After(now) {
 			q.due[m.Name] = true
-			next[m.Name] = m.Schedule.Next(now.Add(-shift)).Add(shift)
+			next[m.Name] = d.after(m.Schedule, now)
 		}
 	}
 	d.next.Store(&next)
@@ -278,9 +295,7 @@ func (d *Daemon) reload() (changed []string, err error) {
 
 // sameContent is true when both mirror the same files; the schedule may differ.
 func sameContent(a, b config.Manifest) bool {
-	return a.Release == b.Release && slices.Equal(a.OS, b.OS) && slices.Equal(a.Compiler, b.Compiler) &&
-		slices.Equal(a.Language, b.Language) && slices.Equal(a.Architecture, b.Architecture) &&
-		slices.Equal(a.Include, b.Include) && slices.Equal(a.Exclude, b.Exclude)
+	return a.Release == b.Release && reflect.DeepEqual(a.Filter, b.Filter)
 }
 
 func sameSource(a, b config.Source) bool {

@@ -21,7 +21,6 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
-	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
@@ -83,8 +82,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
 	if err := e.recover(cfg, warn); err != nil {
-		e.Close()
-		return nil, err
+		return nil, errors.Join(err, e.release())
 	}
 	e.turn <- struct{}{}
 	return e, nil
@@ -128,8 +126,14 @@ func (e *Engine) freeBytes() float64 {
 	return float64(free.Bytes)
 }
 
-// Close gives the data directory back. No work may be under way.
+// Close waits for the work under way, which its context should have ended, and
+// gives the data directory back.
 func (e *Engine) Close() error {
+	<-e.turn
+	return e.release()
+}
+
+func (e *Engine) release() error {
 	var err error
 	if now := e.setup.Load(); now != nil {
 		now.client.Close()
@@ -169,7 +173,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Fetcher: fetcher.New(client, e.mirror.Partial(), cfg.Transfers.Bandwidth),
 		Log:     e.options.Log, Version: e.options.Version,
 		Source:    transport.PublicURL(cfg.Source.URL),
-		Algorithm: manifest.Algorithm(cfg.Source.Hash),
+		Algorithm: cfg.Source.Hash,
 		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
@@ -179,10 +183,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 func targetsOf(cfg *config.Config) []syncer.Target {
 	targets := make([]syncer.Target, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		targets[i] = syncer.Target{Name: m.Name, Release: manifest.Release(m.Release), Filter: manifest.Filter{
-			OS: m.OS, Compiler: m.Compiler, Language: m.Language, Architecture: m.Architecture,
-			Include: m.Include, Exclude: m.Exclude,
-		}}
+		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Filter: m.Filter}
 	}
 	return targets
 }

@@ -48,7 +48,7 @@ func New(reg prometheus.Registerer, version string, free func() float64) *Metric
 		releaseInfo:     gauge("release_info", "The release and revision of a manifest that is served; always 1.", "manifest", "release", "revision"),
 		downloadBytes:   counter("download_bytes_total", "Bytes of files that arrived from the provider.", "manifest"),
 		filesDownloaded: counter("files_downloaded_total", "Files that were downloaded and proven.", "manifest"),
-		verifyFailures:  counter("verify_failures_total", "Files whose digest was not the promised one, downloaded or re-read.", "manifest"),
+		verifyFailures:  counter("verify_failures_total", "Digests that were not the promised one: of every try of a download, and of files re-read.", "manifest"),
 		refusals:        counter("refusals_total", "Syncs of a manifest that were refused, by reason.", "manifest", "reason"),
 		mirrorBytes:     gauge("mirror_bytes", "Size of the served revision of a manifest.", "manifest"),
 		httpRequests:    counter("http_requests_total", "Requests to the provider, by endpoint and status; code error means that no answer came.", "endpoint", "code"),

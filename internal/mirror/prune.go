@@ -25,8 +25,21 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 	if err != nil {
 		return now, err
 	}
-	fates := decide(all, m.Current().Number, keep, now)
+	retained, err := m.retained(all, keep.Revisions)
+	if err != nil {
+		return now, err
+	}
+	fates := decide(all, m.Current().Number, retained, keep.For, now)
 	revisions, objects := map[string]bool{}, map[string]bool{}
+	stay := func(record Record) {
+		revisions[record.key()] = true
+		for _, f := range record.Files {
+			objects[f.SHA256] = true
+		}
+	}
+	for _, record := range retained {
+		stay(record)
+	}
 	for i, g := range all {
 		if !fates[i].stays {
 			err = errors.Join(err, m.disk.RemoveTree(m.path("generations", generationName(g.Number))))
@@ -36,16 +49,13 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 			next = due
 		}
 		for _, record := range g.Records {
-			revisions[filepath.Join(record.Manifest, record.ID())] = true
-			for _, f := range record.Files {
-				objects[f.SHA256] = true
-			}
+			stay(record)
 		}
 	}
 	if err != nil { // a generation that could not go still needs what it links to
 		return now, err
 	}
-	return next, errors.Join(m.pruneRevisions(revisions), m.pruneObjects(objects, keep.Objects))
+	return next, errors.Join(m.pruneRevisions(revisions), m.pruneRecords(revisions), m.pruneObjects(objects, keep.Objects))
 }
 
 // survey reads the current generation and those before it, the newest first, and
@@ -88,8 +98,7 @@ type fate struct {
 
 // decide chooses which of all, newest first, stay: the current one, those that
 // left `current` too recently, and one for each set of retained revisions.
-func decide(all []Generation, current int, keep Retention, now time.Time) []fate {
-	retained := retainedRevisions(all, current, keep.Revisions)
+func decide(all []Generation, current int, retained map[string]Record, recent time.Duration, now time.Time) []fate {
 	fates := make([]fate, len(all))
 	seen := map[string]bool{}
 	for i, g := range all {
@@ -101,38 +110,43 @@ func decide(all []Generation, current int, keep Retention, now time.Time) []fate
 			continue
 		}
 		left := all[i-1].PublishedAt // the current generation is first, and lasting
-		if until := left.Add(keep.For); now.Before(until) {
+		if until := left.Add(recent); now.Before(until) {
 			fates[i] = fate{stays: true, until: until}
 		}
 	}
 	return fates
 }
 
-func isRetained(g Generation, retained map[string]map[string]bool) bool {
-	for name, record := range g.Records {
-		if !retained[name][record.ID()] {
+func isRetained(g Generation, retained map[string]Record) bool {
+	for _, record := range g.Records {
+		if _, ok := retained[record.key()]; !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// retainedRevisions chooses, for each manifest that is served, the served
-// revision and the ones most recently served before it.
-func retainedRevisions(all []Generation, current, beside int) map[string]map[string]bool {
-	retained := map[string]map[string]bool{}
-	for _, g := range all {
-		for name, record := range g.Records {
-			if g.Number == current {
-				retained[name] = map[string]bool{}
-			}
-			if ids := retained[name]; ids != nil && len(ids) <= beside {
-				ids[record.ID()] = true
-			}
+// retained chooses, for each manifest that is served, the served revision and
+// the ones most recently served before it, whether a generation still shows them
+// or not.
+func (m *Mirror) retained(all []Generation, beside int) (map[string]Record, error) {
+	retained := map[string]Record{}
+	for name, served := range m.Current().Records {
+		retained[served.key()] = served
+		records, err := m.revisionsOf(name, all)
+		if err != nil {
+			return nil, err
+		}
+		records = slices.DeleteFunc(records, func(r Record) bool { return r.ID() == served.ID() })
+		for _, record := range records[:min(beside, len(records))] {
+			retained[record.key()] = record
 		}
 	}
-	return retained
+	return retained, nil
 }
+
+// key identifies a revision among all manifests, as its path below `revisions`.
+func (r Record) key() string { return filepath.Join(r.Manifest, r.ID()) }
 
 // views is a text that is equal for generations that show the same revisions.
 func (g Generation) views() string {

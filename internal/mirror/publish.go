@@ -35,6 +35,9 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		if err := m.buildRevision(record); err != nil {
 			return Generation{}, fmt.Errorf("build revision %s of %s: %w", record.ID(), record.Manifest, err)
 		}
+		if err := m.keepRecord(record); err != nil {
+			return Generation{}, err
+		}
 	}
 	next, err := m.buildGeneration(change)
 	if err != nil {
@@ -139,6 +142,11 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	}
 	for _, record := range change.Set {
 		next.Records[record.Manifest] = record
+	}
+	if number, err := m.readCurrent(); err != nil {
+		return next, err
+	} else if number != current.Number {
+		return next, fmt.Errorf("current names generation %d, not %d: who else changes %s? Restart syncd", number, current.Number, m.dir)
 	}
 	final := m.path("generations", generationName(next.Number))
 	if err := m.disk.RemoveTree(final); err != nil { // left by a Publish that failed after the rename

@@ -132,7 +132,12 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	return g, nil
 }
 
+// readRecord reads the record that a generation holds of a manifest.
 func readRecord(path string) (Record, error) {
+	return readRecordOf(strings.TrimSuffix(filepath.Base(path), recordSuffix), path)
+}
+
+func readRecordOf(name, path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Record{}, err
@@ -141,7 +146,7 @@ func readRecord(path string) (Record, error) {
 	if err := json.Unmarshal(data, &record); err != nil {
 		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
 	}
-	if record.Manifest+recordSuffix != filepath.Base(path) {
+	if record.Manifest != name {
 		return Record{}, fmt.Errorf("%s is %w: it is about another manifest", path, errDamaged)
 	}
 	if err := record.check(); err != nil {
@@ -175,4 +180,4 @@ func globEscape(dir string) string {
 }
 
 // isGone is true for errors that say that a name does not exist.
-func isGone(err error) bool { return os.IsNotExist(err) || err == fs.ErrNotExist }
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

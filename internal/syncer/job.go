@@ -80,12 +80,13 @@ func (j *job) suspend() {
 // errAborted ends downloads whose manifest failed elsewhere.
 var errAborted = errors.New("another file of the manifest failed")
 
-// pending is what an unfinished job wants, and what of that is proven already.
+// pending is what an unfinished job wants, and what of that is proven already,
+// in this sync or in one that failed before.
 func (j *job) pending() []store.Pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	pending := make([]store.Pending, 0, len(j.plan.Missing))
-	for _, f := range j.plan.Missing {
+	pending := make([]store.Pending, 0, len(j.plan.Files))
+	for _, f := range j.plan.Files {
 		p := store.Pending{Digest: f.Expected.String()}
 		if object, ok := j.plan.Known[f.Expected]; ok {
 			p.SHA256, p.Size = object.SHA256, object.Size

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +15,9 @@ import (
 )
 
 // publish swaps every job that succeeded into service with one generation.
-// Manifests that are configured no longer leave with it.
-func (r *run) publish(ctx context.Context) {
+// Manifests that are configured no longer leave with it. The error is for the
+// context's end before the swap, which says nothing about a manifest.
+func (r *run) publish(ctx context.Context) error {
 	var change mirror.Change
 	now := time.Now().UTC()
 	for _, j := range openJobs(r.jobs) {
@@ -31,9 +33,12 @@ func (r *run) publish(ctx context.Context) {
 	}
 	change.Remove = r.left()
 	if len(change.Set)+len(change.Remove) == 0 {
-		return
+		return nil
 	}
 	_, err := r.Mirror.Publish(ctx, change)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
 	if err != nil && len(change.Set) == 0 {
 		r.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("manifests that left the configuration stay published")
 	}
@@ -48,6 +53,7 @@ func (r *run) publish(ctx context.Context) {
 	if err == nil {
 		r.pruneAt = now
 	}
+	return nil
 }
 
 // left are the manifests that are served and configured no longer.
@@ -100,11 +106,10 @@ func (r *run) record() error {
 		name := j.target.Name
 		switch j.result {
 		case Failed, Refused:
-			r.rememberFailure(j, now)
-			if len(j.plan.Missing) > 0 {
+			news = r.rememberFailure(j, now) || news
+			if len(j.plan.Files) > 0 {
 				changes.Pending[name] = j.pending()
 			}
-			news = news || !j.repeated
 		default:
 			r.rememberSuccess(j, now)
 			if j.full {
@@ -133,26 +138,31 @@ func (r *run) rememberSuccess(j *job, now time.Time) {
 
 // rememberFailure lets the schedule try the same release again after 1 h, 2 h,
 // 4 h … up to the recheck interval. A failure before the release was known says
-// nothing about a release: the next poll is as good as this one was.
-func (r *run) rememberFailure(j *job, now time.Time) {
+// nothing about a release: the next poll is as good as this one was. It returns
+// whether the failure is news, and not the one that is remembered.
+func (r *run) rememberFailure(j *job, now time.Time) (news bool) {
 	if j.release != "" {
 		j.state.CheckedAt = now
 	}
 	if j.repeated {
-		return
+		return false
 	}
-	count := 1
-	if before := j.state.Failure; before != nil && before.Release == string(j.release) {
-		count += before.Count
+	if j.release != "" { // a full check under this configuration stays owed
+		j.state.FullAt, j.state.Config = time.Time{}, r.configOf(j.target)
 	}
 	failure := &store.Failure{
 		Release: string(j.release), Result: string(j.result), Error: j.err.Error(),
-		Reason: string(refusal.ReasonOf(j.err)), Count: count,
+		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
+	}
+	before := j.state.Failure
+	if before != nil && before.Release == failure.Release {
+		failure.Count += before.Count
 	}
 	if j.release != "" {
-		failure.NextTry = now.Add(min(time.Hour<<min(count-1, 10), r.Recheck))
+		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), r.Recheck))
 	}
 	j.state.Failure = failure
+	return before == nil || before.Release != failure.Release || before.Error != failure.Error
 }
 
 // prune removes what nothing keeps, when there may be something.

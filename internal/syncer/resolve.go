@@ -38,9 +38,22 @@ func (r *run) resolve(ctx context.Context, j *job) error {
 	return nil
 }
 
+// plan may be a second one in the same sync: what the first has fetched is known.
 func (r *run) plan(ctx context.Context, j *job, files []manifest.File) {
-	j.plan = manifest.NewPlan(files, r.known(ctx, j))
-	j.fetched = map[manifest.Digest]bool{}
+	onDisk, proven := r.known(ctx, j), j.plan.Known
+	j.plan = manifest.NewPlan(files, func(f manifest.File) (manifest.Object, bool) {
+		if object, ok := proven[f.Expected]; ok {
+			return object, true
+		}
+		return onDisk(f)
+	})
+	fetched := map[manifest.Digest]bool{}
+	for digest := range j.plan.Known {
+		if j.fetched[digest] {
+			fetched[digest] = true
+		}
+	}
+	j.fetched = fetched
 	r.progress.planned(j.target.Name, j.plan)
 }
 
@@ -85,7 +98,7 @@ func (r *run) wantsFull(j *job) bool {
 // newest asks for the manifest's releases, conditionally, and picks the latest month.
 func (r *run) newest(ctx context.Context, j *job) (manifest.Release, error) {
 	var since releases.Validators
-	if j.state.Newest != "" {
+	if j.state.Newest != "" && j.state.Config == r.configOf(j.target) { // another source has other validators
 		since = releases.Validators{ETag: j.state.ETag, LastModified: j.state.LastModified}
 	}
 	var ids []string
@@ -117,7 +130,7 @@ func (r *run) newest(ctx context.Context, j *job) (manifest.Release, error) {
 func (r *run) backsOff(j *job) bool {
 	failure := j.state.Failure
 	if failure == nil || failure.Release != string(j.release) || r.req.Demand || r.req.Force ||
-		j.state.Config != r.configOf(j.target) && j.state.Config != "" || !r.started.Before(failure.NextTry) ||
+		j.state.Config != r.configOf(j.target) || !r.started.Before(failure.NextTry) ||
 		failure.NextTry.Sub(r.started) > r.Recheck { // the clock was set back
 		return false
 	}
@@ -209,7 +222,9 @@ func (r *run) held(j *job, files []manifest.File) bool {
 
 // configOf identifies the configuration of a manifest, filterOf the part that
 // decides which digests are compared.
-func (s *Syncer) configOf(t Target) string { return string(t.Release) + " " + s.filterOf(t) }
+func (s *Syncer) configOf(t Target) string {
+	return fmt.Sprintf("%s %s %s", s.Source, t.Release, s.filterOf(t))
+}
 
 func (s *Syncer) filterOf(t Target) string { return fmt.Sprintf("%s %q", s.Algorithm, t.Filter) }
 

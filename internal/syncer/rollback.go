@@ -68,7 +68,28 @@ func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
 			return g, nil
 		}
 	}
-	return mirror.Generation{}, errors.New("no earlier generation on disk shows another revision: nothing to go back to")
+	return s.revisionsBefore(targets)
+}
+
+// revisionsBefore is a view of the revisions served before the current ones, for
+// when no earlier generation shows them any more.
+func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
+	view := mirror.Generation{Records: map[string]mirror.Record{}}
+	current := s.Mirror.Current()
+	for _, t := range targets {
+		records, err := s.Mirror.Revisions(t.Name)
+		if err != nil {
+			return mirror.Generation{}, err
+		}
+		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.ID() != current.Records[t.Name].ID() })
+		if i >= 0 {
+			view.Records[t.Name] = records[i]
+		}
+	}
+	if len(view.Records) == 0 {
+		return mirror.Generation{}, errors.New("no other revision is on disk: nothing to go back to")
+	}
+	return view, nil
 }
 
 func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, Report) {
@@ -91,14 +112,17 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 	return change, report
 }
 
-// holdFrom is the hold of a manifest that goes back from one record to another:
-// none when it goes forward, the old one when it was held from a newer release.
+// holdFrom is the hold of a manifest that goes from one record to another: none
+// when it goes forward, the old one while it stays behind what was left before.
 func (s *Syncer) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
+	if hold := now.Held; hold != nil {
+		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {
+			return nil
+		}
+		return hold
+	}
 	if now.Manifest == "" || then.Release.Newer(now.Release) {
 		return nil
-	}
-	if now.Held != nil && !now.Release.Newer(now.Held.Release) {
-		return now.Held
 	}
 	return &mirror.Hold{
 		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),

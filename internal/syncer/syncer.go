@@ -125,7 +125,9 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, r.interrupted(ctx)
 	}
-	r.publish(ctx)
+	if r.publish(ctx) != nil {
+		return Report{}, r.interrupted(ctx)
+	}
 	err = r.record()
 	r.prune()
 	return r.report(), err
@@ -216,7 +218,7 @@ func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Contex
 func (r *run) interrupted(ctx context.Context) error {
 	pending := map[string][]store.Pending{}
 	for _, j := range r.jobs {
-		if len(j.plan.Missing) > 0 {
+		if len(j.plan.Files) > 0 {
 			pending[j.target.Name] = j.pending()
 		}
 	}

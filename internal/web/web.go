@@ -39,7 +39,7 @@ type Source interface {
 	Trigger(ctx context.Context, req syncer.Request) error
 }
 
-// Handler serves every path of the contract.
+// Handler serves metrics, health and the API.
 func Handler(source Source, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))

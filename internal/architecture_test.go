@@ -1,0 +1,102 @@
+// Package internal_test holds the project's shape.
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// rows are the packages from the top to the bottom. A package imports only
+// those of rows below its own, and of its own row only what siblings says.
+var rows = [][]string{
+	{"cmd/syncd"},
+	{"internal/daemon", "internal/web"},
+	{"internal/control"},
+	{"internal/syncer"},
+	{"internal/fetcher", "internal/mirror"},
+	{"internal/clients", "internal/verify", "internal/store"},
+	{"internal/manifest", "internal/durable", "internal/config", "internal/metrics", "internal/refusal"},
+	{emulator},
+}
+
+// siblings are the imports within a row.
+var siblings = map[[2]string]bool{
+	{"internal/clients", "internal/clients/transport"}: true,
+	{"internal/manifest", "internal/refusal"}:          true,
+	{"internal/config", "internal/manifest"}:           true,
+}
+
+// emulator plays the provider: only cmd/syncd and tests know it.
+const emulator = "internal/emulator"
+
+const module = "syncd/"
+
+func TestImportsOnlyGoDown(t *testing.T) {
+	for pkg, imports := range load(t) {
+		row, family := place(pkg)
+		if row < 0 {
+			t.Errorf("%s stands in no row: give it one, and draw it in the design", pkg)
+		}
+		for _, imported := range imports {
+			below, _ := place(imported)
+			switch {
+			case imported == emulator && pkg != "cmd/syncd":
+				t.Errorf("%s imports the emulator", pkg)
+			case below < row, below == row && !siblings[[2]string{family, imported}]:
+				t.Errorf("%s imports %s, which is not below it", pkg, imported)
+			}
+		}
+	}
+}
+
+// place finds a package's row, and the entry that it belongs to; -1 for none.
+func place(pkg string) (row int, family string) {
+	for i, packages := range rows {
+		for _, p := range packages {
+			if pkg == p || strings.HasPrefix(pkg, p+"/") {
+				return i, p
+			}
+		}
+	}
+	return -1, ""
+}
+
+// load lists the packages below cmd and internal with what they import of this module.
+func load(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "../cmd/...", "../internal/...").Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("go list: %v: %s", err, failed.Stderr)
+		}
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&pkg); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(pkg.ImportPath, module)
+		if name == "internal" {
+			continue // this test
+		}
+		all[name] = nil
+		for _, imported := range pkg.Imports {
+			if local, ours := strings.CutPrefix(imported, module); ours {
+				all[name] = append(all[name], local)
+			}
+		}
+	}
+}

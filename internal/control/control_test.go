@@ -1,0 +1,293 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"syncd/internal/syncer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// holder answers what it is told to, and notes what it was asked.
+type holder struct {
+	err     error
+	block   chan struct{} // if set, Sync waits for it
+	started chan struct{} // receives one at the start of each Sync
+	done    chan error    // receives the state of each Sync's context at its end
+
+	mu    sync.Mutex
+	asked []any
+}
+
+func (h *holder) note(what any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, what)
+}
+
+var (
+	at       = time.Date(2026, 10, 3, 4, 5, 6, 0, time.UTC)
+	status   = syncer.Status{DataDir: "/data", Generation: 3, Daemon: true, Manifests: []syncer.ManifestStatus{{Name: "one", State: syncer.Held, CheckedAt: &at}}}
+	report   = syncer.Report{Generation: 4, Changed: true, Manifests: []syncer.ManifestReport{{Name: "one", Result: syncer.Updated, FilesTotal: 5}}}
+	history  = syncer.History{Entries: []syncer.HistoryView{{HistoryEntry: syncer.HistoryEntry{Time: at, Trigger: "api", Report: report}, OnDisk: true}}}
+	repaired = syncer.RepairReport{Files: 5, Bytes: 50, Damage: []syncer.DamageLine{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
+	snapshot = syncer.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []syncer.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
+)
+
+func (h *holder) Status() (syncer.Status, error) { return status, h.err }
+func (h *holder) History(limit int) (syncer.History, error) {
+	h.note(limit)
+	return history, h.err
+}
+func (h *holder) Progress() syncer.Snapshot { return snapshot }
+func (h *holder) Ready(maxAge time.Duration) error {
+	h.note("ready")
+	return h.err
+}
+func (h *holder) Alive() error { return nil }
+func (h *holder) Sync(ctx context.Context, req syncer.Request) (syncer.Report, error) {
+	h.note(req)
+	if h.block != nil {
+		h.started <- struct{}{}
+		<-h.block
+		h.done <- ctx.Err()
+	}
+	return report, h.err
+}
+func (h *holder) Rollback(_ context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
+	h.note(req)
+	return report, h.err
+}
+func (h *holder) Repair(_ context.Context, names []string) (syncer.RepairReport, error) {
+	h.note(names)
+	return repaired, h.err
+}
+
+// serve listens in dir until the test ends.
+func serve(t *testing.T, dir string, h Holder) *Client {
+	t.Helper()
+	listener, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: Handler(context.Background(), h)}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	client, err := Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		server.Shutdown(context.Background())
+		<-done
+	})
+	return client
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestEveryMethodCrossesTheSocket(t *testing.T) {
+	h := &holder{}
+	c := serve(t, t.TempDir(), h)
+	ctx := context.Background()
+	check := func(what string, got any, err error, want any) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		equal(t, what, got, want)
+	}
+	gotStatus, err := c.Status(ctx)
+	check("status", gotStatus, err, status)
+	gotHistory, err := c.History(ctx)
+	check("history", gotHistory, err, history)
+	req := syncer.Request{Manifests: []string{"one"}, Demand: true, Force: true, DryRun: true, Trigger: "command"}
+	gotReport, err := c.Sync(ctx, req, nil)
+	check("sync", gotReport, err, report)
+	back := syncer.RollbackRequest{Generation: 2, Manifests: []string{"one"}}
+	gotReport, err = c.Rollback(ctx, back)
+	check("rollback", gotReport, err, report)
+	gotRepair, err := c.Repair(ctx, []string{"one"}, nil)
+	check("repair", gotRepair, err, repaired)
+	_, err = c.Repair(ctx, nil, nil)
+	check("repair of all", nil, err, nil)
+	check("health", nil, c.Health(ctx, false), nil)
+	check("ready", nil, c.Health(ctx, true), nil)
+	equal(t, "asked", h.asked, []any{historyLimit, req, back, []string{"one"}, []string(nil), "ready"})
+}
+
+func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
+	h := &holder{err: errors.New("disk is on fire")}
+	c := serve(t, t.TempDir(), h)
+	ctx := context.Background()
+	calls := map[string]func() error{
+		"status":   func() error { _, err := c.Status(ctx); return err },
+		"history":  func() error { _, err := c.History(ctx); return err },
+		"sync":     func() error { _, err := c.Sync(ctx, syncer.Request{}, nil); return err },
+		"rollback": func() error { _, err := c.Rollback(ctx, syncer.RollbackRequest{}); return err },
+		"repair":   func() error { _, err := c.Repair(ctx, nil, nil); return err },
+		"ready":    func() error { return c.Health(ctx, true) },
+	}
+	for name, call := range calls {
+		if err := call(); err == nil || err.Error() != "disk is on fire" {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	h.err = &syncer.UnknownManifestError{Name: "nosuch"}
+	for name, call := range calls {
+		var unknown *syncer.UnknownManifestError
+		if err := call(); !errors.As(err, &unknown) || unknown.Name != "nosuch" {
+			t.Errorf("%s: error %v, want an unknown manifest", name, err)
+		}
+	}
+}
+
+func TestProgressComesBeforeTheResult(t *testing.T) {
+	h := &holder{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
+	c := serve(t, t.TempDir(), h)
+	var once sync.Once
+	var seen syncer.Snapshot
+	got, err := c.Sync(context.Background(), syncer.Request{}, func(s syncer.Snapshot) {
+		once.Do(func() {
+			seen = s
+			close(h.block)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "progress", seen, snapshot)
+	equal(t, "result", got, report)
+}
+
+func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
+	h := &holder{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
+	c := serve(t, t.TempDir(), h)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("ctrl-c")
+	client := make(chan error, 1)
+	go func() {
+		_, err := c.Sync(ctx, syncer.Request{}, nil)
+		client <- err
+	}()
+	<-h.started
+	cancel(gone)
+	if err := <-client; !errors.Is(err, gone) {
+		t.Errorf("the client ended with %v", err)
+	}
+	close(h.block)
+	if err := <-h.done; err != nil {
+		t.Errorf("the work's context ended with the client: %v", err)
+	}
+}
+
+func TestADataDirWithAPathLongerThanASocketAddress(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "state")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := serve(t, dir, &holder{})
+	got, err := c.Status(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "status", got, status)
+}
+
+func TestTheSocketIsItsOwnersAloneAndGoesWithItsListener(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, socketName)
+	listener, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+	listener.Close()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+}
+
+func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.SetUnlinkOnClose(false)
+	stale.Close()
+	if _, err := Dial(dir); !errors.Is(err, ErrNoHolder) {
+		t.Errorf("a stale socket: error %v, want ErrNoHolder", err)
+	}
+	if _, err := serve(t, dir, &holder{}).Status(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutASocketThereIsNoHolder(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} {
+		if _, err := Dial(dir); !errors.Is(err, ErrNoHolder) {
+			t.Errorf("error %v, want ErrNoHolder", err)
+		}
+	}
+}
+
+func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"progress":{"syncing":true}}` + "\n"))
+	})}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	defer func() { server.Close(); <-done }()
+	c, err := Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Sync(context.Background(), syncer.Request{}, nil); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	h := &holder{}
+	c := serve(t, dir, h)
+	res, err := c.http.Post("http://syncd/sync", "application/json", strings.NewReader("{"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusBadRequest || len(h.asked) > 0 {
+		t.Errorf("status %d, asked %v", res.StatusCode, h.asked)
+	}
+	if err := c.call(context.Background(), http.MethodGet, "/nosuch", nil, &struct{}{}, nil); err == nil || !strings.Contains(err.Error(), "same version") {
+		t.Errorf("a path of another version: %v", err)
+	}
+}

@@ -1,0 +1,366 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/syncer"
+)
+
+func TestTheDaemonSyncsAllManifestsAtItsStart(t *testing.T) {
+	w := start(t, "one", "two")
+	r := w.run()
+	w.eventually("a sync is done", func() bool { return w.logged(syncLogged) == 1 })
+	if w.content("one") != "one" || w.content("two") != "two" || w.logged(syncLogged, `"trigger":"start"`) != 1 {
+		t.Errorf("serves %q and %q; the log:\n%s", w.content("one"), w.content("two"), w.log)
+	}
+	status, err := r.Status()
+	must(t, err)
+	if m := state(t, status, "one"); !status.Daemon || m.State != syncer.InSync || m.NextSync == nil || time.Until(*m.NextSync) > time.Hour+w.cfg.Jitter {
+		t.Errorf("status %+v", status)
+	}
+}
+
+func TestASignalDuringASyncIsNeverLost(t *testing.T) {
+	w := start(t, "one")
+	held := w.hold("/Manifest/2026.09/one")
+	r := w.run()
+	<-held.arrived
+	for range 3 {
+		r.signals <- syscall.SIGUSR1
+	}
+	w.publish("one", "2026.10", "published during the sync")
+	w.let("/Manifest/2026.09/one")
+	w.eventually("both syncs are done", func() bool { return w.logged(syncLogged) == 2 })
+	if w.content("one") != "published during the sync" {
+		t.Errorf("serves %q", w.content("one"))
+	}
+	r.stop()
+	if n := w.logged(syncLogged, `"trigger":"signal"`); n != 1 || w.syncs("one") != 2 {
+		t.Errorf("three signals during a sync made %d more, want one; asked %d times", n, w.syncs("one"))
+	}
+}
+
+func TestRequestsOnDemandAreJoined(t *testing.T) {
+	w := start(t, "one", "two")
+	held := w.hold("/Manifest/2026.09/one")
+	r := w.run()
+	<-held.arrived
+	for range 2 {
+		must(t, r.Trigger(context.Background(), syncer.Request{Demand: true, Trigger: "api", Manifests: []string{"one"}}))
+	}
+	r.signals <- syscall.SIGUSR1
+	w.let("/Manifest/2026.09/one")
+	w.eventually("all is done", func() bool { return w.logged(syncLogged) >= 2 && w.syncs("two") == 2 })
+	r.stop()
+	if n := w.syncs("one"); n > 3 || n < 2 {
+		t.Errorf("one was asked about %d times", n)
+	}
+}
+
+func TestATriggerWaitsNoLongerThanItsContext(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	defer e.Close()
+	d := New(e, nil) // nobody runs its loop
+	must(t, d.Trigger(context.Background(), syncer.Request{}))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := d.Trigger(ctx, syncer.Request{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAReloadSyncsAddedAndChangedManifestsAtOnce(t *testing.T) {
+	w := start(t, "one", "two", "three")
+	all := w.cfg.Manifests
+	w.cfg.Manifests = all[:2]
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+
+	r.config(func(c *config.Config) {
+		c.Manifests = append(c.Manifests, all[2])
+		c.Manifests[1].Filter.Exclude = []string{"*.nosuch"}
+	})
+	r.signals <- syscall.SIGHUP
+	w.eventually("the reload's sync is done", func() bool { return w.logged(syncLogged, `"trigger":"reload"`) == 1 })
+	if w.content("three") != "three" || w.syncs("one") != 1 || w.syncs("two") != 2 {
+		t.Errorf("three serves %q, one asked %d times, two %d times", w.content("three"), w.syncs("one"), w.syncs("two"))
+	}
+	if w.logged("configuration reloaded", `"changed":["two","three"]`) != 1 {
+		t.Errorf("the log:\n%s", w.log)
+	}
+}
+
+func TestAReloadThatOnlyChangesAScheduleSyncsNothing(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	r.config(func(c *config.Config) { c.Manifests[0].Schedule = schedule(t, "@every 10h") })
+	r.signals <- syscall.SIGHUP
+	r.signals <- syscall.SIGCONT // is received when the reload is over
+	status, err := r.Status()
+	must(t, err)
+	if next := *status.Manifests[0].NextSync; time.Until(next) < 9*time.Hour {
+		t.Errorf("next sync at %v", next)
+	}
+	r.stop()
+	if w.syncs("one") != 1 {
+		t.Errorf("asked %d times", w.syncs("one"))
+	}
+}
+
+func TestAManifestThatAReloadRemovedLeavesAtTheNextSync(t *testing.T) {
+	w := start(t, "one", "two")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
+	r.signals <- syscall.SIGHUP
+	r.signals <- syscall.SIGCONT
+	if w.content("two") == "" {
+		t.Error("two left before a sync")
+	}
+	if series(t, w, "syncd_mirror_bytes", "two") {
+		t.Error("two still has metrics")
+	}
+	r.signals <- syscall.SIGUSR1
+	w.eventually("two is gone", func() bool { return w.content("two") == "" })
+	w.eventually("one is still there", func() bool { return w.content("one") == "one" })
+}
+
+func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	before := r.Config()
+	r.mu.Lock()
+	r.bad = errors.New("syncd.yaml:3:1: no such key")
+	r.mu.Unlock()
+	r.signals <- syscall.SIGHUP
+	w.eventually("it is reported", func() bool { return w.logged("no such key", "the old one stays") == 1 })
+
+	r.config(func(c *config.Config) { c.Source.CAFile = filepath.Join(t.TempDir(), "nosuch.pem") })
+	r.signals <- syscall.SIGHUP
+	w.eventually("it is reported", func() bool { return w.logged("nosuch.pem", "the old one stays") == 1 })
+	if r.Config() != before {
+		t.Error("the configuration in force is another one")
+	}
+	r.signals <- syscall.SIGUSR1
+	w.eventually("it still syncs", func() bool { return w.logged(syncLogged, `"trigger":"signal"`) == 1 })
+}
+
+func TestDataDirAndListenersNeedARestartAndItSaysSo(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	dataDir, web := w.cfg.DataDir, w.cfg.HTTP
+	r.config(func(c *config.Config) {
+		c.DataDir, c.HTTP.Listen = filepath.Join(t.TempDir(), "elsewhere"), "127.0.0.1:1"
+		c.Retain = 7
+	})
+	r.signals <- syscall.SIGHUP
+	w.eventually("the rest is reloaded", func() bool { return r.Config().Retain == 7 })
+	if w.logged("take effect at a restart") != 1 || r.Config().DataDir != dataDir || r.Config().HTTP != web {
+		t.Errorf("in force: %s %+v; the log:\n%s", r.Config().DataDir, r.Config().HTTP, w.log)
+	}
+}
+
+func TestTheEndOfTheContextStopsASyncUnderWay(t *testing.T) {
+	w := start(t, "one")
+	held := w.hold("/Manifest/2026.09/one")
+	r := w.run()
+	<-held.arrived
+	r.stop()
+	if w.logged(syncLogged, `"stopped":true`) != 1 || w.logged(`"level":"error"`) != 0 || w.content("one") != "" {
+		t.Errorf("the log:\n%s", w.log)
+	}
+	w.let("/Manifest/2026.09/one")
+	next := w.run()
+	w.eventually("the next one syncs", func() bool { return w.content("one") == "one" })
+	next.stop()
+}
+
+func TestAFailureIsLoggedOnceAndEndsNothing(t *testing.T) {
+	w := start(t, "one", "two")
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 401, Path: "/*one*"})
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	if w.logged(`"level":"error"`, syncLogged, `"result":"failed"`, `"result":"updated"`) != 1 {
+		t.Errorf("the log:\n%s", w.log)
+	}
+	if err := r.Alive(); err != nil {
+		t.Error(err)
+	}
+	r.signals <- syscall.SIGUSR1
+	w.eventually("it goes on", func() bool { return w.logged(syncLogged) == 2 })
+}
+
+func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	w.publish("one", "2026.10", "october")
+	_, err := r.Sync(context.Background(), syncer.Request{Demand: true})
+	must(t, err)
+	report, err := r.Rollback(context.Background(), syncer.RollbackRequest{})
+	must(t, err)
+	if report.Generation != 3 || w.logged(`"message":"rollback"`, `"generation":3`, `"release":"2026.09"`) != 1 {
+		t.Errorf("report %+v; the log:\n%s", report, w.log)
+	}
+	path := filepath.Join(w.cfg.DataDir, "current", "one", "one.dat")
+	must(t, os.Chmod(path, 0o644))
+	must(t, os.WriteFile(path, []byte("damaged"), 0o444))
+	repaired, err := r.Repair(context.Background(), nil)
+	must(t, err)
+	if !repaired.OK() || w.content("one") != "one" || w.logged(`"message":"damage"`, `"path":"one.dat"`, `"repaired":true`) != 1 {
+		t.Errorf("report %+v; the log:\n%s", repaired, w.log)
+	}
+	_, err = r.Rollback(context.Background(), syncer.RollbackRequest{Generation: 99})
+	if err == nil || w.logged(`"level":"error"`, `"message":"rollback"`) != 1 {
+		t.Errorf("error %v; the log:\n%s", err, w.log)
+	}
+}
+
+func schedule(t *testing.T, text string) config.Schedule {
+	t.Helper()
+	s, err := config.ParseSchedule(text)
+	must(t, err)
+	return s
+}
+
+// planned is a daemon without a mirror, to plan with: its share of the jitter is a half.
+func planned(t *testing.T, schedules map[string]string) *Daemon {
+	cfg := config.Default()
+	cfg.Jitter = 10 * time.Minute
+	for name, text := range schedules {
+		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Schedule: schedule(t, text)})
+	}
+	e := &Engine{jitter: 0.5}
+	e.setup.Store(&setup{config: cfg})
+	return New(e, nil)
+}
+
+func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
+	d := planned(t, map[string]string{"hourly": "CRON_TZ=UTC 0 * * * *", "nightly": "CRON_TZ=UTC 0 3 * * *", "every": "@every 1h"})
+	now := time.Date(2026, 10, 3, 2, 4, 0, 0, time.UTC)
+	d.tick.Store(now.UnixNano())
+	d.plan(now, nil)
+	at := func(hour, minute int) time.Time { return time.Date(2026, 10, 3, hour, minute, 0, 0, time.UTC) }
+	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 4)}
+	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
+		t.Errorf("planned (-want +got):\n%s", diff)
+	}
+
+	q := &queue{due: map[string]bool{}, trigger: "schedule"}
+	d.collectDue(q, at(2, 4))
+	if req, any := q.take(); any {
+		t.Errorf("due before its time: %+v", req)
+	}
+	d.collectDue(q, at(3, 5)) // two are due at once, and one is late
+	req, _ := q.take()
+	if diff := cmp.Diff(syncer.Request{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule"}, req); diff != "" {
+		t.Errorf("due together is one sync (-want +got):\n%s", diff)
+	}
+	d.collectDue(q, at(3, 5))
+	if req, any := q.take(); any {
+		t.Errorf("due twice: %+v", req)
+	}
+	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 5)}
+	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
+		t.Errorf("planned next (-want +got):\n%s", diff)
+	}
+}
+
+func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
+	d := planned(t, map[string]string{"every": "@every 1h"})
+	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
+	d.tick.Store(now.UnixNano())
+	d.plan(now, nil)
+	back := now.AddDate(-1, 0, 0)
+	q := &queue{due: map[string]bool{}}
+	d.collectDue(q, back)
+	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour)) || len(q.due) > 0 {
+		t.Errorf("next at %v after the clock went back to %v, due %v", next, back, q.due)
+	}
+}
+
+func TestPlannedTimesFollowTheWallClockAcrossASuspension(t *testing.T) {
+	d := planned(t, map[string]string{"every": "@every 1h"})
+	d.plan(time.Now(), nil)
+	if next := (*d.next.Load())["every"]; next != next.Round(0) {
+		t.Errorf("%v has a monotonic reading, which stands still while a machine sleeps", next)
+	}
+}
+
+func TestAReloadPutsNoPlannedSyncOff(t *testing.T) {
+	d := planned(t, map[string]string{"same": "@every 1h", "other": "@every 1h"})
+	before := d.Config()
+	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
+	d.plan(now, nil)
+	after := *before
+	after.Manifests = slices.Clone(before.Manifests)
+	for i := range after.Manifests {
+		if after.Manifests[i].Name == "other" {
+			after.Manifests[i].Schedule = schedule(t, "@every 2h")
+		}
+	}
+	after.Manifests = append(after.Manifests, config.Manifest{Name: "new", Schedule: schedule(t, "@every 3h")})
+	d.setup.Store(&setup{config: &after})
+	now = now.Add(30 * time.Minute)
+	d.plan(now, before)
+	want := map[string]time.Time{"same": now.Add(30 * time.Minute), "other": now.Add(2 * time.Hour), "new": now.Add(3 * time.Hour)}
+	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
+		t.Errorf("planned (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
+	q := &queue{due: map[string]bool{"b": true, "a": true}, trigger: "start"}
+	q.want(syncer.Request{Demand: true, Trigger: "api", Manifests: []string{"x"}})
+	q.want(syncer.Request{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})
+	first, _ := q.take()
+	second, _ := q.take()
+	_, more := q.take()
+	want := []syncer.Request{
+		{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x", "y"}},
+		{Trigger: "start", Manifests: []string{"a", "b"}},
+	}
+	if diff := cmp.Diff(want, []syncer.Request{first, second}); diff != "" || more {
+		t.Errorf("taken (-want +got), more %v:\n%s", more, diff)
+	}
+	q.want(syncer.Request{Manifests: []string{"x"}})
+	q.want(syncer.Request{})
+	if all, _ := q.take(); all.Manifests != nil {
+		t.Errorf("one of them wanted all: %+v", all)
+	}
+}
+
+func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
+	d := planned(t, nil)
+	must(t, d.Alive())
+	d.tick.Store(time.Now().Add(-time.Hour).UnixNano())
+	if d.Alive() == nil {
+		t.Error("alive after an hour")
+	}
+}
+
+func TestTheDaemonWakesByItsSchedule(t *testing.T) {
+	w := start(t, "one")
+	w.cfg.Jitter = 0
+	w.cfg.Manifests[0].Schedule = schedule(t, "@every 1s")
+	w.run()
+	w.eventually("it has synced by the schedule", func() bool { return w.logged(syncLogged, `"trigger":"schedule"`) > 0 })
+	if strings.Contains(w.log.String(), `"level":"error"`) {
+		t.Errorf("the log:\n%s", w.log)
+	}
+}

@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/durable"
+	"syncd/internal/emulator"
+	"syncd/internal/refusal"
+	"syncd/internal/syncer"
+)
+
+// series tells whether a metric has a series for a manifest.
+func series(t *testing.T, w *world, name, manifest string) bool {
+	t.Helper()
+	families, err := w.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == name && label.GetName() == "manifest" && label.GetValue() == manifest {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func TestASecondOpenOfADataDirTellsWhoHoldsIt(t *testing.T) {
+	w := start(t, "one")
+	first := w.open()
+	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(string) {}})
+	var held *durable.HeldError
+	if !errors.As(err, &held) || held.PID != os.Getpid() {
+		t.Errorf("error %v, want held by process %d", err, os.Getpid())
+	}
+	must(t, first.Close())
+	again := w.open()
+	must(t, again.Close())
+}
+
+func TestTheJitterIsDrawnOnceAndKept(t *testing.T) {
+	w := start(t, "one")
+	first := w.open()
+	must(t, first.Close())
+	second := w.open()
+	defer second.Close()
+	if first.jitter != second.jitter || first.jitter < 0 || first.jitter >= 1 {
+		t.Errorf("shares %v and %v", first.jitter, second.jitter)
+	}
+}
+
+func TestSeriesOfConfiguredManifestsExistFromTheStart(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	defer e.Close()
+	for _, name := range []string{
+		"syncd_sync_runs_total", "syncd_last_check_timestamp_seconds", "syncd_last_success_timestamp_seconds", "syncd_download_bytes_total",
+		"syncd_files_downloaded_total", "syncd_verify_failures_total", "syncd_refusals_total", "syncd_mirror_bytes",
+	} {
+		if !series(t, w, name, "one") {
+			t.Errorf("no series of %s", name)
+		}
+	}
+	families, err := w.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		want := map[string]int{"syncd_sync_runs_total": len(syncer.Results()), "syncd_refusals_total": len(refusal.Reasons())}[family.GetName()]
+		if want > 0 && len(family.GetMetric()) != want {
+			t.Errorf("%s has %d series, want %d", family.GetName(), len(family.GetMetric()), want)
+		}
+	}
+}
+
+func TestANewProcessIsReadyAtOnceWhenDataIsOnDisk(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	if e.Ready(0) == nil {
+		t.Error("ready without data")
+	}
+	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	must(t, err)
+	must(t, e.Close())
+
+	w.provider.ResetRequests()
+	e = w.open()
+	defer e.Close()
+	must(t, e.Ready(0))
+	must(t, e.Ready(time.Hour))
+	if err := e.Ready(time.Nanosecond); err == nil || !strings.Contains(err.Error(), "one") {
+		t.Errorf("fresh within a nanosecond: %v", err)
+	}
+	if len(w.provider.Requests()) > 0 || !series(t, w, "syncd_release_info", "one") {
+		t.Errorf("requests %v", w.provider.Requests())
+	}
+}
+
+func TestWorkIsDoneOnePieceAtATime(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	defer e.Close()
+	held := w.hold("/Manifest/2026.09/one")
+	done := make(chan error, 1)
+	go func() {
+		_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+		done <- err
+	}()
+	<-held.arrived
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("gone")
+	cancel(gone)
+	if _, err := e.Rollback(ctx, syncer.RollbackRequest{}); !errors.Is(err, gone) {
+		t.Errorf("a rollback did not wait its turn: %v", err)
+	}
+	if status, err := e.Status(); err != nil || status.Manifests[0].State != syncer.Syncing || !e.Progress().Syncing {
+		t.Errorf("status during the sync %+v, %v", status, err)
+	}
+	w.let("/Manifest/2026.09/one")
+	must(t, <-done)
+	report, err := e.Repair(context.Background(), nil)
+	if err != nil || !report.OK() || report.Files != 1 {
+		t.Errorf("repair %+v, %v", report, err)
+	}
+}
+
+func TestRetryAfterOutlivesTheEngineAndBindsADemand(t *testing.T) {
+	w := start(t, "one")
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600", Path: "/ManifestReleases/*", Times: 1})
+	for i := range 3 {
+		w.provider.ResetRequests()
+		e := w.open()
+		report, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+		must(t, err)
+		if report.OK() {
+			t.Errorf("sync %d: %+v", i, report)
+		}
+		if got := len(w.provider.Requests()); got != 0 && i > 0 {
+			t.Errorf("sync %d made %d requests", i, got)
+		}
+		must(t, e.Close())
+	}
+}
+
+func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	must(t, err)
+	must(t, e.Close())
+	must(t, os.WriteFile(w.cfg.DataDir+"/state/syncd.db", []byte(strings.Repeat("x", 40000)), 0o600))
+	e = w.open()
+	defer e.Close()
+	if w.logged("set aside") != 1 {
+		t.Errorf("the log:\n%s", w.log)
+	}
+	history, err := e.History(10)
+	if err != nil || len(history.Entries) != 1 || !history.Entries[0].OnDisk {
+		t.Errorf("history %+v, %v", history, err)
+	}
+}
+
+func TestTheCustomerIDIsToldBeforeItIsUsed(t *testing.T) {
+	w := start(t, "one")
+	var told []string
+	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(id string) { told = append(told, id) }})
+	must(t, err)
+	must(t, e.Close())
+	if len(told) != 1 || told[0] != "key" {
+		t.Errorf("told %q", told)
+	}
+}

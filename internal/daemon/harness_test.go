@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/syncer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a provider behind a gate that can hold requests up, and the
+// configuration of a daemon that mirrors it.
+type world struct {
+	*testing.T
+	provider *emulator.Emulator
+	cfg      *config.Config
+	log      *logBuffer
+	registry *prometheus.Registry
+
+	mu   sync.Mutex
+	held map[string]*heldUp
+}
+
+// heldUp are requests of one path that wait.
+type heldUp struct {
+	arrived chan struct{} // receives one for each
+	release chan struct{} // is closed to let them pass
+}
+
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func start(t *testing.T, names ...string) *world {
+	t.Helper()
+	provider, err := emulator.Start(emulator.Config{CustomerID: "key"})
+	must(t, err)
+	t.Cleanup(func() { provider.Close() })
+	w := &world{T: t, provider: provider, log: &logBuffer{}, held: map[string]*heldUp{}}
+	target, err := url.Parse(provider.URL())
+	must(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	transport := &http.Transport{}
+	proxy.Transport = transport
+	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.wait(r)
+		proxy.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(func() { gate.Close(); transport.CloseIdleConnections() })
+	w.cfg = config.Default()
+	w.cfg.Source.URL, err = url.Parse(gate.URL)
+	must(t, err)
+	w.cfg.Source.Credential = config.FixedCredential("key")
+	w.cfg.Source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
+	w.cfg.DataDir = filepath.Join(t.TempDir(), "data")
+	for _, name := range names {
+		w.cfg.Manifests = append(w.cfg.Manifests, config.Manifest{Name: name, Release: "latest", Schedule: w.cfg.Schedule})
+		w.publish(name, "2026.09", name)
+	}
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) publish(name, release, content string) {
+	w.provider.SetManifest(name, release, emulator.File{Name: name + ".dat", Content: emulator.Text(content)})
+}
+
+// hold makes requests for a path wait.
+func (w *world) hold(path string) *heldUp {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := &heldUp{arrived: make(chan struct{}, 100), release: make(chan struct{})}
+	w.held[path] = h
+	return h
+}
+
+// let lets the requests for a path pass, those that wait and those to come.
+func (w *world) let(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.held[path].release)
+	delete(w.held, path)
+}
+
+func (w *world) wait(r *http.Request) {
+	w.mu.Lock()
+	h := w.held[r.URL.Path]
+	w.mu.Unlock()
+	if h == nil {
+		return
+	}
+	h.arrived <- struct{}{}
+	select {
+	case <-h.release:
+	case <-r.Context().Done():
+	}
+}
+
+// open opens an Engine that the test closes.
+func (w *world) open() *Engine {
+	w.Helper()
+	w.registry = prometheus.NewRegistry()
+	e, err := Open(w.cfg, Options{Log: zerolog.New(w.log), Registry: w.registry, Version: "test", Secret: func(string) {}})
+	must(w.T, err)
+	return e
+}
+
+// running is a daemon whose loop goes round.
+type running struct {
+	*Daemon
+	world   *world
+	signals chan os.Signal // not buffered: what was sent has been received
+	stop    func()
+
+	mu   sync.Mutex
+	next *config.Config // what a reload reads
+	bad  error          // or how it fails
+}
+
+func (w *world) run() *running {
+	w.Helper()
+	e := w.open()
+	r := &running{world: w, signals: make(chan os.Signal), next: w.cfg}
+	r.Daemon = New(e, func() (*config.Config, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.next, r.bad
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx, r.signals) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Errorf("Run ended with %v", err)
+		}
+		if err := e.Close(); err != nil {
+			w.Errorf("Close: %v", err)
+		}
+	})
+	w.Cleanup(r.stop)
+	return r
+}
+
+// config sets what the next reload reads: a change of what was in force.
+func (r *running) config(change func(*config.Config)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := *r.Config()
+	next.Manifests = slices.Clone(next.Manifests)
+	change(&next)
+	r.next, r.bad = &next, nil
+}
+
+// syncs is how often the manifest was asked about.
+func (w *world) syncs(name string) int {
+	n := 0
+	for _, req := range w.provider.Requests() {
+		if req.Path == "/ManifestReleases/"+name {
+			n++
+		}
+	}
+	return n
+}
+
+// logged is how many lines of the log hold all of the texts.
+func (w *world) logged(texts ...string) int {
+	n := 0
+	for line := range strings.Lines(w.log.String()) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) eventually(what string, condition func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.Fatalf("waited in vain until %s; the log:\n%s", what, w.log)
+		}
+	}
+}
+
+// content reads what readers see of a manifest; "" when it is not served.
+func (w *world) content(name string) string {
+	data, _ := os.ReadFile(filepath.Join(w.cfg.DataDir, "current", name, name+".dat"))
+	return string(data)
+}
+
+const syncLogged = `"message":"sync"`
+
+func state(t *testing.T, status syncer.Status, name string) syncer.ManifestStatus {
+	t.Helper()
+	for _, m := range status.Manifests {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no manifest %s in %+v", name, status)
+	return syncer.ManifestStatus{}
+}

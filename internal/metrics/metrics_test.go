@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// used has a value in every series.
+func used(t *testing.T) (*Metrics, *prometheus.Registry) {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	m := New(reg, "1.2.3", func() float64 { return 5e9 })
+	for _, name := range []string{"one", "two"} {
+		m.Manifest(name, []string{"updated", "refused"}, []string{"shrink"})
+		m.Serving(name, "2026.09", "aaaaaaaaaaaa", 10)
+		m.Serving(name, "2026.10", "bbbbbbbbbbbb", 20)
+		m.Checked(name, time.UnixMilli(1_500), time.UnixMilli(2_500))
+		m.Checked(name, time.Time{}, time.Time{}) // changes nothing
+		m.Synced(name, "updated", "")
+		m.Synced(name, "refused", "shrink")
+		m.Downloaded(name, 7)
+		m.FileDownloaded(name)
+		m.VerifyFailed(name)
+	}
+	m.SyncTook(2 * time.Second)
+	m.Request("Hash", "200")
+	m.Retry("Hash")
+	return m, reg
+}
+
+func TestNamesLabelsAndValuesAreTheContracts(t *testing.T) {
+	_, reg := used(t)
+	want := `
+# TYPE syncd_disk_free_bytes gauge
+syncd_disk_free_bytes 5e+09
+# TYPE syncd_download_bytes_total counter
+syncd_download_bytes_total{manifest="one"} 7
+syncd_download_bytes_total{manifest="two"} 7
+# TYPE syncd_files_downloaded_total counter
+syncd_files_downloaded_total{manifest="one"} 1
+syncd_files_downloaded_total{manifest="two"} 1
+# TYPE syncd_http_requests_total counter
+syncd_http_requests_total{code="200",endpoint="Hash"} 1
+# TYPE syncd_http_retries_total counter
+syncd_http_retries_total{endpoint="Hash"} 1
+# TYPE syncd_last_check_timestamp_seconds gauge
+syncd_last_check_timestamp_seconds{manifest="one"} 1.5
+syncd_last_check_timestamp_seconds{manifest="two"} 1.5
+# TYPE syncd_last_success_timestamp_seconds gauge
+syncd_last_success_timestamp_seconds{manifest="one"} 2.5
+syncd_last_success_timestamp_seconds{manifest="two"} 2.5
+# TYPE syncd_mirror_bytes gauge
+syncd_mirror_bytes{manifest="one"} 20
+syncd_mirror_bytes{manifest="two"} 20
+# TYPE syncd_refusals_total counter
+syncd_refusals_total{manifest="one",reason="shrink"} 1
+syncd_refusals_total{manifest="two",reason="shrink"} 1
+# TYPE syncd_release_info gauge
+syncd_release_info{manifest="one",release="2026.10",revision="bbbbbbbbbbbb"} 1
+syncd_release_info{manifest="two",release="2026.10",revision="bbbbbbbbbbbb"} 1
+# TYPE syncd_sync_runs_total counter
+syncd_sync_runs_total{manifest="one",result="refused"} 1
+syncd_sync_runs_total{manifest="one",result="updated"} 1
+syncd_sync_runs_total{manifest="two",result="refused"} 1
+syncd_sync_runs_total{manifest="two",result="updated"} 1
+# TYPE syncd_verify_failures_total counter
+syncd_verify_failures_total{manifest="one"} 1
+syncd_verify_failures_total{manifest="two"} 1
+`
+	var kept strings.Builder // without what depends on the version of Go, buckets and texts for people
+	for line := range strings.Lines(scrape(reg)) {
+		if !strings.Contains(line, "syncd_build_info") && !strings.Contains(line, "_duration_seconds") && !strings.HasPrefix(line, "# HELP") {
+			kept.WriteString(line)
+		}
+	}
+	if diff := cmp.Diff(want[1:], kept.String()); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+func scrape(reg *prometheus.Registry) string {
+	rec := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	return rec.Body.String()
+}
+
+func TestAForgottenManifestLeavesNoSeries(t *testing.T) {
+	m, reg := used(t)
+	m.Forget("one")
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				switch label.GetValue() {
+				case "one":
+					t.Errorf("%s still tells of it", family.GetName())
+				case "two":
+					kept++
+				}
+			}
+		}
+	}
+	if kept == 0 {
+		t.Error("the other manifest is forgotten too")
+	}
+}
+
+func TestNoProblemOfNaming(t *testing.T) {
+	_, reg := used(t)
+	problems, err := promlint.New(strings.NewReader(scrape(reg))).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+}

@@ -1,0 +1,462 @@
+package mirror
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"syncd/internal/manifest"
+)
+
+// publishAll publishes one generation for each text, such as "a1 b1": manifest
+// and version. A manifest that a text does not name leaves with it.
+func publishAll(t tb, m *Mirror, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		change := Change{Remove: m.Current().Names()}
+		for field := range strings.FieldsSeq(text) {
+			name, version := field[:1], field[1:]
+			change.Set = append(change.Set, recordOf(t, m, name, manifest.Release("2026.0"+version), files{"x": field, "same": "s"}))
+		}
+		mustChange(t, m, change)
+	}
+}
+
+// shown lists the generations on disk in the form of publishAll.
+func shown(t tb, m *Mirror) []string {
+	t.Helper()
+	all, err := m.Generations()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	list := []string{}
+	for _, g := range slices.Backward(all) {
+		var fields []string
+		for _, name := range g.Names() {
+			fields = append(fields, name+strings.TrimPrefix(string(g.Records[name].Release), "2026.0"))
+		}
+		list = append(list, fmt.Sprintf("%d: %s", g.Number, strings.Join(fields, " ")))
+	}
+	return list
+}
+
+func TestRetention(t *testing.T) {
+	rows := []struct {
+		name      string
+		published []string
+		retain    int
+		want      []string
+	}{
+		{"nothing published", nil, 2, []string{}},
+		{"retain 0", []string{"a1", "a2", "a3"}, 0, []string{"3: a3"}},
+		{"retain 1", []string{"a1", "a2", "a3"}, 1, []string{"2: a2", "3: a3"}},
+		{"retain 2", []string{"a1", "a2", "a3", "a4"}, 2, []string{"2: a2", "3: a3", "4: a4"}},
+		{"retain more than there is", []string{"a1", "a2"}, 9, []string{"1: a1", "2: a2"}},
+		{"one generation for each view", []string{"a1", "a2", "a2", "a2"}, 2, []string{"1: a1", "4: a2"}},
+		{"rollback toggles", []string{"a1", "a2", "a1", "a2", "a1", "a2", "a1"}, 1, []string{"6: a2", "7: a1"}},
+		{"rollback counts by the last time served", []string{"a1", "a2", "a3", "a1"}, 1, []string{"3: a3", "4: a1"}},
+		{"two manifests, one after the other", []string{"a1 b1", "a2 b1", "a2 b2"}, 1, []string{"1: a1 b1", "2: a2 b1", "3: a2 b2"}},
+		{"two manifests, retain 0", []string{"a1 b1", "a2 b1", "a2 b2"}, 0, []string{"3: a2 b2"}},
+		{"a removed manifest goes", []string{"a1 b1", "a1"}, 5, []string{"2: a1"}},
+		{"an added manifest takes nothing away", []string{"a1", "a1 b1"}, 5, []string{"1: a1", "2: a1 b1"}},
+		{"all removed", []string{"a1 b1", ""}, 5, []string{"2: "}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMirror(t)
+			publishAll(t, m, row.published...)
+			next, err := m.Prune(Retention{Revisions: row.retain}, days(1))
+			if err != nil || !next.IsZero() {
+				t.Errorf("again at %v, %v", next, err)
+			}
+			if diff := cmp.Diff(row.want, shown(t, m)); diff != "" {
+				t.Error(diff)
+			}
+			checkWhole(t, m)
+			checkNoOrphans(t, m, nil)
+		})
+	}
+}
+
+func TestARevisionIsRetainedWhenNoGenerationShowsItAnyMore(t *testing.T) {
+	rows := []struct {
+		name      string
+		published []string
+		manifest  string
+		shown     []string
+		revisions int
+	}{
+		{"beside a manifest that changes more often", []string{"a1 b1", "a1 b2", "a2 b2", "a3 b2"}, "b", []string{"3: a2 b2", "4: a3 b2"}, 2},
+		{"after another manifest left", []string{"a1 b1", "a2 b1", "a2"}, "a", []string{"3: a2"}, 2},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMirror(t)
+			publishAll(t, m, row.published...)
+			for range 2 { // the second time it is the kept record that counts
+				if _, err := m.Prune(Retention{Revisions: 1}, days(1)); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(row.shown, shown(t, m)); diff != "" {
+					t.Error(diff)
+				}
+			}
+			records, err := m.Revisions(row.manifest)
+			if err != nil || len(records) != row.revisions {
+				t.Fatalf("%d revisions on disk, want %d; %v", len(records), row.revisions, err)
+			}
+			mustPublish(t, m, records[1]) // it is whole
+			checkWhole(t, m)
+			checkNoOrphans(t, m, nil)
+		})
+	}
+}
+
+// checkNoOrphans requires that every revision and object on disk is one that a
+// generation shows, or of which a record is kept, or that held has.
+func checkNoOrphans(t tb, m *Mirror, held map[string]bool) {
+	t.Helper()
+	all, err := m.Generations()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	revisions, objects := map[string]bool{}, maps.Clone(held)
+	if objects == nil {
+		objects = map[string]bool{}
+	}
+	needed := func(record Record) {
+		revisions["revisions/"+record.key()] = true
+		for _, f := range record.Files {
+			objects[f.SHA256] = true
+		}
+	}
+	for _, g := range all {
+		for _, record := range g.Records {
+			needed(record)
+		}
+	}
+	for _, name := range below(t, m, "state/records/*") {
+		records, err := m.keptRecords(filepath.Base(name))
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		for _, record := range records {
+			needed(record)
+		}
+	}
+	for _, name := range below(t, m, "revisions/*/*") {
+		if !revisions[name] {
+			t.Errorf("%s is shown by no generation and has no record", name)
+		}
+	}
+	for _, name := range below(t, m, "objects/*/*") {
+		if !objects[filepath.Base(name)] {
+			t.Errorf("%s is needed by nothing", name)
+		}
+	}
+}
+
+func TestNothingGoesSoonerThanRetainForAfterLeavingCurrent(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1", "a2", "a3")
+	at := time.Now().Add(-10 * time.Hour).Truncate(time.Second)
+	for n, published := range map[int]time.Time{1: at, 2: at.Add(time.Hour), 3: at.Add(3 * time.Hour)} {
+		if err := os.Chtimes(m.path("generations", generationName(n)), time.Time{}, published); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []struct {
+		name string
+		now  time.Time
+		next time.Time
+		want []string
+	}{
+		{"the first left an hour after it came", at.Add(time.Hour), at.Add(3 * time.Hour), []string{"1: a1", "2: a2", "3: a3"}},
+		{"just before", at.Add(3*time.Hour - time.Nanosecond), at.Add(3 * time.Hour), []string{"1: a1", "2: a2", "3: a3"}},
+		{"the first is due", at.Add(3 * time.Hour), at.Add(5 * time.Hour), []string{"2: a2", "3: a3"}},
+		{"a clock that went back", at.Add(-time.Hour), at.Add(5 * time.Hour), []string{"2: a2", "3: a3"}},
+		{"the second is due", at.Add(5 * time.Hour), time.Time{}, []string{"3: a3"}},
+	}
+	for _, step := range steps {
+		next, err := m.Prune(Retention{For: 2 * time.Hour}, step.now)
+		if err != nil || !next.Equal(step.next) {
+			t.Errorf("%s: again at %v, want %v; %v", step.name, next, step.next, err)
+		}
+		if diff := cmp.Diff(step.want, shown(t, m)); diff != "" {
+			t.Errorf("%s: %s", step.name, diff)
+		}
+		checkWhole(t, m)
+		checkNoOrphans(t, m, nil)
+	}
+}
+
+func TestObjectsOfUnfinishedSyncsAreHeld(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1")
+	held, loose := adopt(t, m, "held"), adopt(t, m, "loose")
+	keep := map[string]bool{held.SHA256: true, sumOf("not there"): true}
+	if _, err := m.Prune(Retention{Objects: keep}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.Object(held.SHA256); !ok {
+		t.Error("the held object is gone")
+	}
+	if _, ok := m.Object(loose.SHA256); ok {
+		t.Error("the loose object stayed")
+	}
+	if _, err := m.Prune(Retention{}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	checkNoOrphans(t, m, nil)
+	checkWhole(t, m)
+}
+
+func TestARevisionThatLeftIsMirroredAgainAfterPruning(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1 b1", "a2 b1")
+	if _, err := m.Prune(Retention{}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	publishAll(t, m, "a1 b1")
+}
+
+func TestPruneRemovesTheFoldersOfManifestsThatLeft(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1 b1", "a1")
+	if _, err := m.Prune(Retention{}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"revisions/a"}, below(t, m, "revisions/*")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
+	for _, change := range []string{"another revision", "no manifests", "the first generation"} {
+		t.Run(change, func(t *testing.T) {
+			m := newMirror(t)
+			if change != "the first generation" {
+				publishAll(t, m, "a1")
+			}
+			served := shown(t, m)
+			next := Change{Remove: []string{"a"}}
+			if change != "no manifests" {
+				next = Change{Set: []Record{recordOf(t, m, "a", "2026.02", files{"x": "a2"})}}
+				if err := m.buildRevision(next.Set[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := m.buildGeneration(next); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Prune(Retention{Revisions: 3, For: time.Hour}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(served, shown(t, m)); diff != "" {
+				t.Error(diff)
+			}
+			checkWhole(t, m)
+			publishAll(t, m, "a1", "a2")
+		})
+	}
+}
+
+func TestPruneRemovesDamagedGenerationsAndKeepsTheRest(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1", "a2", "a3")
+	replace(t, m.path("generations/000002/a.json"), "{")
+	if _, err := m.Prune(Retention{Revisions: 2}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1: a1", "3: a3"}, shown(t, m)); diff != "" {
+		t.Error(diff)
+	}
+	checkWhole(t, m)
+}
+
+func TestNothingIsPrunedWhenCurrentIsDamagedOrGone(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, m *Mirror){
+		"record damaged": func(t *testing.T, m *Mirror) { replace(t, m.path("current/a.json"), "{") },
+		"generation gone": func(t *testing.T, m *Mirror) {
+			if err := os.RemoveAll(m.path("generations/000003")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMirror(t)
+			publishAll(t, m, "a1", "a2", "a3")
+			damage(t, m)
+			before := listing(t, m.dir)
+			if _, err := m.Prune(Retention{}, days(1)); err == nil {
+				t.Error("no error")
+			}
+			if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNothingIsPrunedWhenAGenerationCannotBeRead(t *testing.T) {
+	if !asOrdinaryUser(t) {
+		return
+	}
+	m := newMirror(t)
+	publishAll(t, m, "a1", "a2")
+	for _, name := range []string{"generations/000001", "generations/000001/a.json"} {
+		info, err := os.Stat(m.path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(m.path(name), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Prune(Retention{Revisions: 1}, days(1)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if err := os.Chmod(m.path(name), info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+		checkWhole(t, m)
+		if diff := cmp.Diff([]string{"1: a1", "2: a2"}, shown(t, m)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestPruningWorksForAnOrdinaryUser(t *testing.T) {
+	if !asOrdinaryUser(t) {
+		return
+	}
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.01", files{"x": "1", "deep/er/y": "2"}))
+	publishAll(t, m, "a2")
+	if _, err := m.Prune(Retention{}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
+		t.Error(diff)
+	}
+	checkWhole(t, m)
+	checkNoOrphans(t, m, nil)
+}
+
+// scratch is a folder in memory where there is one, for tests that make thousands
+// of durable changes.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "syncd-mirror-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T) {
+	dir, runs := scratch(t), 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		home := filepath.Join(dir, fmt.Sprint(runs))
+		defer os.RemoveAll(home)
+		m := recovered(t, home)
+		steps := map[string]func(*rapid.T){
+			"publish": func(t *rapid.T) {
+				var set []Record
+				for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID).Draw(t, "manifests") {
+					content := rapid.MapOfN(rapid.SampledFrom([]string{"x", "y", "sub/x", "sub/sub/z"}), rapid.StringMatching("[01]?"), 1, 3).Draw(t, "files")
+					set = append(set, recordOf(t, m, name, rapid.SampledFrom([]manifest.Release{"2026.01", "2026.02"}).Draw(t, "release"), content))
+				}
+				mustPublish(t, m, set...)
+			},
+			"remove": func(t *rapid.T) {
+				mustChange(t, m, Change{Remove: []string{rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "manifest")}})
+			},
+			"roll back": func(t *rapid.T) {
+				all, err := m.Generations()
+				if err != nil || len(all) == 0 {
+					t.Skip("nothing to go back to")
+				}
+				goal := rapid.SampledFrom(all).Draw(t, "generation")
+				mustPublish(t, m, slices.Collect(maps.Values(goal.Records))...)
+			},
+			"prune": func(t *rapid.T) {
+				keep := Retention{
+					Revisions: rapid.IntRange(0, 2).Draw(t, "retain"),
+					For:       rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "retain for"),
+					Objects:   map[string]bool{adopt(t, m, "held").SHA256: true},
+				}
+				now := rapid.SampledFrom([]time.Time{time.Now(), days(1)}).Draw(t, "now")
+				before := shown(t, m)
+				next, err := m.Prune(keep, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left := shown(t, m); keep.For > 0 && now.Before(days(1).Add(-time.Hour)) && !slices.Equal(before, left) {
+					t.Fatalf("went too soon: %q became %q", before, left)
+				}
+				if _, ok := m.Object(sumOf("held")); !ok {
+					t.Fatal("a held object went")
+				}
+				checkWhole(t, m)
+				checkNoOrphans(t, m, keep.Objects)
+				lines := listing(t, home)
+				if again, err := m.Prune(keep, now); err != nil || !again.Equal(next) || !slices.Equal(lines, listing(t, home)) {
+					t.Fatalf("a second time it did more: %v, %v", again, err)
+				}
+			},
+			"restart": func(t *rapid.T) {
+				m = recovered(t, home)
+				checkWhole(t, m)
+			},
+			"repair":  func(t *rapid.T) { relinkAny(t, m) },
+			"abandon": func(t *rapid.T) { adopt(t, m, "of a sync that failed") },
+		}
+		t.Repeat(steps)
+	})
+}
+
+// relinkAny repairs one published content, as `verify --repair` does.
+func relinkAny(t *rapid.T, m *Mirror) {
+	names := m.Current().Names()
+	if len(names) == 0 {
+		t.Skip("nothing is served")
+	}
+	published := m.Current().Records[rapid.SampledFrom(names).Draw(t, "manifest")].Files
+	f := rapid.SampledFrom(published).Draw(t, "file")
+	data, err := os.ReadFile(m.ObjectPath(f.SHA256))
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopt(t, m, string(data))
+	if err := m.Relink(f.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	checkWhole(t, m)
+}
+
+func BenchmarkPrune(b *testing.B) {
+	m := newMirror(b)
+	for i := range 4 {
+		content := files{}
+		for j := range 50 {
+			content[fmt.Sprintf("linux/gcc48/64bit/%d", j)] = fmt.Sprint(i, j)
+		}
+		mustPublish(b, m, recordOf(b, m, "a", "2026.01", content))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Prune(Retention{Revisions: 9}, time.Now()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

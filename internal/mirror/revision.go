@@ -1,0 +1,109 @@
+package mirror
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"syncd/internal/durable"
+)
+
+// Each revision's newest record is also kept by itself, in the state folder: a
+// revision may be retained when no generation shows it any more. Lost ones are
+// no loss as long as a generation has them.
+
+func (m *Mirror) recordDir(name string) string { return m.path("state", "records", name) }
+
+// keepRecord writes the record of a revision that is about to be published.
+func (m *Mirror) keepRecord(r Record) error {
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	dir := m.recordDir(r.Manifest)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	final := filepath.Join(dir, r.ID()+recordSuffix)
+	temp := durable.TempName(final)
+	if err := m.disk.WriteFile(temp, data, 0o600); err != nil {
+		return err
+	}
+	return m.disk.Rename(temp, final)
+}
+
+// Revisions returns the record of every revision of a manifest on disk, the most
+// recently served first.
+func (m *Mirror) Revisions(name string) ([]Record, error) {
+	generations, err := m.Generations()
+	if err != nil {
+		return nil, err
+	}
+	return m.revisionsOf(name, generations)
+}
+
+func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, error) {
+	seen := map[string]bool{}
+	var records []Record
+	add := func(r Record) {
+		if r.Manifest == name && !seen[r.ID()] {
+			seen[r.ID()] = true
+			records = append(records, r)
+		}
+	}
+	for _, g := range generations {
+		add(g.Records[name])
+	}
+	kept, err := m.keptRecords(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range kept {
+		add(r)
+	}
+	slices.SortStableFunc(records, func(a, b Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
+	return records, nil
+}
+
+// keptRecords reads the records in the state folder whose revision is on disk.
+// One that cannot be used says nothing about the revision.
+func (m *Mirror) keptRecords(name string) ([]Record, error) {
+	entries, err := os.ReadDir(m.recordDir(name))
+	if err != nil && !isGone(err) {
+		return nil, err
+	}
+	var records []Record
+	for _, entry := range entries {
+		record, err := readRecordOf(name, filepath.Join(m.recordDir(name), entry.Name()))
+		if err != nil || record.ID()+recordSuffix != entry.Name() {
+			continue
+		}
+		if _, err := os.Stat(m.revisionDir(record)); err == nil {
+			records = append(records, record)
+		}
+	}
+	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.ID(), b.ID()) })
+	return records, nil
+}
+
+// pruneRecords removes the kept records of revisions that are gone.
+func (m *Mirror) pruneRecords(keep map[string]bool) error {
+	names, err := os.ReadDir(m.path("state", "records"))
+	if isGone(err) {
+		return nil
+	}
+	for _, name := range names {
+		entries, readErr := os.ReadDir(m.recordDir(name.Name()))
+		err = errors.Join(err, readErr)
+		for _, entry := range entries {
+			if id := strings.TrimSuffix(entry.Name(), recordSuffix); !keep[filepath.Join(name.Name(), id)] {
+				err = errors.Join(err, os.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
+			}
+		}
+		os.Remove(m.recordDir(name.Name())) // fails while it has records
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/verify"
+)
+
+// replace puts a new file in a file's place, as a careless operator does.
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o444)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// overwrite changes a file's bytes in place, and with them those of all its links.
+func overwrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, []byte(text), 0), os.Chmod(path, 0o444)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerifyNamesEachDamagedFile(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m,
+		recordOf(t, m, "a", "2026.10", files{"flipped": "0123456789", "sub/truncated": "abcdefghij", "missing": "gone", "replaced": "mine", "folder": "was a file", "whole": "ok", "empty": ""}),
+		recordOf(t, m, "b", "2026.10", files{"whole": "ok", "shared": "0123456789"}),
+	)
+	both := []string{"a", "b"}
+	checked, err := m.Verify(context.Background(), both)
+	if diff := cmp.Diff(Checked{Files: 9, Bytes: 52}, checked); diff != "" || err != nil {
+		t.Fatalf("%s, %v", diff, err)
+	}
+	overwrite(t, m.path("current/a/flipped"), "0123456780") // also b's, which is the same object
+	overwrite(t, m.path("current/a/sub/truncated"), "abcdefghi")
+	replace(t, m.path("current/a/replaced"), "your")
+	if err := errors.Join(os.Remove(m.path("current/a/missing")), os.Remove(m.path("current/a/folder")), os.Mkdir(m.path("current/a/folder"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	checked, err = m.Verify(context.Background(), both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range checked.Damage {
+		kind := "unreadable"
+		var mismatch *verify.Mismatch
+		if errors.As(d.Err, &mismatch) && mismatch.Expected.Hex == d.File.SHA256 {
+			kind = "mismatch"
+		} else if errors.Is(d.Err, fs.ErrNotExist) {
+			kind = "missing"
+		}
+		got = append(got, d.Manifest+"/"+d.File.Path+" "+kind)
+	}
+	want := []string{"a/flipped mismatch", "a/folder unreadable", "a/missing missing", "a/replaced mismatch", "a/sub/truncated mismatch", "b/shared mismatch"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if checked.Files != 9 {
+		t.Errorf("%d files", checked.Files)
+	}
+	if checked, err := m.Verify(context.Background(), []string{"b"}); err != nil || checked.Files != 2 || len(checked.Damage) != 1 {
+		t.Errorf("b alone: %+v, %v", checked, err)
+	}
+}
+
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1", "y": "2"}))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if checked, err := m.Verify(ctx, []string{"a"}); !errors.Is(err, context.Canceled) || len(checked.Damage) != 0 {
+		t.Errorf("%+v, %v", checked, err)
+	}
+}
+
+func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
+	m := newMirror(t)
+	records := []Record{
+		recordOf(t, m, "a", "2026.09", files{"x": "shared", "old": "o"}),
+		recordOf(t, m, "a", "2026.10", files{"x": "shared", "sub/copy": "shared", "new": "n"}),
+		recordOf(t, m, "b", "2026.10", files{"deep/er/y": "shared"}),
+	}
+	for _, record := range records {
+		mustPublish(t, m, record)
+	}
+	sum := sumOf("shared")
+	overwrite(t, m.path("current/a/x"), "SHARED") // all links and the object
+	if m.ObjectProven(context.Background(), sum) {
+		t.Fatal("the damaged object is proven")
+	}
+	if err := os.RemoveAll(m.path("current/b/deep")); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, m.path("current/a/sub/copy"), "something else")
+	adopt(t, m, "shared")
+	for range 2 { // a second time finds links to the object already
+		if err := m.Relink(sum); err != nil {
+			t.Fatal(err)
+		}
+		checkWhole(t, m)
+	}
+	object, _ := os.Stat(m.ObjectPath(sum))
+	for _, path := range []string{
+		filepath.Join(m.revisionDir(records[0]), "x"), filepath.Join(m.revisionDir(records[1]), "x"),
+		filepath.Join(m.revisionDir(records[1]), "sub/copy"), filepath.Join(m.revisionDir(records[2]), "deep/er/y"),
+	} {
+		if info, err := os.Stat(path); err != nil || !os.SameFile(info, object) {
+			t.Errorf("%s is not the object: %v", path, err)
+		}
+	}
+	if temps := below(t, m, "revisions/*/.tmp-*"); len(temps) != 0 {
+		t.Errorf("left: %q", temps)
+	}
+}
+
+func TestRelinkWithoutTheObjectLeavesWhatIsThere(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
+	if err := os.Remove(m.ObjectPath(sumOf("1"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Relink(sumOf("1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	checkWhole(t, m)
+	if temps := below(t, m, "revisions/*/.tmp-*"); len(temps) != 0 {
+		t.Errorf("left: %q", temps)
+	}
+}

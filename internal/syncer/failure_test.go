@@ -1,0 +1,363 @@
+package syncer_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/syncer"
+)
+
+func TestOneBadManifestNeverHoldsUpAnother(t *testing.T) {
+	for phase, fault := range map[string]emulator.Fault{
+		"releases refused":    {Kind: emulator.KindStatus, Status: 401, Path: "/ManifestReleases/bad"},
+		"releases unknown":    {Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/bad"},
+		"service unavailable": {Kind: emulator.KindStatus, Status: 503, Path: "/*bad*"},
+		"list missing":        {Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/bad"},
+		"list of nonsense":    {Kind: emulator.KindShape, Shape: "nonsense", Path: "/Manifest/*/bad"},
+		"digest missing":      {Kind: emulator.KindStatus, Status: 400, Path: "/SHA256/*/bad.dat"},
+		"size too large":      {Kind: emulator.KindBody, Path: "/Metadata/*/bad.dat", Body: `{"FileSize":"1000000000000000"}`},
+		"download missing":    {Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/bad.dat"},
+		"connection reset":    {Kind: emulator.KindReset, Host: emulator.HostDownload, Path: "*/bad.dat"},
+		"bytes wrong":         {Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/bad.dat"},
+		"license says no":     {Kind: emulator.KindStatus, Status: 403, Type: "invalidProduct", Path: "/Download/*/bad.dat"},
+	} {
+		t.Run(phase, func(t *testing.T) {
+			w := start(t, "bad", "good")
+			w.source.Retry.MaxElapsed = 50 * time.Millisecond
+			w.configure()
+			w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
+			w.publish("good", "2026.09", september())
+			w.provider.AddFault(fault)
+			report := w.demand()
+			bad := only(t, report, "bad")
+			if report.OK() || bad.Error == "" || bad.Result != syncer.Failed && bad.Result != syncer.Refused {
+				t.Errorf("bad: %+v", bad)
+			}
+			w.expect(report, "good", syncer.Updated)
+			w.serves("good", september())
+			w.serves("bad", nil)
+
+			w.provider.ClearFaults()
+			w.expect(w.demand(), "bad", syncer.Updated)
+			w.serves("bad", files{"bad.dat": "bytes", "other.dat": "other"})
+		})
+	}
+}
+
+func TestPassingFaultsAreTriedAgainWithinASync(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	for _, path := range []string{"/ManifestReleases/*", "/Manifest/*", "/SHA256/*", "/Metadata/*", "/Download/*"} {
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 502, Path: path, Times: 2})
+	}
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, After: 3, Times: 2})
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", october())
+}
+
+// broken is a world whose next release always fails, although it is known.
+func broken(t *testing.T) *world {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/b.dat"})
+	return w
+}
+
+func TestAReleaseThatKeepsFailingIsTriedAfterLongerAndLongerTimes(t *testing.T) {
+	w := broken(t)
+	for _, wait := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
+		wait *= time.Hour
+		w.expect(w.poll(), "data", syncer.Failed)
+		if len(w.downloads()) == 0 {
+			t.Fatalf("before the wait of %v: not tried", wait)
+		}
+		if state := w.state("data"); state.Failure.NextTry.Sub(state.CheckedAt) != wait {
+			t.Errorf("waits for %v, want %v", state.Failure.NextTry.Sub(state.CheckedAt), wait)
+		}
+		w.pass(wait - time.Minute)
+		again := w.expect(w.poll(), "data", syncer.Failed)
+		equal(t, "requests while it waits", w.asked("/"), []string{"/ManifestReleases/data"})
+		if !strings.Contains(again.Error, "404") {
+			t.Errorf("while it waits the error is %q", again.Error)
+		}
+		w.pass(time.Minute)
+	}
+	w.serves("data", september())
+}
+
+func TestARefusedReleaseWaitsAndKeepsItsReason(t *testing.T) {
+	w := served(t)
+	w.provider.SetLinks("data", "2026.10")
+	w.expect(w.poll(), "data", syncer.Refused)
+	again := w.expect(w.poll(), "data", syncer.Refused)
+	equal(t, "reason", again.Reason, "empty")
+	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/data"})
+	equal(t, "counted", w.metric("syncd_refusals_total", "manifest=data", "reason=empty"), 1.0)
+}
+
+func TestANewerReleaseIsTriedAtOnceAlthoughTheLastOneFailed(t *testing.T) {
+	w := broken(t)
+	w.expect(w.poll(), "data", syncer.Failed)
+	w.publish("data", "2026.11", files{"a.dat": "a of september", "c.txt": "c"})
+	w.expect(w.poll(), "data", syncer.Updated)
+}
+
+func TestABackOffIsIgnoredOnDemand(t *testing.T) {
+	w := broken(t)
+	w.expect(w.poll(), "data", syncer.Failed)
+	w.provider.ClearFaults()
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", october())
+}
+
+func TestABackOffIsIgnoredAfterAChangeOfTheConfiguration(t *testing.T) {
+	t.Run("of a manifest that is served", func(t *testing.T) {
+		w := broken(t)
+		w.expect(w.poll(), "data", syncer.Failed)
+		w.target("data", func(t *syncer.Target) { t.Filter.Exclude = []string{"b.dat"} })
+		w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+	})
+	t.Run("of one that never was", func(t *testing.T) {
+		w := start(t, "data")
+		w.publish("data", "2026.09", september())
+		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.nosuch"} })
+		w.expect(w.poll(), "data", syncer.Failed)
+		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
+		w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+	})
+}
+
+func TestAFailureBeforeTheReleaseIsKnownHasNoBackOff(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	id := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/*"})
+	checked := w.state("data").CheckedAt
+	w.expect(w.poll(), "data", syncer.Failed)
+	if state := w.state("data"); !state.Failure.NextTry.IsZero() || !state.CheckedAt.Equal(checked) {
+		t.Errorf("next try %v, checked %v", state.Failure.NextTry, state.CheckedAt)
+	}
+	w.provider.RemoveFault(id)
+	w.expect(w.poll(), "data", syncer.Updated)
+}
+
+func TestARepublishedReleaseThatFailedIsNotForgottenByTheNextPoll(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.09", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
+	w.expect(w.demand(), "data", syncer.Refused)
+	w.expect(w.poll(), "data", syncer.Refused)
+	w.provider.ClearFaults()
+	w.pass(time.Hour)
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", october())
+}
+
+func TestAnAliasThatFailedIsTriedAgain(t *testing.T) {
+	w := start(t, "data")
+	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
+	w.publish("data", "2026.10", september())
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.publish("data", "2026.11", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/SHA256/*/b.dat"})
+	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", syncer.Failed)
+	w.provider.ClearFaults()
+	w.pass(time.Hour)
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", october())
+}
+
+func TestAClockThatWasSetBackDelaysNoRetryBeyondTheRecheckInterval(t *testing.T) {
+	w := broken(t)
+	w.expect(w.poll(), "data", syncer.Failed)
+	w.provider.ClearFaults()
+	w.pass(-365 * 24 * time.Hour)
+	w.expect(w.poll(), "data", syncer.Updated)
+}
+
+func TestWhatAFailedSyncProvedIsNotFetchedAgain(t *testing.T) {
+	w := start(t, "data", "other")
+	w.publish("data", "2026.09", september())
+	w.publish("other", "2026.09", files{"o.dat": "1"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/b.dat"})
+	w.cfg.Transfers = 1 // the failure comes last: it is the smallest to be asked for
+	w.configure()
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/b.dat", Body: `{"FileSize":"0"}`})
+	report := w.demand()
+	w.expect(report, "data", syncer.Failed)
+	w.expect(report, "other", syncer.Updated)
+
+	for i, month := range []string{"10", "11"} { // each publishes, and prunes
+		w.publish("other", "2026."+month, files{"o.dat": month})
+		w.restart()
+		report = w.demand()
+		w.expect(report, "other", syncer.Updated)
+		w.expect(report, "data", syncer.Failed)
+		equal(t, "downloads", w.downloads(), []string{"b.dat", "o.dat"})
+		if i == 1 {
+			w.provider.ClearFaults()
+		}
+	}
+	w.restart()
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"b.dat"})
+	w.serves("data", september())
+}
+
+func TestWhatAFailedSyncProvedGoesWhenTheManifestLeaves(t *testing.T) {
+	w := start(t, "data", "other")
+	w.publish("data", "2026.09", september())
+	w.publish("other", "2026.09", files{"o.dat": "1"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/b.dat"})
+	w.demand()
+	w.cfg.Targets = w.cfg.Targets[1:]
+	w.configure()
+	w.poll()
+	equal(t, "objects", len(w.objects()), 1)
+}
+
+func (w *world) objects() []string {
+	w.Helper()
+	paths, err := filepath.Glob(filepath.Join(w.dir, "objects", "*", "*"))
+	must(w, err)
+	return paths
+}
+
+const large = 6 << 20
+
+// interrupt starts a sync whose large download hangs half-way, and ends it there.
+func interrupt(t *testing.T, w *world) {
+	fault := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStall, Host: emulator.HostDownload, Path: "*/large.dat", After: large / 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.syncer.Sync(ctx, syncer.Request{Demand: true})
+		done <- err
+	}()
+	eventually(t, "half of it is there", func() bool {
+		s := w.progress.Snapshot()
+		return len(s.Files) == 1 && s.Files[0].Done == large/2 && s.Manifests[0].FilesDone == 1
+	})
+	equal(t, "state", w.status().Manifests[0].State, syncer.Syncing)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the sync ended with %v, want the context's error", err)
+	}
+	w.provider.RemoveFault(fault)
+}
+
+func TestACancelledSyncPublishesNothingAndTheNextContinues(t *testing.T) {
+	w := start(t, "data")
+	w.provider.SetManifest("data", "2026.09", emulator.File{Name: "large.dat", Content: emulator.Random(7, large)},
+		emulator.File{Name: "small.dat", Content: emulator.Text("small")})
+	interrupt(t, w)
+	if w.generation() != 0 || w.status().Manifests[0].State != syncer.Pending {
+		t.Errorf("generation %d, state %s", w.generation(), w.status().Manifests[0].State)
+	}
+	partials, err := filepath.Glob(filepath.Join(w.dir, "partial", "sha256-*[0-9a-f]"))
+	must(t, err)
+	if len(partials) != 1 {
+		t.Fatalf("partial files %v, want one", partials)
+	}
+	info, err := os.Stat(partials[0])
+	must(t, err)
+	equal(t, "kept bytes", info.Size(), int64(large/2))
+
+	w.restart()
+	m := w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"large.dat"})
+	equal(t, "bytes downloaded", m.BytesDownloaded, int64(large/2))
+	ranges := map[string]bool{}
+	for _, r := range w.provider.Requests() {
+		ranges[r.Header.Get("Range")] = true
+	}
+	if !ranges["bytes=3145728-"] {
+		t.Errorf("ranges asked: %v", ranges)
+	}
+}
+
+func TestACancelledSyncIsNoFailureOfTheManifest(t *testing.T) {
+	w := served(t)
+	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "large.dat", Content: emulator.Random(7, large)},
+		emulator.File{Name: "small.dat", Content: emulator.Text("small")})
+	before := w.state("data")
+	interrupt(t, w)
+	equal(t, "remembered", w.state("data"), before)
+	w.serves("data", september())
+	w.expect(w.poll(), "data", syncer.Updated)
+}
+
+// endsAtPublish is a context that ends when the sync begins to publish.
+type endsAtPublish struct {
+	context.Context
+	progress *syncer.Progress
+}
+
+func (c endsAtPublish) Err() error {
+	for _, m := range c.progress.Snapshot().Manifests {
+		if m.Phase == "publishing" {
+			return context.Canceled
+		}
+	}
+	return nil
+}
+
+func TestASyncThatIsCancelledBeforeItsSwapIsNoFailureOfTheManifest(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	before := w.state("data")
+	_, err := w.syncer.Sync(endsAtPublish{context.Background(), w.progress}, syncer.Request{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the sync ended with %v, want the context's error", err)
+	}
+	equal(t, "remembered", w.state("data"), before)
+	w.serves("data", september())
+	w.restart()
+	w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "downloads", len(w.downloads()), 0)
+	w.serves("data", october())
+}
+
+func TestRetryAfterIsKeptAcrossProcessesAndHonouredOnDemand(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "7200", Path: "/Manifest/*", Times: 1})
+	m := w.expect(w.demand(), "data", syncer.Failed)
+	if !strings.Contains(m.Error, "429") && !strings.Contains(m.Error, "wait until") {
+		t.Errorf("error %q", m.Error)
+	}
+	for range 2 {
+		w.restart()
+		m = w.expect(w.demand(), "data", syncer.Failed)
+		equal(t, "requests", len(w.asked("/")), 0)
+		if !strings.Contains(m.Error, "Retry-After") {
+			t.Errorf("error %q", m.Error)
+		}
+	}
+	coolDowns, err := w.cfg.Store.CoolDowns()
+	must(t, err)
+	for origin := range coolDowns {
+		must(t, w.cfg.Store.SetCoolDown(origin, time.Now()))
+	}
+	w.restart()
+	w.expect(w.demand(), "data", syncer.Updated)
+}
+
+func TestADiskThatTakesNoStateFailsTheWholeSync(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	must(t, w.cfg.Store.Close())
+	_, err := w.syncer.Sync(context.Background(), syncer.Request{Demand: true})
+	if err == nil {
+		t.Error("no error although the state is closed")
+	}
+	w.serves("data", september())
+	w.open()
+}

@@ -1,0 +1,283 @@
+package syncer_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+	"syncd/internal/syncer"
+)
+
+func TestRefusesHashMismatchAfterOneCleanRetry(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
+	w.refuses(refusal.HashMismatch)
+	equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat"})
+	for _, r := range w.provider.Requests() {
+		if r.Header.Get("Range") != "" {
+			t.Errorf("the retry continued at %s, it must start from zero", r.Header.Get("Range"))
+		}
+	}
+	equal(t, "digests asked, and all again after the mismatch", len(w.asked("/SHA256/")), 8)
+	equal(t, "verify failures", w.metric("syncd_verify_failures_total", "manifest=data"), 2.0)
+}
+
+func TestAMismatchThatACleanRetryMendsIsNoFailure(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat", Times: 1})
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "digests asked", len(w.asked("/SHA256/")), 4)
+	w.serves("data", october())
+}
+
+// staleDigest makes the Hash endpoint promise, once, what b.dat no longer is.
+func (w *world) staleDigest(hex string) {
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*/b.dat", Times: 1, Body: `"` + strings.Repeat(hex, 32) + `"`})
+}
+
+func TestAMismatchThatChangedDigestsExplainStartsThePlanOverOnce(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.staleDigest("ab")
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "lists asked", len(w.asked("/Manifest/")), 2)
+	equal(t, "digests asked", len(w.asked("/SHA256/")), 8)
+	w.serves("data", october())
+}
+
+func TestAPlanThatStartsOverKeepsWhatWasFetched(t *testing.T) {
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		w := start(t, "data")
+		w.cfg.Algorithm, w.cfg.Transfers = algorithm, 1 // b.dat comes last: it is said to be the smallest
+		w.configure()
+		w.publish("data", "2026.09", september())
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/b.dat", Body: `{"FileSize":"0"}`})
+		stale := strings.Repeat("ab", map[manifest.Algorithm]int{manifest.SHA256: 32, manifest.MD5: 16}[algorithm])
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/" + string(algorithm) + "/*/b.dat", Times: 1, Body: `"` + stale + `"`})
+		m := w.expect(w.demand(), "data", syncer.Updated)
+		equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat", "b.dat", "b.dat", "c.txt", "d.lic"})
+		equal(t, "files", []int{m.FilesTotal, m.FilesDownloaded, m.FilesReused}, []int{4, 4, 0})
+		equal(t, "bytes reused", m.BytesReused, int64(0))
+	}
+}
+
+func TestThePlanStartsOverOnlyOnce(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.staleDigest("ab")
+	w.staleDigest("cd")
+	w.refuses(refusal.HashMismatch)
+	equal(t, "lists asked", len(w.asked("/Manifest/")), 2)
+	w.expect(w.demand(), "data", syncer.Updated)
+}
+
+func TestRefusesBadName(t *testing.T) {
+	w := served(t)
+	for _, name := range []string{
+		"..", ".", "%2e%2e", "%2E.", "a%2fb", "..%2F..%2Fetc%2Fpasswd", `a\b`, "a%5Cb", "a%00b", "a%0Ab", "a%1B[2J", "a%7F",
+		"%C3%28", "a%C2%85", "a%zz", strings.Repeat("n", 256), "",
+	} {
+		t.Run(url.QueryEscape(fmt.Sprintf("%.20s", name)), func(t *testing.T) {
+			base := w.provider.URL() + "/Download/Data/2026.10/"
+			w.provider.SetLinks("data", "2026.10", base+"a.dat", base+"b.dat", base+name+"/?ID=1")
+			if name == "" {
+				w.provider.SetLinks("data", "2026.10", base+"a.dat", base+"b.dat", w.provider.URL()+"/Download/Data//c.txt")
+			}
+			w.refuses(refusal.BadName)
+			equal(t, "asked for files", slices.Concat(w.asked("/SHA256/"), w.downloads()), []string(nil))
+		})
+	}
+}
+
+func TestANameOf255BytesIsTaken(t *testing.T) {
+	w := start(t, "data")
+	want := files{strings.Repeat("n", 255): "long", "ünï ço+de%.dat": "odd", "#?&=;'\".x": "odder", "-rf": "option"}
+	w.publish("data", "2026.09", want)
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", want)
+}
+
+func TestRefusesPathClash(t *testing.T) {
+	for name, links := range map[string][]string{
+		"two files at one path":        {"Data/2026.10/a.dat", "Data/2026.09/a.dat"},
+		"a file and a folder":          {"Data/2026.10/linux", "Library/LINUX/GCC48/64BIT/2026.10/libx.so"},
+		"a file inside another's path": {"Library/LINUX/GCC48/64BIT/2026.10/libx.so", "Library/LINUX/ANY/ANY/2026.10/x", "Data/2026.10/linux"},
+		"names that differ in case":    {"Data/2026.10/a.dat", "Data/2026.10/A.dat"},
+		"a folder that differs":        {"Data/2026.10/INTERFACES", "Interface/ANY/JAVA/ANY/2026.10/x.jar"},
+		"Data and Product":             {"Data/2026.10/a.zip", "Product/2026.10/a.zip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := served(t)
+			for i, link := range links {
+				links[i] = w.provider.URL() + "/Download/" + link
+			}
+			w.provider.SetLinks("data", "2026.10", append(links, w.provider.URL()+"/Download/Data/2026.10/c.txt")...)
+			w.refuses(refusal.PathClash)
+			equal(t, "asked for files", slices.Concat(w.asked("/SHA256/"), w.downloads()), []string(nil))
+		})
+	}
+}
+
+func TestRefusesEmptyList(t *testing.T) {
+	w := served(t)
+	w.provider.SetLinks("data", "2026.10")
+	m := w.refuses(refusal.Empty)
+	if !strings.Contains(m.Error, "2026.10") {
+		t.Errorf("error %q does not name the release", m.Error)
+	}
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "empty", Path: "/Manifest/*"})
+	w.refuses(refusal.Empty)
+	w.expect(w.force(), "data", syncer.Refused) // nothing overrides it
+	w.serves("data", september())
+}
+
+func TestRefusesShrinkBelowHalf(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", files{"a.dat": "a"})
+	m := w.refuses(refusal.Shrink)
+	if !strings.Contains(m.Error, "1 files") || !strings.Contains(m.Error, "4") || !strings.Contains(m.Error, "--force") {
+		t.Errorf("error %q tells neither numbers nor a way out", m.Error)
+	}
+	w.expect(w.force(), "data", syncer.Updated)
+	w.serves("data", files{"a.dat": "a"})
+}
+
+func TestExactlyHalfOfTheFilesIsTaken(t *testing.T) {
+	w := served(t)
+	half := files{"a.dat": "a", "b.dat": "b"}
+	w.publish("data", "2026.10", half)
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", half)
+}
+
+func TestShrinkCountsFilesBeforeFilters(t *testing.T) {
+	w := served(t)
+	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"a.dat"} })
+	w.expect(w.poll(), "data", syncer.Updated) // one of four by a filter is no shrinking
+	w.target("data", func(t *syncer.Target) { t.Filter.Include = nil })
+	w.publish("data", "2026.10", files{"a.dat": "a"})
+	w.refuses(refusal.Shrink)
+}
+
+func TestRefusesDowngradeUntilForced(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.provider.RemoveRelease("data", "2026.10")
+	m := w.refuses(refusal.Downgrade)
+	if m.Release != "2026.10" || !strings.Contains(m.Error, "2026.09") {
+		t.Errorf("serves %s, error %q", m.Release, m.Error)
+	}
+	w.pass(48 * time.Hour)
+	w.expect(w.poll(), "data", syncer.Refused) // never by itself
+	w.expect(w.force(), "data", syncer.Updated)
+	w.serves("data", september())
+	w.expect(w.demand(), "data", syncer.Unchanged)
+}
+
+func TestRefusesNoSpaceForeseenFromMetadata(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"1000000000000000"}`})
+	m := w.refuses(refusal.NoSpace)
+	if !strings.Contains(m.Error, "1000000000000000") || !strings.Contains(m.Error, "free") {
+		t.Errorf("error %q does not tell numbers", m.Error)
+	}
+	equal(t, "downloads", len(w.downloads()), 0)
+}
+
+func TestRefusesNoSpaceByContentLengthWithoutMetadata(t *testing.T) {
+	w := served(t)
+	content := october()
+	delete(content, "b.dat")
+	w.publish("data", "2026.10", content)
+	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Release: "2026.09"}, emulator.File{Name: "c.txt", Release: "2026.09"},
+		emulator.File{Name: "huge.dat", Content: emulator.Random(1, 1<<49)})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*/huge.dat", Body: strings.Repeat("ab", 32)})
+	w.refuses(refusal.NoSpace)
+	equal(t, "downloads", w.downloads(), []string{"huge.dat"})
+}
+
+func TestOneThatDoesNotFitLeavesRoomForTheOthers(t *testing.T) {
+	w := start(t, "huge", "data")
+	w.publish("huge", "2026.09", files{"h.dat": "h"})
+	w.publish("data", "2026.09", september())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/h.dat", Body: `{"FileSize":"1000000000000000"}`})
+	report := w.demand()
+	equal(t, "reason", w.expect(report, "huge", syncer.Refused).Reason, "no_space")
+	w.expect(report, "data", syncer.Updated)
+}
+
+func TestRefusesTooLarge(t *testing.T) {
+	for _, path := range []string{"/ManifestReleases/*", "/Manifest/*", "/SHA256/*"} {
+		t.Run(path[1:strings.LastIndexByte(path, '/')], func(t *testing.T) {
+			w := served(t)
+			w.provider.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "huge", Path: path})
+			w.refuses(refusal.TooLarge)
+		})
+	}
+}
+
+func TestRefusesBadShape(t *testing.T) {
+	w := served(t)
+	bodies := map[string]emulator.Fault{
+		"none of the releases a month": {Kind: emulator.KindBody, Path: "/ManifestReleases/*", Body: `["2026.Q4","next"]`},
+		"no releases":                  {Kind: emulator.KindBody, Path: "/ManifestReleases/*", Body: `[]`},
+		"a list with a null":           {Kind: emulator.KindBody, Path: "/Manifest/*", Body: `[null]`},
+		"a list of numbers":            {Kind: emulator.KindBody, Path: "/Manifest/*", Body: `[1]`},
+		"a link without a file":        {Kind: emulator.KindBody, Path: "/Manifest/*", Body: `["https://example.net/help"]`},
+		"a digest that says invalid":   {Kind: emulator.KindBody, Path: "/SHA256/*", Body: `"invalid license"`},
+		"a digest of another length":   {Kind: emulator.KindBody, Path: "/SHA256/*", Body: `"abcd"`},
+		"two digests":                  {Kind: emulator.KindBody, Path: "/SHA256/*", Body: `["ab","cd"]`},
+	}
+	for _, path := range []string{"/ManifestReleases/*", "/Manifest/*", "/SHA256/*"} {
+		for _, shape := range []string{"html", "object", "error", "null", "nonsense", "echo"} {
+			bodies[shape+" from "+path] = emulator.Fault{Kind: emulator.KindShape, Shape: shape, Path: path}
+		}
+	}
+	for name, fault := range bodies {
+		t.Run(name, func(t *testing.T) {
+			w.provider.ClearFaults()
+			w.provider.AddFault(fault)
+			w.refuses(refusal.BadShape)
+		})
+	}
+	w.provider.ClearFaults()
+	w.expect(w.demand(), "data", syncer.Unchanged)
+}
+
+func TestRefusesInsecureRedirect(t *testing.T) {
+	for _, path := range []string{"/Download/*", "/Manifest/*", "/ManifestReleases/*"} {
+		t.Run(path[1:strings.LastIndexByte(path, '/')], func(t *testing.T) {
+			w := served(t)
+			w.publish("data", "2026.10", october())
+			w.provider.AddFault(emulator.Fault{Kind: emulator.KindRedirect, Path: path, Location: "http://192.0.2.7/x?ID={id}"})
+			w.refuses(refusal.Insecure)
+		})
+	}
+}
+
+func TestForceOverridesNoOtherRefusal(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
+	equal(t, "reason", w.expect(w.force(), "data", syncer.Refused).Reason, "hash_mismatch")
+	w.serves("data", september())
+}
+
+func TestTheReasonsAreTheContracts(t *testing.T) {
+	want := []refusal.Reason{
+		refusal.HashMismatch, refusal.BadName, refusal.PathClash, refusal.Empty, refusal.Shrink,
+		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure,
+	}
+	equal(t, "reasons", refusal.Reasons(), want)
+}

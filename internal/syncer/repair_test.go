@@ -1,0 +1,96 @@
+package syncer_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"syncd/internal/syncer"
+)
+
+func (w *world) repair() syncer.RepairReport {
+	w.Helper()
+	w.provider.ResetRequests()
+	report, err := w.syncer.Repair(context.Background(), nil)
+	must(w, err)
+	return report
+}
+
+// replace puts other bytes at a served file's path, beside its object.
+func (w *world) replace(path string) {
+	w.Helper()
+	path, err := filepath.EvalSymlinks(filepath.Join(w.dir, "current", path))
+	must(w, err)
+	must(w, os.Remove(path))
+	must(w, os.WriteFile(path, []byte("damaged"), 0o444))
+}
+
+// corrupt changes bytes in place, in the object and all of its links.
+func (w *world) corrupt(path string) {
+	w.Helper()
+	path = filepath.Join(w.dir, "current", path)
+	must(w, os.Chmod(path, 0o644))
+	must(w, os.WriteFile(path, []byte("damaged"), 0o644))
+	must(w, os.Chmod(path, 0o444))
+}
+
+func TestRepairOfNothingDamagedReadsEverything(t *testing.T) {
+	w := served(t)
+	report := w.repair()
+	record := w.cfg.Mirror.Current().Records["data"]
+	equal(t, "report", report, syncer.RepairReport{Files: 4, Bytes: record.Bytes, Damage: []syncer.DamageLine{}})
+	equal(t, "requests", len(w.asked("/")), 0)
+}
+
+func TestRepairTakesTheObjectWhenThatIsWhole(t *testing.T) {
+	w := served(t)
+	w.replace("data/a.dat")
+	must(t, os.Remove(filepath.Join(w.dir, "current", "data", "c.txt")))
+	report := w.repair()
+	if len(report.Damage) != 2 || !report.OK() || report.Damage[0].Path != "a.dat" || report.Damage[1].Path != "c.txt" {
+		t.Errorf("report %+v", report)
+	}
+	equal(t, "requests", len(w.asked("/")), 0)
+	w.serves("data", september())
+	equal(t, "verify failures", w.metric("syncd_verify_failures_total", "manifest=data"), 2.0)
+}
+
+func TestRepairFetchesAProvenCopyForEveryRevisionThatSharesTheFile(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.poll()
+	w.corrupt("data/a.dat") // september's too
+	if report := w.repair(); len(report.Damage) != 1 || !report.OK() {
+		t.Errorf("report %+v", report)
+	}
+	equal(t, "downloads", w.downloads(), []string{"a.dat"})
+	w.serves("data", october())
+	w.rollback(syncer.RollbackRequest{})
+	w.serves("data", september())
+	equal(t, "damage left", len(w.repair().Damage), 0)
+}
+
+func TestRepairNeverTakesWhatTheProviderHasReplaced(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.09", files{"a.dat": "another a", "b.dat": "b", "c.txt": "c", "d.lic": "d"})
+	w.corrupt("data/a.dat")
+	report := w.repair()
+	if report.OK() || !strings.Contains(report.Damage[0].Error, "not repaired") {
+		t.Errorf("report %+v", report)
+	}
+	equal(t, "served", w.tree("data")["a.dat"], "damaged")
+	w.publish("data", "2026.09", september())
+	if report := w.repair(); !report.OK() {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func TestVerifyOfAManifestThatIsNotServedSaysSo(t *testing.T) {
+	w := served(t)
+	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, []string{"nosuch"})
+	if err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("error %v", err)
+	}
+}

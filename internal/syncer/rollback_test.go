@@ -1,0 +1,205 @@
+package syncer_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"syncd/internal/syncer"
+)
+
+// rollback goes back and expects it to work.
+func (w *world) rollback(req syncer.RollbackRequest) syncer.Report {
+	w.Helper()
+	report, err := w.syncer.Rollback(context.Background(), req)
+	must(w, err)
+	return report
+}
+
+// november differs from october in c.txt.
+func november() files {
+	return files{"a.dat": "a of september", "b.dat": "b of october", "c.txt": "c of november", "d.lic": "d"}
+}
+
+// advanced is a world that served september, then october, then november.
+func advanced(t *testing.T) *world {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.publish("data", "2026.11", november())
+	w.expect(w.poll(), "data", syncer.Updated)
+	return w
+}
+
+func (w *world) held(from string) {
+	w.Helper()
+	state := syncer.InSync
+	if from != "" {
+		state = syncer.Held
+	}
+	m := w.status().Manifests[0]
+	if m.State != state || m.HeldFrom != from {
+		w.Errorf("state %s, held from %q; want %s, %q", m.State, m.HeldFrom, state, from)
+	}
+}
+
+func TestRollbackGoesToThePreviousGenerationAndHoldsThere(t *testing.T) {
+	w := advanced(t)
+	report := w.rollback(syncer.RollbackRequest{})
+	m := w.expect(report, "data", syncer.Updated)
+	equal(t, "report", []any{report.Generation, report.Changed, m.Release, m.FilesDownloaded}, []any{4, true, "2026.10", 0})
+	w.serves("data", october())
+	w.held("2026.11")
+	for range 2 {
+		w.expect(w.poll(), "data", syncer.Unchanged)
+		w.expect(w.demand(), "data", syncer.Unchanged)
+	}
+	w.restart()
+	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.serves("data", october())
+	w.held("2026.11")
+}
+
+func TestRollbackToANamedGeneration(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{Generation: 1})
+	w.serves("data", september())
+	w.held("2026.11")
+}
+
+func TestRollbackTwiceToggles(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	w.rollback(syncer.RollbackRequest{})
+	w.serves("data", november())
+	w.held("")
+	w.rollback(syncer.RollbackRequest{})
+	w.serves("data", october())
+	w.held("2026.11")
+}
+
+func TestRollbackOfARepublishedReleaseToggles(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.09", october())
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.rollback(syncer.RollbackRequest{})
+	w.serves("data", september())
+	w.held("2026.09")
+	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.rollback(syncer.RollbackRequest{})
+	w.serves("data", october())
+	w.held("")
+}
+
+func TestAManifestThatWentBackTwiceIsHeldFromTheNewestThatItLeft(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{Generation: 1})
+	w.rollback(syncer.RollbackRequest{Generation: 2}) // forward, and still behind november
+	w.serves("data", october())
+	w.held("2026.11")
+	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.rollback(syncer.RollbackRequest{Generation: 4}) // the newest that shows september
+	w.held("2026.11")
+	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.serves("data", september())
+}
+
+func TestRollbackOfOneManifestLeavesTheOthers(t *testing.T) {
+	w := start(t, "data", "bins")
+	w.publish("data", "2026.09", september())
+	w.publish("bins", "2026.09", files{"x": "1"})
+	w.demand()
+	w.publish("data", "2026.10", october())
+	w.publish("bins", "2026.10", files{"x": "2"})
+	w.demand()
+	report := w.rollback(syncer.RollbackRequest{Manifests: []string{"bins"}})
+	if len(report.Manifests) != 1 {
+		t.Errorf("report %+v", report)
+	}
+	w.serves("bins", files{"x": "1"})
+	w.serves("data", october())
+	w.held("")
+	if _, err := w.syncer.Rollback(context.Background(), syncer.RollbackRequest{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("an unknown manifest: %v", err)
+	}
+}
+
+func TestAHoldEndsWithANewerRelease(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	december := files{"a.dat": "a of december", "b.dat": "b of october", "c.txt": "c"}
+	w.publish("data", "2026.12", december)
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", december)
+	w.held("")
+}
+
+func TestAHoldEndsWithOtherDigestsForTheReleaseThatWasLeft(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	mended := november()
+	mended["c.txt"] = "c of november, mended"
+	w.publish("data", "2026.11", mended)
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", mended)
+	w.held("")
+}
+
+func TestAHoldEndsByForce(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	w.expect(w.force(), "data", syncer.Updated)
+	equal(t, "downloads", len(w.downloads()), 0)
+	w.serves("data", november())
+	w.held("")
+}
+
+func TestAHoldEndsWithAnotherConfiguredRelease(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	w.target("data", func(t *syncer.Target) { t.Release = "2026.11" })
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", november())
+	w.held("")
+}
+
+func TestAHoldIsNotADowngradeWhenTheProviderWithdrawsTheRelease(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	w.provider.RemoveRelease("data", "2026.11")
+	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.serves("data", october())
+}
+
+func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.serves("data", october())
+	w.held("2026.11")
+	if !strings.Contains(w.log.String(), "--force") {
+		t.Errorf("no warning:\n%s", &w.log)
+	}
+}
+
+func TestRollbackWithNothingToGoBackTo(t *testing.T) {
+	w := served(t)
+	for _, req := range []syncer.RollbackRequest{{}, {Generation: 1}, {Generation: 99}} {
+		_, err := w.syncer.Rollback(context.Background(), req)
+		if err == nil {
+			t.Errorf("%+v worked", req)
+		}
+	}
+	equal(t, "generation", w.generation(), 1)
+	w.serves("data", september())
+}
+
+func TestARollbackIsInTheHistory(t *testing.T) {
+	w := advanced(t)
+	w.rollback(syncer.RollbackRequest{})
+	entry := w.history().Entries[0]
+	if entry.Trigger != "rollback" || entry.Generation != 4 || !entry.OnDisk {
+		t.Errorf("newest entry %+v", entry)
+	}
+}

@@ -1,0 +1,333 @@
+package syncer_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/store"
+	"syncd/internal/syncer"
+)
+
+func library(os, compiler, arch, name, content string) emulator.File {
+	return emulator.File{Class: emulator.ClassLibrary, OS: os, Compiler: compiler, Architecture: arch, Name: name, Content: emulator.Text(content)}
+}
+
+func wrapper(os, language, arch, name, content string) emulator.File {
+	return emulator.File{Class: emulator.ClassInterface, OS: os, Language: language, Architecture: arch, Name: name, Content: emulator.Text(content)}
+}
+
+func publishBinaries(w *world) {
+	w.provider.SetManifest("bins", "2026.09",
+		library("LINUX", "GCC48", "64BIT", "libx.so", "linux 64"),
+		library("LINUX", "GCC48", "32BIT", "libx.so", "linux 32"),
+		library("ANY", "ANY", "ANY", "libx.so", "any"),
+		wrapper("LINUX", "JAVA", "64BIT", "libx.so", "java"),
+		wrapper("ANY", "PYTHON", "ANY", "x.py", "python"),
+	)
+}
+
+func TestAColdSyncOfTwoManifestsIsRightFileByFile(t *testing.T) {
+	w := start(t, "data", "bins")
+	w.publish("data", "2026.09", september())
+	publishBinaries(w)
+	report := w.demand()
+
+	data, bins := w.expect(report, "data", syncer.Updated), w.expect(report, "bins", syncer.Updated)
+	if report.Generation != 1 || !report.Changed || !report.OK() {
+		t.Errorf("report %+v, want one new generation for both", report)
+	}
+	equal(t, "downloaded", []int{data.FilesTotal, data.FilesDownloaded, bins.FilesTotal, bins.FilesDownloaded}, []int{4, 4, 5, 5})
+	w.serves("data", september())
+	w.serves("bins", files{
+		"linux/gcc48/64bit/libx.so":           "linux 64",
+		"linux/gcc48/32bit/libx.so":           "linux 32",
+		"any/any/any/libx.so":                 "any",
+		"interfaces/linux/java/64bit/libx.so": "java",
+		"interfaces/any/python/any/x.py":      "python",
+	})
+	equal(t, "digests asked", w.asked("/SHA256/"), []string{
+		"/SHA256/Data/2026.09/a.dat", "/SHA256/Data/2026.09/b.dat", "/SHA256/Data/2026.09/c.txt", "/SHA256/Data/2026.09/d.lic",
+		"/SHA256/Interface/ANY/PYTHON/ANY/2026.09/x.py", "/SHA256/Interface/LINUX/JAVA/64BIT/2026.09/libx.so",
+		"/SHA256/Library/ANY/ANY/ANY/2026.09/libx.so", "/SHA256/Library/LINUX/GCC48/32BIT/2026.09/libx.so", "/SHA256/Library/LINUX/GCC48/64BIT/2026.09/libx.so",
+	})
+}
+
+func TestASecondSyncDownloadsAndSwapsNothing(t *testing.T) {
+	w := served(t)
+	for _, req := range []syncer.Request{{}, {Demand: true}, {Force: true}} {
+		report := w.sync(req)
+		m := w.expect(report, "data", syncer.Unchanged)
+		if report.Changed || report.Generation != 1 || len(w.downloads()) > 0 {
+			t.Errorf("%+v: changed %v, generation %d, downloads %v", req, report.Changed, report.Generation, w.downloads())
+		}
+		equal(t, "files", []int{m.FilesTotal, m.FilesReused, m.FilesDownloaded}, []int{4, 4, 0})
+	}
+}
+
+func TestAReleaseWithOneChangedFileDownloadsThatFileAlone(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	m := w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"b.dat"})
+	equal(t, "files", []int{m.FilesTotal, m.FilesDownloaded, m.FilesReused}, []int{4, 1, 3})
+	equal(t, "bytes", []int64{m.BytesDownloaded, m.BytesReused}, []int64{int64(len("b of october")), int64(len("a of september") + 2)})
+	w.serves("data", october())
+}
+
+func TestARepublishedReleaseIsANewRevisionSeenOnDemand(t *testing.T) {
+	w := served(t)
+	before := w.cfg.Mirror.Current().Records["data"]
+	w.publish("data", "2026.09", october()) // the same id
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	m := w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"b.dat"})
+	if m.Release != "2026.09" || m.Revision == before.Revision {
+		t.Errorf("release %s revision %s after revision %s", m.Release, m.Revision, before.Revision)
+	}
+	w.serves("data", october())
+}
+
+func TestARepublishedReleaseIsSeenAtTheRecheckInterval(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.09", october())
+	w.pass(23 * time.Hour)
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.pass(time.Hour)
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", october())
+}
+
+func TestAPollWithNothingNewIsOneConditionalRequestAManifest(t *testing.T) {
+	w := start(t, "data", "bins")
+	w.publish("data", "2026.09", september())
+	publishBinaries(w)
+	w.demand()
+	w.poll() // prunes; from now on there is nothing to do
+	states, disk := w.states(), w.listing()
+
+	report := w.poll()
+	w.expect(report, "data", syncer.Unchanged)
+	w.expect(report, "bins", syncer.Unchanged)
+	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/bins", "/ManifestReleases/data"})
+	for _, r := range w.provider.Requests() {
+		if r.Header.Get("If-None-Match") == "" || r.Status != notModified {
+			t.Errorf("%s: If-None-Match %q, status %d", r.Path, r.Header.Get("If-None-Match"), r.Status)
+		}
+	}
+	after := w.states()
+	for name, s := range after {
+		if !s.CheckedAt.After(states[name].CheckedAt) {
+			t.Errorf("%s: the check time is not written", name)
+		}
+		s.CheckedAt, s.SyncedAt = states[name].CheckedAt, states[name].SyncedAt
+		after[name] = s
+	}
+	equal(t, "remembered beside check times", after, states)
+	equal(t, "files beside the state", w.listing(), disk)
+}
+
+func (w *world) states() map[string]store.Manifest {
+	w.Helper()
+	states, err := w.cfg.Store.Manifests()
+	must(w, err)
+	return states
+}
+
+// listing is every name in the data directory, beside the state, with its time.
+func (w *world) listing() map[string]string {
+	w.Helper()
+	names := map[string]string{}
+	must(w, filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || strings.Contains(path, "/state/") {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && entry.Name() != "state" {
+			names[path] = info.ModTime().String()
+		}
+		return err
+	}))
+	return names
+}
+
+func TestWithoutValidatorsAPollIsStillOneRequest(t *testing.T) {
+	w := start(t, "data")
+	w.publish("data", "2026.09", september())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoValidators})
+	w.demand()
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/data"})
+}
+
+func TestAnAliasIsPolledThroughManifestAndNamedAsWritten(t *testing.T) {
+	w := start(t, "data")
+	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
+	w.publish("data", "2026.10", september())
+	m := w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "release", m.Release, "2026.Q4")
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	equal(t, "a poll", w.asked("/"), []string{"/Manifest/2026.Q4/data"})
+
+	w.publish("data", "2026.11", october())
+	w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"b.dat"})
+	w.serves("data", october())
+}
+
+func TestAPinnedReleaseMayBeAnOlderOne(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.target("data", func(t *syncer.Target) { t.Release = "2026.09" })
+	m := w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "release", m.Release, "2026.09")
+	w.serves("data", september())
+	w.expect(w.poll(), "data", syncer.Unchanged)
+	equal(t, "a poll", w.asked("/"), []string{"/ManifestReleases/data"})
+}
+
+func TestLatestIgnoresIDsOfAnotherFormWithAWarning(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{
+		Kind: emulator.KindBody, Path: "/ManifestReleases/*", Body: `["2026.10","2099.Q1","next","2026.09","2026.10","2026.13"]`,
+	})
+	m := w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "release", m.Release, "2026.10")
+	if !strings.Contains(w.log.String(), "unknown form") {
+		t.Errorf("no warning in the log:\n%s", &w.log)
+	}
+}
+
+func TestLatestIsResolvedOnceAndNeverSent(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.poll()
+	equal(t, "lists", w.asked("/Manifest/"), []string{"/Manifest/2026.10/data"})
+	equal(t, "release lists", w.asked("/ManifestReleases/"), []string{"/ManifestReleases/data"})
+}
+
+func TestAFileOfAnOlderReleaseIsAskedAndFetchedUnderThatRelease(t *testing.T) {
+	w := served(t)
+	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Release: "2026.09"},
+		emulator.File{Name: "b.dat", Release: "2026.09"}, emulator.File{Name: "n.dat", Content: emulator.Text("new")})
+	w.expect(w.poll(), "data", syncer.Updated)
+	equal(t, "digests", w.asked("/SHA256/"), []string{"/SHA256/Data/2026.09/a.dat", "/SHA256/Data/2026.09/b.dat", "/SHA256/Data/2026.10/n.dat"})
+	w.serves("data", files{"a.dat": "a of september", "b.dat": "b of september", "n.dat": "new"})
+}
+
+func TestALinkIsAnIdentityAndNeverAnAddress(t *testing.T) {
+	w := served(t)
+	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "n.dat", Content: emulator.Text("new")}, emulator.File{Name: "a.dat", Release: "2026.09"})
+	w.provider.SetLinks("data", "2026.10", "https://elsewhere.invalid/x/Download/Data/2026.10/n.dat/?ID=evil", "http://192.0.2.1/Download/Data/2026.09/a.dat")
+	w.expect(w.poll(), "data", syncer.Updated)
+	w.serves("data", files{"a.dat": "a of september", "n.dat": "new"})
+}
+
+func TestAManifestThatLeftTheTargetsLeavesAtTheNextSync(t *testing.T) {
+	w := start(t, "data", "bins")
+	w.publish("data", "2026.09", september())
+	publishBinaries(w)
+	w.demand()
+	w.cfg.Targets = w.cfg.Targets[:1]
+	w.configure()
+	w.serves("data", september())
+	if w.tree("bins") == nil {
+		t.Fatal("bins left before a sync")
+	}
+	report := w.poll()
+	if !report.Changed || w.tree("bins") != nil {
+		t.Errorf("bins is still served: %+v", report)
+	}
+	w.expect(report, "data", syncer.Unchanged)
+	w.serves("data", september())
+}
+
+func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
+	w := start(t, "data", "bins")
+	w.publish("data", "2026.09", september())
+	publishBinaries(w)
+	report := w.demand("bins")
+	if len(report.Manifests) != 1 || w.tree("data") != nil {
+		t.Errorf("report %+v", report)
+	}
+	_, err := w.syncer.Sync(context.Background(), syncer.Request{Manifests: []string{"data", "nosuch"}})
+	var unknown *syncer.UnknownManifestError
+	if !errors.As(err, &unknown) || unknown.Name != "nosuch" {
+		t.Errorf("error %v, want an unknown manifest", err)
+	}
+}
+
+func TestADryRunForeseesAndChangesNothing(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	states, disk := w.states(), w.listing()
+	report := w.sync(syncer.Request{Demand: true, DryRun: true})
+	m := w.expect(report, "data", syncer.Updated)
+	equal(t, "foreseen", []any{report.Changed, m.Release, m.FilesTotal, m.FilesDownloaded, m.FilesReused, m.BytesDownloaded},
+		[]any{false, "2026.10", 4, 1, 3, int64(len("b of october"))})
+	equal(t, "downloads", len(w.downloads()), 0)
+	equal(t, "state", w.states(), states)
+	equal(t, "disk", w.listing(), disk)
+}
+
+func TestAnotherSourceIsCheckedInFullAndNeverWithTheOldOnesValidators(t *testing.T) {
+	w := served(t)
+	other := start(t)
+	other.publish("data", "2026.09", october())
+	w.source.URL = other.source.URL
+	w.configure()
+	w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+	w.serves("data", october())
+	for _, r := range other.provider.Requests() {
+		if r.Header.Get("If-None-Match") != "" {
+			t.Errorf("%s was sent the validator of another source", r.Path)
+		}
+	}
+}
+
+func TestMetricsTellWhatASyncDid(t *testing.T) {
+	w := served(t)
+	record := w.cfg.Mirror.Current().Records["data"]
+	for name, want := range map[string]float64{
+		"syncd_files_downloaded_total": 4, "syncd_download_bytes_total": float64(record.Bytes),
+		"syncd_mirror_bytes": float64(record.Bytes), "syncd_verify_failures_total": -1,
+	} {
+		if got := w.metric(name, "manifest=data"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := w.metric("syncd_release_info", "manifest=data", "release=2026.09", "revision="+record.Revision); got != 1 {
+		t.Errorf("release_info is %v", got)
+	}
+	if got := w.metric("syncd_sync_runs_total", "manifest=data", "result=updated"); got != 1 {
+		t.Errorf("sync_runs_total is %v", got)
+	}
+	if got := w.metric("syncd_http_requests_total", "endpoint=Hash", "code=200"); got != 4 {
+		t.Errorf("http_requests_total of Hash is %v", got)
+	}
+	state := w.state("data")
+	if got := w.metric("syncd_last_success_timestamp_seconds", "manifest=data"); got != float64(state.SyncedAt.UnixMilli())/1000 {
+		t.Errorf("last success is %v, want %v", got, state.SyncedAt)
+	}
+}
+
+func TestTheRevisionIsNamedByTheContractsHash(t *testing.T) {
+	w := served(t)
+	record := w.cfg.Mirror.Current().Records["data"]
+	var sums []manifest.Sum
+	for _, f := range record.Files {
+		sums = append(sums, manifest.Sum{SHA256: f.SHA256, Path: f.Path})
+	}
+	equal(t, "revision", record.Revision, manifest.RevisionID(sums))
+	if record.Source != w.provider.URL() || record.Listed != 4 || record.Version != "test" {
+		t.Errorf("record %+v", record)
+	}
+}

@@ -1,0 +1,342 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"syncd/internal/config"
+	"syncd/internal/daemon"
+	"syncd/internal/emulator"
+	"syncd/internal/syncer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// site is the handler over a real Engine that mirrors one manifest.
+type site struct {
+	*testing.T
+	engine  *daemon.Engine
+	daemon  *daemon.Daemon
+	handler http.Handler
+}
+
+// broken is a Source whose state cannot be read and whose loop is stuck.
+type broken struct{ Source }
+
+var errBroken = errors.New("state is broken")
+
+func (broken) Status() (syncer.Status, error)      { return syncer.Status{}, errBroken }
+func (broken) History(int) (syncer.History, error) { return syncer.History{}, errBroken }
+func (broken) Alive() error                        { return errBroken }
+
+// queue is a Source that notes what was asked for.
+type queue struct {
+	Source
+	wanted []syncer.Request
+}
+
+func (q *queue) Trigger(_ context.Context, req syncer.Request) error {
+	q.wanted = append(q.wanted, req)
+	return nil
+}
+
+func open(t *testing.T) *site {
+	t.Helper()
+	provider, err := emulator.Start(emulator.Config{CustomerID: "key"})
+	must(t, err)
+	t.Cleanup(func() { provider.Close() })
+	provider.SetManifest("one", "2026.09", emulator.File{Name: "a.dat", Content: emulator.Text("a")})
+	cfg := config.Default()
+	cfg.Source.URL, err = url.Parse(provider.URL())
+	must(t, err)
+	cfg.Source.Credential = config.FixedCredential("key")
+	cfg.DataDir = filepath.Join(t.TempDir(), "data")
+	cfg.Manifests = []config.Manifest{{Name: "one", Release: "latest", Schedule: cfg.Schedule}}
+	registry := prometheus.NewPedanticRegistry()
+	engine, err := daemon.Open(cfg, daemon.Options{Log: zerolog.Nop(), Registry: registry, Version: "1.2.3", Secret: func(string) {}})
+	must(t, err)
+	t.Cleanup(func() { engine.Close() })
+	d := daemon.New(engine, nil)
+	return &site{T: t, engine: engine, daemon: d, handler: Handler(d, registry)}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) sync() {
+	s.Helper()
+	report, err := s.engine.Sync(context.Background(), syncer.Request{Demand: true})
+	if err != nil || !report.OK() {
+		s.Fatal(err, report)
+	}
+}
+
+func ask(handler http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, target, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	handler.ServeHTTP(rec, req)
+	return rec
+}
+
+func (s *site) ask(method, target, body string, header ...string) *httptest.ResponseRecorder {
+	return ask(s.handler, method, target, body, header...)
+}
+
+func TestHealthzIsAliveFromTheStart(t *testing.T) {
+	s := open(t)
+	if got := s.ask("GET", "/healthz", ""); got.Code != 200 {
+		t.Errorf("status %d: %s", got.Code, got.Body)
+	}
+	if got := ask(Handler(broken{}, prometheus.NewRegistry()), "GET", "/healthz", ""); got.Code != 503 {
+		t.Errorf("a stuck loop answers %d", got.Code)
+	}
+}
+
+func TestReadyzWantsDataAndOnRequestFreshData(t *testing.T) {
+	s := open(t)
+	if got := s.ask("GET", "/readyz", ""); got.Code != 503 || !strings.Contains(got.Body.String(), "one") {
+		t.Errorf("without data: %d %s", got.Code, got.Body)
+	}
+	s.sync()
+	for target, want := range map[string]int{
+		"/readyz": 200, "/readyz?max_age=48h": 200, "/readyz?max_age=1ns": 503,
+		"/readyz?max_age=2days": 400, "/readyz?max_age=-1h": 400, "/readyz?max_age=0s": 400,
+	} {
+		if got := s.ask("GET", target, ""); got.Code != want {
+			t.Errorf("%s answers %d: %s", target, got.Code, got.Body)
+		}
+	}
+}
+
+func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
+	s := open(t)
+	s.sync()
+	got := s.ask("GET", "/api/v1/status", "")
+	if got.Code != 200 || got.Header().Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v", got.Code, got.Header())
+	}
+	var status, want syncer.Status
+	must(t, json.Unmarshal(got.Body.Bytes(), &status))
+	want, err := s.daemon.Status()
+	must(t, err)
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if !status.Daemon || status.Manifests[0].State != syncer.InSync {
+		t.Errorf("status %+v", status)
+	}
+}
+
+func TestTheHistoryIsThatOfTheCommandLine(t *testing.T) {
+	s := open(t)
+	s.sync()
+	var history syncer.History
+	must(t, json.Unmarshal(s.ask("GET", "/api/v1/history", "").Body.Bytes(), &history))
+	if len(history.Entries) != 1 || history.Entries[0].Generation != 1 {
+		t.Errorf("history %+v", history)
+	}
+}
+
+func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
+	handler := Handler(broken{}, prometheus.NewRegistry())
+	for _, target := range []string{"GET /api/v1/status", "GET /api/v1/history", "POST /api/v1/sync"} {
+		method, path, _ := strings.Cut(target, " ")
+		if got := ask(handler, method, path, ""); got.Code != 500 {
+			t.Errorf("%s answers %d", target, got.Code)
+		}
+	}
+}
+
+func TestAPostAsksForASync(t *testing.T) {
+	s := open(t)
+	for body, want := range map[string][]string{"": nil, "{}": nil, `{"manifests":["one"]}`: {"one"}} {
+		q := &queue{Source: s.daemon}
+		got := ask(Handler(q, prometheus.NewRegistry()), "POST", "/api/v1/sync", body)
+		wanted := []syncer.Request{{Demand: true, Trigger: "api", Manifests: want}}
+		if diff := cmp.Diff(wanted, q.wanted); got.Code != 202 || diff != "" {
+			t.Errorf("body %q: %d (-want +got):\n%s", body, got.Code, diff)
+		}
+	}
+}
+
+func TestAPostThatCannotBeMeantAsksForNothing(t *testing.T) {
+	s := open(t)
+	for body, want := range map[string]int{
+		"now": 400, `["one"]`: 400, `{"force":true}`: 400, `{"manifests":"one"}`: 400,
+		`{"manifests":["` + strings.Repeat("x", maxBody) + `"]}`: 400, `{"manifests":["one","nosuch"]}`: 404,
+	} {
+		q := &queue{Source: s.daemon}
+		if got := ask(Handler(q, prometheus.NewRegistry()), "POST", "/api/v1/sync", body); got.Code != want || len(q.wanted) > 0 {
+			t.Errorf("body %.40q: %d %s, asked %v", body, got.Code, got.Body, q.wanted)
+		}
+	}
+}
+
+func TestAPostFromAnotherSiteIsForbidden(t *testing.T) {
+	s := open(t)
+	q := &queue{Source: s.daemon}
+	handler := Handler(q, prometheus.NewRegistry())
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
+		if got := ask(handler, "POST", "/api/v1/sync", "", header...); got.Code != 403 {
+			t.Errorf("%v: %d", header, got.Code)
+		}
+	}
+	if got := ask(handler, "POST", "/api/v1/sync", "", "Sec-Fetch-Site", "same-origin"); got.Code != 202 || len(q.wanted) != 1 {
+		t.Errorf("from the same origin: %d, asked %v", got.Code, q.wanted)
+	}
+}
+
+func TestEveryPathHasItsMethods(t *testing.T) {
+	s := open(t)
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/history"} {
+		for _, method := range []string{"POST", "PUT", "DELETE"} {
+			if got := s.ask(method, path, ""); got.Code != 405 || !strings.Contains(got.Header().Get("Allow"), "GET") {
+				t.Errorf("%s %s: %d, Allow %q", method, path, got.Code, got.Header().Get("Allow"))
+			}
+		}
+	}
+	if got := s.ask("GET", "/api/v1/sync", ""); got.Code != 405 || got.Header().Get("Allow") != "POST" {
+		t.Errorf("GET /api/v1/sync: %d, Allow %q", got.Code, got.Header().Get("Allow"))
+	}
+	if got := s.ask("GET", "/nosuch", ""); got.Code != 404 {
+		t.Errorf("GET /nosuch: %d", got.Code)
+	}
+}
+
+func TestTheMetricsFollowTheNamingRules(t *testing.T) {
+	s := open(t)
+	s.sync()
+	got := s.ask("GET", "/metrics", "")
+	problems, err := promlint.New(got.Body).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
+}
+
+func TestSeriesOfConfiguredManifestsAreZeroFromTheStart(t *testing.T) {
+	text := open(t).ask("GET", "/metrics", "").Body.String()
+	lines := strings.Split(text, "\n")
+	for _, want := range []string{
+		`syncd_sync_runs_total{manifest="one",result="updated"} 0`, `syncd_sync_runs_total{manifest="one",result="unchanged"} 0`,
+		`syncd_sync_runs_total{manifest="one",result="failed"} 0`, `syncd_sync_runs_total{manifest="one",result="refused"} 0`,
+		`syncd_last_check_timestamp_seconds{manifest="one"} 0`, `syncd_last_success_timestamp_seconds{manifest="one"} 0`,
+		`syncd_download_bytes_total{manifest="one"} 0`, `syncd_files_downloaded_total{manifest="one"} 0`,
+		`syncd_verify_failures_total{manifest="one"} 0`, `syncd_mirror_bytes{manifest="one"} 0`,
+		`syncd_refusals_total{manifest="one",reason="hash_mismatch"} 0`, `syncd_refusals_total{manifest="one",reason="insecure"} 0`,
+		`syncd_sync_duration_seconds_count 0`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+}
+
+func TestEveryMetricOfTheContractIsThereAfterASync(t *testing.T) {
+	s := open(t)
+	s.sync()
+	text := s.ask("GET", "/metrics", "").Body.String()
+	for _, name := range []string{
+		"syncd_build_info{", "syncd_sync_runs_total{", "syncd_sync_duration_seconds_bucket{", "syncd_last_check_timestamp_seconds{",
+		"syncd_last_success_timestamp_seconds{", `syncd_release_info{manifest="one",release="2026.09",revision="`, "syncd_download_bytes_total{",
+		"syncd_files_downloaded_total{", "syncd_verify_failures_total{", "syncd_refusals_total{", "syncd_mirror_bytes{",
+		"syncd_disk_free_bytes ", `syncd_http_requests_total{code="200",endpoint="Manifest"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+name) {
+			t.Errorf("no series %s", name)
+		}
+	}
+}
+
+// serve runs the real server with a web configuration.
+func serve(t *testing.T, s *site, webConfig string) (base string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, listener, s.handler, webConfig, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve ended with %v", err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func TestBasicAuthGuardsEveryPath(t *testing.T) {
+	s := open(t)
+	s.sync()
+	file := filepath.Join(t.TempDir(), "web.yml")
+	const hashOfSecret = "$2a$04$3aPAmVPQDbXkToIJR0ryl.m5JWVaXbNXfaj5kzE/gEqTqYAHpXFZi"
+	must(t, os.WriteFile(file, []byte("basic_auth_users:\n  alice: "+hashOfSecret+"\n"), 0o600))
+	base := serve(t, s, file)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, target := range []string{
+		"GET /metrics", "GET /healthz", "GET /readyz", "GET /api/v1/status", "GET /api/v1/history", "POST /api/v1/sync", "GET /", "GET /nosuch",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		for user, allowed := range map[string]bool{"": false, "alice:wrong": false, "bob:secret": false, "alice:secret": true} {
+			req, err := http.NewRequest(method, base+path, nil)
+			must(t, err)
+			if name, password, given := strings.Cut(user, ":"); given {
+				req.SetBasicAuth(name, password)
+			}
+			res, err := client.Do(req)
+			must(t, err)
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if denied := res.StatusCode == http.StatusUnauthorized; denied == allowed {
+				t.Errorf("%s as %q: %d", target, user, res.StatusCode)
+			}
+		}
+	}
+}
+
+func TestAWebConfigThatCannotBeReadEndsTheServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	err = Serve(context.Background(), listener, http.NotFoundHandler(), filepath.Join(t.TempDir(), "nosuch.yml"), slog.New(slog.DiscardHandler))
+	if err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestTheServerEndsWithItsContext(t *testing.T) {
+	s := open(t)
+	base := serve(t, s, "")
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(base + "/healthz")
+	must(t, err)
+	res.Body.Close()
+	if res.StatusCode != 200 {
+		t.Errorf("status %d", res.StatusCode)
+	}
+}
