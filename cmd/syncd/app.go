@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,6 +49,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := a.exitCode(err)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		err = errInterrupted
+	}
 	if err != nil && !errors.Is(err, errTold) {
 		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
 		if code == exitUsage && !a.started {
@@ -78,7 +82,22 @@ func (a *app) root() *cobra.Command {
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.getCommand(),
 		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if !cmd.Runnable() {
+			cmd.RunE = needSubcommand
+		}
+	}
 	return root
+}
+
+// needSubcommand is what a command that only holds others does with any other
+// word: left alone, cobra prints the help and calls it done.
+func needSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return usagef("unknown command %q for %q: see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
 const longHelp = `syncd keeps a local mirror of a provider's manifests current: it fetches only
@@ -99,6 +118,9 @@ const (
 
 // errTold ends a command with exit code 1 whose output has said why.
 var errTold = errors.New("told")
+
+// errInterrupted is a command that a signal ended.
+var errInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
 
 // usageError is a wrong word on the command line.
 type usageError struct{ err error }
@@ -190,8 +212,11 @@ func becomeOwner(dataDir string) error {
 		return nil
 	}
 	info, err := os.Stat(dataDir)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it will be created, as root's
+	}
+	if err != nil {
+		return fmt.Errorf("data_dir: %w", err)
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || owner.Uid == 0 {

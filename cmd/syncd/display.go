@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -23,11 +24,11 @@ type display interface {
 }
 
 func (a *app) display(quiet bool) display {
-	switch {
-	case quiet:
+	if quiet {
 		return silent{}
-	case a.stderr.isTerminal():
-		return newBars(a.stderr)
+	}
+	if terminal, ok := a.stderr.w.(*os.File); ok && a.stderr.isTerminal() {
+		return newBars(terminal, a.stderr.secrets)
 	}
 	return &lines{w: a.stderr, next: time.Now().Add(lineInterval)}
 }
@@ -74,19 +75,22 @@ func sum(s syncer.Snapshot) (done, total int64, files, ofFiles int) {
 // bars draws one bar for each download under way and one for all together.
 type bars struct {
 	container *mpb.Progress
+	secrets   *secrets
 	all       *mpb.Bar
 	files     map[string]*mpb.Bar
 }
 
-func newBars(w io.Writer) *bars {
-	container := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithWidth(40))
-	b := &bars{container: container, files: map[string]*mpb.Bar{}}
+// newBars draws on the terminal itself, whose width the library asks for.
+func newBars(terminal *os.File, secrets *secrets) *bars {
+	container := mpb.New(mpb.WithOutput(terminal), mpb.WithAutoRefresh())
+	b := &bars{container: container, secrets: secrets, files: map[string]*mpb.Bar{}}
 	b.all = b.add("total", 0, mpb.BarPriority(1<<30))
 	return b
 }
 
 func (b *bars) add(name string, size int64, options ...mpb.BarOption) *mpb.Bar {
-	options = append(options,
+	name = string(b.secrets.redact([]byte(name)))
+	options = append(options, mpb.BarWidth(barWidth),
 		mpb.PrependDecorators(decor.Name(shorten(name), decor.WC{W: nameWidth, C: decor.DindentRight})),
 		mpb.AppendDecorators(
 			decor.CountersKibiByte("% .1f / % .1f", decor.WC{W: 22}),
@@ -96,7 +100,11 @@ func (b *bars) add(name string, size int64, options ...mpb.BarOption) *mpb.Bar {
 	return b.container.AddBar(size, options...)
 }
 
-const nameWidth = 32
+// The widths fit, with the numbers, into a terminal of 120 columns.
+const (
+	nameWidth = 32
+	barWidth  = 30
+)
 
 // shorten keeps the end of a path, which tells files apart.
 func shorten(name string) string {
@@ -133,6 +141,6 @@ func (b *bars) close() {
 	for _, bar := range b.files {
 		bar.Abort(true)
 	}
-	b.all.Abort(b.all.Current() == 0)
+	b.all.Abort(true) // the summary that follows says it all
 	b.container.Wait()
 }

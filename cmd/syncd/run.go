@@ -71,7 +71,16 @@ func (a *app) runDaemon(ctx context.Context) error {
 	d := daemon.New(engine, a.load)
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serveControl(ctx, cfg, d) })
+	stopControl, err := serveControl(ctx, cfg, d)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
+		defer cancel()
+		return stopControl(grace)
+	})
 	if listener != nil {
 		log.Info().Stringer("address", listener.Addr()).Msg("listening")
 		group.Go(func() error {
@@ -107,32 +116,27 @@ func slogTo(log zerolog.Logger) *slog.Logger {
 	return slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 }
 
-// controlGrace is how long the socket waits, at the end, for answers under way.
+// controlGrace is how long the daemon waits, at its end, for the answers under way.
 const controlGrace = time.Second
 
-// serveControl answers on the control socket until ctx ends, and then once more
-// for what is under way.
-func serveControl(ctx context.Context, cfg *config.Config, holder control.Holder) error {
+// serveControl opens the control socket. What is asked there is done under ctx.
+// The returned function stops listening and waits for the answers under way,
+// until its own context ends.
+func serveControl(ctx context.Context, cfg *config.Config, holder control.Holder) (stop func(context.Context) error, err error) {
 	listener, err := control.Listen(stateDir(cfg))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := &http.Server{Handler: control.Handler(ctx, holder), ReadHeaderTimeout: 5 * time.Second}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
-		defer cancel()
-		if server.Shutdown(grace) != nil {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return func(ctx context.Context) error {
+		if server.Shutdown(ctx) != nil {
 			server.Close()
 		}
-	})
-	err = server.Serve(listener)
-	if !stop() {
-		<-stopped
-	}
-	if errors.Is(err, http.ErrServerClosed) {
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
 		return nil
-	}
-	return err
+	}, nil
 }

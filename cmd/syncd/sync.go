@@ -84,16 +84,34 @@ type holder interface {
 	Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (syncer.RepairReport, error)
 }
 
-// withHolder asks the running holder, or becomes the holder.
+// startPatience is how long a command waits for a holder that has the lock and
+// does not listen yet.
+const startPatience = 3 * time.Second
+
+// withHolder asks the running holder, or becomes the holder. Between taking the
+// lock and listening a holder can do neither for us; a moment later it can.
 func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
-	client, err := dialHolder(cfg)
-	if err == nil {
-		defer client.Close()
-		return work(client)
+	for deadline := time.Now().Add(startPatience); ; {
+		client, err := control.Dial(stateDir(cfg))
+		if err == nil {
+			defer client.Close()
+			return work(client)
+		}
+		if !errors.Is(err, control.ErrNoHolder) {
+			return err
+		}
+		err = a.becomeHolder(ctx, cfg, work)
+		var held *durable.HeldError
+		if !errors.As(err, &held) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
-	if !errors.Is(err, control.ErrNoHolder) {
-		return err
-	}
+}
+
+// becomeHolder holds the data directory for as long as the work takes, and for
+// what other commands ask of it meanwhile.
+func (a *app) becomeHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
 	if _, err := a.readID(cfg); err != nil {
 		return err
 	}
@@ -105,39 +123,11 @@ func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(hold
 		return err
 	}
 	defer engine.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- serveControl(ctx, cfg, engine) }()
-	err = work(own{engine})
-	cancel()
-	return errors.Join(err, <-served)
-}
-
-// startPatience is how long a command waits for a holder that has the lock and
-// does not listen yet.
-const startPatience = 3 * time.Second
-
-// dialHolder finds the holder. Between taking the lock and listening a holder
-// cannot be asked; a moment later it can.
-func dialHolder(cfg *config.Config) (*control.Client, error) {
-	deadline := time.Now().Add(startPatience)
-	for {
-		client, err := control.Dial(stateDir(cfg))
-		if err == nil || !errors.Is(err, control.ErrNoHolder) {
-			return client, err
-		}
-		lock, lockErr := durable.Acquire(filepath.Join(stateDir(cfg), "lock"))
-		var held *durable.HeldError
-		switch {
-		case lockErr == nil:
-			return nil, errors.Join(err, lock.Release())
-		case !errors.As(lockErr, &held):
-			return nil, err // no state folder yet, or not this user's: opening it will tell
-		case time.Now().After(deadline):
-			return nil, lockErr
-		}
-		time.Sleep(50 * time.Millisecond)
+	stopControl, err := serveControl(ctx, cfg, engine)
+	if err != nil {
+		return err
 	}
+	return errors.Join(work(own{engine}), stopControl(ctx))
 }
 
 func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }

@@ -35,7 +35,7 @@ func Dial(stateDir string) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer closeDir()
+		defer func() { _ = closeDir() }()
 		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
 	}
 	probe, err := dial(context.Background(), "", "")

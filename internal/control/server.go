@@ -45,7 +45,7 @@ func Listen(stateDir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer closeDir()
+	defer func() { _ = closeDir() }()
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

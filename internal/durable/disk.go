@@ -115,18 +115,18 @@ func (d *Disk) Chmod(path string, perm fs.FileMode) error {
 	return finish(f, perm)
 }
 
-// Rename moves old to its final name and syncs the parents of both.
-func (d *Disk) Rename(old, new string) error {
-	if err := os.Rename(old, new); err != nil {
+// Rename moves oldPath to its final name and syncs the parents of both.
+func (d *Disk) Rename(oldPath, newPath string) error {
+	if err := os.Rename(oldPath, newPath); err != nil {
 		return err
 	}
-	if err := d.SyncDir(filepath.Dir(new)); err != nil {
+	if err := d.SyncDir(filepath.Dir(newPath)); err != nil {
 		return err
 	}
-	if filepath.Dir(old) == filepath.Dir(new) {
+	if filepath.Dir(oldPath) == filepath.Dir(newPath) {
 		return nil
 	}
-	return d.SyncDir(filepath.Dir(old))
+	return d.SyncDir(filepath.Dir(oldPath))
 }
 
 // ReplaceSymlink points link at target in one step, whether it exists or not.

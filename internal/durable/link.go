@@ -8,23 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Link gives the file old, within root, a second name. Where the file system or
+// Link gives the file oldName, within root, a second name. Where the file system or
 // its limit on links forbids that, the content is shared by reflink, else
-// copied, and made durable; the copy gets old's permissions.
-func (d *Disk) Link(root *os.Root, old, new string) error {
-	if err := root.Link(old, new); err == nil || os.IsExist(err) || os.IsNotExist(err) {
+// copied, and made durable; the copy gets its permissions.
+func (d *Disk) Link(root *os.Root, oldName, newName string) error {
+	if err := root.Link(oldName, newName); err == nil || os.IsExist(err) || os.IsNotExist(err) {
 		return err
 	}
-	return d.copyWithin(root, old, new)
+	return d.copyWithin(root, oldName, newName)
 }
 
-func (d *Disk) copyWithin(root *os.Root, old, new string) error {
-	src, err := root.Open(old)
+func (d *Disk) copyWithin(root *os.Root, oldName, newName string) error {
+	src, err := root.Open(oldName)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := root.OpenFile(new, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -146,8 +146,8 @@ func isRegular(path string) bool {
 // walkNames lists all files below dir, hidden ones too, by their slash paths.
 // Links to files count as files, links to directories are not followed.
 func walkNames(dir string) []string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // WalkDir does not enter a link
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target // WalkDir does not enter a link
 	}
 	var names []string
 	_ = filepath.WalkDir(dir, func(path string, en fs.DirEntry, err error) error {

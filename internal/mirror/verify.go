@@ -111,7 +111,7 @@ func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
 		return err
 	}
 	temp := durable.TempName(filepath.Join("revisions", name, "relink"))
-	defer root.Remove(temp) // rename(2) leaves both names when they are one file
+	defer func() { _ = root.Remove(temp) }() // rename(2) leaves both names when they are one file
 	if err := m.disk.Link(root, objectName(sha256), temp); err != nil {
 		return err
 	}

@@ -236,10 +236,9 @@ func (s *Store) CoolDowns() (map[string]time.Time, error) {
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketOrigins).ForEach(func(origin, v []byte) error {
 			var t time.Time
-			if err := t.UnmarshalText(v); err != nil {
-				return nil // a lost cool-down costs one request
+			if t.UnmarshalText(v) == nil { // a lost cool-down costs one request
+				until[string(origin)] = t
 			}
-			until[string(origin)] = t
 			return nil
 		})
 	})

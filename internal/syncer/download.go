@@ -35,7 +35,7 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // each failure is its jobs' own
 }
 
 func tasksOf(jobs []*job) []*task {

@@ -187,7 +187,7 @@ func (r *run) each(ctx context.Context, jobs []*job, step func(context.Context, 
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // each failure is its job's own
 }
 
 // lookup runs one small request within the limit of all.

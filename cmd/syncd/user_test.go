@@ -1,0 +1,131 @@
+package main
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Any ids will do: nobody needs to exist for the kernel.
+const otherUID, otherGID = 23456, 23457
+
+func TestAsRootOnAnotherUsersDataDirectoryEverythingStaysTheirs(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.must(os.Mkdir(h.data, 0o755))
+	h.must(os.Chown(h.data, otherUID, otherGID))
+	h.expect(0, "status")
+	h.sync(0)
+	h.ownedByOther()
+	h.provider.AdvanceSample()
+	p := h.daemon()
+	p.logged("sync")
+	info, err := os.ReadFile("/proc/" + itoa(p.cmd.Process.Pid) + "/status")
+	h.must(err)
+	h.contains("the daemon's status", string(info), "Uid:\t23456\t23456\t23456\t23456", "Gid:\t23457\t23457\t23457\t23457")
+	h.flip("dq_addr_data/ews.txt")
+	h.expect(0, "verify", "--repair")
+	p.terminate()
+	h.expect(0, "rollback")
+	h.expect(0, "history")
+	h.expect(0, "verify")
+	h.ownedByOther()
+}
+
+// asRoot is a host, if this test runs as root.
+func asRoot(t *testing.T) *host {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: this needs root")
+	}
+	return newHost(t)
+}
+
+func (h *host) ownedByOther() {
+	h.Helper()
+	h.must(filepath.WalkDir(h.data, func(path string, entry fs.DirEntry, err error) error {
+		h.must(err)
+		info, err := entry.Info()
+		h.must(err)
+		if owner := info.Sys().(*syscall.Stat_t); owner.Uid != otherUID || owner.Gid != otherGID {
+			h.Errorf("%s belongs to %d:%d", path, owner.Uid, owner.Gid)
+		}
+		return nil
+	}))
+}
+
+func TestAnOrdinaryUserCanDoEverythingPruningIncluded(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
+	h.settings.more = "retain: 0\nretain_for: 0s"
+	h.configure()
+	h.binary = copyBinary(h)
+	h.as = &syscall.Credential{Uid: otherUID, Gid: otherGID}
+	for _, path := range []string{h.dir, h.path("id")} {
+		h.must(os.Chown(path, otherUID, otherGID))
+	}
+	h.umask = "077"
+	h.sync(0)
+	h.ownedByOther()
+	first := h.published("dq_addr_data")
+	old := h.inRevision("dq_addr_data")
+
+	h.provider.AdvanceSample()
+	h.sync(0)
+	for _, gone := range []string{
+		old, filepath.Join(h.data, "generations", "000001"),
+		filepath.Join(h.data, "objects", first["mdAddr.dat"][:2], first["mdAddr.dat"]),
+	} {
+		if _, err := os.Lstat(gone); err == nil {
+			t.Errorf("%s was not pruned", gone)
+		}
+	}
+	h.expect(0, "verify")
+	h.flip("dq_addr_data/ews.txt")
+	h.expect(0, "verify", "--repair")
+	h.expect(0, "status")
+	h.settings.more = ""
+	h.configure()
+	h.provider.AdvanceSample()
+	p := h.daemon()
+	p.logged("sync")
+	h.expect(0, "rollback")
+	h.expect(0, "get", "Data/2026.10/ews.txt")
+	p.terminate()
+	h.ownedByOther()
+}
+
+// copyBinary puts the program where every user may run it.
+func copyBinary(h *host) string {
+	h.Helper()
+	from, err := os.Open(h.binary)
+	h.must(err)
+	defer from.Close()
+	to, err := os.OpenFile(h.path("syncd"), os.O_CREATE|os.O_WRONLY, 0o755)
+	h.must(err)
+	_, err = io.Copy(to, from)
+	h.must(err)
+	h.must(to.Close())
+	h.must(os.Chmod(h.path("syncd"), 0o755))
+	return h.path("syncd")
+}
+
+func TestAnotherUsersDataDirectoryIsRefusedWithANextStep(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.sync(0) // root's
+	p := h.daemon()
+	h.binary = copyBinary(h)
+	h.must(os.Chown(h.path("id"), otherUID, otherGID))
+	h.as = &syscall.Credential{Uid: otherUID, Gid: otherGID}
+	h.contains("stderr", h.expect(1, "sync").stderr, "permission denied", "user")
+	h.contains("stderr", h.expect(1, "healthcheck").stderr, "permission denied", "user")
+	h.expect(0, "verify") // readers may read
+	p.terminate()
+	h.contains("stderr", h.expect(1, "sync").stderr, "permission denied")
+	h.contains("stderr", h.expect(1, "run").stderr, "permission denied")
+}
