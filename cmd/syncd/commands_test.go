@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,11 +40,10 @@ func TestEveryCommandOfTheContractIsThere(t *testing.T) {
 	help := h.expect(0, "--help").stdout
 	for _, name := range []string{
 		"run", "sync", "status", "history", "verify", "rollback", "releases", "manifests", "files", "get",
-		"call", "emulator", "demo", "explain", "config", "version", "completion", "healthcheck",
+		"emulator", "demo", "config", "version", "completion", "healthcheck",
 	} {
 		if !regexp.MustCompile(`(?m)^  ` + name + ` `).MatchString(help) {
-			t.Logf("NOT YET: no command %s", name)
-			continue
+			t.Errorf("no command %s", name)
 		}
 		h.expect(0, name, "--help")
 	}
@@ -85,11 +85,10 @@ func TestEmulatorServesTheSampleWithFaultsUntilSIGTERM(t *testing.T) {
 	h.settings.url = p.announced()
 	h.configure()
 	h.sync(0)
-	out, err := exec.Command("curl", "-sSf", "-X", "POST", h.settings.url+"/-/advance").CombinedOutput()
-	if err != nil {
-		t.Skipf("curl: %v: %s", err, out)
-	}
-	h.contains("advance", string(out), "2026.11")
+	res, err := http.Post(h.settings.url+"/-/advance", "", nil)
+	h.must(err)
+	h.must(res.Body.Close())
+	same(h, "advance", 200, res.StatusCode)
 	same(h, "release", "2026.11", h.sync(0).Manifests[0].Release)
 	p.terminate()
 	h.expect(1, "sync")

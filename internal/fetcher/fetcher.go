@@ -5,6 +5,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ type Fetched struct {
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (Fetched, error) {
 	p, err := openPartial(ctx, f.dir, file.Expected)
 	if err != nil {
-		return Fetched{}, err
+		return Fetched{}, noSpace(err)
 	}
 	defer p.close()
 	watch.Moved(0, p.size())
@@ -92,8 +93,19 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 
 // giveUp frees the disk when that is what the failure was about.
 func (f *Fetcher) giveUp(p *partial, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isNoSpace(err) {
 		p.remove()
+	}
+	return noSpace(err)
+}
+
+func isNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// noSpace makes a full disk a refusal.
+func noSpace(err error) error {
+	if isNoSpace(err) {
 		return refusal.New(refusal.NoSpace, "disk full while downloading: %w", err)
 	}
 	return err
@@ -123,10 +135,11 @@ func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, 
 
 // transfer moves the rest of the file, over as many connections as it takes.
 func (f *Fetcher) transfer(ctx context.Context, p *partial, ref manifest.Reference, watch Watcher) error {
-	var furthest int64
+	var furthest int64 // of this call, so that starting over again and again is no progress
 	return f.source.Retry(ctx, func(progress func()) error {
+		before := p.size()
 		err := f.transferOnce(ctx, p, ref, watch)
-		if p.size() > furthest { // bytes that were here before are no progress
+		if p.size() > furthest && p.size() != before { // bytes that were here before are none either
 			furthest = p.size()
 			progress()
 		}
@@ -173,7 +186,8 @@ func (f *Fetcher) copy(ctx context.Context, p *partial, body io.Reader, watch Wa
 		n, err := body.Read(buffer[:])
 		if n > 0 {
 			if err := f.limiter.WaitN(ctx, n); err != nil {
-				return context.Cause(ctx)
+				// WaitN also fails before the deadline when it would take longer.
+				return cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
 			}
 			if err := p.write(buffer[:n]); err != nil {
 				return err

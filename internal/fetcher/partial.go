@@ -43,7 +43,7 @@ func Name(expected manifest.Digest) string {
 // read once more, to hash them: a crash may have lost some.
 func openPartial(ctx context.Context, dir string, expected manifest.Digest) (*partial, error) {
 	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, hasher: verify.NewHasher(expected.Algorithm)}
-	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openWritable(p.path)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +55,23 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest) (*pa
 	return p, nil
 }
 
+// openWritable opens a partial file, also one that was about to become a
+// read-only object when the last process was killed.
+func openWritable(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if !errors.Is(err, os.ErrPermission) || os.Chmod(path, 0o600) != nil {
+		return f, err
+	}
+	return os.OpenFile(path, os.O_RDWR, 0o600)
+}
+
 func (p *partial) resume(ctx context.Context) error {
 	info, err := p.file.Stat()
 	if err != nil || info.Size() == 0 {
 		return err
 	}
 	p.validator = p.readValidator()
-	if p.validator == "" {
-		return p.restart()
-	}
+	// Without one the file cannot be continued, but it may be complete.
 	if p.hasher, err = verify.HashFile(ctx, p.path, p.algorithm); err != nil {
 		return err
 	}
@@ -152,10 +160,13 @@ func (p *partial) write(b []byte) error {
 	return err
 }
 
-// restart forgets every byte.
+// restart forgets every byte, and the validator of them.
 func (p *partial) restart() error {
 	p.validator = ""
 	p.hasher = verify.NewHasher(p.algorithm)
+	if err := p.removeValidator(); err != nil {
+		return err
+	}
 	if err := p.file.Truncate(0); err != nil {
 		return err
 	}
@@ -168,11 +179,14 @@ func (p *partial) finish() error {
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
-	err := os.Remove(p.path + validatorSuffix)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	return p.removeValidator()
+}
+
+func (p *partial) removeValidator() error {
+	if err := os.Remove(p.path + validatorSuffix); !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (p *partial) remove() {

@@ -88,7 +88,7 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 	}
 	refs, err := manifest.ParseLinks(links)
 	if err != nil {
-		return nil, c.refuse("Manifest", err, string(release), name)
+		return nil, c.refuse("Manifest", err, "Manifest", string(release), name)
 	}
 	return refs, nil
 }
@@ -108,33 +108,35 @@ func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]
 	}
 	entries, err := parseEntries(body)
 	if err != nil {
-		return nil, c.refuse("ManifestList", err, string(release))
+		return nil, c.refuse("ManifestList", err, "ManifestList", string(release))
 	}
 	return entries, nil
 }
 
 // Metadata describes one file of one release.
 func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata, error) {
-	_, body, err := c.get(ctx, "Metadata", maxMetadata, nil, append([]string{"Metadata"}, ref.Segments()...)...)
+	segments := append([]string{"Metadata"}, ref.Segments()...)
+	_, body, err := c.get(ctx, "Metadata", maxMetadata, nil, segments...)
 	if err != nil {
 		return Metadata{}, err
 	}
 	meta, err := parseMetadata(body)
 	if err != nil {
-		return Metadata{}, c.refuse("Metadata", err, ref.Segments()...)
+		return Metadata{}, c.refuse("Metadata", err, segments...)
 	}
 	return meta, nil
 }
 
 // Hash asks for the digest of one file of one release.
 func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
-	_, body, err := c.get(ctx, "Hash", maxHash, nil, append([]string{string(algorithm)}, ref.Segments()...)...)
+	segments := append([]string{string(algorithm)}, ref.Segments()...)
+	_, body, err := c.get(ctx, "Hash", maxHash, nil, segments...)
 	if err != nil {
 		return manifest.Digest{}, err
 	}
 	digest, err := parseHash(algorithm, body)
 	if err != nil {
-		return manifest.Digest{}, c.refuse("Hash", err, ref.Segments()...)
+		return manifest.Digest{}, c.refuse("Hash", err, segments...)
 	}
 	return digest, nil
 }
@@ -144,7 +146,7 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error) {
 	segments := append([]string{"Download"}, ref.Segments()...)
 	if err := check(segments); err != nil {
-		return nil, c.refuse("Download", err, ref.Segments()...)
+		return nil, c.refuse("Download", err, segments...)
 	}
 	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header})
 }
@@ -161,14 +163,14 @@ func (c *Client) list(ctx context.Context, endpoint string, header http.Header, 
 	}
 	items, err := parseList(body)
 	if err != nil {
-		return nil, nil, c.refuse(endpoint, err, segments[1:]...)
+		return nil, nil, c.refuse(endpoint, err, segments...)
 	}
 	return res, items, nil
 }
 
 func (c *Client) get(ctx context.Context, endpoint string, limit int64, header http.Header, segments ...string) (*transport.Response, []byte, error) {
 	if err := check(segments); err != nil {
-		return nil, nil, c.refuse(endpoint, err, segments[1:]...)
+		return nil, nil, c.refuse(endpoint, err, segments...)
 	}
 	return c.t.Do(ctx, transport.Request{
 		Endpoint: endpoint, Segments: segments, Limit: limit, Header: header,
@@ -188,9 +190,13 @@ func check(segments []string) error {
 
 // refuse says which answer was refused.
 func (c *Client) refuse(endpoint string, err error, segments ...string) error {
+	escaped := make([]string, len(segments))
+	for i, s := range segments {
+		escaped[i] = url.PathEscape(s)
+	}
 	return &transport.Error{
 		Kind: transport.Malformed, Endpoint: endpoint,
-		Path: c.t.Redactor().String("/" + strings.Join(segments, "/")),
+		Path: c.t.Redactor().String("/" + strings.Join(escaped, "/")),
 		Err:  &refusal.Error{Reason: refusal.ReasonOf(err), Err: c.t.Redactor().Error(err)},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +32,8 @@ func parseList(body []byte) ([]string, error) {
 		return parseXMLList(body)
 	case body[0] == '{':
 		return nil, notAList(body)
+	case slices.Contains([]string{"null", "true", "false"}, string(body)):
+		return nil, refusal.New(refusal.BadShape, "JSON %s in place of a list", body)
 	case body[0] == '"':
 		var item string
 		if err := json.Unmarshal(body, &item); err != nil {
@@ -71,9 +75,11 @@ func notAList(body []byte) error {
 }
 
 // parseXMLList takes the text of each element directly below the root. Anything
-// deeper is no list of strings; an HTML page ends here.
+// deeper is no list of strings, nor are elements of several names, as an error
+// has them; an HTML page ends here.
 func parseXMLList(body []byte) ([]string, error) {
 	var list []string
+	var item string // the name of its elements
 	var text strings.Builder
 	depth := 0
 	err := eachToken(body, func(token xml.Token) error {
@@ -83,6 +89,12 @@ func parseXMLList(body []byte) ([]string, error) {
 			text.Reset()
 			if depth > 2 || strings.EqualFold(t.Name.Local, "html") {
 				return errors.New("not a flat list")
+			}
+			if depth == 2 && item != "" && t.Name.Local != item {
+				return errors.New("not a list of one kind")
+			}
+			if depth == 2 {
+				item = t.Name.Local
 			}
 		case xml.CharData:
 			if depth == 2 {
@@ -109,7 +121,7 @@ func eachToken(body []byte, visit func(xml.Token) error) error {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -152,20 +164,36 @@ func splitText(text string) []string {
 // parseEntries reads the result of ManifestList: objects in JSON or XML, or only
 // the names in the text formats.
 func parseEntries(body []byte) ([]Entry, error) {
-	body = trim(body)
-	if len(body) > 0 && body[0] == '<' {
-		return parseXMLEntries(body)
+	entries, err := parseAnyEntries(trim(body))
+	if err != nil {
+		return nil, err
 	}
+	for i, entry := range entries {
+		if entry.Name == "" {
+			return nil, refusal.New(refusal.BadShape, "entry %d has no name of a manifest", i+1)
+		}
+		if err := manifest.CheckSegment(entry.Name); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+func parseAnyEntries(body []byte) ([]Entry, error) {
 	var entries []Entry
-	if json.Unmarshal(body, &entries) == nil {
+	switch {
+	case len(body) > 0 && body[0] == '<':
+		return parseXMLEntries(body)
+	case len(body) > 0 && body[0] == '[' && utf8.Valid(body) && json.Unmarshal(body, &entries) == nil:
 		return entries, nil
 	}
 	names, err := parseList(body)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		entries = append(entries, Entry{Name: name})
+	entries = make([]Entry, len(names))
+	for i, name := range names {
+		entries[i].Name = name
 	}
 	return entries, nil
 }
@@ -173,16 +201,21 @@ func parseEntries(body []byte) ([]Entry, error) {
 func parseXMLEntries(body []byte) ([]Entry, error) {
 	var list struct {
 		XMLName xml.Name
+		Text    string `xml:",chardata"`
 		Items   []struct {
+			XMLName xml.Name
 			Entry
 			Text string `xml:",chardata"`
 		} `xml:",any"`
 	}
-	if err := xml.Unmarshal(body, &list); err != nil || strings.EqualFold(list.XMLName.Local, "html") {
+	if err := xml.Unmarshal(body, &list); err != nil || strings.EqualFold(list.XMLName.Local, "html") || strings.TrimSpace(list.Text) != "" {
 		return nil, refusal.New(refusal.BadShape, "neither a list nor XML of one (an HTML page?)")
 	}
 	entries := make([]Entry, len(list.Items))
 	for i, item := range list.Items {
+		if item.XMLName.Local != list.Items[0].XMLName.Local {
+			return nil, refusal.New(refusal.BadShape, "XML that is not a list of one kind")
+		}
 		entries[i] = item.Entry
 		if entries[i].Name == "" {
 			entries[i].Name = strings.TrimSpace(item.Text)
@@ -206,13 +239,14 @@ type Metadata struct {
 const maxSize = 1 << 50
 
 func parseMetadata(body []byte) (Metadata, error) {
-	var members map[string]any
-	if err := json.Unmarshal(trim(body), &members); err != nil || members == nil {
+	body = trim(body)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil || !utf8.Valid(body) {
 		return Metadata{}, refusal.New(refusal.BadShape, "metadata is not a JSON object")
 	}
 	meta := Metadata{Size: -1, Digests: map[manifest.Algorithm]string{}, Other: map[string]string{}}
-	for name, value := range members {
-		text := jsonText(value)
+	for _, name := range slices.Sorted(maps.Keys(members)) { // in an order, for names that differ only in case
+		text := jsonText(members[name])
 		switch strings.ToLower(name) {
 		case "filename":
 			meta.FileName = text
@@ -231,22 +265,26 @@ func parseMetadata(body []byte) (Metadata, error) {
 	return meta, nil
 }
 
-func jsonText(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case nil:
-		return ""
-	default:
-		text, _ := json.Marshal(v) // came out of json.Unmarshal
-		return string(text)
+// jsonText is the text of a string, and everything else as it was written: a
+// number out of range is no reason to refuse the rest.
+func jsonText(value json.RawMessage) string {
+	var text string // stays empty for null
+	if json.Unmarshal(value, &text) != nil {
+		return string(value)
 	}
+	return text
 }
 
-// parseHash reads the result of a hash endpoint: one item in any list format.
+// parseHash reads the result of a hash endpoint: one item in any list format, or
+// a single XML element with nothing but text.
 func parseHash(algorithm manifest.Algorithm, body []byte) (manifest.Digest, error) {
+	var single struct {
+		Text  string     `xml:",chardata"`
+		Other []struct{} `xml:",any"`
+	}
+	if body = trim(body); bytes.HasPrefix(body, []byte("<")) && xml.Unmarshal(body, &single) == nil && len(single.Other) == 0 {
+		return manifest.ParseDigest(algorithm, single.Text)
+	}
 	items, err := parseList(body)
 	if err != nil {
 		return manifest.Digest{}, err

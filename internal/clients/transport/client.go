@@ -7,6 +7,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,14 +27,17 @@ import (
 )
 
 const (
-	maxRedirects      = 10
-	maxProblem        = 64 << 10  // bytes read of an error's body
-	maxHeader         = 256 << 10 // bytes of response headers
-	idlePerHost       = 64        // connections kept, at least as many as any caller uses at once
-	connectTimeout    = 30 * time.Second
-	keepIdle          = 90 * time.Second
-	defaultStall      = 30 * time.Second
-	defaultMaxElapsed = 15 * time.Minute
+	maxRedirects   = 10
+	maxProblem     = 64 << 10  // bytes read of an error's body
+	maxHeader      = 256 << 10 // bytes of response headers
+	idlePerHost    = 64        // connections kept, at least as many as any caller uses at once
+	connectTimeout = 30 * time.Second
+	keepIdle       = 90 * time.Second
+
+	defaultStall           = 30 * time.Second
+	defaultInitialInterval = 500 * time.Millisecond
+	defaultMaxInterval     = 30 * time.Second
+	defaultMaxElapsed      = 15 * time.Minute
 )
 
 // Retry says how a request that failed in passing is tried again.
@@ -78,12 +82,10 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.StallTimeout == 0 {
-		cfg.StallTimeout = defaultStall
-	}
-	if cfg.Retry.MaxElapsed == 0 {
-		cfg.Retry = Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: defaultMaxElapsed}
-	}
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStall)
+	cfg.Retry.InitialInterval = cmp.Or(cfg.Retry.InitialInterval, defaultInitialInterval)
+	cfg.Retry.MaxInterval = cmp.Or(cfg.Retry.MaxInterval, defaultMaxInterval)
+	cfg.Retry.MaxElapsed = cmp.Or(cfg.Retry.MaxElapsed, defaultMaxElapsed)
 	if cfg.Gate == nil {
 		cfg.Gate = NewGate(nil, nil)
 	}
@@ -158,7 +160,7 @@ func (c *Client) Do(ctx context.Context, req Request) (*Response, []byte, error)
 			return err
 		}
 		defer res.Body.Close()
-		body, err = c.readAll(req, res)
+		body, err = c.readAll(ctx, req, res)
 		return err
 	}
 	var err error
@@ -173,20 +175,21 @@ func (c *Client) Do(ctx context.Context, req Request) (*Response, []byte, error)
 	return res, c.redact.Bytes(body), nil
 }
 
-func (c *Client) readAll(req Request, res *Response) ([]byte, error) {
+func (c *Client) readAll(ctx context.Context, req Request, res *Response) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, req.Limit+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(body)) > req.Limit {
-		return nil, c.fail(req, res.Status, refusal.New(refusal.TooLarge, "body of over %d bytes", req.Limit))
+		return nil, c.fail(ctx, req, res.Status, refusal.New(refusal.TooLarge, "body of over %d bytes", req.Limit))
 	}
 	return body, nil
 }
 
 // Retry calls op until it succeeds, fails for good (see IsPassing), or has
 // failed for Retry.MaxElapsed since it last called progress. It returns op's
-// last error, or the context's.
+// last error, or the context's, or *CoolingDown when the provider asked to wait
+// for longer than that.
 func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress func()) error) error {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(c.cfg.Retry.InitialInterval),
@@ -201,6 +204,9 @@ func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress fu
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if cooling := c.coolingDown(err); cooling != nil {
+			return cooling
+		}
 		wait := policy.NextBackOff()
 		if wait == backoff.Stop {
 			return err
@@ -214,11 +220,20 @@ func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress fu
 	}
 }
 
+// coolingDown is what err asks for, when that is more than waiting is worth.
+func (c *Client) coolingDown(err error) error {
+	var failed *Error
+	if errors.As(err, &failed) && failed.RetryAfter > c.cfg.Retry.MaxElapsed {
+		return &CoolingDown{Origin: failed.origin, Until: c.cfg.Gate.Until(failed.origin)}
+	}
+	return nil
+}
+
 // Open sends a request once, follows redirects and returns the answer with its
 // body still to be read. Errors are as for Do.
 func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
 	target := c.URL(req)
-	for range maxRedirects {
+	for range maxRedirects + 1 {
 		if err := c.cfg.Gate.pass(ctx, Origin(target), c.cfg.Retry.MaxElapsed); err != nil {
 			return nil, err
 		}
@@ -227,7 +242,7 @@ func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
 			return nil, err
 		}
 		location := res.Header.Get("Location")
-		if res.Status < 300 || res.Status > 399 || location == "" {
+		if res.Status < 300 || res.Status > 399 || res.Status == http.StatusNotModified || location == "" {
 			return c.judge(req, target, res)
 		}
 		res.Body.Close()
@@ -267,12 +282,16 @@ func (c *Client) path(req Request) string {
 
 // send makes one exchange with one host. The transport is used without
 // http.Client, which would add a Referer and print whole URLs in its errors.
-func (c *Client) send(ctx context.Context, req Request, target *url.URL) (*Response, error) {
-	ctx, watch := newStallWatch(ctx, c.cfg.StallTimeout)
+func (c *Client) send(parent context.Context, req Request, target *url.URL) (*Response, error) {
+	ctx, watch := newStallWatch(parent, c.cfg.StallTimeout)
 	request, err := http.NewRequestWithContext(ctx, req.method(), target.String(), bytes.NewReader(req.Body))
 	if err != nil {
 		watch.end()
-		return nil, c.fail(req, 0, err)
+		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
+	}
+	if req.Once && len(req.Body) == 0 {
+		// A body that net/http cannot have again keeps it from repeating a GET by itself.
+		request.Body, request.GetBody = io.NopCloser(strings.NewReader("")), nil
 	}
 	for name, values := range req.Header {
 		request.Header[name] = values
@@ -282,16 +301,16 @@ func (c *Client) send(ctx context.Context, req Request, target *url.URL) (*Respo
 		password, _ := user.Password()
 		request.SetBasicAuth(user.Username(), password)
 	}
-	res, err := c.rt.RoundTrip(request)
+	res, err := c.rt.RoundTrip(request) //nolint:bodyclose // it becomes the Response's
 	if err != nil {
 		err = contextError(ctx, err)
 		watch.end()
 		c.observe(req.Endpoint, "error")
-		return nil, c.fail(req, 0, err)
+		return nil, c.fail(parent, req, 0, err)
 	}
 	watch.pause()
 	c.observe(req.Endpoint, fmt.Sprint(res.StatusCode))
-	body := &watchedBody{body: res.Body, watch: watch, ctx: ctx, wrap: func(err error) error { return c.fail(req, res.StatusCode, err) }}
+	body := &watchedBody{body: res.Body, watch: watch, ctx: ctx, wrap: func(err error) error { return c.fail(parent, req, res.StatusCode, err) }}
 	return &Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: body}, nil
 }
 
@@ -308,35 +327,51 @@ func (c *Client) observe(endpoint, code string) {
 	}
 }
 
-// fail turns a cause into an *Error. The context's own end is passed on as it is.
-func (c *Client) fail(req Request, status int, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isNetTimeout(err) {
-		return err
+// fail turns a cause into an *Error. The end of the caller's context is passed
+// on as it is.
+func (c *Client) fail(ctx context.Context, req Request, status int, err error) error {
+	if ended := context.Cause(ctx); ended != nil {
+		return ended
 	}
 	return &Error{Kind: kindOfFailure(err), Endpoint: req.Endpoint, Path: c.path(req), Status: status, Err: c.redact.Error(err)}
 }
 
-func isNetTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// judge passes a success on and turns every other status into an error.
+// judge passes a success on and turns every other status into an error. A 304
+// is one only where it was asked for.
 func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, error) {
-	if res.Status/100 == 2 || res.Status == http.StatusNotModified {
+	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
+		res.Header = c.redactHeader(res.Header)
 		return res, nil
 	}
 	defer res.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status alone is an answer
-	kind, message := parseProblem(c.redact.Bytes(body))
+	var body []byte
+	if res.Status >= 200 { // that of a 101 is the bare connection, whose reads nothing ends
+		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status alone is an answer
+	}
+	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message,
+		Status: res.Status, Type: kind, Message: message, origin: Origin(target),
 	}
 	if failed.Kind == Passing {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {
-			c.cfg.Gate.Hold(Origin(target), failed.RetryAfter)
+			c.cfg.Gate.Hold(failed.origin, failed.RetryAfter)
 		}
 	}
 	return nil, failed
+}
+
+func (r Request) isConditional() bool {
+	return r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
+}
+
+// redactHeader removes the Customer ID from what callers may record: a service
+// can make it part of a validator.
+func (c *Client) redactHeader(h http.Header) http.Header {
+	for _, values := range h {
+		for i, value := range values {
+			values[i] = c.redact.String(value)
+		}
+	}
+	return h
 }

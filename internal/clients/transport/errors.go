@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"syncd/internal/refusal"
 )
@@ -47,6 +48,8 @@ type Error struct {
 	Message    string        // the provider's text
 	RetryAfter time.Duration // what the provider asked for; 0 when nothing
 	Err        error         // the cause, when there was no answer or a wrong one
+
+	origin string // that answered, for Retry
 }
 
 func (e *Error) Error() string {
@@ -125,26 +128,49 @@ func kindOfFailure(err error) Kind {
 	return Passing
 }
 
-// publicError keeps an error's chain but shows a text without the Customer ID.
+// publicError shows a text without the Customer ID. The chain below can be asked
+// (errors.Is) but not reached, for its texts hold what this one leaves out.
 type publicError struct {
 	text string
 	err  error
 }
 
-func (e *publicError) Error() string { return e.text }
-func (e *publicError) Unwrap() error { return e.err }
+func (e *publicError) Error() string        { return e.text }
+func (e *publicError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// Error returns err with the Customer ID removed from its text, the chain kept
-// apart from *url.Error, which prints whole URLs.
+// maxCause bounds the text of a cause: net/http quotes whole lines of a server.
+const maxCause = 1000
+
+// Error returns err with the Customer ID removed from its text and from those of
+// its causes. What has to go takes its causes along, but for a refusal's reason;
+// *url.Error, which prints whole URLs, is left out.
 func (r Redactor) Error(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
 		err = withURL.Err
 	}
-	if err == nil || !r.Contains(err.Error()) {
+	if err == nil || !r.inChain(err) && len(err.Error()) <= maxCause {
 		return err
 	}
-	return &publicError{text: r.String(err.Error()), err: err}
+	var public error = &publicError{text: clip(r.String(err.Error()), maxCause), err: err}
+	if reason := refusal.ReasonOf(err); reason != "" {
+		public = &refusal.Error{Reason: reason, Err: public}
+	}
+	return public
+}
+
+// inChain is true when err or a cause of it shows the Customer ID.
+func (r Redactor) inChain(err error) bool {
+	if err == nil || r.Contains(err.Error()) {
+		return err != nil
+	}
+	switch wrapper := err.(type) {
+	case interface{ Unwrap() error }:
+		return r.inChain(wrapper.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wrapper.Unwrap(), r.inChain)
+	}
+	return false
 }
 
 // problem is either of the two shapes of an error body in wire/releases.md.
@@ -158,10 +184,12 @@ type problem struct {
 // maxDetail bounds what of a provider's text goes into an error.
 const maxDetail = 300
 
-// parseProblem reads the type and the text of an error body, as far as it has any.
-func parseProblem(body []byte) (kind, message string) {
+// parseProblem reads the type and the text of an error body, as far as it has
+// any. What is decoded is looked at again for the Customer ID.
+func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	var p problem
-	if json.Unmarshal(body, &p) != nil {
+	var otherType *json.UnmarshalTypeError // a member that is not what it should be; the rest may be
+	if err := json.Unmarshal(redact.Bytes(body), &p); err != nil && !errors.As(err, &otherType) {
 		return "", ""
 	}
 	texts := []string{p.Message, p.Title}
@@ -169,14 +197,18 @@ func parseProblem(body []byte) (kind, message string) {
 		texts = append(texts, field+": "+strings.Join(p.Errors[field], ", "))
 	}
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
-	return printable(p.Type), printable(strings.Join(texts, "; "))
+	return printable(redact.String(p.Type)), printable(redact.String(strings.Join(texts, "; ")))
 }
 
 // printable makes a provider's text fit for one line of a log.
 func printable(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-	if len(s) > maxDetail {
-		s = strings.ToValidUTF8(s[:maxDetail], "") + "…"
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
+	return clip(s, maxDetail)
+}
+
+func clip(s string, limit int) string {
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -14,7 +15,8 @@ const maxCoolDown = 24 * time.Hour
 // Gate remembers, for each origin, until when the provider asked not to be
 // called. Clients share one, so that all of them wait. Safe for concurrent use.
 type Gate struct {
-	save func(origin string, until time.Time)
+	saving sync.Mutex // taken before mu; keeps the calls of save in order
+	save   func(origin string, until time.Time)
 
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -51,9 +53,15 @@ func (g *Gate) Hold(origin string, wait time.Duration) {
 	}
 	g.until[origin] = until
 	g.mu.Unlock()
-	if g.save != nil {
-		g.save(origin, until)
+	if g.save == nil {
+		return
 	}
+	g.saving.Lock()
+	defer g.saving.Unlock()
+	g.mu.Lock()
+	until = g.until[origin] // a longer one may have come meanwhile
+	g.mu.Unlock()
+	g.save(origin, until)
 }
 
 // pass waits until origin may be called, or returns *CoolingDown when that is
@@ -62,7 +70,7 @@ func (g *Gate) pass(ctx context.Context, origin string, patience time.Duration) 
 	for {
 		until := g.Until(origin)
 		if until.IsZero() {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		wait := time.Until(until)
 		if wait > patience {
@@ -95,7 +103,7 @@ func earlier(a, b time.Time) time.Time {
 // retryAfter reads the header in both of its forms; 0 when it is absent or past.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(max(seconds, 0), int64(maxCoolDown/time.Second))) * time.Second
 	}
 	if date, err := http.ParseTime(text); err == nil {

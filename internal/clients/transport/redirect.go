@@ -76,14 +76,13 @@ func (c *Client) addID(target *url.URL) {
 	if c.cfg.IDParam == "" {
 		return
 	}
-	query := target.Query()
-	for name := range query {
+	for name := range target.Query() {
 		if strings.EqualFold(name, c.cfg.IDParam) {
 			return
 		}
 	}
-	query.Set(c.cfg.IDParam, c.cfg.CustomerID)
-	target.RawQuery = query.Encode()
+	id := url.Values{c.cfg.IDParam: {c.cfg.CustomerID}}.Encode()
+	target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+id, "&")
 }
 
 // stripID drops the query parameters that hold the Customer ID and leaves the

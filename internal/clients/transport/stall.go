@@ -36,7 +36,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	b.watch.resume()
 	n, err := b.body.Read(p)
 	b.watch.pause()
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF itself is the end; one that is wrapped is a failure
 		err = b.wrap(contextError(b.ctx, err))
 	}
 	return n, err

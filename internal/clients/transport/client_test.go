@@ -1,0 +1,362 @@
+package transport
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator"
+	"syncd/internal/refusal"
+)
+
+func TestRequestAddresses(t *testing.T) {
+	inQuery := url.QueryEscape(testID)
+	tests := []struct {
+		base string
+		req  Request
+		want string
+	}{
+		{"https://h.example", Request{Segments: []string{"Manifest", "2026.10", "m"}}, "https://h.example/Manifest/2026.10/m?id=" + inQuery},
+		{"https://h.example/", Request{Segments: []string{"a"}}, "https://h.example/a?id=" + inQuery},
+		{"https://h.example/V4/WEB", Request{Segments: []string{"x", "do"}}, "https://h.example/V4/WEB/x/do?id=" + inQuery},
+		{"https://u:p@h.example/V4/?key=a+b&id=old", Request{Segments: []string{"x"}, Query: url.Values{"format": {"json"}}}, "https://u:p@h.example/V4/x?format=json&id=" + inQuery + "&key=a+b"},
+		{"https://h.example", Request{Segments: []string{"a/b", "c?d#e", "f%2Fg", "h i", "ü", "+&="}}, "https://h.example/a%2Fb/c%3Fd%23e/f%252Fg/h%20i/%C3%BC/+&=?id=" + inQuery},
+		{"https://h.example", Request{}, "https://h.example/?id=" + inQuery},
+	}
+	for _, tt := range tests {
+		c := newClient(t, tt.base)
+		if got := c.URL(tt.req).String(); strings.Replace(got, "example?", "example/?", 1) != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+	for param, want := range map[string]string{"": "https://h.example/a", "Key": "https://h.example/a?Key=" + inQuery} {
+		c := newClient(t, "https://h.example", func(cfg *Config) { cfg.IDParam = param })
+		if got := c.URL(Request{Segments: []string{"a"}}).String(); got != want {
+			t.Errorf("parameter %q: %s", param, got)
+		}
+	}
+}
+
+func TestARequestArrivesAsItWasAskedFor(t *testing.T) {
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s %s %s %d", r.Method, r.RequestURI, r.UserAgent(), r.Header.Get("Content-Type"), body, r.ContentLength)
+	})
+	c := newClient(t, server.URL, func(cfg *Config) { cfg.IDParam = "" })
+	for _, once := range []bool{false, true} {
+		_, body, err := c.Do(t.Context(), Request{Endpoint: "E", Method: http.MethodPost, Segments: []string{"a"}, Body: []byte("text"), Header: http.Header{"Content-Type": {"text/x"}}, Limit: 1000, Once: once})
+		if want := "POST /a syncd-test text/x text 4"; err != nil || string(body) != want {
+			t.Errorf("got %q, %v", body, err)
+		}
+		_, body, err = c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{"a"}, Limit: 1000, Once: once})
+		if want := "GET /a syncd-test   0"; err != nil || string(body) != want {
+			t.Errorf("got %q, %v", body, err)
+		}
+	}
+	if r := server.requests()[3]; len(r.TransferEncoding) != 0 {
+		t.Errorf("a GET came with %v", r.TransferEncoding)
+	}
+}
+
+func TestBodiesAndHeadersComeWithoutTheCustomerID(t *testing.T) {
+	e := startEmulator(t)
+	inQuery := url.QueryEscape(testID)
+	bodies := []string{`["http://h/?ID={id}","` + inQuery + `","` + jsonAll(testID) + `"]`, "<a>" + xmlText(t, inQuery) + "</a>", "{id}"}
+	for _, body := range bodies {
+		e.ClearFaults()
+		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body})
+		_, got, err := newClient(t, e.URL()).Do(t.Context(), list)
+		if err != nil || shows(string(got), testID) || !strings.Contains(string(got), redacted) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"`+r.URL.Query().Get("id")+`"`)
+		w.Header().Set("Link", inQuery)
+		w.Header().Set("Last-Modified", "kept")
+	})
+	c := newClient(t, server.URL)
+	res, _, err := c.Do(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := http.Header{"Etag": {`"REDACTED"`}, "Link": {redacted}, "Last-Modified": {"kept"}, "Date": res.Header["Date"], "Content-Length": {"0"}}
+	if diff := cmp.Diff(want, res.Header); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.Redactor().String(inQuery); got != redacted {
+		t.Error(got)
+	}
+}
+
+func TestPassingFaultsAreRiddenOutAndCounted(t *testing.T) {
+	faults := []emulator.Fault{
+		{Kind: emulator.KindReset}, {Kind: emulator.KindReset, After: 4}, {Kind: emulator.KindTruncate}, {Kind: emulator.KindTruncate, After: 4},
+		{Kind: emulator.KindStall}, {Kind: emulator.KindStall, After: 4}, {Kind: emulator.KindStatus, Status: 503, Shape: "html"},
+	}
+	for _, status := range []int{408, 425, 429, 500, 502, 503, 504} {
+		faults = append(faults, emulator.Fault{Kind: emulator.KindStatus, Status: status})
+	}
+	e := startEmulator(t)
+	for _, f := range faults {
+		t.Run(f.String(), func(t *testing.T) {
+			seen := &counter{}
+			f.Times = 2
+			e.ClearFaults()
+			e.AddFault(f)
+			c := newClient(t, e.URL(), func(cfg *Config) {
+				cfg.Observer = seen
+				if f.Kind == emulator.KindStall {
+					cfg.StallTimeout = soon
+				}
+			})
+			_, body, err := c.Do(t.Context(), list)
+			if err != nil || string(body) != listBody {
+				t.Fatalf("%q, %v", body, err)
+			}
+			if f.Kind == emulator.KindStall {
+				return // a stall timeout this short may hit any request
+			}
+			if seen.retries["ManifestReleases"] != 2 || seen.requests["ManifestReleases 200"] == 0 {
+				t.Errorf("observed %v, retries %v", seen.requests, seen.retries)
+			}
+			if s := fmt.Sprint(f.Status); f.Status != 0 && seen.requests["ManifestReleases "+s] != 2 {
+				t.Errorf("observed %v", seen.requests)
+			}
+			if f.Kind == emulator.KindReset && f.After == 0 && seen.requests["ManifestReleases error"] != 2 {
+				t.Errorf("observed %v", seen.requests)
+			}
+		})
+	}
+}
+
+func TestFinalFaultsAreTriedOnce(t *testing.T) {
+	e := startEmulator(t)
+	faults := []emulator.Fault{{Kind: emulator.KindShape, Shape: "huge"}, redirect("ftp://x.example/")}
+	for _, status := range []int{300, 304, 400, 401, 402, 403, 404, 405, 409, 410, 411, 418, 451} {
+		faults = append(faults, emulator.Fault{Kind: emulator.KindStatus, Status: status})
+	}
+	for _, f := range faults {
+		seen := &counter{}
+		e.ClearFaults()
+		e.ResetRequests()
+		e.AddFault(f)
+		_, _, err := newClient(t, e.URL(), func(cfg *Config) { cfg.Observer = seen }).Do(t.Context(), list)
+		if err == nil || IsPassing(err) || len(e.Requests()) != 1 || len(seen.retries) != 0 {
+			t.Errorf("%s: %d requests, %v", f, len(e.Requests()), err)
+		}
+	}
+}
+
+func TestOnceNeverRepeats(t *testing.T) {
+	e := startEmulator(t)
+	once := list
+	once.Once = true
+	for _, f := range []emulator.Fault{
+		{Kind: emulator.KindStatus}, {Kind: emulator.KindStatus, Status: 429, RetryAfter: "1"}, {Kind: emulator.KindTruncate}, {Kind: emulator.KindReset},
+		{Kind: emulator.KindReset, After: 1},
+	} {
+		e.ClearFaults()
+		e.ResetRequests()
+		e.AddFault(f)
+		_, _, err := newClient(t, e.URL()).Do(t.Context(), once)
+		if !IsPassing(err) || len(e.Requests()) != 1 {
+			t.Errorf("%s: %d requests, %v", f, len(e.Requests()), err)
+		}
+	}
+	e.ClearFaults()
+	if _, body, err := newClient(t, e.URL()).Do(t.Context(), once); err != nil || string(body) != listBody {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// A server may close a kept connection when it has read a request. net/http then
+// sends a GET again by itself, which Once must not allow.
+func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		var requests atomic.Int64
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		running.Go(func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				running.Go(func() {
+					defer conn.Close()
+					r := bufio.NewReader(conn)
+					for range 2 { // the first is answered, the second is not
+						req, err := http.ReadRequest(r)
+						if err != nil {
+							return
+						}
+						io.Copy(io.Discard, req.Body)
+						if requests.Add(1) == 1 {
+							io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+							continue
+						}
+						return
+					}
+				})
+			}
+		})
+		c := newClient(t, "http://"+ln.Addr().String())
+		req := Request{Endpoint: "E", Method: method, Once: true, Limit: 1}
+		if _, _, err := c.Do(t.Context(), req); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+		if _, _, err := c.Do(t.Context(), req); !IsPassing(err) || requests.Load() != 2 {
+			t.Errorf("%s: %d requests arrived, %v", method, requests.Load(), err)
+		}
+		c.Close()
+		ln.Close()
+		running.Wait()
+	}
+}
+
+func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
+	server, ca := tlsServerWith(t, func(s *httptest.Server) { s.EnableHTTP2 = true }, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/old" {
+			http.Redirect(w, r, "/new", http.StatusFound)
+			return
+		}
+		fmt.Fprintf(w, "%s %d %t", r.Proto, r.ContentLength, r.URL.Query().Get("id") == testID)
+	})
+	c := newClient(t, server.URL, func(cfg *Config) { cfg.CAFile = ca })
+	for _, once := range []bool{false, true} {
+		_, body, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{"old"}, Limit: 100, Once: once})
+		if err != nil || !strings.HasPrefix(string(body), "HTTP/2.0 ") || !strings.HasSuffix(string(body), "true") {
+			t.Errorf("once %t: %q, %v", once, body, err)
+		}
+	}
+}
+
+func TestLimitsHoldToTheByte(t *testing.T) {
+	const limit = 10_000
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body := strings.Repeat("x", limit)
+		if strings.Contains(r.URL.Path, "over") {
+			body += "x"
+		}
+		if !strings.Contains(r.URL.Path, "gzip") {
+			io.WriteString(w, body)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.WriteString(z, body)
+		z.Close()
+	})
+	c := newClient(t, server.URL)
+	for _, encoding := range []string{"plain", "gzip"} {
+		_, body, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{encoding}, Limit: limit})
+		if err != nil || len(body) != limit {
+			t.Errorf("%s: %d bytes, %v", encoding, len(body), err)
+		}
+		before := len(server.requests())
+		_, _, err = c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{encoding + "over"}, Limit: limit})
+		if refusal.ReasonOf(err) != refusal.TooLarge || len(server.requests()) != before+1 {
+			t.Errorf("%s, one over: %v", encoding, err)
+		}
+	}
+}
+
+func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
+	passing := &Error{Kind: Passing, Endpoint: "E", Path: "/"}
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
+			cfg.Retry = Retry{InitialInterval: time.Second, MaxInterval: 10 * time.Second, MaxElapsed: time.Minute}
+		})
+		begin, calls := time.Now(), 0
+		var last error
+		err := c.Retry(t.Context(), "E", func(func()) error {
+			calls++
+			last = fmt.Errorf("%d: %w", calls, passing)
+			return last
+		})
+		if err != last || time.Since(begin) > time.Minute || calls < 5 {
+			t.Errorf("%d calls in %v, %v", calls, time.Since(begin), err)
+		}
+
+		begin, calls = time.Now(), 0
+		err = c.Retry(t.Context(), "E", func(progress func()) error {
+			if calls++; calls < 100 {
+				progress()
+			}
+			time.Sleep(50 * time.Second) // each of them longer than half of MaxElapsed
+			return passing
+		})
+		if err != passing || calls < 100 || calls > 102 {
+			t.Errorf("%d calls in %v, %v", calls, time.Since(begin), err)
+		}
+
+		calls = 0
+		if err := c.Retry(t.Context(), "E", func(func()) error { calls++; return io.ErrUnexpectedEOF }); err != io.ErrUnexpectedEOF || calls != 1 {
+			t.Errorf("a foreign error: %d calls, %v", calls, err)
+		}
+	})
+}
+
+func TestTheContextEndsTheWaitBetweenTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
+			cfg.Retry = Retry{InitialInterval: time.Hour, MaxInterval: time.Hour, MaxElapsed: 100 * time.Hour}
+		})
+		cause := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		begin := time.Now()
+		err := c.Retry(ctx, "E", func(func()) error { return &Error{Kind: Passing} })
+		if err != cause || time.Since(begin) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
+}
+
+func TestRetryDefaultsAreFilledOneByOne(t *testing.T) {
+	c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
+		cfg.StallTimeout, cfg.Retry = 0, Retry{MaxElapsed: time.Second}
+	})
+	want := Retry{InitialInterval: defaultInitialInterval, MaxInterval: defaultMaxInterval, MaxElapsed: time.Second}
+	if c.cfg.Retry != want || c.cfg.StallTimeout != defaultStall || c.cfg.Gate == nil {
+		t.Errorf("%+v", c.cfg)
+	}
+}
+
+func TestCAFiles(t *testing.T) {
+	server, ca := tlsServer(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
+	if _, body, err := newClient(t, server.URL, func(c *Config) { c.CAFile = ca }).Do(t.Context(), list); err != nil || string(body) != "ok" {
+		t.Errorf("%q, %v", body, err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{empty: "holds no PEM certificate", empty + ".not": "ca_file: "} {
+		base, _ := url.Parse(server.URL)
+		if _, err := New(Config{Base: base, CustomerID: testID, CAFile: file}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", filepath.Base(file), err)
+		}
+	}
+}

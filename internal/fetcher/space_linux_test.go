@@ -1,0 +1,89 @@
+package fetcher
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// smallDisk mounts a tmpfs, or skips the test where that is not allowed.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skipf("NOT TESTED: a full disk needs a tmpfs of its own, which only root may mount here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func freeBytes(t *testing.T, dir string) uint64 {
+	t.Helper()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Bavail * uint64(s.Bsize)
+}
+
+func wantNoSpace(t *testing.T, err error) {
+	t.Helper()
+	assertNoID(t, err)
+	if refusal.ReasonOf(err) != refusal.NoSpace || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFullDiskIsRefusedAndFreed(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 4*mib), manifest.SHA256)
+	b.dir = smallDisk(t, "size=2m")
+	before := freeBytes(t, b.dir)
+	_, _, err := b.fetch(patient, time.Minute)
+	wantNoSpace(t, err)
+	if names := list(t, b.dir); len(names) != 0 || freeBytes(t, b.dir) != before {
+		t.Errorf("%v are left, %d of %d bytes free", names, freeBytes(t, b.dir), before)
+	}
+	if n := len(b.downloads()); n != 1 {
+		t.Errorf("%d downloads", n)
+	}
+	b.content = emulator.Random(3, mib)
+	b.publish(b.content)
+	b.file.Expected = digestOf(t, b.content, manifest.SHA256)
+	got, _, err := b.fetch(patient, time.Minute)
+	b.proven(got, err)
+}
+
+func TestADiskWithoutInodesIsRefused(t *testing.T) {
+	for _, inodes := range []string{"nr_inodes=1", "nr_inodes=2"} { // the folder; and one file, but no validator
+		b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+		b.dir = smallDisk(t, "size=8m,"+inodes)
+		_, _, err := b.fetch(patient, time.Minute)
+		wantNoSpace(t, err)
+		if names := list(t, b.dir); len(names) != 0 {
+			t.Errorf("%s: %v are left", inodes, names)
+		}
+	}
+}
+
+// /dev/full needs no mount.
+func TestAWriteThatFindsNoSpaceIsRefused(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 100), manifest.SHA256)
+	if err := os.Symlink("/dev/full", b.path()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := b.fetch(patient, time.Minute)
+	wantNoSpace(t, err)
+	if names := list(t, b.dir); len(names) != 0 {
+		t.Errorf("%v are left", names)
+	}
+}
