@@ -181,6 +181,6 @@ func parseReferences(paths []string) ([]manifest.Reference, error) {
 // unwatched follows no download.
 type unwatched struct{}
 
-func (unwatched) Announced(int64) error { return nil }
-func (unwatched) Moved(int64, int64)    {}
-func (unwatched) Mismatch(error)        {}
+func (unwatched) Announced(int64) error    { return nil }
+func (unwatched) Moved(int64, int64) error { return nil }
+func (unwatched) Mismatch(error)           {}

@@ -38,8 +38,9 @@ type Watcher interface {
 	// Announced tells the size in the response when it is known; an error ends
 	// the fetch for good.
 	Announced(size int64) error
-	// Moved tells how many bytes arrived, and how many of the file there are now.
-	Moved(bytes, done int64)
+	// Moved tells how many bytes arrived, and how many of the file there are now;
+	// an error ends the fetch for good.
+	Moved(bytes, done int64) error
 	// Mismatch tells that a whole file had another digest than the promised one.
 	Mismatch(err error)
 }
@@ -80,7 +81,9 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 		return Fetched{}, noSpace(err)
 	}
 	defer p.close()
-	watch.Moved(0, p.size())
+	if err := watch.Moved(0, p.size()); err != nil {
+		return Fetched{}, err
+	}
 	object, err := f.complete(ctx, p, file, watch)
 	if err != nil {
 		return Fetched{}, f.giveUp(p, err)
@@ -161,7 +164,9 @@ func (f *Fetcher) transferOnce(ctx context.Context, p *partial, ref manifest.Ref
 			return err
 		}
 	}
-	watch.Moved(0, p.size())
+	if err := watch.Moved(0, p.size()); err != nil {
+		return err
+	}
 	return f.copy(ctx, p, res.Body, watch)
 }
 
@@ -192,7 +197,9 @@ func (f *Fetcher) copy(ctx context.Context, p *partial, body io.Reader, watch Wa
 			if err := p.write(buffer[:n]); err != nil {
 				return err
 			}
-			watch.Moved(int64(n), p.size())
+			if err := watch.Moved(int64(n), p.size()); err != nil {
+				return err
+			}
 		}
 		if err == io.EOF {
 			return nil

@@ -195,7 +195,10 @@ func (w *watcher) Announced(size int64) error {
 	return w.refuse
 }
 
-func (w *watcher) Moved(bytes, done int64) { w.moved, w.done = w.moved+bytes, done }
+func (w *watcher) Moved(bytes, done int64) error {
+	w.moved, w.done = w.moved+bytes, done
+	return nil
+}
 
 func (w *watcher) Mismatch(error) { w.mismatches++ }
 
@@ -761,10 +764,11 @@ type cancelling struct {
 	cancel func()
 }
 
-func (c *cancelling) Moved(bytes, done int64) {
+func (c *cancelling) Moved(_, done int64) error {
 	if done >= c.at {
 		c.cancel()
 	}
+	return nil
 }
 
 func TestACoolDownEndsAFetchAtOnce(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/manifest"
+	"syncd/internal/refusal"
 )
 
 // task is one content to fetch, for every job that wants it.
@@ -94,11 +96,12 @@ func (r *run) fetch(ctx context.Context, t *task) {
 
 // watcher follows one download for its job.
 type watcher struct {
-	run  *run
-	job  *job
-	bar  *bar
-	size int64 // foreseen
-	done int64
+	run    *run
+	job    *job
+	bar    *bar
+	size   int64 // foreseen
+	done   int64
+	looked int64 // done when the free space was last looked at
 }
 
 // Announced checks a size that nobody foresaw against the free space.
@@ -116,16 +119,34 @@ func (w *watcher) Announced(size int64) error {
 	return fits(spaceFor(size-w.done), free)
 }
 
-func (w *watcher) Moved(bytes, done int64) {
+func (w *watcher) Moved(bytes, done int64) error {
 	w.done = done
 	w.run.progress.moved(w.bar, done)
-	if bytes == 0 {
-		return
+	if bytes > 0 {
+		w.run.Metrics.Downloaded(w.job.target.Name, bytes)
+		w.job.arrived(bytes)
 	}
-	w.run.Metrics.Downloaded(w.job.target.Name, bytes)
-	w.job.mu.Lock()
-	defer w.job.mu.Unlock()
-	w.job.downloaded += bytes
+	return w.checkUnforeseen()
+}
+
+// Of a file whose end nobody announced, the space is looked at after so many
+// bytes, and so much of it stays free for others.
+const unforeseenStep, unforeseenSpare = 64 << 20, 256 << 20
+
+func (w *watcher) checkUnforeseen() error {
+	if w.done <= max(w.size, w.looked+unforeseenStep) {
+		return nil
+	}
+	w.looked = w.done
+	free, err := w.run.Mirror.Free()
+	if err != nil {
+		return err
+	}
+	if free.Bytes < unforeseenSpare {
+		return refusal.New(refusal.NoSpace, "%s arrived of a file without an announced size, and %s are left free: free space in data_dir",
+			humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(free.Bytes)))
+	}
+	return nil
 }
 
 func (w *watcher) Mismatch(error) { w.run.Metrics.VerifyFailed(w.job.target.Name) }

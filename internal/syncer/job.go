@@ -96,6 +96,13 @@ func (j *job) pending() []store.Pending {
 	return pending
 }
 
+// arrived counts bytes of a download.
+func (j *job) arrived(bytes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.downloaded += bytes
+}
+
 // proven notes that a missing file is an object now.
 func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHere bool) {
 	j.mu.Lock()

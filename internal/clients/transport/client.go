@@ -152,18 +152,11 @@ type Response struct {
 
 // Do sends a request, retries passing faults and returns the whole body without
 // the Customer ID. Errors are *Error, *CoolingDown or the context's.
-func (c *Client) Do(ctx context.Context, req Request) (*Response, []byte, error) {
-	var res *Response
-	var body []byte
+func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
 	attempt := func(func()) (err error) {
-		if res, err = c.Open(ctx, req); err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		body, err = c.readAll(ctx, req, res)
+		res, body, err = c.exchange(ctx, req)
 		return err
 	}
-	var err error
 	if req.Once {
 		err = attempt(nil)
 	} else {
@@ -173,6 +166,23 @@ func (c *Client) Do(ctx context.Context, req Request) (*Response, []byte, error)
 		return nil, nil, err
 	}
 	return res, c.redact.Bytes(body), nil
+}
+
+// exchange sends a request once and reads the answer. Answers are short, so one
+// that drips in must not hold up a sync for longer than a lasting fault would.
+func (c *Client) exchange(parent context.Context, req Request) (*Response, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(parent, c.cfg.Retry.MaxElapsed+c.cfg.StallTimeout, errTooSlow)
+	defer cancel()
+	res, err := c.Open(ctx, req)
+	var body []byte
+	if err == nil {
+		defer res.Body.Close()
+		body, err = c.readAll(ctx, req, res)
+	}
+	if errors.Is(err, errTooSlow) {
+		err = c.fail(parent, req, 0, errTooSlow)
+	}
+	return res, body, err
 }
 
 func (c *Client) readAll(ctx context.Context, req Request, res *Response) ([]byte, error) {

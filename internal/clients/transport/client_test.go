@@ -360,3 +360,30 @@ func TestCAFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerThatDripsInEndsInBoundedTime(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil { // always some progress, never an end
+			_, _ = w.Write([]byte("1"))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(time.Millisecond)
+		}
+	}))
+	defer server.Close()
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := New(Config{
+		Base: base, StallTimeout: 50 * time.Millisecond,
+		Retry: Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 50 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_, _, err = client.Do(t.Context(), Request{Endpoint: "Manifest", Segments: []string{"Manifest"}, Limit: 1 << 20})
+	if !errors.Is(err, errTooSlow) || !IsPassing(err) {
+		t.Errorf("%v", err)
+	}
+}

@@ -97,6 +97,9 @@ func (e *CoolingDown) Error() string {
 	return fmt.Sprintf("%s asked to wait until %s (Retry-After)", e.Origin, e.Until.UTC().Format(time.RFC3339))
 }
 
+// errTooSlow ends a short exchange that took as long as all its tries may.
+var errTooSlow = errors.New("too slow: the answer was not complete within retry.max_elapsed")
+
 // errStalled ends a transfer that moved no byte for the stall timeout.
 var errStalled = errors.New("stalled: no byte arrived for the stall timeout")
 
