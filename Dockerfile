@@ -11,7 +11,7 @@ RUN go mod download
 COPY cmd cmd
 COPY internal internal
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=${VERSION}" -o /out/syncd ./cmd/syncd \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.buildVersion=${VERSION}" -o /out/syncd ./cmd/syncd \
  && mkdir -p /out/data \
  && cp /etc/ssl/certs/ca-certificates.crt /out/
 

@@ -7,7 +7,7 @@ VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 .PHONY: build demo test lint golangci fuzz bench image clean
 
 build: ## the static binary, bin/syncd
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=$(VERSION)" -o bin/syncd ./cmd/syncd
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.buildVersion=$(VERSION)" -o bin/syncd ./cmd/syncd
 
 demo: ## watch it work
 	go run ./cmd/syncd demo

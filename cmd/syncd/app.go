@@ -120,7 +120,7 @@ const (
 var errTold = errors.New("told")
 
 // errInterrupted is a command that a signal ended.
-var errInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
+var errInterrupted = errors.New("interrupted")
 
 // usageError is a wrong word on the command line.
 type usageError struct{ err error }

@@ -71,6 +71,9 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 		}
 		dir = temp
 	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return nil, usagef("--dir %s is not empty: the demo would take it over", dir)
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err

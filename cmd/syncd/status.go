@@ -29,9 +29,9 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			status, err := ask(a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(cmd.Context()) },
+			status, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(cmd.Context()) },
 				func(m *mirror.Mirror, s syncer.Remembered) (syncer.Status, error) {
-					return syncer.StatusOf(m, s, names(cfg), syncer.Snapshot{})
+					return syncer.StatusOf(m, s, cfg.Names(), syncer.Snapshot{})
 				})
 			if err != nil {
 				return err
@@ -55,7 +55,7 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			history, err := ask(a, cfg, func(c *control.Client) (syncer.History, error) { return c.History(cmd.Context()) },
+			history, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (syncer.History, error) { return c.History(cmd.Context()) },
 				func(m *mirror.Mirror, s syncer.Remembered) (syncer.History, error) {
 					return syncer.HistoryOf(m, s, historyLimit)
 				})
@@ -74,18 +74,10 @@ func (a *app) historyCommand() *cobra.Command {
 
 const historyLimit = 1000
 
-func names(cfg *config.Config) []string {
-	var list []string
-	for _, m := range cfg.Manifests {
-		list = append(list, m.Name)
-	}
-	return list
-}
-
 // ask answers from the holder, or from the disk when there is none.
-func ask[T any](a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, syncer.Remembered) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, syncer.Remembered) (T, error)) (T, error) {
 	var none T
-	client, err := control.Dial(stateDir(cfg))
+	client, err := control.Dial(ctx, stateDir(cfg))
 	if err == nil {
 		defer client.Close()
 		return holder(client)
@@ -192,14 +184,17 @@ func (a *app) healthcheckCommand() *cobra.Command {
 	return cmd
 }
 
+// healthPatience is less than what a container engine waits for its HEALTHCHECK.
+const healthPatience = 5 * time.Second
+
 func (a *app) healthcheck(ctx context.Context, ready bool) error {
 	cfg, err := a.load()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, browsePatience)
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
-	client, err := control.Dial(stateDir(cfg))
+	client, err := control.Dial(ctx, stateDir(cfg))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,13 +63,9 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 }
 
 func checkNames(cfg *config.Config, names []string) error {
-	configured := make([]string, len(cfg.Manifests))
-	for i, m := range cfg.Manifests {
-		configured[i] = m.Name
-	}
 	for _, name := range names {
-		if !slices.Contains(configured, name) {
-			return usagef("manifest %q is not in %s, which has: %s", name, cfg.Path, strings.Join(configured, ", "))
+		if !cfg.Has(name) {
+			return usagef("manifest %q is not in %s, which has: %s", name, cfg.Path, strings.Join(cfg.Names(), ", "))
 		}
 	}
 	return nil
@@ -92,7 +87,7 @@ const startPatience = 3 * time.Second
 // lock and listening a holder can do neither for us; a moment later it can.
 func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
 	for deadline := time.Now().Add(startPatience); ; {
-		client, err := control.Dial(stateDir(cfg))
+		client, err := control.Dial(ctx, stateDir(cfg))
 		if err == nil {
 			defer client.Close()
 			return work(client)
@@ -105,7 +100,11 @@ func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(hold
 		if !errors.As(err, &held) || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

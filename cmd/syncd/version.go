@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker when a release is built.
-var release = ""
+// buildVersion is set by the linker when a release is built.
+var buildVersion = ""
 
-// version is the release, or what Go knows of the source it was built from.
+// version is buildVersion, or what Go knows of the source it was built from.
 func version() string {
-	if release != "" {
-		return release
+	if buildVersion != "" {
+		return buildVersion
 	}
 	info, ok := debug.ReadBuildInfo()
 	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {

@@ -9,7 +9,10 @@
 // or a certificate file read is found by those who use them.
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is one checked configuration file, defaults filled in.
 type Config struct {
@@ -109,6 +112,18 @@ func Load(path string, env Environment) (*Config, error) {
 	}
 	return c, nil
 }
+
+// Names returns the names of the manifests, in the order of the file.
+func (c *Config) Names() []string {
+	names := make([]string, len(c.Manifests))
+	for i, m := range c.Manifests {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Has is true when a manifest of that name is configured.
+func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name) }
 
 // Warnings names what works but should not stay so, one line each.
 func (c *Config) Warnings() []string {

@@ -38,6 +38,13 @@ func (s Schedule) Next(t time.Time) time.Time {
 // between its parts.
 func (s Schedule) String() string { return s.text }
 
+// Interval is the time between runs of an `@every` schedule, 0 for one that names
+// times of day.
+func (s Schedule) Interval() time.Duration {
+	every, _ := s.cron.(cron.ConstantDelaySchedule)
+	return every.Delay
+}
+
 // Equal tells whether both run at the same times.
 func (s Schedule) Equal(other Schedule) bool { return s.text == other.text }
 

@@ -29,7 +29,7 @@ type Client struct{ http *http.Client }
 
 // Dial finds the holder of a data directory, or returns ErrNoHolder. A socket
 // that this user may not open is an error of its own.
-func Dial(stateDir string) (*Client, error) {
+func Dial(ctx context.Context, stateDir string) (*Client, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		path, closeDir, err := shortPath(stateDir)
 		if err != nil {
@@ -38,7 +38,7 @@ func Dial(stateDir string) (*Client, error) {
 		defer func() { _ = closeDir() }()
 		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
 	}
-	probe, err := dial(context.Background(), "", "")
+	probe, err := dial(ctx, "", "")
 	if err != nil {
 		return nil, dialError(stateDir, err)
 	}

@@ -85,7 +85,7 @@ func serve(t *testing.T, dir string, h Holder) *Client {
 	server := &http.Server{Handler: Handler(context.Background(), h)}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	client, err := Dial(dir)
+	client, err := Dial(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
 	}
 	stale.SetUnlinkOnClose(false)
 	stale.Close()
-	if _, err := Dial(dir); !errors.Is(err, ErrNoHolder) {
+	if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNoHolder) {
 		t.Errorf("a stale socket: error %v, want ErrNoHolder", err)
 	}
 	if _, err := serve(t, dir, &holder{}).Status(context.Background()); err != nil {
@@ -247,7 +247,7 @@ func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
 
 func TestWithoutASocketThereIsNoHolder(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} {
-		if _, err := Dial(dir); !errors.Is(err, ErrNoHolder) {
+		if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNoHolder) {
 			t.Errorf("error %v, want ErrNoHolder", err)
 		}
 	}
@@ -265,7 +265,7 @@ func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	defer func() { server.Close(); <-done }()
-	c, err := Dial(dir)
+	c, err := Dial(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

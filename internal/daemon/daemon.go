@@ -50,7 +50,7 @@ type queue struct {
 // It ends with nil when ctx does, after the work under way has stopped.
 func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 	q := &queue{due: map[string]bool{}, trigger: "start"}
-	for _, name := range d.names() {
+	for _, name := range d.Config().Names() {
 		q.due[name] = true
 	}
 	d.plan(time.Now(), nil)
@@ -94,7 +94,7 @@ func notify(state string) { _, _ = daemon.SdNotify(false, state) }
 func (d *Daemon) sync(ctx context.Context, req syncer.Request) {
 	if len(req.Manifests) > 0 { // a reload may have removed some since they were queued
 		cfg := d.Config()
-		req.Manifests = slices.DeleteFunc(req.Manifests, func(name string) bool { return !configured(cfg, name) })
+		req.Manifests = slices.DeleteFunc(req.Manifests, func(name string) bool { return !cfg.Has(name) })
 		if len(req.Manifests) == 0 {
 			return
 		}
@@ -223,11 +223,19 @@ func (d *Daemon) plan(now time.Time, before *config.Config) {
 	for _, m := range cfg.Manifests {
 		at, known := planned[m.Name]
 		if !known || before == nil || !sameSchedule(before, m) {
-			at = d.after(m.Schedule, now)
+			at = d.first(m.Schedule, now)
 		}
 		next[m.Name] = at
 	}
 	d.next.Store(&next)
+}
+
+// first is when a schedule runs for the first time. An interval would begin for
+// all hosts that start together at once, so its first run comes later by this
+// host's share of the jitter; the others keep that distance.
+func (d *Daemon) first(schedule config.Schedule, now time.Time) time.Time {
+	most := min(schedule.Interval(), d.Config().Jitter)
+	return d.after(schedule, now).Add(time.Duration(d.jitter * float64(most)))
 }
 
 func sameSchedule(before *config.Config, m config.Manifest) bool {

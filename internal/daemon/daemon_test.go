@@ -256,7 +256,7 @@ func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 	d.tick.Store(now.UnixNano())
 	d.plan(now, nil)
 	at := func(hour, minute int) time.Time { return time.Date(2026, 10, 3, hour, minute, 0, 0, time.UTC) }
-	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 4)}
+	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 9)}
 	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
@@ -266,16 +266,16 @@ func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 	if req, any := q.take(); any {
 		t.Errorf("due before its time: %+v", req)
 	}
-	d.collectDue(q, at(3, 5)) // two are due at once, and one is late
+	d.collectDue(q, at(3, 9)) // one is due, and two are late
 	req, _ := q.take()
 	if diff := cmp.Diff(syncer.Request{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule"}, req); diff != "" {
 		t.Errorf("due together is one sync (-want +got):\n%s", diff)
 	}
-	d.collectDue(q, at(3, 5))
+	d.collectDue(q, at(3, 9))
 	if req, any := q.take(); any {
 		t.Errorf("due twice: %+v", req)
 	}
-	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 5)}
+	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 9)}
 	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
 		t.Errorf("planned next (-want +got):\n%s", diff)
 	}
@@ -289,7 +289,7 @@ func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
 	back := now.AddDate(-1, 0, 0)
 	q := &queue{due: map[string]bool{}}
 	d.collectDue(q, back)
-	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour)) || len(q.due) > 0 {
+	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour + 5*time.Minute)) || len(q.due) > 0 {
 		t.Errorf("next at %v after the clock went back to %v, due %v", next, back, q.due)
 	}
 }
@@ -318,7 +318,7 @@ func TestAReloadPutsNoPlannedSyncOff(t *testing.T) {
 	d.setup.Store(&setup{config: &after})
 	now = now.Add(30 * time.Minute)
 	d.plan(now, before)
-	want := map[string]time.Time{"same": now.Add(30 * time.Minute), "other": now.Add(2 * time.Hour), "new": now.Add(3 * time.Hour)}
+	want := map[string]time.Time{"same": now.Add(35 * time.Minute), "other": now.Add(2*time.Hour + 5*time.Minute), "new": now.Add(3*time.Hour + 5*time.Minute)}
 	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}

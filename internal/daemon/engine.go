@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
@@ -81,14 +82,14 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
-	if err := e.recover(cfg, warn); err != nil {
+	if err := e.start(cfg, warn); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
 	e.turn <- struct{}{}
 	return e, nil
 }
 
-func (e *Engine) recover(cfg *config.Config, warn func(string)) error {
+func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 	if err := e.mirror.Recover(); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}
@@ -121,7 +122,7 @@ func (e *Engine) saveCoolDown(origin string, until time.Time) {
 func (e *Engine) freeBytes() float64 {
 	free, err := e.mirror.Free()
 	if err != nil {
-		return 0
+		return math.NaN() // unknown is not full
 	}
 	return float64(free.Bytes)
 }
@@ -162,6 +163,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	next.syncer = syncer.New(e.syncerConfig(cfg, client), &e.progress)
 	e.restoreMetrics(cfg)
 	if before := e.setup.Swap(next); before != nil {
+		e.forgetRemoved(before.config)
 		before.client.Close()
 	}
 	return nil
@@ -188,8 +190,7 @@ func targetsOf(cfg *config.Config) []syncer.Target {
 	return targets
 }
 
-// restoreMetrics makes the series of cfg's manifests exist with what is known of
-// them, and drops those of manifests that are configured no longer.
+// restoreMetrics makes the series of cfg's manifests exist with what is known of them.
 func (e *Engine) restoreMetrics(cfg *config.Config) {
 	var results, reasons []string
 	for _, result := range syncer.Results() {
@@ -197,13 +198,6 @@ func (e *Engine) restoreMetrics(cfg *config.Config) {
 	}
 	for _, reason := range refusal.Reasons() {
 		reasons = append(reasons, string(reason))
-	}
-	if before := e.setup.Load(); before != nil {
-		for _, m := range before.config.Manifests {
-			if !configured(cfg, m.Name) {
-				e.metrics.Forget(m.Name)
-			}
-		}
 	}
 	states, err := e.store.Manifests()
 	if err != nil {
@@ -219,15 +213,6 @@ func (e *Engine) restoreMetrics(cfg *config.Config) {
 	}
 }
 
-func configured(cfg *config.Config, name string) bool {
-	for _, m := range cfg.Manifests {
-		if m.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // Config is the configuration in force.
 func (e *Engine) Config() *config.Config { return e.setup.Load().config }
 
@@ -239,10 +224,23 @@ func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 		return context.Cause(ctx)
 	}
 	defer func() { e.turn <- struct{}{} }()
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return f(e.setup.Load().syncer)
+	begun := e.setup.Load()
+	defer e.forgetRemoved(begun.config)
+	return f(begun.syncer)
+}
+
+// forgetRemoved drops the series of manifests that before had and the
+// configuration in force has not: work that began before may have set them again.
+func (e *Engine) forgetRemoved(before *config.Config) {
+	now := e.Config()
+	for _, name := range before.Names() {
+		if !now.Has(name) {
+			e.metrics.Forget(name)
+		}
+	}
 }
 
 // Sync does one sync; see syncer.Syncer.Sync.
@@ -277,15 +275,7 @@ func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
 
 // Status tells how each configured manifest stands.
 func (e *Engine) Status() (syncer.Status, error) {
-	return syncer.StatusOf(e.mirror, e.store, e.names(), e.progress.Snapshot())
-}
-
-func (e *Engine) names() []string {
-	var names []string
-	for _, m := range e.Config().Manifests {
-		names = append(names, m.Name)
-	}
-	return names
+	return syncer.StatusOf(e.mirror, e.store, e.Config().Names(), e.progress.Snapshot())
 }
 
 // Alive is nil: an Engine works when it is asked to.
@@ -304,7 +294,7 @@ func (e *Engine) Ready(maxAge time.Duration) error {
 		return err
 	}
 	current := e.mirror.Current()
-	for _, name := range e.names() {
+	for _, name := range e.Config().Names() {
 		record, served := current.Records[name]
 		if !served {
 			return fmt.Errorf("%s has no data yet", name)

@@ -65,8 +65,8 @@ func New(source Source, dir string, bandwidth int64) *Fetcher {
 	return f
 }
 
-// Fetched is a proven file: its name among the unfinished downloads, from where
-// the caller moves it, and its content.
+// Fetched is a proven file, read-only and durable: its name among the unfinished
+// downloads, from where the caller moves it, and its content.
 type Fetched struct {
 	Path   string
 	Object manifest.Object
@@ -109,7 +109,7 @@ func isNoSpace(err error) bool {
 // noSpace makes a full disk a refusal.
 func noSpace(err error) error {
 	if isNoSpace(err) {
-		return refusal.New(refusal.NoSpace, "disk full while downloading: %w", err)
+		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free space there", err)
 	}
 	return err
 }

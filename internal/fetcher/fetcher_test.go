@@ -137,7 +137,7 @@ func (b *bed) proven(got Fetched, err error) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if info.Mode() != 0o600 || info.Size() != want.Size {
+	if info.Mode() != 0o444 || info.Size() != want.Size {
 		b.t.Errorf("%s, %d bytes", info.Mode(), info.Size())
 	}
 	if _, err := verify.File(b.t.Context(), got.Path, b.file.Expected); err != nil {

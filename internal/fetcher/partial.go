@@ -174,8 +174,11 @@ func (p *partial) restart() error {
 	return err
 }
 
-// finish makes the proven bytes durable.
+// finish makes the proven bytes read-only and durable.
 func (p *partial) finish() error {
+	if err := p.file.Chmod(0o444); err != nil {
+		return err
+	}
 	if err := p.file.Sync(); err != nil {
 		return err
 	}

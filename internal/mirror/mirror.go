@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,15 +28,15 @@ type Mirror struct {
 	dir  string
 	disk *durable.Disk
 
-	mu      sync.Mutex
-	current Generation
-	dirty   map[string]bool // object folders with names that are not durable yet
+	mu         sync.Mutex
+	current    Generation
+	objectDirs map[string]dirState // the object folders that are known to exist
 }
 
 // Open reads the data directory dir as it is, which may be empty or missing, and
 // changes nothing.
 func Open(dir string, disk *durable.Disk) (*Mirror, error) {
-	m := &Mirror{dir: dir, disk: disk, dirty: map[string]bool{}}
+	m := &Mirror{dir: dir, disk: disk, objectDirs: map[string]dirState{}}
 	number, err := m.readCurrent()
 	if err != nil || number == 0 {
 		return m, err
@@ -54,7 +55,7 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("current names generation %d, which is not complete: %v", e.Generation, e.Err)
+	return fmt.Sprintf("current names generation %d, which is not complete: %v: `syncd sync` rebuilds it from what is on disk", e.Generation, e.Err)
 }
 
 func (e *BrokenError) Unwrap() error { return e.Err }
@@ -161,37 +162,79 @@ func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha
 // objectName is an object's path within the data directory.
 func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
 
-// Adopt makes a proven, durable file an object by renaming it. The new name is
-// made durable by the next Publish or SyncObjects. Safe for concurrent use.
+// Adopt makes a proven, durable, read-only file an object by renaming it. The new
+// name is made durable by the next Publish or SyncObjects. Safe for concurrent use.
 func (m *Mirror) Adopt(path string, object manifest.Object) error {
-	if err := m.disk.Chmod(path, 0o444); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return err
+	}
+	if info.Mode().Perm() != 0o444 {
+		if err := m.disk.Chmod(path, 0o444); err != nil {
+			return err
+		}
 	}
 	target := m.ObjectPath(object.SHA256)
-	if err := m.makeDir(filepath.Dir(target), 0o755); err != nil {
+	if err := m.makeObjectDir(filepath.Dir(target)); err != nil {
 		return err
 	}
-	if err := os.Rename(path, target); err != nil {
-		return err
-	}
+	err = os.Rename(path, target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dirty[filepath.Dir(target)] = true
+	if err != nil {
+		delete(m.objectDirs, filepath.Dir(target)) // somebody may have removed it
+		return err
+	}
+	m.objectDirs[filepath.Dir(target)] = dirty
 	return nil
 }
 
-// SyncObjects makes the names of all adopted objects durable.
-func (m *Mirror) SyncObjects() error {
+// makeObjectDir makes sure of an object folder once in this process's life.
+func (m *Mirror) makeObjectDir(dir string) error {
+	m.mu.Lock()
+	_, made := m.objectDirs[dir]
+	m.mu.Unlock()
+	if made {
+		return nil
+	}
+	if err := m.makeDir(dir, 0o755); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for dir := range m.dirty {
-		if err := m.disk.SyncDir(dir); err != nil {
-			return err
-		}
-		delete(m.dirty, dir)
+	if _, made := m.objectDirs[dir]; !made {
+		m.objectDirs[dir] = clean
 	}
 	return nil
 }
+
+// SyncObjects makes the names of all adopted objects durable. No Adopt may be
+// under way.
+func (m *Mirror) SyncObjects() error {
+	m.mu.Lock()
+	states := maps.Clone(m.objectDirs)
+	m.mu.Unlock()
+	for dir, state := range states {
+		if state == clean {
+			continue
+		}
+		if err := m.disk.SyncDir(dir); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.objectDirs[dir] = clean
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// dirState says whether all names in a folder are durable.
+type dirState bool
+
+const (
+	clean dirState = false
+	dirty dirState = true
+)
 
 // makeDir makes sure of a folder, of its permissions whatever the umask, and of
 // its durable name, also after a try that was cut off half-way.

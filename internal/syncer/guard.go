@@ -101,8 +101,11 @@ func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMi
 
 // noSpace turns the disk's own word into a refusal.
 func noSpace(err error) error {
+	if refusal.ReasonOf(err) != "" {
+		return err
+	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return refusal.New(refusal.NoSpace, "disk full: %w", err)
+		return refusal.New(refusal.NoSpace, "disk full: %w: free space in data_dir, or lower `retain`", err)
 	}
 	return err
 }

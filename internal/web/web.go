@@ -114,6 +114,7 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source) {
 		answer(w, nil, err)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = io.WriteString(w, `{"accepted":true}`+"\n")
 }
