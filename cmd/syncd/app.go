@@ -146,7 +146,7 @@ func (a *app) exitCode(err error) int {
 	return exitFailed
 }
 
-// load reads the configuration. Its warnings go to stderr.
+// load reads the configuration.
 func (a *app) load() (*config.Config, error) {
 	path := a.configPath
 	if path == "" {

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/clients/releases"
-	"syncd/internal/config"
-	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 )
 
@@ -100,87 +94,3 @@ func releaseArg(args []string) (manifest.Release, error) {
 	}
 	return release, nil
 }
-
-func (a *app) getCommand() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{
-		Use: "get PATH...", Short: "Fetch single files, verified, e.g. Data/2026.10/ews.txt", Args: cobra.MinimumNArgs(1),
-		Long: `Fetch files of any class and release, each proven against its Hash endpoint before
-it gets its name:
-
-  syncd get Data/2026.10/ews.txt
-  syncd get Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so -o /opt/lib`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, dir) },
-	}
-	cmd.Flags().StringVarP(&dir, "output", "o", ".", "folder for the files")
-	return cmd
-}
-
-func (a *app) get(ctx context.Context, paths []string, dir string) error {
-	refs, err := parseReferences(paths)
-	if err != nil {
-		return err
-	}
-	cfg, client, err := a.connect()
-	if err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(dir, ".syncd-get-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	f := fetcher.New(client, temp, cfg.Transfers.Bandwidth)
-	for _, ref := range refs {
-		fetched, err := getOne(ctx, client, f, cfg, ref)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(dir, ref.Name)
-		if err := os.Chmod(fetched.Path, 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(fetched.Path, target); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s  %s  sha256:%s\n", target, humanize.IBytes(uint64(fetched.Object.Size)), fetched.Object.SHA256)
-	}
-	return nil
-}
-
-func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cfg *config.Config, ref manifest.Reference) (fetcher.Fetched, error) {
-	digest, err := client.Hash(ctx, cfg.Source.Hash, ref)
-	if err != nil {
-		return fetcher.Fetched{}, err
-	}
-	fetched, err := f.Fetch(ctx, manifest.File{Reference: ref, Path: ref.Name, Expected: digest}, unwatched{})
-	if err != nil {
-		return fetcher.Fetched{}, fmt.Errorf("%s: %w", ref, err)
-	}
-	return fetched, nil
-}
-
-// parseReferences reads what to get; two files cannot get one name.
-func parseReferences(paths []string) ([]manifest.Reference, error) {
-	var refs []manifest.Reference
-	taken := map[string]string{}
-	for _, path := range paths {
-		ref, err := manifest.ParseReference(path)
-		if err != nil {
-			return nil, usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
-		}
-		if other, clash := taken[ref.Name]; clash {
-			return nil, usagef("%s and %s would both become %s: get them into two folders", other, path, ref.Name)
-		}
-		taken[ref.Name] = path
-		refs = append(refs, ref)
-	}
-	return refs, nil
-}
-
-// unwatched follows no download.
-type unwatched struct{}
-
-func (unwatched) Announced(int64) error    { return nil }
-func (unwatched) Moved(int64, int64) error { return nil }
-func (unwatched) Mismatch(error)           {}

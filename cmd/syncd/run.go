@@ -43,18 +43,9 @@ func (a *app) runDaemon(ctx context.Context) error {
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	cfg, err := a.load()
-	if err != nil {
-		return err
-	}
 	log := a.logger(zerolog.InfoLevel)
-	for _, line := range cfg.Warnings() {
-		log.Warn().Msg(line)
-	}
-	if _, err := a.readID(cfg); err != nil {
-		return err
-	}
-	if err := becomeOwner(cfg.DataDir); err != nil {
+	cfg, err := a.settings(log)
+	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
@@ -64,28 +55,14 @@ func (a *app) runDaemon(ctx context.Context) error {
 		return err
 	}
 	defer engine.Close()
-	listener, err := listenWeb(cfg.HTTP)
-	if err != nil {
-		return err
-	}
 	d := daemon.New(engine, a.load)
 
 	group, ctx := errgroup.WithContext(ctx)
-	stopControl, err := serveControl(ctx, cfg, d)
-	if err != nil {
+	if err := serveDaemon(ctx, group, cfg, d); err != nil {
 		return err
 	}
-	group.Go(func() error {
-		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
-		defer cancel()
-		return stopControl(grace)
-	})
-	if listener != nil {
-		log.Info().Stringer("address", listener.Addr()).Msg("listening")
-		group.Go(func() error {
-			return web.Serve(ctx, listener, web.Handler(d, registry), cfg.HTTP.WebConfig, slogTo(log))
-		})
+	if err := serveWeb(ctx, group, cfg.HTTP, web.Handler(d, registry), log); err != nil {
+		return err
 	}
 	group.Go(func() error { return d.Run(ctx, signals) })
 	log.Info().Str("version", version()).Str("data_dir", cfg.DataDir).Int("manifests", len(cfg.Manifests)).Msg("started")
@@ -96,19 +73,38 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
+// settings reads the configuration and the Customer ID, as the user who started
+// syncd, and then becomes the owner of the data directory.
+func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range cfg.Warnings() {
+		log.Warn().Msg(line)
+	}
+	if _, err := a.readID(cfg); err != nil {
+		return nil, err
+	}
+	return cfg, becomeOwner(cfg.DataDir)
+}
+
 func (a *app) open(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*daemon.Engine, error) {
 	return daemon.Open(cfg, daemon.Options{Log: log, Registry: registry, Version: version(), Secret: a.stdout.secrets.add})
 }
 
-func listenWeb(cfg config.HTTP) (net.Listener, error) {
+// serveWeb listens for metrics and the API, unless http.listen is empty.
+func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handler http.Handler, log zerolog.Logger) error {
 	if cfg.Listen == "" {
-		return nil, nil
+		return nil
 	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("http.listen: %w", err)
+		return fmt.Errorf("http.listen: %w", err)
 	}
-	return listener, nil
+	log.Info().Stringer("address", listener.Addr()).Msg("listening")
+	group.Go(func() error { return web.Serve(ctx, listener, handler, cfg.WebConfig, slogTo(log)) })
+	return nil
 }
 
 // slogTo passes on what the web toolkit logs.
@@ -119,24 +115,52 @@ func slogTo(log zerolog.Logger) *slog.Logger {
 // controlGrace is how long the daemon waits, at its end, for the answers under way.
 const controlGrace = time.Second
 
-// serveControl opens the control socket. What is asked there is done under ctx.
-// The returned function stops listening and waits for the answers under way,
-// until its own context ends.
-func serveControl(ctx context.Context, cfg *config.Config, holder control.Holder) (stop func(context.Context) error, err error) {
+// headerTimeout bounds a client of the socket that does not say what it wants.
+const headerTimeout = 5 * time.Second
+
+// serveDaemon opens the control socket for as long as the group runs.
+func serveDaemon(ctx context.Context, group *errgroup.Group, cfg *config.Config, holder control.Holder) error {
+	socket, err := openSocket(ctx, cfg, holder)
+	if err != nil {
+		return err
+	}
+	group.Go(socket.serve)
+	group.Go(func() error {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
+		defer cancel()
+		socket.stop(grace)
+		return nil
+	})
+	return nil
+}
+
+// socket is the open control socket.
+type socket struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// openSocket listens; what is asked there is done under ctx.
+func openSocket(ctx context.Context, cfg *config.Config, holder control.Holder) (*socket, error) {
 	listener, err := control.Listen(stateDir(cfg))
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: control.Handler(ctx, holder), ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	return func(ctx context.Context) error {
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	}, nil
+	return &socket{listener: listener, server: &http.Server{Handler: control.Handler(ctx, holder), ReadHeaderTimeout: headerTimeout}}, nil
+}
+
+// serve answers until stop is called.
+func (s *socket) serve() error {
+	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	return nil
+}
+
+// stop waits for the answers under way, until ctx ends.
+func (s *socket) stop(ctx context.Context) {
+	if s.server.Shutdown(ctx) != nil {
+		s.server.Close()
+	}
 }

@@ -46,34 +46,6 @@ func (a *app) statusCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) historyCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.loadAndWarn()
-			if err != nil {
-				return err
-			}
-			history, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (syncer.History, error) { return c.History(cmd.Context()) },
-				func(m *mirror.Mirror, s syncer.Remembered) (syncer.History, error) {
-					return syncer.HistoryOf(m, s, historyLimit)
-				})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(history)
-			}
-			return a.printHistory(history)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	return cmd
-}
-
-const historyLimit = 1000
-
 // ask answers from the holder, or from the disk when there is none.
 func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, syncer.Remembered) (T, error)) (T, error) {
 	var none T
@@ -148,60 +120,4 @@ func when(t *time.Time) string {
 		return "-"
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
-}
-
-func (a *app) printHistory(h syncer.History) error {
-	if len(h.Entries) == 0 {
-		fmt.Fprintln(a.stdout, "no syncs yet")
-		return nil
-	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TIME\tGENERATION\tTRIGGER\tMANIFEST\tRELEASE\tRESULT\tDOWNLOADED")
-	for _, entry := range h.Entries {
-		number := fmt.Sprint(entry.Generation)
-		if entry.OnDisk {
-			number += " *"
-		}
-		for _, m := range entry.Manifests {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.Time.Local().Format("2006-01-02 15:04:05"), number, entry.Trigger,
-				m.Name, dash(releaseOf(m.Release, m.Revision)), string(m.Result)+inBrackets(m.Reason), humanize.IBytes(uint64(m.BytesDownloaded)))
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout, "\n* on disk: `syncd rollback GENERATION` goes back to it")
-	return nil
-}
-
-func (a *app) healthcheckCommand() *cobra.Command {
-	var ready bool
-	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask the daemon whether it is well: exit 0 or 1", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.healthcheck(cmd.Context(), ready) },
-	}
-	cmd.Flags().BoolVar(&ready, "ready", false, "also require that every manifest has data")
-	return cmd
-}
-
-// healthPatience is less than what a container engine waits for its HEALTHCHECK.
-const healthPatience = 5 * time.Second
-
-func (a *app) healthcheck(ctx context.Context, ready bool) error {
-	cfg, err := a.load()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
-	defer cancel()
-	client, err := control.Dial(ctx, stateDir(cfg))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if err := client.Health(ctx, ready); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout, "ok")
-	return nil
 }

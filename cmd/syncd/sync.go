@@ -40,6 +40,9 @@ shows its progress.`,
 	return cmd
 }
 
+// errSyncInterrupted is a sync that a signal ended.
+var errSyncInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
+
 func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) error {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
@@ -56,6 +59,9 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 		report, err = h.Sync(ctx, req, display.show)
 		return err
 	})
+	if ctx.Err() != nil {
+		return errSyncInterrupted
+	}
 	if err != nil {
 		return err
 	}
@@ -122,11 +128,15 @@ func (a *app) becomeHolder(ctx context.Context, cfg *config.Config, work func(ho
 		return err
 	}
 	defer engine.Close()
-	stopControl, err := serveControl(ctx, cfg, engine)
+	socket, err := openSocket(ctx, cfg, engine)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(own{engine}), stopControl(ctx))
+	served := make(chan error, 1)
+	go func() { served <- socket.serve() }()
+	err = work(own{engine})
+	socket.stop(ctx)
+	return errors.Join(err, <-served)
 }
 
 func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }

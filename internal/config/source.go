@@ -70,7 +70,7 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 	if d.sound("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
 		d.fail(path, fault{"its query holds the Customer ID's parameter", "remove it and use customer_id_file"})
 	}
-	if u.Scheme != "http" || loopback(u.Hostname()) {
+	if u.Scheme != "http" || IsLoopback(u.Hostname()) {
 		return
 	}
 	if s.AllowInsecureHTTP {
@@ -116,8 +116,8 @@ func queryHas(u *url.URL, param string) bool {
 	return false
 }
 
-// loopback tells whether a host never leaves this machine.
-func loopback(host string) bool {
+// IsLoopback is true for hosts that never leave this machine: plain http is safe there.
+func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

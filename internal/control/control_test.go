@@ -131,7 +131,7 @@ func TestEveryMethodCrossesTheSocket(t *testing.T) {
 	check("repair of all", nil, err, nil)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{historyLimit, req, back, []string{"one"}, []string(nil), "ready"})
+	equal(t, "asked", h.asked, []any{syncer.HistoryLimit, req, back, []string{"one"}, []string(nil), "ready"})
 }
 
 func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {

@@ -91,7 +91,7 @@ func Handler(ctx context.Context, h Holder) http.Handler {
 		answer(w, status, err)
 	})
 	mux.HandleFunc("GET /history", func(w http.ResponseWriter, r *http.Request) {
-		history, err := h.History(historyLimit)
+		history, err := h.History(syncer.HistoryLimit)
 		answer(w, history, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
@@ -106,9 +106,6 @@ func Handler(ctx context.Context, h Holder) http.Handler {
 	mux.HandleFunc("POST /repair", stream(h, func(manifests []string) (any, error) { return h.Repair(ctx, manifests) }))
 	return mux
 }
-
-// historyLimit is how many entries a history shows.
-const historyLimit = 1000
 
 // message is one line of a stream, or the whole of a short answer: exactly one
 // of its members is set.

@@ -289,7 +289,7 @@ func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
 	back := now.AddDate(-1, 0, 0)
 	q := &queue{due: map[string]bool{}}
 	d.collectDue(q, back)
-	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour + 5*time.Minute)) || len(q.due) > 0 {
+	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour+5*time.Minute)) || len(q.due) > 0 {
 		t.Errorf("next at %v after the clock went back to %v, due %v", next, back, q.due)
 	}
 }

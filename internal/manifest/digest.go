@@ -36,6 +36,12 @@ func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 	return Digest{Algorithm: algorithm, Hex: text}, nil
 }
 
+// ReadDigest reads what Digest.String writes.
+func ReadDigest(text string) (Digest, error) {
+	algorithm, hex, _ := strings.Cut(text, ":")
+	return ParseDigest(Algorithm(strings.ToUpper(algorithm)), hex)
+}
+
 // String is `sha256:9f86…`, or "" for the zero value.
 func (d Digest) String() string {
 	if d.Hex == "" {

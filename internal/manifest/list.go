@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"path"
-	"strings"
 
 	"syncd/internal/refusal"
 )
@@ -70,55 +69,4 @@ func clash(a, b string) error {
 		return refusal.New(refusal.PathClash, "two different files at %q", a)
 	}
 	return refusal.New(refusal.PathClash, "%q and %q differ only in case", min(a, b), max(a, b))
-}
-
-// Filter chooses files of a manifest. Empty lists choose everything. The four
-// segment lists are compared without case and apply only to files that have the
-// segment; ANY in a file fits every list. Include and Exclude are path.Match
-// globs against the name, or against the path when the glob has a slash.
-type Filter struct {
-	OS, Compiler, Language, Architecture []string
-	Include, Exclude                     []string
-}
-
-// Choose returns the references that pass f.
-func (f Filter) Choose(refs []Reference) []Reference {
-	var chosen []Reference
-	for _, ref := range refs {
-		if f.passes(ref) {
-			chosen = append(chosen, ref)
-		}
-	}
-	return chosen
-}
-
-func (f Filter) passes(r Reference) bool {
-	return fits(f.OS, r.OS) && fits(f.Compiler, r.Compiler) &&
-		fits(f.Language, r.Language) && fits(f.Architecture, r.Architecture) &&
-		(len(f.Include) == 0 || matchesAny(f.Include, r)) && !matchesAny(f.Exclude, r)
-}
-
-func fits(list []string, segment string) bool {
-	if len(list) == 0 || segment == "" || strings.EqualFold(segment, "ANY") {
-		return true
-	}
-	for _, s := range list {
-		if strings.EqualFold(s, segment) {
-			return true
-		}
-	}
-	return false
-}
-
-func matchesAny(globs []string, r Reference) bool {
-	for _, glob := range globs {
-		text := r.Name
-		if strings.Contains(glob, "/") {
-			text = r.Path()
-		}
-		if matched, err := path.Match(glob, text); err == nil && matched {
-			return true
-		}
-	}
-	return false
 }

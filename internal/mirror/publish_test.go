@@ -146,7 +146,7 @@ func TestARecordSaysAfterReopeningWhatWasPublished(t *testing.T) {
 	m := newMirror(t)
 	record := recordOf(t, m, "dq", "2026.10", files{"a": "A", "b": "B"})
 	record.MirroredAt = time.Date(2026, 10, 5, 3, 0, 0, 0, time.UTC)
-	record.Held = &Hold{Release: "2026.11", Revision: "abc", Fingerprint: "f", Setting: "latest", Config: "c"}
+	record.Held = &Hold{Release: "2026.11", Revision: "abc", Fingerprint: "f", Setting: "latest", Selection: "c"}
 	mustPublish(t, m, record)
 	again, err := Open(m.dir, m.disk)
 	if err != nil {

@@ -40,6 +40,15 @@ type File struct {
 	Promised  string `json:"promised"`  // the Hash endpoint's digest, e.g. `md5:9e10…`
 }
 
+// Digest is what the provider promised; the zero value when that is not recorded.
+func (f File) Digest() manifest.Digest {
+	digest, err := manifest.ReadDigest(f.Promised)
+	if err != nil {
+		return manifest.Digest{}
+	}
+	return digest
+}
+
 // Hold keeps a manifest where a rollback put it: until a release newer than the
 // one that was left, or other digests for that one.
 type Hold struct {
@@ -47,7 +56,7 @@ type Hold struct {
 	Revision    string           `json:"revision"`
 	Fingerprint string           `json:"fingerprint"` // of what the provider promised for it
 	Setting     manifest.Release `json:"setting"`     // the configured release; another one ends the hold
-	Config      string           `json:"config"`      // fingerprint of the filters, without which digests cannot be compared
+	Selection   string           `json:"selection"`   // hash type and filters, without which digests cannot be compared
 }
 
 // ID names the revision's folder.
@@ -57,8 +66,7 @@ func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
 func (r Record) Fingerprint() string {
 	files := make([]manifest.File, len(r.Files))
 	for i, f := range r.Files {
-		algorithm, hex, _ := strings.Cut(f.Promised, ":")
-		files[i] = manifest.File{Path: f.Path, Expected: manifest.Digest{Algorithm: manifest.Algorithm(strings.ToUpper(algorithm)), Hex: hex}}
+		files[i] = manifest.File{Path: f.Path, Expected: f.Digest()}
 	}
 	return manifest.Fingerprint(files)
 }

@@ -70,7 +70,7 @@ func (m *Mirror) sweep() error {
 	entries, err := os.ReadDir(m.path("revisions"))
 	for _, entry := range entries {
 		if entry.IsDir() {
-			dirs = append(dirs, m.path("revisions", entry.Name()))
+			dirs = append(dirs, m.path("revisions", entry.Name()), m.recordDir(entry.Name()))
 		}
 	}
 	for _, dir := range dirs {

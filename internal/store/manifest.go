@@ -39,8 +39,8 @@ type Pending struct {
 	Size   int64  `json:"size,omitempty"`
 }
 
-// Changes are committed together. Nil maps and values change nothing; a nil
-// slice in Pending removes the manifest's entry.
+// Changes are committed together. Nil maps and values change nothing; an empty
+// list in Pending removes the manifest's entry.
 type Changes struct {
 	Manifests map[string]Manifest
 	Pending   map[string][]Pending

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
 )
 
 // task is one content to fetch, for every job that wants it.
@@ -71,85 +69,22 @@ func (r *run) fetch(ctx context.Context, t *task) {
 	if len(t.jobs) == 1 {
 		ctx = t.jobs[0].ctx
 	}
-	watch := &watcher{run: r, job: wanting[0], size: t.size}
-	watch.bar = r.progress.start(wanting[0].target.Name, t.file.Path, t.size)
-	fetched, err := r.Fetcher.Fetch(ctx, t.file, watch)
-	r.progress.finish(watch.bar)
-	if err == nil {
-		err = r.Mirror.Adopt(fetched.Path, fetched.Object)
-	}
+	object, err := r.bring(ctx, wanting[0].target.Name, t.file, t.size, wanting[0].arrived)
 	if errors.Is(err, errAborted) {
 		return // the job has failed for another reason
 	}
 	for _, j := range t.jobs {
 		if err != nil {
-			j.fail(noSpace(err))
+			j.fail(err)
 			continue
 		}
-		j.proven(t.file.Expected, fetched.Object, j == wanting[0])
-		r.progress.done(j.target.Name, fetched.Object.Size)
+		j.proven(t.file.Expected, object, j == wanting[0])
+		r.progress.done(j.target.Name, object.Size)
 	}
 	if err == nil {
 		r.Metrics.FileDownloaded(wanting[0].target.Name)
 	}
 }
-
-// watcher follows one download for its job.
-type watcher struct {
-	run    *run
-	job    *job
-	bar    *bar
-	size   int64 // foreseen
-	done   int64
-	looked int64 // done when the free space was last looked at
-}
-
-// Announced checks a size that nobody foresaw against the free space.
-func (w *watcher) Announced(size int64) error {
-	w.run.progress.resize(w.bar, size)
-	if size <= w.size {
-		return nil
-	}
-	w.size = size
-	free, err := w.run.Mirror.Free()
-	if err != nil {
-		return err
-	}
-	free.Inodes = -1 // the file exists
-	return fits(spaceFor(size-w.done), free)
-}
-
-func (w *watcher) Moved(bytes, done int64) error {
-	w.done = done
-	w.run.progress.moved(w.bar, done)
-	if bytes > 0 {
-		w.run.Metrics.Downloaded(w.job.target.Name, bytes)
-		w.job.arrived(bytes)
-	}
-	return w.checkUnforeseen()
-}
-
-// Of a file whose end nobody announced, the space is looked at after so many
-// bytes, and so much of it stays free for others.
-const unforeseenStep, unforeseenSpare = 64 << 20, 256 << 20
-
-func (w *watcher) checkUnforeseen() error {
-	if w.done <= max(w.size, w.looked+unforeseenStep) {
-		return nil
-	}
-	w.looked = w.done
-	free, err := w.run.Mirror.Free()
-	if err != nil {
-		return err
-	}
-	if free.Bytes < unforeseenSpare {
-		return refusal.New(refusal.NoSpace, "%s arrived of a file without an announced size, and %s are left free: free space in data_dir",
-			humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(free.Bytes)))
-	}
-	return nil
-}
-
-func (w *watcher) Mismatch(error) { w.run.Metrics.VerifyFailed(w.job.target.Name) }
 
 // downloadReplaced looks again at manifests of which a file did not have the
 // promised digest: if the provider replaced files meanwhile, its digests have

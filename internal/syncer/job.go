@@ -12,29 +12,30 @@ import (
 	"syncd/internal/store"
 )
 
-// job is one manifest in one sync.
+// job is one manifest in one sync. The steps of a sync are phases: between them
+// one goroutine has the jobs to itself. Within a phase a job belongs to the
+// goroutine of its step, but for the downloads: several work for one job.
 type job struct {
 	target Target
 	active mirror.Record // what is served of it, if served
 	served bool
 	state  store.Manifest // what is remembered; committed at the end
 
-	release  manifest.Release // chosen; "" until then
-	full     bool             // the Manifest and all digests were asked
-	listed   int              // files in the provider's list, before filters
-	plan     manifest.Plan
+	release  manifest.Release          // chosen; "" until then
+	full     bool                      // the Manifest and all digests were asked
+	listed   int                       // files in the provider's list, before filters
+	plan     manifest.Plan             // its Known grows by downloads, under mu
 	sizes    map[manifest.Digest]int64 // of missing files, as far as Metadata told
 	mismatch error                     // why the plan was started over
-	record   *mirror.Record            // to publish; nil while there is nothing new
-	result   Result                    // "" while under way
-	err      error
-	repeated bool // the result is an earlier sync's: its back-off is not over
-	finished time.Time
+	repeated bool                      // the result is an earlier sync's: its back-off is not over
+	ctx      context.Context           // of the downloads that only this job wants
+	abort    context.CancelCauseFunc   // ends ctx
 
-	// Changed by several downloads at once.
-	mu         sync.Mutex
-	ctx        context.Context         // of the downloads that only this job wants
-	abort      context.CancelCauseFunc // ends ctx
+	mu         sync.Mutex     // what downloads change; between phases it is read without
+	record     *mirror.Record // to publish; nil while there is nothing new
+	result     Result         // "" while under way
+	err        error
+	finished   time.Time
 	fetched    map[manifest.Digest]bool
 	downloaded int64 // bytes that arrived
 }

@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"syncd/internal/manifest"
@@ -63,7 +62,7 @@ func (r *run) indexObjects() {
 // another algorithm: reading the disk is cheaper than a download.
 func (r *run) rehash(ctx context.Context, j *job, f manifest.File) (manifest.Object, bool) {
 	for _, served := range j.active.Files {
-		if served.Path != f.Path || strings.HasPrefix(served.Promised, strings.ToLower(string(r.Algorithm))+":") {
+		if served.Path != f.Path || served.Digest().Algorithm == r.Algorithm {
 			continue
 		}
 		object, err := verify.File(ctx, r.Mirror.ObjectPath(served.SHA256), f.Expected)

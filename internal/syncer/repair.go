@@ -56,12 +56,12 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 // has it: from its object if that is whole, else with a proven copy of the
 // provider's.
 func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, error) {
+	s.progress.begin("repair", time.Now(), nil)
+	defer s.progress.end()
 	report, damage, err := Verify(ctx, s.Mirror, names)
 	if err != nil {
 		return RepairReport{}, err
 	}
-	s.progress.begin("repair", time.Now(), nil)
-	defer s.progress.end()
 	for i, d := range damage {
 		s.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)
@@ -91,12 +91,6 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 		return err
 	}
 	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256}}
-	watch := &watcher{run: &run{Syncer: s}, job: &job{target: Target{Name: d.Manifest}}, size: d.File.Size}
-	watch.bar = s.progress.start(d.Manifest, d.File.Path, d.File.Size)
-	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
-	s.progress.finish(watch.bar)
-	if err != nil {
-		return noSpace(err)
-	}
-	return s.Mirror.Adopt(fetched.Path, fetched.Object)
+	_, err = s.bring(ctx, d.Manifest, file, d.File.Size, func(int64) {})
+	return err
 }

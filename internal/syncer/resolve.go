@@ -213,7 +213,7 @@ func (r *run) held(j *job, files []manifest.File) bool {
 	if j.release != hold.Release {
 		return !j.release.Newer(hold.Release)
 	}
-	if hold.Config != r.filterOf(j.target) { // other files: their digests say nothing about the old ones
+	if hold.Selection != r.filterOf(j.target) { // other files: their digests say nothing about the old ones
 		r.Log.Warn().Str("manifest", j.target.Name).Msg("filters changed while held after a rollback: `syncd sync --force` ends the hold")
 		return true
 	}
@@ -226,7 +226,9 @@ func (s *Syncer) configOf(t Target) string {
 	return fmt.Sprintf("%s %s %s", s.Source, t.Release, s.filterOf(t))
 }
 
-func (s *Syncer) filterOf(t Target) string { return fmt.Sprintf("%s %q", s.Algorithm, t.Filter) }
+func (s *Syncer) filterOf(t Target) string {
+	return fmt.Sprintf("%s %s", s.Algorithm, t.Filter.Fingerprint())
+}
 
 // metadataPatience bounds one Metadata request: sizes help to foresee a full
 // disk, and a sync goes on without them.

@@ -126,6 +126,6 @@ func (s *Syncer) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
 	}
 	return &mirror.Hold{
 		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),
-		Setting: t.Release, Config: s.filterOf(t),
+		Setting: t.Release, Selection: s.filterOf(t),
 	}
 }

@@ -108,6 +108,9 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
+// HistoryLimit is how many entries a history shows at most.
+const HistoryLimit = 1000
+
 // History is what `history --json` prints: the newest entries first.
 type History struct {
 	Entries []HistoryView `json:"history"`

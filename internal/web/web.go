@@ -27,7 +27,6 @@ const (
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
 	maxBody       = 64 << 10
-	historyLimit  = 100
 )
 
 // Source is what the pages show. Safe for concurrent use.
@@ -50,7 +49,7 @@ func Handler(source Source, metrics prometheus.Gatherer) http.Handler {
 		answer(w, status, err)
 	})
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
-		history, err := source.History(historyLimit)
+		history, err := source.History(syncer.HistoryLimit)
 		answer(w, history, err)
 	})
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source) })

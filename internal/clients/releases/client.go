@@ -31,8 +31,8 @@ func New(t *transport.Client) *Client { return &Client{t: t} }
 
 // Validators are what makes a later request conditional.
 type Validators struct {
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last_modified,omitempty"`
+	ETag         string
+	LastModified string
 }
 
 func (v Validators) header() http.Header {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"syncd/internal/config"
 	"syncd/internal/refusal"
 )
 
@@ -18,12 +19,6 @@ func Origin(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-// IsLoopback is true for hosts to which plain http is safe.
-func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // follow resolves a redirect. On the configured origin the Customer ID goes
@@ -66,7 +61,7 @@ func (c *Client) checkScheme(from, target *url.URL) error {
 		return errors.New("redirect to a scheme that is not http or https")
 	case from.Scheme == "https":
 		return refusal.New(refusal.Insecure, "redirect from https to plain http")
-	case !IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
+	case !config.IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
 		return refusal.New(refusal.Insecure, "redirect to plain http (allow_insecure_http would permit it)")
 	}
 	return nil

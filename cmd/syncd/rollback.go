@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/syncer"
+)
+
+func (a *app) rollbackCommand() *cobra.Command {
+	var req syncer.RollbackRequest
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "rollback [GENERATION]", Short: "Publish the revisions of an earlier generation again",
+		Long: `Publish a new generation with the revisions of the previous generation, or of a
+named one that is still on disk. Each manifest that went back is held there until
+a release newer than the one it left, other digests for that one, or
+'syncd sync --force'. A second rollback undoes the first.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := parseRollback(&req, args); err != nil {
+				return err
+			}
+			return a.rollback(cmd.Context(), req, asJSON)
+		},
+	}
+	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "go back with these manifests only")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// parseRollback takes one number; after --manifest further names may follow.
+func parseRollback(req *syncer.RollbackRequest, args []string) error {
+	for _, arg := range args {
+		number, err := strconv.Atoi(arg)
+		switch {
+		case err == nil && number > 0 && req.Generation == 0:
+			req.Generation = number
+		case err != nil && len(req.Manifests) > 0:
+			req.Manifests = append(req.Manifests, arg)
+		default:
+			return usagef("%q is not the number of a generation: `syncd history` lists them", arg)
+		}
+	}
+	slices.Sort(req.Manifests)
+	return nil
+}
+
+func (a *app) rollback(ctx context.Context, req syncer.RollbackRequest, asJSON bool) error {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return err
+	}
+	if err := checkNames(cfg, req.Manifests); err != nil {
+		return err
+	}
+	var report syncer.Report
+	err = a.withHolder(ctx, cfg, func(h holder) error {
+		report, err = h.Rollback(ctx, req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(report)
+	}
+	for _, m := range report.Manifests {
+		fmt.Fprintf(a.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
+	}
+	fmt.Fprintf(a.stdout, "generation %d is served\n", report.Generation)
+	return nil
+}

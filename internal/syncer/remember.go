@@ -1,0 +1,76 @@
+package syncer
+
+import (
+	"time"
+
+	"syncd/internal/refusal"
+	"syncd/internal/store"
+)
+
+// record commits what is to be remembered of the sync, in one transaction.
+func (r *run) record() error {
+	now := time.Now().UTC()
+	changes := store.Changes{Manifests: map[string]store.Manifest{}, Pending: map[string][]store.Pending{}}
+	report, news := r.report(), r.Mirror.Current().Number != r.previous
+	for _, j := range r.jobs {
+		name := j.target.Name
+		switch j.result {
+		case Failed, Refused:
+			news = r.rememberFailure(j, now) || news
+			if len(j.plan.Files) > 0 {
+				changes.Pending[name] = j.pending()
+			}
+		default:
+			r.rememberSuccess(j, now)
+			if j.full {
+				changes.Pending[name] = nil
+			}
+		}
+		changes.Manifests[name] = j.state
+		r.Metrics.Checked(name, j.state.CheckedAt, j.state.SyncedAt)
+		if !j.repeated {
+			r.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
+		}
+	}
+	r.Metrics.SyncTook(time.Since(r.started))
+	if news {
+		changes.History = HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Report: report}
+	}
+	return r.Store.Commit(changes)
+}
+
+func (r *run) rememberSuccess(j *job, now time.Time) {
+	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
+	if j.full {
+		j.state.FullAt, j.state.Config = now, r.configOf(j.target)
+	}
+}
+
+// rememberFailure lets the schedule try the same release again after 1 h, 2 h,
+// 4 h … up to the recheck interval. A failure before the release was known says
+// nothing about a release: the next poll is as good as this one was. It returns
+// whether the failure is news, and not the one that is remembered.
+func (r *run) rememberFailure(j *job, now time.Time) (news bool) {
+	if j.release != "" {
+		j.state.CheckedAt = now
+	}
+	if j.repeated {
+		return false
+	}
+	if j.release != "" { // a full check under this configuration stays owed
+		j.state.FullAt, j.state.Config = time.Time{}, r.configOf(j.target)
+	}
+	failure := &store.Failure{
+		Release: string(j.release), Result: string(j.result), Error: j.err.Error(),
+		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
+	}
+	before := j.state.Failure
+	if before != nil && before.Release == failure.Release {
+		failure.Count += before.Count
+	}
+	if j.release != "" {
+		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), r.Recheck))
+	}
+	j.state.Failure = failure
+	return before == nil || before.Release != failure.Release || before.Error != failure.Error
+}

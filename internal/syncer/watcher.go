@@ -1,0 +1,82 @@
+package syncer
+
+import (
+	"context"
+
+	"github.com/dustin/go-humanize"
+
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// bring fetches one file for a manifest and makes it an object. size is foreseen,
+// -1 when unknown; arrived is told of bytes as they come.
+func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (manifest.Object, error) {
+	watch := &watcher{Syncer: s, name: name, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
+	defer s.progress.finish(watch.bar)
+	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
+	if err != nil {
+		return manifest.Object{}, noSpace(err)
+	}
+	return fetched.Object, noSpace(s.Mirror.Adopt(fetched.Path, fetched.Object))
+}
+
+// watcher follows one download.
+type watcher struct {
+	*Syncer
+	name    string
+	arrived func(bytes int64)
+	bar     *bar
+	size    int64 // foreseen
+	done    int64
+	looked  int64 // done when the free space was last looked at
+}
+
+// Announced checks a size that nobody foresaw against the free space.
+func (w *watcher) Announced(size int64) error {
+	w.progress.resize(w.bar, size)
+	if size <= w.size {
+		return nil
+	}
+	w.size = size
+	free, err := w.Mirror.Free()
+	if err != nil {
+		return err
+	}
+	free.Inodes = -1 // the file exists
+	return fits(spaceFor(size-w.done), free)
+}
+
+// Moved counts, and guards the disk against a file without an end.
+func (w *watcher) Moved(bytes, done int64) error {
+	w.done = done
+	w.progress.moved(w.bar, done)
+	if bytes > 0 {
+		w.Metrics.Downloaded(w.name, bytes)
+		w.arrived(bytes)
+	}
+	return w.checkUnforeseen()
+}
+
+// Of a file whose end nobody announced, the space is looked at after so many
+// bytes, and so much of it stays free for others.
+const unforeseenStep, unforeseenSpare = 64 << 20, 256 << 20
+
+func (w *watcher) checkUnforeseen() error {
+	if w.done <= max(w.size, w.looked+unforeseenStep) {
+		return nil
+	}
+	w.looked = w.done
+	free, err := w.Mirror.Free()
+	if err != nil {
+		return err
+	}
+	if free.Bytes < unforeseenSpare {
+		return refusal.New(refusal.NoSpace, "%s arrived of a file without an announced size, and %s are left free: free space in data_dir",
+			humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(free.Bytes)))
+	}
+	return nil
+}
+
+// Mismatch counts a digest that was not the promised one.
+func (w *watcher) Mismatch(error) { w.Metrics.VerifyFailed(w.name) }
