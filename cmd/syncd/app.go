@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -45,6 +46,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		stdout: &redactingWriter{w: stdout, secrets: secrets},
 		stderr: &redactingWriter{w: stderr, secrets: secrets},
 	}
+	log.SetFlags(0)
+	log.SetOutput(a.stderr) // net/http quotes a server's bytes there
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -62,10 +62,14 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 	if ctx.Err() != nil {
 		return errSyncInterrupted
 	}
+	if err != nil && len(report.Manifests) == 0 {
+		return err
+	}
+	told := a.tellReport(report, req.DryRun, asJSON, quiet)
 	if err != nil {
 		return err
 	}
-	return a.tellReport(report, req.DryRun, asJSON, quiet)
+	return told
 }
 
 func checkNames(cfg *config.Config, names []string) error {

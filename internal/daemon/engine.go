@@ -275,7 +275,13 @@ func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
 
 // Status tells how each configured manifest stands.
 func (e *Engine) Status() (syncer.Status, error) {
-	return syncer.StatusOf(e.mirror, e.store, e.Config().Names(), e.progress.Snapshot())
+	status, err := syncer.StatusOf(e.mirror, e.store, e.Config().Names(), e.progress.Snapshot())
+	if broken := e.mirror.Intact(); broken != nil {
+		for i := range status.Manifests {
+			status.Manifests[i].State, status.Manifests[i].Error = syncer.StateFailed, broken.Error()
+		}
+	}
+	return status, err
 }
 
 // Alive is nil: an Engine works when it is asked to.
@@ -291,6 +297,9 @@ func (e *Engine) History(limit int) (syncer.History, error) {
 func (e *Engine) Ready(maxAge time.Duration) error {
 	states, err := e.store.Manifests()
 	if err != nil {
+		return err
+	}
+	if err := e.mirror.Intact(); err != nil {
 		return err
 	}
 	current := e.mirror.Current()

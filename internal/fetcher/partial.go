@@ -21,6 +21,10 @@ import (
 // smaller one is fetched again faster than it is looked after.
 const worthResuming = 1 << 20
 
+// maxValidator is longer than any honest one; a long one sent back would be
+// refused for the size of the request's headers.
+const maxValidator = 1 << 10
+
 // validatorSuffix names the file beside a partial one that holds its validator.
 const validatorSuffix = ".validator"
 
@@ -141,6 +145,9 @@ func (p *partial) remember(res *transport.Response) error {
 	p.validator = res.Header.Get("ETag")
 	if strings.HasPrefix(p.validator, "W/") || p.validator == "" {
 		p.validator = res.Header.Get("Last-Modified")
+	}
+	if len(p.validator) > maxValidator {
+		p.validator = ""
 	}
 	if p.validator == "" || res.Length >= 0 && res.Length < worthResuming {
 		return nil

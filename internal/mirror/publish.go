@@ -3,12 +3,15 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"time"
 
 	"syncd/internal/durable"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 // Change is what a new generation has other than the current one.
@@ -68,6 +71,9 @@ func (m *Mirror) buildRevision(r Record) error {
 		return err
 	}
 	if _, err := os.Stat(final); err == nil {
+		if err := m.checkRevision(r); err != nil {
+			return err
+		}
 		return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come between the rename and this
 	}
 	temp := durable.TempName(final)
@@ -79,6 +85,44 @@ func (m *Mirror) buildRevision(r Record) error {
 		return err
 	}
 	return m.disk.Rename(temp, final)
+}
+
+// checkRevision requires that a tree from before holds the files of r and nothing
+// else: it may be damaged, or 48 bits of its name may stand for other files.
+func (m *Mirror) checkRevision(r Record) error {
+	dir, found := m.revisionDir(r), 0
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			found++
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if found != len(r.Files) {
+		return fmt.Errorf("%s holds %d files and not %d: move it away", dir, found, len(r.Files))
+	}
+	for _, f := range r.Files {
+		if err := m.checkFile(filepath.Join(dir, f.Path), f); err != nil {
+			return fmt.Errorf("%s is there with other content: `syncd verify --repair` mends a damaged one; else move it away: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// checkFile is cheap for a link to the object; a copy is read.
+func (m *Mirror) checkFile(path string, f File) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	object, err := os.Stat(m.ObjectPath(f.SHA256))
+	if err == nil && os.SameFile(info, object) {
+		return nil
+	}
+	_, err = verify.File(context.Background(), path, manifest.Digest{Algorithm: manifest.SHA256, Hex: f.SHA256})
+	return err
 }
 
 // linkTree links every file of r below the folder temp of the data directory.
@@ -170,14 +214,14 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 
 // writeEntry writes the three names by which a generation holds a manifest.
 func (m *Mirror) writeEntry(dir string, r Record) error {
-	if err := os.Symlink(filepath.Join("..", "..", "revisions", r.Manifest, r.ID()), filepath.Join(dir, r.Manifest)); err != nil {
+	if err := os.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
 	record, err := r.encode()
 	if err != nil {
 		return err
 	}
-	for suffix, data := range map[string][]byte{recordSuffix: record, ".SHA256SUMS": r.sums()} {
+	for suffix, data := range map[string][]byte{recordSuffix: record, sumsSuffix: r.sums()} {
 		if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+suffix), data, 0o444); err != nil {
 			return err
 		}

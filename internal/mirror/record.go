@@ -103,7 +103,10 @@ func (g Generation) Names() []string {
 	return names
 }
 
-const recordSuffix = ".json"
+const (
+	recordSuffix = ".json"
+	sumsSuffix   = ".SHA256SUMS"
+)
 
 // errDamaged says that what is on disk is not what Publish wrote. Other errors
 // of reading say nothing about the disk's content.
@@ -130,15 +133,34 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 		if err != nil {
 			return Generation{}, err
 		}
-		if _, err := os.Stat(m.revisionDir(record)); isGone(err) {
-			return Generation{}, fmt.Errorf("%w: %w", errDamaged, err)
-		} else if err != nil {
+		if err := m.checkEntry(dir, record); err != nil {
 			return Generation{}, err
 		}
 		g.Records[record.Manifest] = record
 	}
 	return g, nil
 }
+
+// checkEntry requires what readers of a generation find beside a record: the link
+// to its revision, the revision, and the sums.
+func (m *Mirror) checkEntry(dir string, r Record) error {
+	link, err := os.Readlink(filepath.Join(dir, r.Manifest))
+	if err == nil && link != r.link() {
+		return fmt.Errorf("%s is %w: its link leads to %q", filepath.Join(dir, r.Manifest), errDamaged, link)
+	}
+	for _, path := range []string{m.revisionDir(r), filepath.Join(dir, r.Manifest+sumsSuffix)} {
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+	}
+	if isGone(err) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
+}
+
+// link is where a generation's link to the revision leads.
+func (r Record) link() string { return filepath.Join("..", "..", "revisions", r.Manifest, r.ID()) }
 
 // readRecord reads the record that a generation holds of a manifest.
 func readRecord(path string) (Record, error) {

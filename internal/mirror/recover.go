@@ -103,6 +103,49 @@ func (m *Mirror) recoverCurrent() (Generation, error) {
 	return all[0], m.swap(all[0].Number)
 }
 
+// Refresh compares what this process takes for served with the disk, which is the
+// truth, and recovers as at a start when somebody has changed or damaged it.
+func (m *Mirror) Refresh() error {
+	number, err := m.readCurrent()
+	if err != nil {
+		return err
+	}
+	if number == m.Current().Number {
+		if number == 0 {
+			return nil
+		}
+		_, err := m.readGeneration(number)
+		if err == nil || !isGone(err) && !errors.Is(err, errDamaged) {
+			return err
+		}
+	}
+	current, err := m.recoverCurrent()
+	if err != nil {
+		return err
+	}
+	m.setCurrent(current)
+	return nil
+}
+
+// Intact is nil while readers find what this process takes for served. It looks
+// at links and folders, not into files.
+func (m *Mirror) Intact() error {
+	number, err := m.readCurrent()
+	if err != nil {
+		return err
+	}
+	current := m.Current()
+	if number != current.Number {
+		return fmt.Errorf("current names generation %d, not %d: run `syncd sync`", number, current.Number)
+	}
+	for name := range current.Records {
+		if _, err := os.Stat(m.path("generations", generationName(number), name)); err != nil {
+			return fmt.Errorf("%s of generation %d is gone: run `syncd sync`", name, number)
+		}
+	}
+	return nil
+}
+
 // removeUnfinished removes the generations above current: they were built and
 // never published.
 func (m *Mirror) removeUnfinished(current int) error {

@@ -65,6 +65,13 @@ func (m *Mirror) Verify(ctx context.Context, names []string) (Checked, error) {
 	return checked, err
 }
 
+// Reread is nil when a file that was damaged is what its record says now.
+func (m *Mirror) Reread(ctx context.Context, d Damage) error {
+	path := m.path("generations", generationName(m.Current().Number), d.Manifest, d.File.Path)
+	_, err := verify.File(ctx, path, manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256})
+	return err
+}
+
 // ObjectProven re-reads an object and tells whether it is whole.
 func (m *Mirror) ObjectProven(ctx context.Context, sha256 string) bool {
 	_, err := verify.File(ctx, m.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})

@@ -5,6 +5,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -248,12 +249,32 @@ func (s *Store) CoolDowns() (map[string]time.Time, error) {
 // SetCoolDown records until when an origin asked to wait.
 func (s *Store) SetCoolDown(origin string, until time.Time) error {
 	return s.db.Update(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(bucketOrigins)
+		if err := dropExpired(bucket); err != nil {
+			return err
+		}
 		text, err := until.UTC().MarshalText()
 		if err != nil {
 			return err
 		}
-		return tx.Bucket(bucketOrigins).Put([]byte(origin), text)
+		return bucket.Put([]byte(origin), text)
 	})
+}
+
+// dropExpired keeps the bucket as small as what is still waited for.
+func dropExpired(bucket *bbolt.Bucket) error {
+	var expired [][]byte
+	err := bucket.ForEach(func(origin, v []byte) error {
+		var t time.Time
+		if t.UnmarshalText(v) != nil || t.Before(time.Now()) {
+			expired = append(expired, bytes.Clone(origin))
+		}
+		return nil
+	})
+	for _, origin := range expired {
+		err = errors.Join(err, bucket.Delete(origin))
+	}
+	return err
 }
 
 func putJSON(bucket *bbolt.Bucket, key []byte, value any) error {

@@ -88,7 +88,7 @@ func fill(t *testing.T, s *Store) {
 		}
 	}
 	for i := range 5 {
-		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), at); err != nil {
+		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(time.Hour).Round(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestJitterIsDrawnOnceAndKept(t *testing.T) {
 
 func TestCoolDownsAreKeptPerOriginAndAnUnreadableOneIsForgotten(t *testing.T) {
 	s := mustOpen(t, newPath(t))
-	local := time.Date(2026, 10, 5, 3, 0, 0, 123, time.FixedZone("somewhere", 3600))
+	local := time.Now().Add(time.Hour).Round(0).In(time.FixedZone("somewhere", 3600))
 	later := local.Add(time.Hour)
 	for origin, until := range map[string]time.Time{"https://a.example.net": local, "https://b.example.net": later} {
 		if err := s.SetCoolDown(origin, until); err != nil {

@@ -27,6 +27,12 @@ func (r *run) checkListed(j *job) error {
 	return nil
 }
 
+// Records, sums, folders and the state also take space.
+const overhead, overheadPerFile = 64 << 10, 1 << 10
+
+// maxSpace is more than any disk has, and so little that sums of it do not overflow.
+const maxSpace = 1 << 60
+
 // blockSize is what a small file costs on most file systems.
 const blockSize = 4 << 10
 
@@ -63,15 +69,16 @@ func (r *run) need(j *job) mirror.Space {
 		if err == nil {
 			size -= min(size, info.Size())
 		}
-		need.Bytes += spaceFor(size).Bytes
+		need.Bytes = min(need.Bytes+spaceFor(size).Bytes, maxSpace)
 	}
 	need.Inodes += int64(folders(j.plan.Files))
+	need.Bytes += overhead + int64(len(j.plan.Files))*overheadPerFile
 	return need
 }
 
 // spaceFor is what so many bytes of content take on disk.
 func spaceFor(size int64) mirror.Space {
-	return mirror.Space{Bytes: (size + blockSize - 1) / blockSize * blockSize}
+	return mirror.Space{Bytes: (min(size, maxSpace) + blockSize - 1) / blockSize * blockSize}
 }
 
 func folders(files []manifest.File) int {

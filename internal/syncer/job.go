@@ -24,6 +24,7 @@ type job struct {
 	release  manifest.Release          // chosen; "" until then
 	full     bool                      // the Manifest and all digests were asked
 	listed   int                       // files in the provider's list, before filters
+	links    string                    // fingerprint of the provider's list
 	plan     manifest.Plan             // its Known grows by downloads, under mu
 	sizes    map[manifest.Digest]int64 // of missing files, as far as Metadata told
 	mismatch error                     // why the plan was started over

@@ -19,7 +19,7 @@ func (r *run) publish(ctx context.Context) error {
 	now := time.Now().UTC()
 	for _, j := range openJobs(r.jobs) {
 		record := r.recordOf(j, now)
-		if j.served && record.ID() == j.active.ID() && j.active.Held == nil {
+		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
 			j.state.Matches = matches(manifest.Fingerprint(j.plan.Files), j.active)
 			j.settle(Unchanged)
 			continue
@@ -52,6 +52,8 @@ func (r *run) publish(ctx context.Context) error {
 	}
 	return nil
 }
+
+func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.SHA256 == b.SHA256 }
 
 // left are the manifests that are served and configured no longer.
 func (r *run) left() []string {

@@ -188,7 +188,7 @@ func TestRefusesNoSpaceForeseenFromMetadata(t *testing.T) {
 	w.publish("data", "2026.10", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"1000000000000000"}`})
 	m := w.refuses(refusal.NoSpace)
-	if !strings.Contains(m.Error, "1000000000000000") || !strings.Contains(m.Error, "free") {
+	if !strings.Contains(m.Error, "909 TiB") || !strings.Contains(m.Error, "free") {
 		t.Errorf("error %q does not tell numbers", m.Error)
 	}
 	equal(t, "downloads", len(w.downloads()), 0)

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,6 +37,9 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 	if len(names) == 0 {
 		names = m.Current().Names()
 	}
+	if len(names) == 0 {
+		return RepairReport{}, nil, errors.New("nothing is served: run `syncd sync`")
+	}
 	for _, name := range names {
 		if _, served := m.Current().Records[name]; !served {
 			return RepairReport{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
@@ -65,6 +69,9 @@ func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, erro
 	for i, d := range damage {
 		s.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)
+		if err == nil {
+			err = s.Mirror.Reread(ctx, d)
+		}
 		if ctx.Err() != nil {
 			return report, context.Cause(ctx)
 		}

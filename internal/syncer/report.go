@@ -114,7 +114,7 @@ func (r *run) foresee(j *job, m *ManifestReport) {
 		m.BytesReused += j.plan.Known[f.Expected].Size
 	}
 	for _, size := range j.sizes {
-		m.BytesDownloaded += size
+		m.BytesDownloaded = min(m.BytesDownloaded+size, maxSpace)
 	}
 	m.DurationSeconds = time.Since(r.started).Seconds()
 }

@@ -154,12 +154,11 @@ func (r *run) list(ctx context.Context, j *job) (files []manifest.File, settled 
 	if err := r.checkListed(j); err != nil {
 		return nil, false, err
 	}
-	links := linksOf(refs)
-	if !r.wantsFull(j) && j.release == j.active.Release && links == j.state.Links {
+	j.links = linksOf(refs)
+	if !r.wantsFull(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
 		j.settle(Unchanged) // an alias that still lists the same files
 		return nil, true, nil
 	}
-	j.state.Links = links
 	chosen := j.target.Filter.Choose(refs)
 	if len(chosen) == 0 {
 		return nil, false, fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, len(refs), j.release)
@@ -261,7 +260,7 @@ func (r *run) size(ctx context.Context, j *job) error {
 	for i, f := range j.plan.Missing {
 		if sizes[i] >= 0 {
 			j.sizes[f.Expected] = sizes[i]
-			total += sizes[i]
+			total = min(total+sizes[i], maxSpace)
 		}
 	}
 	r.progress.sized(j.target.Name, total)

@@ -25,6 +25,9 @@ func (s *Syncer) Rollback(ctx context.Context, req RollbackRequest) (Report, err
 	if err != nil {
 		return Report{}, err
 	}
+	if err := s.Mirror.Refresh(); err != nil {
+		return Report{}, err
+	}
 	goal, err := s.goal(req.Generation, targets)
 	if err != nil {
 		return Report{}, err

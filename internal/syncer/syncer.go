@@ -118,7 +118,7 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 		return r.report(), context.Cause(ctx)
 	}
 	if err := r.wantPending(); err != nil {
-		return Report{}, err
+		r.Log.Warn().Err(err).Msg("state not written: a crash now would cost the downloads of this sync")
 	}
 	r.download(ctx, r.jobs)
 	r.downloadReplaced(ctx)
@@ -141,6 +141,9 @@ func (s *Syncer) begin(req Request) (*run, error) {
 	}
 	states, err := s.Store.Manifests()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Mirror.Refresh(); err != nil {
 		return nil, err
 	}
 	current := s.Mirror.Current()

@@ -12,7 +12,7 @@ import (
 // bring fetches one file for a manifest and makes it an object. size is foreseen,
 // -1 when unknown; arrived is told of bytes as they come.
 func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (manifest.Object, error) {
-	watch := &watcher{Syncer: s, name: name, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
+	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
 	defer s.progress.finish(watch.bar)
 	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
 	if err != nil {
@@ -27,6 +27,7 @@ type watcher struct {
 	name    string
 	arrived func(bytes int64)
 	bar     *bar
+	told    int64 // by Metadata, -1 for not
 	size    int64 // foreseen
 	done    int64
 	looked  int64 // done when the free space was last looked at
@@ -67,6 +68,9 @@ func (w *watcher) checkUnforeseen() error {
 		return nil
 	}
 	w.looked = w.done
+	if w.told >= 0 && w.done > 2*w.told+unforeseenStep {
+		return refusal.New(refusal.TooLarge, "%s arrived of a file of which Metadata says that it has %s", humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(w.told)))
+	}
 	free, err := w.Mirror.Free()
 	if err != nil {
 		return err

@@ -22,6 +22,9 @@ const (
 	maxMetadata = 1 << 20
 )
 
+// maxEntries bounds a list: each file costs a request at least.
+const maxEntries = 250_000
+
 // Client calls the release service. Its errors are those of transport.Client,
 // and refusals for bodies that arrived but cannot be used. Safe for concurrent use.
 type Client struct{ t *transport.Client }
@@ -69,7 +72,32 @@ func (c *Client) ManifestReleases(ctx context.Context, name string, since Valida
 	if res.Status == http.StatusNotModified {
 		return nil, since, true, nil
 	}
-	return ids, Validators{ETag: res.Header.Get("ETag"), LastModified: res.Header.Get("Last-Modified")}, false, nil
+	for i := range ids {
+		ids[i] = c.public(ids[i])
+	}
+	return ids, Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}, false, nil
+}
+
+// maxValidator is longer than any honest one; sending a long one back would be
+// refused for the size of the request's headers, again and again.
+const maxValidator = 1 << 10
+
+func validator(res *transport.Response, name string) string {
+	if v := res.Header.Get(name); len(v) <= maxValidator {
+		return v
+	}
+	return ""
+}
+
+// maxText is how much of a text of the provider is passed on.
+const maxText = 1000
+
+// public makes a text of the provider fit to be shown.
+func (c *Client) public(text string) string {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return c.t.Redactor().String(text)
 }
 
 // FileReleases lists the ids of all releases of a file; ref's release is not used.
@@ -87,10 +115,24 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 		return nil, err
 	}
 	refs, err := manifest.ParseLinks(links)
+	if err == nil {
+		err = c.checkIDs(refs)
+	}
 	if err != nil {
 		return nil, c.refuse("Manifest", err, "Manifest", string(release), name)
 	}
 	return refs, nil
+}
+
+// checkIDs refuses files whose names hold the Customer ID: they would carry it to
+// the disk and into every record. In a link's query it is at home.
+func (c *Client) checkIDs(refs []manifest.Reference) error {
+	for i, ref := range refs {
+		if c.t.HoldsID(ref.String()) {
+			return refusal.New(refusal.BadName, "file %d of the list has the Customer ID in its name", i+1)
+		}
+	}
+	return nil
 }
 
 // Entry is one manifest that a release offers.
@@ -109,6 +151,11 @@ func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]
 	entries, err := parseEntries(body)
 	if err != nil {
 		return nil, c.refuse("ManifestList", err, "ManifestList", string(release))
+	}
+	for i := range entries {
+		for _, text := range []*string{&entries[i].Name, &entries[i].Description, &entries[i].URL} {
+			*text = c.public(*text)
+		}
 	}
 	return entries, nil
 }
@@ -162,6 +209,9 @@ func (c *Client) list(ctx context.Context, endpoint string, header http.Header, 
 		return res, nil, err
 	}
 	items, err := parseList(body)
+	if err == nil && len(items) > maxEntries {
+		err = refusal.New(refusal.TooLarge, "list of %d entries, at most %d are read", len(items), maxEntries)
+	}
 	if err != nil {
 		return nil, nil, c.refuse(endpoint, err, segments...)
 	}

@@ -452,7 +452,8 @@ func TestManifestsWithUnusableLinksAreRefusedWhole(t *testing.T) {
 		"no download":           {[]string{"http://h/Elsewhere/Data/2026.10/a"}, refusal.BadShape},
 		"other scheme":          {[]string{"file:///Download/Data/2026.10/a"}, refusal.BadShape},
 		"empty string":          {[]string{good, ""}, refusal.BadName},
-		"the id where it hurts": {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadShape},
+		"the id elsewhere":      {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadName}, // it has a slash
+		"the id in a name":      {[]string{"http://h/Download/Data/2026.10/x-" + strings.ReplaceAll(url.PathEscape(testID), "%2F", "%252F")}, refusal.BadName},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Package transport carries requests to the provider for every client: it adds
 // the Customer ID, retries what is safe to retry, bounds what it reads, follows
 // redirects without telling other hosts who asked, and returns errors that say
-// what kind of failure it was. Nothing it returns or reports holds the Customer
-// ID, neither texts nor bodies.
+// what kind of failure it was. Neither errors nor headers hold the Customer ID;
+// a body may, and its client answers for what it makes of it.
 package transport
 
 import (
@@ -127,6 +127,16 @@ func loadRoots(caFile string) (*x509.CertPool, error) {
 // Close drops idle connections.
 func (c *Client) Close() { c.rt.CloseIdleConnections() }
 
+// HoldsID is true when a name or a short text holds the Customer ID, also in
+// other case where the ID is long enough for that to be no accident.
+func (c *Client) HoldsID(text string) bool {
+	const minFolded = 8
+	if c.redact.Contains(text) {
+		return true
+	}
+	return len(c.cfg.CustomerID) >= minFolded && NewRedactor(strings.ToLower(c.cfg.CustomerID)).Contains(strings.ToLower(text))
+}
+
 // Redactor removes the client's Customer ID from texts.
 func (c *Client) Redactor() Redactor { return c.redact }
 
@@ -150,8 +160,9 @@ type Response struct {
 	Body   io.ReadCloser // the caller closes it; its errors are of type *Error
 }
 
-// Do sends a request, retries passing faults and returns the whole body without
-// the Customer ID. Errors are *Error, *CoolingDown or the context's.
+// Do sends a request, retries passing faults and returns the whole body as it
+// came: callers redact what they pass on of it. Errors are *Error, *CoolingDown
+// or the context's.
 func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
 	attempt := func(func()) (err error) {
 		res, body, err = c.exchange(ctx, req)
@@ -165,7 +176,7 @@ func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	return res, c.redact.Bytes(body), nil
+	return res, body, nil
 }
 
 // exchange sends a request once and reads the answer. Answers are short, so one
@@ -354,6 +365,7 @@ func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, 
 		return res, nil
 	}
 	defer res.Body.Close()
+	defer time.AfterFunc(c.cfg.StallTimeout, func() { res.Body.Close() }).Stop() // one that drips in is not worth waiting for
 	var body []byte
 	if res.Status >= 200 { // that of a 101 is the bare connection, whose reads nothing ends
 		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status alone is an answer

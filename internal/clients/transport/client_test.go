@@ -75,18 +75,19 @@ func TestARequestArrivesAsItWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestBodiesAndHeadersComeWithoutTheCustomerID(t *testing.T) {
-	e := startEmulator(t)
-	inQuery := url.QueryEscape(testID)
-	bodies := []string{`["http://h/?ID={id}","` + inQuery + `","` + jsonAll(testID) + `"]`, "<a>" + xmlText(t, inQuery) + "</a>", "{id}"}
-	for _, body := range bodies {
-		e.ClearFaults()
-		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body})
-		_, got, err := newClient(t, e.URL()).Do(t.Context(), list)
-		if err != nil || shows(string(got), testID) || !strings.Contains(string(got), redacted) {
-			t.Errorf("%q, %v", got, err)
+func TestNamesThatHoldTheCustomerIDAreKnownInAnyCaseAndEncoding(t *testing.T) {
+	c := newClient(t, "http://127.0.0.1:1")
+	for text, want := range map[string]bool{
+		testID: true, "x/" + strings.ToLower(testID): true, url.QueryEscape(testID): true, jsonAll(testID): true, "mdAddr.dat": false, "": false,
+	} {
+		if got := c.HoldsID(text); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
+}
+
+func TestHeadersComeWithoutTheCustomerID(t *testing.T) {
+	inQuery := url.QueryEscape(testID)
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"`+r.URL.Query().Get("id")+`"`)
 		w.Header().Set("Link", inQuery)
