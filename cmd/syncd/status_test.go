@@ -18,7 +18,7 @@ func TestStatusAndHistoryWorkBeforeTheFirstSync(t *testing.T) {
 	h.contains("status", h.expect(0, "status").stdout, "none yet: run `syncd sync`", "not running", "pending")
 	h.contains("history", h.expect(0, "history").stdout, "no syncs yet")
 	same(h, "history", []string{"history: list"}, shapeOf(t, h.expect(0, "history", "--json").stdout))
-	h.contains("verify", h.expect(0, "verify").stdout, "0 files")
+	h.contains("verify", h.expect(1, "verify").stderr, "nothing is served")
 	h.expect(1, "rollback")
 	if _, err := os.Stat(filepath.Join(h.data, "current")); err == nil {
 		t.Error("there is a current without a sync")
@@ -31,7 +31,7 @@ func TestStatusNeedsNoCustomerIDAndCreatesNothing(t *testing.T) {
 	h.must(os.Remove(h.path("id")))
 	h.expect(0, "status")
 	h.expect(0, "history")
-	h.expect(0, "verify")
+	h.expect(1, "verify")
 	if _, err := os.Stat(h.data); err == nil {
 		t.Error("looking created the data directory")
 	}

@@ -5,6 +5,7 @@
 package releases
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -19,7 +20,7 @@ import (
 const (
 	maxList     = 64 << 20
 	maxHash     = 4 << 10
-	maxMetadata = 1 << 20
+	maxMetadata = 64 << 10
 )
 
 // maxEntries bounds a list: each file costs a request at least.
@@ -114,9 +115,9 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 	if err != nil {
 		return nil, err
 	}
-	refs, err := manifest.ParseLinks(links)
-	if err == nil {
-		err = c.checkIDs(refs)
+	var refs []manifest.Reference
+	if err = c.cutQueries(links); err == nil {
+		refs, err = manifest.ParseLinks(links)
 	}
 	if err != nil {
 		return nil, c.refuse("Manifest", err, "Manifest", string(release), name)
@@ -124,12 +125,21 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 	return refs, nil
 }
 
-// checkIDs refuses files whose names hold the Customer ID: they would carry it to
-// the disk and into every record. In a link's query it is at home.
-func (c *Client) checkIDs(refs []manifest.Reference) error {
-	for i, ref := range refs {
-		if c.t.HoldsID(ref.String()) {
-			return refusal.New(refusal.BadName, "file %d of the list has the Customer ID in its name", i+1)
+// maxLink is longer than any honest link, in bytes.
+const maxLink = 8 << 10
+
+// cutQueries leaves of each link what its identity is made of. In the query the
+// Customer ID is at home; in a name it would go to the disk and into every record.
+func (c *Client) cutQueries(links []string) error {
+	for i, link := range links {
+		if len(link) > maxLink {
+			return refusal.New(refusal.BadShape, "entry %d of the list has %d bytes", i+1, len(link))
+		}
+		if cut := strings.IndexAny(link, "?#"); cut >= 0 {
+			links[i] = link[:cut]
+		}
+		if c.t.HoldsID(links[i]) {
+			return refusal.New(refusal.BadName, "entry %d of the list has the Customer ID in its path", i+1)
 		}
 	}
 	return nil
@@ -167,7 +177,7 @@ func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata
 	if err != nil {
 		return Metadata{}, err
 	}
-	meta, err := parseMetadata(body)
+	meta, err := parseMetadata(c.t.Redactor().Bytes(body))
 	if err != nil {
 		return Metadata{}, c.refuse("Metadata", err, segments...)
 	}
@@ -181,7 +191,7 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 	if err != nil {
 		return manifest.Digest{}, err
 	}
-	digest, err := parseHash(algorithm, body)
+	digest, err := parseHash(algorithm, c.t.Redactor().Bytes(body))
 	if err != nil {
 		return manifest.Digest{}, c.refuse("Hash", err, segments...)
 	}
@@ -207,6 +217,9 @@ func (c *Client) list(ctx context.Context, endpoint string, header http.Header, 
 	res, body, err := c.get(ctx, endpoint, maxList, header, segments...)
 	if err != nil || res.Status == http.StatusNotModified {
 		return res, nil, err
+	}
+	if bytes.HasPrefix(trim(body), []byte("{")) { // no list: an error, of which a part is shown
+		body = c.t.Redactor().Bytes(body[:min(len(body), maxMetadata)])
 	}
 	items, err := parseList(body)
 	if err == nil && len(items) > maxEntries {

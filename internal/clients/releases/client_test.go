@@ -439,21 +439,21 @@ func TestManifestsWithUnusableLinksAreRefusedWhole(t *testing.T) {
 		links  []string
 		reason refusal.Reason
 	}{
-		"identity only":         {[]string{good, good, "/Download/Product/2026.10/p/"}, ""},
-		"none":                  {nil, ""},
-		"path escape":           {[]string{good, "http://h/Download/Data/2026.10/..%2Fpasswd"}, refusal.BadName},
-		"dot dot":               {[]string{"http://h/Download/Data/../a"}, refusal.BadName},
-		"backslash":             {[]string{"http://h/Download/Data/2026.10/a%5Cb"}, refusal.BadName},
-		"control character":     {[]string{"http://h/Download/Data/2026.10/a%0Ab"}, refusal.BadName},
-		"invalid UTF-8":         {[]string{"http://h/Download/Data/2026.10/a%FF"}, refusal.BadName},
-		"bad percent":           {[]string{"http://h/Download/Data/2026.10/a%zz"}, refusal.BadName},
-		"unknown class":         {[]string{"http://h/Download/Other/2026.10/a"}, refusal.BadShape},
-		"too few segments":      {[]string{"http://h/Download/Library/LINUX/2026.10/a"}, refusal.BadShape},
-		"no download":           {[]string{"http://h/Elsewhere/Data/2026.10/a"}, refusal.BadShape},
-		"other scheme":          {[]string{"file:///Download/Data/2026.10/a"}, refusal.BadShape},
-		"empty string":          {[]string{good, ""}, refusal.BadName},
-		"the id elsewhere":      {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadName}, // it has a slash
-		"the id in a name":      {[]string{"http://h/Download/Data/2026.10/x-" + strings.ReplaceAll(url.PathEscape(testID), "%2F", "%252F")}, refusal.BadName},
+		"identity only":     {[]string{good, good, "/Download/Product/2026.10/p/"}, ""},
+		"none":              {nil, ""},
+		"path escape":       {[]string{good, "http://h/Download/Data/2026.10/..%2Fpasswd"}, refusal.BadName},
+		"dot dot":           {[]string{"http://h/Download/Data/../a"}, refusal.BadName},
+		"backslash":         {[]string{"http://h/Download/Data/2026.10/a%5Cb"}, refusal.BadName},
+		"control character": {[]string{"http://h/Download/Data/2026.10/a%0Ab"}, refusal.BadName},
+		"invalid UTF-8":     {[]string{"http://h/Download/Data/2026.10/a%FF"}, refusal.BadName},
+		"bad percent":       {[]string{"http://h/Download/Data/2026.10/a%zz"}, refusal.BadName},
+		"unknown class":     {[]string{"http://h/Download/Other/2026.10/a"}, refusal.BadShape},
+		"too few segments":  {[]string{"http://h/Download/Library/LINUX/2026.10/a"}, refusal.BadShape},
+		"no download":       {[]string{"http://h/Elsewhere/Data/2026.10/a"}, refusal.BadShape},
+		"other scheme":      {[]string{"file:///Download/Data/2026.10/a"}, refusal.BadShape},
+		"empty string":      {[]string{good, ""}, refusal.BadName},
+		"the id elsewhere":  {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadName}, // it has a slash
+		"the id in a name":  {[]string{"http://h/Download/Data/2026.10/x-" + strings.ReplaceAll(url.PathEscape(testID), "%2F", "%252F")}, refusal.BadName},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

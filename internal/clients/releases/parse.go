@@ -172,8 +172,8 @@ func parseEntries(body []byte) ([]Entry, error) {
 		if entry.Name == "" {
 			return nil, refusal.New(refusal.BadShape, "entry %d has no name of a manifest", i+1)
 		}
-		if err := manifest.CheckSegment(entry.Name); err != nil {
-			return nil, err
+		if manifest.CheckSegment(entry.Name) != nil {
+			return nil, refusal.New(refusal.BadName, "entry %d has a name that is not one plain path segment", i+1)
 		}
 	}
 	return entries, nil

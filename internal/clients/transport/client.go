@@ -73,6 +73,7 @@ type Client struct {
 	cfg    Config
 	origin string
 	redact Redactor
+	folded Redactor // for HoldsID
 	rt     *http.Transport
 }
 
@@ -93,6 +94,7 @@ func New(cfg Config) (*Client, error) {
 		cfg:    cfg,
 		origin: Origin(cfg.Base),
 		redact: NewRedactor(cfg.CustomerID),
+		folded: foldedRedactor(cfg.CustomerID),
 		rt: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
@@ -130,11 +132,17 @@ func (c *Client) Close() { c.rt.CloseIdleConnections() }
 // HoldsID is true when a name or a short text holds the Customer ID, also in
 // other case where the ID is long enough for that to be no accident.
 func (c *Client) HoldsID(text string) bool {
-	const minFolded = 8
-	if c.redact.Contains(text) {
-		return true
+	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
+}
+
+// minFolded is the length from which a Customer ID in other case is no accident.
+const minFolded = 8
+
+func foldedRedactor(customerID string) Redactor {
+	if len(customerID) < minFolded {
+		return Redactor{}
 	}
-	return len(c.cfg.CustomerID) >= minFolded && NewRedactor(strings.ToLower(c.cfg.CustomerID)).Contains(strings.ToLower(text))
+	return NewRedactor(strings.ToLower(customerID))
 }
 
 // Redactor removes the client's Customer ID from texts.
