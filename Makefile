@@ -27,7 +27,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
 bench: build ## cold syncs beside aria2 and wget2, and memory; see BENCHMARKS.md
-	go run ./bench -syncd bin/syncd
+	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
 
 image: ## the container image
 	docker build --build-arg VERSION=$(VERSION) -t syncd .

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -75,24 +74,20 @@ func runOnce(t tool, s *served, work string) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	started := time.Now()
-	output, err := cmd.CombinedOutput()
-	wall := time.Since(started)
-	if err != nil {
-		return sample{}, fmt.Errorf("%w: %s", err, output)
-	}
-	if err := complete(s, dir); err != nil {
+	if err := cmd.Start(); err != nil {
 		return sample{}, err
 	}
-	return sampleOf(cmd, wall), nil
-}
-
-func sampleOf(cmd *exec.Cmd, wall time.Duration) sample {
-	taken := sample{wall: wall, cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		taken.peak = usage.Maxrss * kib
+	memory := watchMemory(cmd.Process.Pid)
+	err = cmd.Wait()
+	taken := sample{wall: time.Since(started), peak: memory.end()}
+	if err != nil {
+		return sample{}, fmt.Errorf("%w: %s", err, output.Bytes())
 	}
-	return taken
+	taken.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return taken, complete(s, dir)
 }
 
 // complete makes sure that a tool fetched everything.

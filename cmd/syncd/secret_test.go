@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -204,4 +207,40 @@ func TestWhatTheProviderSaidAboutWaitingHoldsAcrossRunsAndOnDemand(t *testing.T)
 	same(h, "result", "failed", r.Manifests[0].Result)
 	h.sync(1, "--force")
 	same(h, "requests of a forced sync", 0, len(h.provider.Requests()))
+}
+
+func TestTheCustomerIDIsInNoLineThatTheHTTPLibraryWritesItself(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	h.must(err)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { speakUnasked(conn) })
+		}
+	})
+	h.settings.url = "http://" + listener.Addr().String()
+	h.configure()
+	p := h.start("run")
+	t.Cleanup(serving.Wait)
+	t.Cleanup(func() { listener.Close() })
+	h.eventually("the library's line", func() bool { return strings.Contains(p.stderr.String(), "Unsolicited response") })
+	p.terminate() // and the host looks at all that was written
+}
+
+// speakUnasked answers a request and then says more on the idle connection.
+func speakUnasked(conn net.Conn) {
+	defer conn.Close()
+	if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+		return
+	}
+	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+	time.Sleep(50 * time.Millisecond) // until the connection is idle
+	fmt.Fprintf(conn, "HTTP/1.1 400 Bad %s\r\nX-Id: %s\r\n\r\n", customerID, url.QueryEscape(customerID))
+	_, _ = io.Copy(io.Discard, conn) // until the client hangs up
 }

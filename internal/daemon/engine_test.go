@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/emulator"
 	"syncd/internal/refusal"
@@ -175,5 +177,27 @@ func TestTheCustomerIDIsToldBeforeItIsUsed(t *testing.T) {
 	must(t, e.Close())
 	if len(told) != 1 || told[0] != "key" {
 		t.Errorf("told %q", told)
+	}
+}
+
+func TestAManifestThatAReloadRemovesDuringASyncLeavesNoSeries(t *testing.T) {
+	w := start(t, "one", "two")
+	held := w.hold("/Manifest/2026.09/two")
+	r := w.run()
+	<-held.arrived
+	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
+	r.signals <- syscall.SIGHUP
+	w.eventually("the reload is done", func() bool { return w.logged("configuration reloaded") == 1 })
+	w.let("/Manifest/2026.09/two")
+	w.eventually("the sync is done", func() bool { return w.logged(syncLogged) >= 1 })
+	families, err := w.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if series(t, w, family.GetName(), "two") {
+			t.Errorf("%s has a series of a manifest that is configured no longer", family.GetName())
+		}
+	}
+	if !series(t, w, "syncd_release_info", "one") {
+		t.Error("the other manifest has lost its series")
 	}
 }

@@ -994,3 +994,26 @@ func TestAFolderThatIsNotThereIsAnErrorOfTheDisk(t *testing.T) {
 		t.Errorf("%d requests, %v", len(b.Requests()), err)
 	}
 }
+
+func TestAnETagTooLongToBeSentBackContinuesNothing(t *testing.T) {
+	content := readAll(t, emulator.Random(5, 3*mib))
+	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+	var conditions []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conditions = append(conditions, r.Header.Get("Range")+r.Header.Get("If-Range"))
+		w.Header().Set("ETag", `"`+strings.Repeat("e", 70_000)+`"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		if len(conditions)%2 == 1 {
+			w.Write(content[:2*mib])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Write(content)
+	}))
+	defer server.Close()
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, 0).Fetch(t.Context(), b.file, &watcher{})
+	b.proven(got, err)
+	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -28,6 +28,8 @@ type Mirror struct {
 	dir  string
 	disk *durable.Disk
 
+	swapping sync.RWMutex // held while `current` on disk and in memory may differ
+
 	mu         sync.Mutex
 	current    Generation
 	objectDirs map[string]dirState // the object folders that are known to exist

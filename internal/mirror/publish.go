@@ -49,14 +49,23 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	if err := ctx.Err(); err != nil {
 		return Generation{}, err
 	}
-	if err := m.swap(next.Number); err != nil {
-		if served, readErr := m.readCurrent(); readErr == nil && served == next.Number {
-			m.setCurrent(next) // swapped, but maybe not durable: never build over what is served
-		}
+	if err := m.takeOver(next); err != nil {
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
 	}
-	m.setCurrent(next)
 	return next, nil
+}
+
+// takeOver swaps and keeps what this process takes for served in step with that:
+// a swap whose durability is in doubt is served all the same, and never built over.
+func (m *Mirror) takeOver(next Generation) error {
+	m.swapping.Lock()
+	defer m.swapping.Unlock()
+	err := m.swap(next.Number)
+	number, readErr := m.readCurrent()
+	if err == nil || readErr == nil && number == next.Number {
+		m.setCurrent(next)
+	}
+	return err
 }
 
 // swap is the commit point: before it readers see the old generation, after it the new one.

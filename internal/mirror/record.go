@@ -138,6 +138,11 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 		}
 		g.Records[record.Manifest] = record
 	}
+	for _, entry := range entries {
+		if _, known := g.Records[entry.Name()]; !known && entry.Type() == fs.ModeSymlink {
+			return Generation{}, fmt.Errorf("%s is %w: it has no record", filepath.Join(dir, entry.Name()), errDamaged)
+		}
+	}
 	return g, nil
 }
 

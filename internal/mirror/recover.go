@@ -119,6 +119,11 @@ func (m *Mirror) Refresh() error {
 			return err
 		}
 	}
+	if err := m.layOut(); err != nil { // somebody may have removed a folder
+		return err
+	}
+	m.swapping.Lock()
+	defer m.swapping.Unlock()
 	current, err := m.recoverCurrent()
 	if err != nil {
 		return err
@@ -128,8 +133,10 @@ func (m *Mirror) Refresh() error {
 }
 
 // Intact is nil while readers find what this process takes for served. It looks
-// at links and folders, not into files.
+// at links and folders, not into files. Safe for concurrent use.
 func (m *Mirror) Intact() error {
+	m.swapping.RLock()
+	defer m.swapping.RUnlock()
 	number, err := m.readCurrent()
 	if err != nil {
 		return err
@@ -139,8 +146,10 @@ func (m *Mirror) Intact() error {
 		return fmt.Errorf("current names generation %d, not %d: run `syncd sync`", number, current.Number)
 	}
 	for name := range current.Records {
-		if _, err := os.Stat(m.path("generations", generationName(number), name)); err != nil {
-			return fmt.Errorf("%s of generation %d is gone: run `syncd sync`", name, number)
+		for _, entry := range []string{name, name + recordSuffix, name + sumsSuffix} {
+			if _, err := os.Stat(m.path("generations", generationName(number), entry)); err != nil {
+				return fmt.Errorf("%s of generation %d is gone: run `syncd sync`", entry, number)
+			}
 		}
 	}
 	return nil

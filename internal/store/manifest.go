@@ -16,6 +16,7 @@ type Manifest struct {
 	Config       string    `json:"config,omitempty"`        // fingerprint of its configuration at FullAt
 	ETag         string    `json:"etag,omitempty"`          // of ManifestReleases
 	LastModified string    `json:"last_modified,omitempty"` // of ManifestReleases
+	Served       string    `json:"served,omitempty"`        // the revision in service after the last full check; another one on disk asks for a check
 	Newest       string    `json:"newest,omitempty"`        // the newest release that ManifestReleases listed
 	Links        string    `json:"links,omitempty"`         // fingerprint of the Manifest's list at FullAt
 	Matches      string    `json:"matches,omitempty"`       // a fingerprint found to be the served revision, whose record was written in another algorithm

@@ -549,3 +549,26 @@ func useDamaged(t *testing.T, path string) bool {
 	}
 	return note != ""
 }
+
+func TestExpiredCoolDownsLeaveTheFileWhenAnotherIsRecorded(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	soon := time.Now().Add(time.Hour).Round(0).UTC()
+	for i := range 100 {
+		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(-time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, origin := range []string{"https://a.example.net", "https://b.example.net"} {
+		if err := s.SetCoolDown(origin, soon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := mustOpen(t, path).CoolDowns()
+	if diff := cmp.Diff(map[string]time.Time{"https://a.example.net": soon, "https://b.example.net": soon}, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}

@@ -46,6 +46,7 @@ type files map[string]string
 type world struct {
 	testing.TB
 	provider *emulator.Emulator
+	id       string // the Customer ID
 	source   config.Source
 	cfg      syncer.Config // what the next open or configure begins with
 	dir      string
@@ -60,12 +61,18 @@ type world struct {
 // start makes a world that mirrors the latest release of each named manifest.
 func start(t testing.TB, names ...string) *world {
 	t.Helper()
-	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
+	return startAs(t, customerID, names...)
+}
+
+// startAs is start for another Customer ID.
+func startAs(t testing.TB, id string, names ...string) *world {
+	t.Helper()
+	provider, err := emulator.Start(emulator.Config{CustomerID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { provider.Close() })
-	w := &world{TB: t, provider: provider, dir: filepath.Join(t.TempDir(), "data")}
+	w := &world{TB: t, provider: provider, id: id, dir: filepath.Join(t.TempDir(), "data")}
 	w.source = config.Default().Source
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
@@ -79,7 +86,7 @@ func start(t testing.TB, names ...string) *world {
 	t.Cleanup(func() {
 		w.whole()
 		w.close()
-		for _, secret := range []string{customerID, url.QueryEscape(customerID)} {
+		for _, secret := range []string{id, url.QueryEscape(id)} {
 			if strings.Contains(w.log.String(), secret) {
 				t.Errorf("the log holds the Customer ID:\n%s", &w.log)
 			}
@@ -130,7 +137,7 @@ func (w *world) configure() {
 	known, err := w.cfg.Store.CoolDowns()
 	must(w, err)
 	gate := transport.NewGate(known, func(origin string, until time.Time) { must(w, w.cfg.Store.SetCoolDown(origin, until)) })
-	client, err := releases.Connect(w.source, config.Secret(customerID), releases.Options{Observer: w.cfg.Metrics, Gate: gate})
+	client, err := releases.Connect(w.source, config.Secret(w.id), releases.Options{Observer: w.cfg.Metrics, Gate: gate})
 	must(w, err)
 	if w.client != nil {
 		w.client.Close()
@@ -179,7 +186,7 @@ func (w *world) sync(req syncer.Request) syncer.Report {
 	report, err := w.syncer.Sync(context.Background(), req)
 	must(w, err)
 	for _, m := range report.Manifests {
-		if strings.Contains(m.Error, customerID) || strings.Contains(m.Error, url.QueryEscape(customerID)) {
+		if strings.Contains(m.Error, w.id) || strings.Contains(m.Error, url.QueryEscape(w.id)) {
 			w.Errorf("the report holds the Customer ID: %s", m.Error)
 		}
 	}

@@ -43,6 +43,7 @@ func (r *run) rememberSuccess(j *job, now time.Time) {
 	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
 	if j.full {
 		j.state.FullAt, j.state.Config, j.state.Links = now, r.configOf(j.target), j.links
+		j.state.Served = r.Mirror.Current().Records[j.target.Name].ID()
 	}
 }
 

@@ -62,6 +62,9 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, error) {
 	s.progress.begin("repair", time.Now(), nil)
 	defer s.progress.end()
+	if err := s.Mirror.Intact(); err != nil {
+		return RepairReport{}, err
+	}
 	report, damage, err := Verify(ctx, s.Mirror, names)
 	if err != nil {
 		return RepairReport{}, err

@@ -89,7 +89,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (settled bool, err erro
 // wantsFull is true when a sync must look at the Manifest and its digests even
 // though the release may be the one that is served.
 func (r *run) wantsFull(j *job) bool {
-	return !j.served || r.req.Demand || r.req.Force ||
+	return !j.served || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
 		j.state.Config != r.configOf(j.target) ||
 		j.state.FullAt.After(r.started) || // the clock was set back
 		r.started.Sub(j.state.FullAt) >= r.Recheck

@@ -105,6 +105,9 @@ func (c *Client) public(text string) string {
 func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]string, error) {
 	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
 	_, ids, err := c.list(ctx, "Releases", nil, segments...)
+	for i := range ids {
+		ids[i] = c.public(ids[i])
+	}
 	return ids, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -489,5 +490,46 @@ func TestConnectFailsWithoutItsCAFile(t *testing.T) {
 	_, err := Connect(config.Source{URL: u, CAFile: filepath.Join(t.TempDir(), "none")}, testID, Options{Patience: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "ca_file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnETagTooLongToBeSentBackIsNotKept(t *testing.T) {
+	var conditions []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conditions = append(conditions, r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since"))
+		w.Header().Set("ETag", `"`+strings.Repeat("e", 70_000)+`"`)
+		w.Header().Set("Last-Modified", strings.Repeat("l", 70_000))
+		io.WriteString(w, `["2026.10"]`)
+	}))
+	defer server.Close()
+	c := connect(t, server.URL)
+	var since Validators
+	for range 2 {
+		ids, now, notModified, err := c.ManifestReleases(t.Context(), "m", since)
+		if err != nil || notModified || len(ids) != 1 || now != (Validators{}) {
+			t.Fatalf("%q, %d bytes of ETag, %t, %v", ids, len(now.ETag), notModified, err)
+		}
+		since = now
+	}
+	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAListOfMoreThanAQuarterMillionEntriesIsRefused(t *testing.T) {
+	e := startEmulator(t)
+	c := connect(t, e.URL())
+	for format, body := range map[string]func(n int) string{
+		"json": func(n int) string { return "[" + strings.Repeat(`"2026.10",`, n-1) + `"2026.10"]` },
+		"xml":  func(n int) string { return "<a>" + strings.Repeat("<s>2026.10</s>", n) + "</a>" },
+	} {
+		for n, want := range map[int]refusal.Reason{250_000: "", 250_001: refusal.TooLarge} {
+			e.ClearFaults()
+			e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body(n)})
+			_, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{})
+			if refusal.ReasonOf(err) != want || want == "" && err != nil {
+				t.Errorf("%s, %d entries: %v", format, n, err)
+			}
+		}
 	}
 }

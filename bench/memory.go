@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// memory follows the largest process of a tree. The operating system's own
+// figure (ru_maxrss) will not do: it counts what this process, the server, had
+// in memory when it forked.
+type memory struct {
+	stop chan struct{}
+	peak chan int64
+}
+
+func watchMemory(pid int) memory {
+	m := memory{stop: make(chan struct{}), peak: make(chan int64)}
+	go func() {
+		var peak int64
+		for {
+			peak = max(peak, largest(pid))
+			select {
+			case <-m.stop:
+				m.peak <- peak
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	return m
+}
+
+// end returns the peak in bytes.
+func (m memory) end() int64 {
+	close(m.stop)
+	return <-m.peak
+}
+
+// largest is the highest peak of a process and its descendants so far, in bytes.
+func largest(pid int) int64 {
+	peak := highWater(pid)
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // gone: it has none
+	for field := range strings.FieldsSeq(string(children)) {
+		var child int
+		if _, err := fmt.Sscan(field, &child); err == nil {
+			peak = max(peak, largest(child))
+		}
+	}
+	return peak
+}
+
+func highWater(pid int) int64 {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(lines.Text(), "VmHWM: %d kB", &kilobytes); err == nil {
+			return kilobytes * kib
+		}
+	}
+	return 0
+}
