@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dustin/go-humanize"
 
@@ -15,10 +16,13 @@ func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, siz
 	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
 	defer s.progress.finish(watch.bar)
 	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
-	if err != nil {
-		return manifest.Object{}, noSpace(err)
+	if err == nil {
+		err = s.Mirror.Adopt(fetched.Path, fetched.Object)
 	}
-	return fetched.Object, noSpace(s.Mirror.Adopt(fetched.Path, fetched.Object))
+	if err != nil {
+		return manifest.Object{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
+	}
+	return fetched.Object, nil
 }
 
 // watcher follows one download.

@@ -21,8 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"syncd/internal/refusal"
 )
 
@@ -39,13 +37,6 @@ const (
 	defaultMaxInterval     = 30 * time.Second
 	defaultMaxElapsed      = 15 * time.Minute
 )
-
-// Retry says how a request that failed in passing is tried again.
-type Retry struct {
-	InitialInterval time.Duration
-	MaxInterval     time.Duration
-	MaxElapsed      time.Duration // since the request's last progress
-}
 
 // Observer is told of every request, for metrics. Its methods are called from
 // many goroutines.
@@ -129,44 +120,8 @@ func loadRoots(caFile string) (*x509.CertPool, error) {
 // Close drops idle connections.
 func (c *Client) Close() { c.rt.CloseIdleConnections() }
 
-// HoldsID is true when a name or a short text holds the Customer ID, also in
-// other case where the ID is long enough for that to be no accident.
-func (c *Client) HoldsID(text string) bool {
-	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
-}
-
-// minFolded is the length from which a Customer ID in other case is no accident.
-const minFolded = 8
-
-func foldedRedactor(customerID string) Redactor {
-	if len(customerID) < minFolded {
-		return Redactor{}
-	}
-	return NewRedactor(strings.ToLower(customerID))
-}
-
 // Redactor removes the client's Customer ID from texts.
 func (c *Client) Redactor() Redactor { return c.redact }
-
-// Request is one call. Endpoint and Segments are required.
-type Request struct {
-	Endpoint string // the name for metrics and errors
-	Method   string // default GET
-	Segments []string
-	Query    url.Values
-	Header   http.Header
-	Body     []byte
-	Limit    int64 // of the response body, in bytes; for Do
-	Once     bool  // for Do: never send it twice
-}
-
-// Response is an answer with a status of success, or 304.
-type Response struct {
-	Status int
-	Header http.Header
-	Length int64         // of the body, -1 when not announced
-	Body   io.ReadCloser // the caller closes it; its errors are of type *Error
-}
 
 // Do sends a request, retries passing faults and returns the whole body as it
 // came: callers redact what they pass on of it. Errors are *Error, *CoolingDown
@@ -215,49 +170,6 @@ func (c *Client) readAll(ctx context.Context, req Request, res *Response) ([]byt
 	return body, nil
 }
 
-// Retry calls op until it succeeds, fails for good (see IsPassing), or has
-// failed for Retry.MaxElapsed since it last called progress. It returns op's
-// last error, or the context's, or *CoolingDown when the provider asked to wait
-// for longer than that.
-func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress func()) error) error {
-	policy := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(c.cfg.Retry.InitialInterval),
-		backoff.WithMaxInterval(c.cfg.Retry.MaxInterval),
-		backoff.WithMaxElapsedTime(c.cfg.Retry.MaxElapsed),
-	)
-	for {
-		err := op(policy.Reset)
-		if err == nil || !IsPassing(err) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if cooling := c.coolingDown(err); cooling != nil {
-			return cooling
-		}
-		wait := policy.NextBackOff()
-		if wait == backoff.Stop {
-			return err
-		}
-		if c.cfg.Observer != nil {
-			c.cfg.Observer.Retry(endpoint)
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
-}
-
-// coolingDown is what err asks for, when that is more than waiting is worth.
-func (c *Client) coolingDown(err error) error {
-	var failed *Error
-	if errors.As(err, &failed) && failed.RetryAfter > c.cfg.Retry.MaxElapsed {
-		return &CoolingDown{Origin: failed.origin, Until: c.cfg.Gate.Until(failed.origin)}
-	}
-	return nil
-}
-
 // Open sends a request once, follows redirects and returns the answer with its
 // body still to be read. Errors are as for Do.
 func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
@@ -294,14 +206,6 @@ func (c *Client) URL(req Request) *url.URL {
 	}
 	u.RawQuery = query.Encode()
 	return u
-}
-
-func (r Request) escaped() []string {
-	escaped := make([]string, len(r.Segments))
-	for i, s := range r.Segments {
-		escaped[i] = url.PathEscape(s)
-	}
-	return escaped
 }
 
 // path is what errors show of a request's address.
@@ -343,13 +247,6 @@ func (c *Client) send(parent context.Context, req Request, target *url.URL) (*Re
 	return &Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: body}, nil
 }
 
-func (r Request) method() string {
-	if r.Method == "" {
-		return http.MethodGet
-	}
-	return r.Method
-}
-
 func (c *Client) observe(endpoint, code string) {
 	if c.cfg.Observer != nil {
 		c.cfg.Observer.Request(endpoint, code)
@@ -389,10 +286,6 @@ func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, 
 		}
 	}
 	return nil, failed
-}
-
-func (r Request) isConditional() bool {
-	return r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
 }
 
 // redactHeader removes the Customer ID from what callers may record: a service

@@ -340,3 +340,19 @@ func PublicURL(u *url.URL) string {
 	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	return clean.String()
 }
+
+// HoldsID is true when a name or a short text holds the Customer ID, also in
+// other case where the ID is long enough for that to be no accident.
+func (c *Client) HoldsID(text string) bool {
+	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
+}
+
+// minFolded is the length from which a Customer ID in other case is no accident.
+const minFolded = 8
+
+func foldedRedactor(customerID string) Redactor {
+	if len(customerID) < minFolded {
+		return Redactor{}
+	}
+	return NewRedactor(strings.ToLower(customerID))
+}

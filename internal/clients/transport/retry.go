@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// Retry says how a request that failed in passing is tried again.
+type Retry struct {
+	InitialInterval time.Duration
+	MaxInterval     time.Duration
+	MaxElapsed      time.Duration // since the request's last progress
+}
+
+// Retry calls op until it succeeds, fails for good (see IsPassing), or has
+// failed for Retry.MaxElapsed since it last called progress. It returns op's
+// last error, or the context's, or *CoolingDown when the provider asked to wait
+// for longer than that.
+func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress func()) error) error {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(c.cfg.Retry.InitialInterval),
+		backoff.WithMaxInterval(c.cfg.Retry.MaxInterval),
+		backoff.WithMaxElapsedTime(c.cfg.Retry.MaxElapsed),
+	)
+	for {
+		err := op(policy.Reset)
+		if err == nil || !IsPassing(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if cooling := c.coolingDown(err); cooling != nil {
+			return cooling
+		}
+		wait := policy.NextBackOff()
+		if wait == backoff.Stop {
+			return err
+		}
+		if c.cfg.Observer != nil {
+			c.cfg.Observer.Retry(endpoint)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// coolingDown is what err asks for, when that is more than waiting is worth.
+func (c *Client) coolingDown(err error) error {
+	var failed *Error
+	if errors.As(err, &failed) && failed.RetryAfter > c.cfg.Retry.MaxElapsed {
+		return &CoolingDown{Origin: failed.origin, Until: c.cfg.Gate.Until(failed.origin)}
+	}
+	return nil
+}
