@@ -46,7 +46,7 @@ type Guards struct {
 	MinKeepRatio float64 // the part of the active revision's files that a new list must keep
 }
 
-// HTTP is the web server for metrics, health, API and status page.
+// HTTP is the web server for metrics, health and API.
 type HTTP struct {
 	Listen    string // host:port, "" = no web server
 	WebConfig string // exporter-toolkit file, absolute after Load, "" = plain http without login
