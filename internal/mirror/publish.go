@@ -23,7 +23,8 @@ type Change struct {
 // Publish makes the change the next generation and swaps `current` to it, in the
 // order that a crash between any two steps leaves whole: object names, revision
 // trees, generation, `current`. The objects of all records must be adopted. When
-// it returns nil, the generation is served and durable.
+// it returns nil, the generation is served and durable; *BuildError is about one
+// manifest, and nothing is published then.
 func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error) {
 	if err := m.SyncObjects(); err != nil {
 		return Generation{}, err
@@ -32,14 +33,8 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		if err := ctx.Err(); err != nil {
 			return Generation{}, err
 		}
-		if err := record.check(); err != nil {
-			return Generation{}, err
-		}
-		if err := m.buildRevision(record); err != nil {
-			return Generation{}, fmt.Errorf("build revision %s of %s: %w", record.ID(), record.Manifest, err)
-		}
-		if err := m.keepRecord(record); err != nil {
-			return Generation{}, err
+		if err := m.prepare(record); err != nil {
+			return Generation{}, &BuildError{Manifest: record.Manifest, Err: fmt.Errorf("build revision %s: %w", record.ID(), err)}
 		}
 	}
 	next, err := m.buildGeneration(change)
@@ -53,6 +48,27 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
 	}
 	return next, nil
+}
+
+// BuildError says which manifest's revision could not be built: without it the
+// others may be published.
+type BuildError struct {
+	Manifest string
+	Err      error
+}
+
+func (e *BuildError) Error() string { return e.Manifest + ": " + e.Err.Error() }
+func (e *BuildError) Unwrap() error { return e.Err }
+
+// prepare makes a revision and its record complete on disk, shown by no generation yet.
+func (m *Mirror) prepare(record Record) error {
+	if err := record.check(); err != nil {
+		return err
+	}
+	if err := m.buildRevision(record); err != nil {
+		return err
+	}
+	return m.keepRecord(record)
 }
 
 // takeOver swaps and keeps what this process takes for served in step with that:

@@ -361,3 +361,19 @@ func TestADiskThatTakesNoStateFailsTheWholeSync(t *testing.T) {
 	w.serves("data", september())
 	w.open()
 }
+
+func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
+	w := start(t, "bad", "good")
+	w.publish("bad", "2026.09", files{"bad.dat": "bytes"})
+	w.publish("good", "2026.09", september())
+	inTheWay := filepath.Join(w.dir, "revisions", "bad")
+	must(t, os.WriteFile(inTheWay, nil, 0o600))
+	report := w.demand()
+	w.expect(report, "bad", syncer.Failed)
+	w.expect(report, "good", syncer.Updated)
+	w.serves("good", september())
+
+	must(t, os.Remove(inTheWay))
+	w.expect(w.demand(), "bad", syncer.Updated)
+	w.serves("bad", files{"bad.dat": "bytes"})
+}

@@ -32,7 +32,7 @@ func (r *run) publish(ctx context.Context) error {
 	if len(change.Set)+len(change.Remove) == 0 {
 		return nil
 	}
-	_, err := r.Mirror.Publish(ctx, change)
+	err := r.swap(ctx, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
@@ -47,8 +47,26 @@ func (r *run) publish(ctx context.Context) error {
 		j.settle(Updated)
 		r.Metrics.Serving(j.target.Name, string(j.record.Release), j.record.Revision, j.record.Bytes)
 	}
-	if err == nil {
-		r.pruneAt = now
+	return nil
+}
+
+// swap publishes the change without the manifests whose revisions cannot be built.
+func (r *run) swap(ctx context.Context, change *mirror.Change) error {
+	for len(change.Set)+len(change.Remove) > 0 {
+		_, err := r.Mirror.Publish(ctx, *change)
+		var broken *mirror.BuildError
+		if !errors.As(err, &broken) {
+			if err == nil {
+				r.pruneAt = time.Now()
+			}
+			return err
+		}
+		for _, j := range openJobs(r.jobs) {
+			if j.target.Name == broken.Manifest {
+				j.fail(noSpace(broken.Err))
+			}
+		}
+		change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == broken.Manifest })
 	}
 	return nil
 }
