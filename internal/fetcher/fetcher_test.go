@@ -409,7 +409,8 @@ func (b *bed) interrupt(after int64) {
 	b.t.Helper()
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: after, Times: 1})
 	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
-	if _, _, err := b.fetch(patient, time.Minute); !transport.IsNotFound(err) {
+	var failed *transport.Error
+	if _, _, err := b.fetch(patient, time.Minute); !errors.As(err, &failed) || failed.Kind != transport.NotFound {
 		b.t.Fatalf("interrupted with %v", err)
 	}
 	if b.partialSize() != after {

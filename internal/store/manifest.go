@@ -11,9 +11,9 @@ import (
 // Manifest is what is remembered of one manifest.
 type Manifest struct {
 	CheckedAt    time.Time `json:"checked_at,omitzero"`     // last check that came to an end, changed or not
-	FullAt       time.Time `json:"full_at,omitzero"`        // last check that also asked the Manifest and its hashes
+	FullAt       time.Time `json:"full_at,omitzero"`        // last check that also asked the Manifest and its hashes; zero while one is owed after a failure
 	SyncedAt     time.Time `json:"synced_at,omitzero"`      // last time it was found or brought up to date
-	Config       string    `json:"config,omitempty"`        // fingerprint of its configuration at FullAt
+	Config       string    `json:"config,omitempty"`        // fingerprint of its configuration at the last check that knew the release
 	ETag         string    `json:"etag,omitempty"`          // of ManifestReleases
 	LastModified string    `json:"last_modified,omitempty"` // of ManifestReleases
 	Served       string    `json:"served,omitempty"`        // the revision in service after the last full check; another one on disk asks for a check

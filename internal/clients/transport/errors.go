@@ -81,12 +81,6 @@ func IsPassing(err error) bool {
 	return errors.As(err, &failed) && failed.Kind == Passing
 }
 
-// IsNotFound is true when the provider said that there is no such thing.
-func IsNotFound(err error) bool {
-	var failed *Error
-	return errors.As(err, &failed) && failed.Kind == NotFound
-}
-
 // CoolingDown says that the provider asked not to be called before Until.
 type CoolingDown struct {
 	Origin string

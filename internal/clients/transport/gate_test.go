@@ -218,7 +218,8 @@ func TestFinalAnswersHoldNobodyBack(t *testing.T) {
 	e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, RetryAfter: "3600", Times: 1})
 	gate := NewGate(nil, func(origin string, _ time.Time) { t.Errorf("%s is held", origin) })
 	c := newClient(t, e.URL(), func(cfg *Config) { cfg.Gate = gate })
-	if _, _, err := c.Do(t.Context(), list); !IsNotFound(err) {
+	var failed *Error
+	if _, _, err := c.Do(t.Context(), list); !errors.As(err, &failed) || failed.Kind != NotFound {
 		t.Errorf("got %v", err)
 	}
 	if _, _, err := c.Do(t.Context(), list); err != nil {
