@@ -25,6 +25,13 @@ func (e *Emulator) withAdmin(next http.Handler) http.Handler {
 	admin.HandleFunc("GET /-/faults", e.adminFaults)
 	admin.HandleFunc("POST /-/faults", e.adminAddFaults)
 	admin.HandleFunc("DELETE /-/faults", e.adminRemoveFaults)
+	admin.HandleFunc("GET /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
+		replyJSON(w, e.Contributions())
+	})
+	admin.HandleFunc("DELETE /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
+		e.ResetContributions()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	admin.HandleFunc("POST /-/advance", func(w http.ResponseWriter, _ *http.Request) {
 		replyJSON(w, map[string]string{"release": e.AdvanceSample()})
 	})

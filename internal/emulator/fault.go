@@ -20,7 +20,7 @@ type Fault struct {
 	// path.Match in which * and ? also match a slash, without case. "" is every
 	// path.
 	Path string
-	// Host selects the listener: "", HostRelease or HostDownload.
+	// Host selects the service: one of the Host constants, or "" for all.
 	Host string
 	// Skip lets so many matching requests pass first.
 	Skip int
@@ -288,8 +288,8 @@ func (f Fault) check() error {
 	if _, ok := kinds[f.Kind]; !ok {
 		return fmt.Errorf("unknown kind %q: valid are %s", f.Kind, strings.Join(Kinds(), ", "))
 	}
-	if f.Host != "" && f.Host != HostRelease && f.Host != HostDownload {
-		return fmt.Errorf("unknown host %q: valid are %s, %s", f.Host, HostRelease, HostDownload)
+	if f.Host != "" && !slices.Contains(hosts, f.Host) {
+		return fmt.Errorf("unknown host %q: valid are %s", f.Host, strings.Join(hosts, ", "))
 	}
 	if _, err := path.Match(f.Path, ""); err != nil {
 		return fmt.Errorf("path %q is not a glob", f.Path)

@@ -115,44 +115,10 @@ func renderManifests(f format, items []manifestInfo) []byte {
 	return renderList(f, names)
 }
 
-// field is a key of Metadata, in the order of the wire.
-type field struct{ key, value string }
-
-// fields is a Metadata result; all its values are strings.
-type fields []field
-
-func (fs fields) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, f := range fs {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(asJSON(f.key))
-		b.WriteByte(':')
-		b.Write(asJSON(f.value))
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-func (fs fields) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
-	root := xml.StartElement{Name: xml.Name{Local: "Metadata"}}
-	if err := e.EncodeToken(root); err != nil {
-		return err
-	}
-	for _, f := range fs {
-		if err := e.EncodeElement(f.value, xml.StartElement{Name: xml.Name{Local: f.key}}); err != nil {
-			return err
-		}
-	}
-	return e.EncodeToken(root.End())
-}
-
 // renderMetadata writes an object, which has a form in JSON and XML only.
 func renderMetadata(f format, fs fields) (format, []byte) {
 	if f == formatXML {
-		return f, asXML(fs)
+		return f, asXML(document{root: "Metadata", members: fs})
 	}
 	return formatJSON, asJSON(fs)
 }

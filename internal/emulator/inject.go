@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// inject answers a request the way the fault wants it. w is the recorder, so
-// that the log tells what was really sent.
-func (e *Emulator) inject(f Fault, w http.ResponseWriter, r *http.Request, next http.Handler) {
+// inject answers a request of the caller id the way the fault wants it. w is the
+// recorder, so that the log tells what was really sent.
+func (e *Emulator) inject(f Fault, id string, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	switch f.Kind {
 	case KindStatus, KindRedirect, KindBody, KindShape:
-		e.answerFault(f, w, r)
+		answerFault(f, id, w, r)
 	case KindDelay:
 		if !pause(r.Context(), f.Delay) {
 			panic(http.ErrAbortHandler)
@@ -44,11 +44,10 @@ func (e *Emulator) inject(f Fault, w http.ResponseWriter, r *http.Request, next 
 }
 
 // answerFault gives an answer of the fault's own.
-func (e *Emulator) answerFault(f Fault, w http.ResponseWriter, r *http.Request) {
+func answerFault(f Fault, id string, w http.ResponseWriter, r *http.Request) {
 	if f.RetryAfter != "" {
 		w.Header().Set("Retry-After", f.RetryAfter)
 	}
-	id := parameter(r, e.cfg.IDParam)
 	expand := func(s string) string { return strings.ReplaceAll(s, "{id}", id) }
 	switch f.Kind {
 	case KindShape:
@@ -168,6 +167,8 @@ func hugeShape(w http.ResponseWriter, r *http.Request) {
 func hugeParts(r *http.Request) (first, unit, last string) {
 	verb, _, _ := splitPath(r.URL.EscapedPath())
 	switch verb = strings.ToLower(verb); {
+	case slices.Contains(hosts[2:], verb): // a service beside, named by its path
+		return `{"Message":"`, "0123456789abcdef", `"}`
 	case verb == "releases" || verb == "manifestreleases":
 		return `["2026.10"`, `,"2026.09"`, `]`
 	case verb == "metadata":

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"sync"
@@ -8,18 +9,23 @@ import (
 	"time"
 )
 
+// maxBody bounds the bytes of a request's body that are kept.
+const maxBody = 1 << 20
+
 // maxRequests bounds the log of an emulator that runs for days; the older half
 // goes when it is full.
 const maxRequests = 200_000
 
 // Request is one request as it arrived, and what was answered.
 type Request struct {
-	Host     string      `json:"host"` // HostRelease or HostDownload
+	Host     string      `json:"host"` // one of the Host constants
 	Method   string      `json:"method"`
 	Path     string      `json:"path"` // decoded
 	RawQuery string      `json:"rawQuery"`
 	Header   http.Header `json:"header"`
-	Time     time.Time   `json:"time"`
+	// Body is the body's first MiB.
+	Body string    `json:"body,omitempty"`
+	Time time.Time `json:"time"`
 	// Status is 0 while no status was sent, or when none ever was.
 	Status int `json:"status"`
 	// BytesSent counts body bytes. It is final when the client has read the
@@ -49,10 +55,10 @@ type requestLog struct {
 
 // begin adds the request before it is served, so that a client that has its
 // answer finds it in the log.
-func (l *requestLog) begin(host string, r *http.Request) *entry {
+func (l *requestLog) begin(host string, r *http.Request, body []byte) *entry {
 	en := &entry{request: Request{
 		Host: host, Method: r.Method, Path: r.URL.Path, RawQuery: r.URL.RawQuery,
-		Header: r.Header, Time: time.Now(),
+		Header: r.Header, Body: string(body), Time: time.Now(),
 	}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,3 +130,28 @@ func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 	w.entry.bytes.Add(n - promised)
 	return n, err
 }
+
+// readBody takes a request's body up to maxBody bytes, and puts it back for who
+// serves the request. A body that breaks off is what there was of it.
+func readBody(r *http.Request) []byte {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	kept, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = brokenReader{err} // to read on may block or tell another error
+	}
+	r.Body = readBack{io.MultiReader(bytes.NewReader(kept), rest), r.Body}
+	return kept
+}
+
+// readBack is a body of which a part was read before.
+type readBack struct {
+	io.Reader
+	io.Closer
+}
+
+type brokenReader struct{ err error }
+
+func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }

@@ -7,12 +7,14 @@ import (
 	"strconv"
 )
 
-// problem is an error answer of the release service.
+// problem is an error answer.
 type problem struct {
-	status  int
-	shape   string // one of problemShapes; "" means type
-	kind    string // the value of type in the shape "type"
-	field   string // the argument at fault in the shape "title"
+	status int
+	shape  string // one of problemShapes; "" means type
+	kind   string // the value of type in the shape "type"
+	field  string // the argument at fault in the shape "title"
+	// errors are the arguments at fault in the shape "title", in place of field.
+	errors  map[string][]string
 	message string
 	id      string // the caller's, for the shape "echo"
 }
@@ -58,13 +60,20 @@ func (p problem) body() (contentType string, body []byte) {
 			Type:    fmt.Sprintf("https://httpstatuses.io/%d", p.status),
 			Title:   p.message,
 			Status:  p.status,
-			Errors:  map[string][]string{p.field: {p.message}},
+			Errors:  p.arguments(),
 			TraceID: fmt.Sprintf("00-%016x-00", mix(uint64(p.status))),
 		})
 	case shapeEcho:
 		return formatJSON.contentType(), echoBody(p.id)
 	}
 	return formatJSON.contentType(), asJSON(typeShape{Type: p.kind, Message: p.message, MoreInfo: "the documentation of the service"})
+}
+
+func (p problem) arguments() map[string][]string {
+	if p.errors != nil {
+		return p.errors
+	}
+	return map[string][]string{p.field: {p.message}}
 }
 
 func htmlPage(title, text string) []byte {

@@ -1,6 +1,8 @@
-// Package emulator plays the provider over real TCP: the file release service
-// on one listener and its download host on another, wire-exact, with faults on
-// demand and a log of everything that arrived.
+// Package emulator plays the provider over real TCP, wire-exact, with faults on
+// demand and a log of everything that arrived. The file release service and its
+// download host have a listener each; contribution, list retrieval, property,
+// address auto-complete and reverse geocoding answer beside the release
+// service, from one invented world, so that what one tells another finds.
 //
 // It serves tests, benchmarks and the commands emulator and demo. What it
 // promises: a change of the catalogue or of the faults takes effect for the
@@ -8,8 +10,9 @@
 // goroutine behind. What it does not: it is no access control (the
 // administration under /-/ asks for no Customer ID), so it belongs on loopback.
 //
-// A further service is one more listener, made by listen and served through
-// observe, which gives it the same request log and the same faults.
+// A further service is an entry of services, or one more listener made by
+// listen. Either is served through observe, which gives it the same request log
+// and the same faults.
 package emulator
 
 import (
@@ -25,21 +28,37 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"syncd/internal/emulator/gazetteer"
 )
 
-// The names by which requests and faults tell the listeners apart.
+// The names by which requests and faults tell the services apart.
 const (
-	HostRelease  = "release"
-	HostDownload = "download"
+	HostRelease      = "release"
+	HostDownload     = "download"
+	HostContribution = "contribution"
+	HostList         = "list"
+	HostProperty     = "property"
+	HostAutocomplete = "autocomplete"
+	HostReverseGeo   = "reversegeo"
 )
+
+// hosts are the names in the order of messages.
+var hosts = []string{
+	HostRelease, HostDownload,
+	HostContribution, HostList, HostProperty, HostAutocomplete, HostReverseGeo,
+}
 
 // Config says what an Emulator serves and where.
 type Config struct {
 	// CustomerID is the only id accepted; "" accepts any that is not empty.
 	CustomerID string
-	// IDParam is the query parameter that carries the id, matched without
-	// case; default "id".
+	// IDParam is the query parameter that carries the id to the release
+	// service, matched without case; default "id".
 	IDParam string
+	// Prefix is the vendor's word in the names of keys, as {Prefix}AddressKey;
+	// default "Provider".
+	Prefix string
 	// Root is a directory that holds <manifest>/<release>/files…, read anew for
 	// each request; "" starts with an empty catalogue.
 	Root string
@@ -61,6 +80,8 @@ type Emulator struct {
 	catalogue catalogue
 	digests   digestCache
 	sample    sample
+	world     *gazetteer.World
+	queue     contributionQueue
 	log       requestLog
 	faults    faultList
 	etags     atomic.Int64 // numbers the ETags of change_etag
@@ -80,7 +101,7 @@ func Start(cfg Config) (*Emulator, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	e := &Emulator{cfg: cfg, memory: newMemory(time.Now())}
+	e := &Emulator{cfg: cfg, memory: newMemory(time.Now()), world: gazetteer.New()}
 	e.catalogue = catalogue{e.memory}
 	if cfg.Root != "" {
 		e.catalogue = append(e.catalogue, directory{cfg.Root})
@@ -90,7 +111,7 @@ func Start(cfg Config) (*Emulator, error) {
 		e.cancel()
 		return nil, err
 	}
-	e.serve(e.release, e.withAdmin(e.observe(HostRelease, http.HandlerFunc(e.serveRelease))))
+	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, http.HandlerFunc(e.serveRelease)))))
 	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(e.serveDownload)))
 	return e, nil
 }
@@ -98,6 +119,9 @@ func Start(cfg Config) (*Emulator, error) {
 func (c Config) withDefaults() Config {
 	if c.IDParam == "" {
 		c.IDParam = "id"
+	}
+	if c.Prefix == "" {
+		c.Prefix = "Provider"
 	}
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:0"
@@ -235,9 +259,10 @@ func (e *Emulator) observe(host string, next http.Handler) http.Handler {
 		// A hijacked connection is no longer counted by track; its handler is.
 		e.active.Add(1)
 		defer e.active.Done()
-		rec := &recorder{ResponseWriter: w, entry: e.log.begin(host, r), head: r.Method == http.MethodHead}
+		body := readBody(r)
+		rec := &recorder{ResponseWriter: w, entry: e.log.begin(host, r, body), head: r.Method == http.MethodHead}
 		if f, ok := e.faults.pick(host, r); ok {
-			e.inject(f, rec, r, next)
+			e.inject(f, e.caller(r, body), rec, r, next)
 			return
 		}
 		next.ServeHTTP(rec, r)

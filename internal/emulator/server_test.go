@@ -324,7 +324,7 @@ func TestRequestLogIsBounded(t *testing.T) {
 	var l requestLog
 	r, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
 	l.entries = make([]*entry, maxRequests)
-	last := l.begin(HostRelease, r)
+	last := l.begin(HostRelease, r, nil)
 	if n := len(l.entries); n != maxRequests/2+1 || l.entries[n-1] != last {
 		t.Errorf("%d entries", n)
 	}

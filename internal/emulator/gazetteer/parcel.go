@@ -1,0 +1,84 @@
+package gazetteer
+
+// Parcel is a piece of land as the county's assessor and recorder know it.
+// Money is in whole dollars, areas in square feet.
+type Parcel struct {
+	FIPS           string
+	APN            string // formatted, such as "14-220-07"
+	UnformattedAPN string
+	Account        string
+	Subdivision    string
+	Lot            string
+
+	Owner        *Person
+	CoOwner      *Person  // nil when there is one owner only
+	OwnerAddress *Address // where the owner lives, mostly here
+
+	UseGroup string // "Residential", "Commercial" or "Vacant"
+	UseCode  string
+	Use      string // UseCode in words
+	Zoning   string
+
+	AssessmentYear       int
+	AssessedLand         int
+	AssessedImprovements int
+	MarketLand           int
+	MarketImprovements   int
+	EstimatedValue       int
+	TaxBilled            int
+
+	LotArea, LotWidth, LotDepth int // the last two in feet
+
+	// All below is zero on an empty lot.
+	YearBuilt                  int
+	BuildingArea               int
+	FirstFloor, UpperFloors    int
+	GarageArea, BasementArea   int
+	Rooms, Bedrooms, Baths     int
+	Stories, Fireplaces        int
+	Pool                       bool
+	Construction, Roof         string
+	Foundation                 string
+	Heating, Cooling, Exterior string
+
+	Deeds   []Deed // 1 to 4, the newest first
+	Polygon string // well-known text, longitude before latitude
+}
+
+// AssessedTotal returns the assessed value of land and buildings.
+func (p *Parcel) AssessedTotal() int { return p.AssessedLand + p.AssessedImprovements }
+
+// MarketTotal returns the market value of land and buildings.
+func (p *Parcel) MarketTotal() int { return p.MarketLand + p.MarketImprovements }
+
+// Deed is a recorded sale. Dates have the form YYYY-MM-DD.
+type Deed struct {
+	Date           string
+	RecordingDate  string
+	Type           string // the recorder's code
+	Instrument     string
+	Book, Page     string
+	Price          int
+	Grantor        *Person
+	Grantee        *Person
+	CoGrantee      *Person // nil when there is one buyer only
+	TitleCompany   string
+	Lender         string // "" without a mortgage
+	MortgageAmount int
+	MortgageTerm   int    // in years
+	MortgageDue    string // when the mortgage ends
+	InterestRate   string // in per cent, such as "5.25"
+}
+
+// Person is somebody who owns, sells or lives somewhere.
+type Person struct {
+	IdentityKey         string // the provider's key, 10 digits
+	First, Middle, Last string
+	Gender              string // "F" or "M"
+	BirthYear           int
+	Phone               string // 10 digits
+	Email               string
+}
+
+// Full returns the whole name.
+func (p *Person) Full() string { return joined(p.First, p.Middle, p.Last) }
