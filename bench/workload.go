@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
@@ -102,7 +103,7 @@ func (s *served) warmUp() error {
 	}
 	source := config.Default().Source
 	source.URL = base
-	client, err := releases.Connect(source, customerID, releases.Options{})
+	client, err := releases.Connect(source, customerID, transport.Options{})
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,15 @@ type Services struct {
 type Service struct {
 	URL, JSONPURL     *url.URL // nil when not configured
 	Credential        Credential
+	CustomerIDParam   string // the query parameter that carries the Customer ID of GETs
 	CAFile            string
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration
 	Retry             Retry
 }
+
+// ByKey finds a service by its key in the file; nil when there is none.
+func (s *Services) ByKey(key string) *Service { return s.byKey()[key] }
 
 // byKey names the services as the file does.
 func (s *Services) byKey() map[string]*Service {
@@ -37,14 +41,19 @@ func (s *Services) byKey() map[string]*Service {
 	}
 }
 
+// Service is source as a service like the others.
+func (s Source) Service() Service {
+	return Service{
+		URL: s.URL, Credential: s.Credential, CustomerIDParam: s.CustomerIDParam, CAFile: s.CAFile,
+		AllowInsecureHTTP: s.AllowInsecureHTTP, StallTimeout: s.StallTimeout, Retry: s.Retry,
+	}
+}
+
 // inherit gives each service source's values.
 func (s *Services) inherit(source Source) {
 	for _, service := range s.byKey() {
-		service.Credential = source.Credential
-		service.CAFile = source.CAFile
-		service.AllowInsecureHTTP = source.AllowInsecureHTTP
-		service.StallTimeout = source.StallTimeout
-		service.Retry = source.Retry
+		*service = source.Service()
+		service.URL, service.CustomerIDParam = nil, "id"
 	}
 }
 

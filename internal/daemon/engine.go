@@ -153,7 +153,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		return err
 	}
 	e.options.Secret(id.Reveal())
-	client, err := releases.Connect(cfg.Source, id, releases.Options{
+	client, err := releases.Connect(cfg.Source, id, transport.Options{
 		UserAgent: "syncd/" + e.options.Version, Observer: e.metrics, Gate: e.gate,
 	})
 	if err != nil {

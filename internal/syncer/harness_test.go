@@ -137,7 +137,7 @@ func (w *world) configure() {
 	known, err := w.cfg.Store.CoolDowns()
 	must(w, err)
 	gate := transport.NewGate(known, func(origin string, until time.Time) { must(w, w.cfg.Store.SetCoolDown(origin, until)) })
-	client, err := releases.Connect(w.source, config.Secret(w.id), releases.Options{Observer: w.cfg.Metrics, Gate: gate})
+	client, err := releases.Connect(w.source, config.Secret(w.id), transport.Options{Observer: w.cfg.Metrics, Gate: gate})
 	must(w, err)
 	if w.client != nil {
 		w.client.Close()

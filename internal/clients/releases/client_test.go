@@ -76,7 +76,7 @@ func connect(t testing.TB, base string) *Client {
 	c, err := Connect(config.Source{
 		URL: u, CustomerIDParam: "id", StallTimeout: time.Minute,
 		Retry: config.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: time.Minute},
-	}, testID, Options{UserAgent: "syncd/test"})
+	}, testID, transport.Options{UserAgent: "syncd/test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +487,7 @@ func TestRetryIsThatOfDownloads(t *testing.T) {
 
 func TestConnectFailsWithoutItsCAFile(t *testing.T) {
 	u, _ := url.Parse("https://h.example")
-	_, err := Connect(config.Source{URL: u, CAFile: filepath.Join(t.TempDir(), "none")}, testID, Options{Patience: time.Second})
+	_, err := Connect(config.Source{URL: u, CAFile: filepath.Join(t.TempDir(), "none")}, testID, transport.Options{Patience: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "ca_file") {
 		t.Errorf("got %v", err)
 	}

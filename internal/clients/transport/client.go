@@ -49,7 +49,7 @@ type Observer interface {
 type Config struct {
 	Base              *url.URL // may have a path, a user part and a query; each request carries them
 	CustomerID        string
-	IDParam           string // query parameter for the Customer ID; "" when bodies carry it
+	IDParam           string // query parameter for the Customer ID of GETs; other bodies carry it themselves
 	CAFile            string // PEM file of roots beside the system's
 	AllowInsecureHTTP bool   // permits redirects to plain http on hosts that are not loopback
 	StallTimeout      time.Duration
@@ -201,7 +201,7 @@ func (c *Client) URL(req Request) *url.URL {
 	for name, values := range req.Query {
 		query[name] = values
 	}
-	if c.cfg.IDParam != "" {
+	if c.cfg.IDParam != "" && isRead(req.method()) {
 		query.Set(c.cfg.IDParam, c.cfg.CustomerID)
 	}
 	u.RawQuery = query.Encode()

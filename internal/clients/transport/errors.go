@@ -194,11 +194,11 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 		texts = append(texts, field+": "+strings.Join(p.Errors[field], ", "))
 	}
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
-	return printable(redact.String(p.Type)), printable(redact.String(strings.Join(texts, "; ")))
+	return Printable(redact.String(p.Type)), Printable(redact.String(strings.Join(texts, "; ")))
 }
 
-// printable makes a provider's text fit for one line of a log.
-func printable(s string) string {
+// Printable makes a provider's text fit for one line of a log.
+func Printable(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
 	return clip(s, maxDetail)
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"errors"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -31,7 +30,7 @@ func (c *Client) follow(req Request, from *url.URL, location string) (*url.URL, 
 		}
 		return &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
 	}
-	if req.method() != http.MethodGet && req.method() != http.MethodHead {
+	if !isRead(req.method()) {
 		return nil, reject(errors.New("redirected, which only a GET may be"))
 	}
 	target, err := from.Parse(location)

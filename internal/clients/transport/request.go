@@ -41,6 +41,9 @@ func (r Request) method() string {
 	return r.Method
 }
 
+// isRead is true for methods that ask and change nothing at the server by their form.
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
 func (r Request) isConditional() bool {
 	return r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
 }
