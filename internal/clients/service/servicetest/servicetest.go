@@ -1,0 +1,171 @@
+// Package servicetest is for the tests of client packages: a real HTTP server
+// that keeps every request and answers what the test says, and the comparison of
+// requests with committed files. `go test -update` writes the files.
+package servicetest
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/transport"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// CustomerID is the one that clients of this package have.
+const CustomerID = "CID-0001/+ä"
+
+// Server answers every request the same, but for First, and keeps what came.
+type Server struct {
+	t    *testing.T
+	base string
+
+	mu       sync.Mutex
+	status   int
+	answer   string
+	first    []canned // given before it
+	requests []string
+}
+
+type canned struct {
+	status int
+	answer string
+}
+
+// Serve starts a server; status 0 is 200.
+func Serve(t *testing.T, status int, answer string) *Server {
+	t.Helper()
+	s := &Server{t: t, status: max(status, http.StatusOK), answer: answer}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(server.Close)
+	s.base = server.URL
+	return s
+}
+
+// First gives an answer to one request before the usual one, behind those that
+// were given to First before.
+func (s *Server) First(status int, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = append(s.first, canned{status, answer})
+}
+
+// Client is a client of the server's, for a service with that base path. Its
+// script address has the path /jsonp.
+func (s *Server) Client(name, path, prefix string) *service.Client {
+	s.t.Helper()
+	return service.New(service.Config{
+		Name: name, Prefix: prefix, CustomerID: CustomerID, Web: s.transport(path), Script: s.transport("/jsonp"),
+	})
+}
+
+func (s *Server) transport(path string) *transport.Client {
+	base, err := url.Parse(s.base + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, err := transport.New(transport.Config{
+		Base: base, CustomerID: CustomerID, IDParam: "id", UserAgent: "syncd/test",
+		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 50 * time.Millisecond},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(client.Close)
+	return client
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, render(r, body))
+	status, answer := s.status, s.answer
+	if len(s.first) > 0 {
+		status, answer = s.first[0].status, s.first[0].answer
+		s.first = s.first[1:]
+	}
+	s.mu.Unlock()
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, answer) // the client has gone: nobody to tell
+}
+
+// render writes a request as it came: method, path and query, headers in order,
+// body.
+func render(r *http.Request, body []byte) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL.EscapedPath())
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if pair != "" {
+			fmt.Fprintf(&b, "  %s\n", pair)
+		}
+	}
+	var names []string
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(r.Header[name], ", "))
+	}
+	fmt.Fprintf(&b, "\n%s\n", body)
+	return b.String()
+}
+
+// Requests are all that came, in order, in the form of the golden files.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Golden compares the one request that came since the last call with the file
+// testdata/golden/<name>.http.
+func (s *Server) Golden(t *testing.T, name string) {
+	t.Helper()
+	s.mu.Lock()
+	got := strings.Join(s.requests, "\n---- and again ----\n")
+	s.requests = nil
+	s.mu.Unlock()
+	path := filepath.Join("testdata", "golden", name+".http")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the request differs from %s:\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// Fixture reads a file of testdata.
+func Fixture(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
