@@ -1,0 +1,267 @@
+package reversegeo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"syncd/internal/clients/reversegeo"
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/service/servicetest"
+	"syncd/internal/clients/transport"
+)
+
+const empty = `{"Version":"8.3.0.9001","TransmissionReference":"","TransmissionResults":"","Results":"","TotalRecords":0,"Records":[]}`
+
+var (
+	get     = service.Form{Method: "GET"}
+	getXML  = service.Form{Method: "GET", Format: service.XMLs}
+	post    = service.Form{Method: "POST"}
+	postXML = service.Form{Method: "POST", Format: service.XMLs}
+)
+
+func client(server *servicetest.Server) *reversegeo.Client {
+	return &reversegeo.Client{Client: server.Client("reversegeo", "/v3/web/ReverseGeoCode", "Acme")}
+}
+
+// call is one operation in one form.
+type call func(context.Context, *reversegeo.Client) error
+
+func lookUp(req reversegeo.DoLookup, form service.Form) call {
+	return func(ctx context.Context, c *reversegeo.Client) error {
+		_, err := c.DoLookup(ctx, req, form)
+		return err
+	}
+}
+
+func postal(req reversegeo.DoLookupPostalCodes, form service.Form) call {
+	return func(ctx context.Context, c *reversegeo.Client) error {
+		_, err := c.DoLookupPostalCodes(ctx, req, form)
+		return err
+	}
+}
+
+func fromList(req reversegeo.DoLookupFromList, form service.Form) call {
+	return func(ctx context.Context, c *reversegeo.Client) error {
+		_, err := c.DoLookupFromList(ctx, req, form)
+		return err
+	}
+}
+
+var (
+	here   = &service.Point{Latitude: 38.1042, Longitude: -97.5518}
+	bounds = reversegeo.Bounds{TransmissionReference: "rg-1", MaxDistance: 2.5, MaxRecords: 1}
+	depots = []reversegeo.Target{{AddressKey: "4400112299", RecordID: "depot-a"}, {AddressKey: "4400113355", RecordID: "depot-b"}}
+)
+
+func calls() map[string]call {
+	near := reversegeo.DoLookup{Point: here, Bounds: bounds, Options: service.List{"includeapartments:on", "IncludeEmptyLots:Off", "IncludeUndeliverable:Off"}}
+	codes := reversegeo.DoLookupPostalCodes{Point: here, Bounds: bounds, Options: service.List{"Level:plus4"}}
+	fromPoint := reversegeo.DoLookupFromList{Point: here, Bounds: bounds, Options: service.List{"IncludeApartments:On"}, Records: depots}
+	fromKey := reversegeo.DoLookupFromList{AddressKey: "4400112233", Records: depots}
+	return map[string]call{
+		"lookup_get":         lookUp(near, get),
+		"lookup_get_xml":     lookUp(near, getXML),
+		"lookup_post":        lookUp(near, post),
+		"lookup_post_xml":    lookUp(near, postXML),
+		"lookup_no_form":     lookUp(reversegeo.DoLookup{Point: &service.Point{}}, service.Form{}),
+		"postal_get":         postal(codes, get),
+		"postal_get_xml":     postal(codes, getXML),
+		"postal_post":        postal(codes, post),
+		"postal_post_xml":    postal(codes, postXML),
+		"from_list_point":    fromList(fromPoint, post),
+		"from_list_key":      fromList(fromKey, service.Form{}),
+		"from_list_key_near": fromList(reversegeo.DoLookupFromList{AddressKey: "1", Bounds: bounds, Records: depots[:1]}, post),
+	}
+}
+
+func TestRequests(t *testing.T) {
+	for name, do := range calls() {
+		t.Run(name, func(t *testing.T) {
+			server := servicetest.Serve(t, 0, empty)
+			if err := do(t.Context(), client(server)); err != nil {
+				t.Fatal(err)
+			}
+			server.Golden(t, name)
+		})
+	}
+}
+
+func TestInputThatCannotBeSent(t *testing.T) {
+	near := func(change func(*reversegeo.DoLookup)) reversegeo.DoLookup {
+		req := reversegeo.DoLookup{Point: here}
+		change(&req)
+		return req
+	}
+	tests := map[string]struct {
+		do   call
+		want string
+	}{
+		"no point":              {lookUp(reversegeo.DoLookup{}, get), "lat is missing"},
+		"no point, POST":        {postal(reversegeo.DoLookupPostalCodes{}, post), "Latitude is missing"},
+		"beyond the pole":       {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, get), "lat must be a number from -90 to 90"},
+		"beyond the date line":  {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, post), "Longitude must be a number from -180 to 180"},
+		"no number":             {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a number"},
+		"too far":               {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), get), "dist must be a number from 0 to 10"},
+		"less than no distance": {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), post), "MaxDistance must be a number from 0 to 10"},
+		"too many records":      {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), get), "recs must be a whole number from 1 to 100"},
+		"less than no records":  {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = -1 }), post), "MaxRecords must be a whole number from 1 to 100"},
+		"option of another": {
+			lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"Level:Plus4"} }), get),
+			"opt must be a list of IncludeApartments:On|Off, IncludeEmptyLots:On|Off, IncludeUndeliverable:On|Off",
+		},
+		"option's value":      {postal(reversegeo.DoLookupPostalCodes{Point: here, Options: service.List{"Level:Street"}}, post), "Options Level must be one of PostalCode, CarrierRoute, Plus4"},
+		"option has no value": {lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"IncludeEmptyLots:"} }), get), "IncludeEmptyLots has no value"},
+		"no origin":           {fromList(reversegeo.DoLookupFromList{Records: depots}, post), "needs any one of: Latitude+Longitude; AcmeAddressKey"},
+		"two origins":         {fromList(reversegeo.DoLookupFromList{Point: here, AddressKey: "44", Records: depots}, post), "takes only one of: Latitude+Longitude; AcmeAddressKey"},
+		"no targets":          {fromList(reversegeo.DoLookupFromList{Point: here}, post), "Records is missing"},
+		"too many targets":    {fromList(reversegeo.DoLookupFromList{Point: here, Records: slices.Repeat(depots, 51)}, post), "Records has 102 items, at most 100 may be sent"},
+		"target without key":  {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{depots[0], {RecordID: "b"}}}, post), "Records.AcmeAddressKey is missing"},
+		"target without id":   {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{{AddressKey: "44"}}}, post), "Records.RecordID is missing"},
+		"no GET form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, get), "cannot be called with GET: use POST"},
+		"no XML form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, postXML), "format xml must be one of json"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := servicetest.Serve(t, 0, empty)
+			err := test.do(t.Context(), client(server))
+			var input *service.InputError
+			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an input error with %q", err, test.want)
+			}
+			if requests := server.Requests(); len(requests) > 0 {
+				t.Errorf("sent %v", requests)
+			}
+		})
+	}
+}
+
+// The command line fills the same bodies. The name of the origin's key is that of
+// a target's too, which is written with its list.
+func TestArguments(t *testing.T) {
+	tests := map[string]struct {
+		operation, method, want string
+		args                    []string
+	}{
+		"GET":    {"doLookup", "GET", `[{Latitude 38.1} {Longitude -97.5} {MaxDistance 2}]`, []string{"lat=38.1", "long=-97.5", "dist=2"}},
+		"POST":   {"doLookup", "POST", `[{Latitude 38.1} {Longitude -97.5} {MaxRecords 3}]`, []string{"latitude=38.1", "Longitude=-97.5", "MaxRecords=3"}},
+		"option": {"doLookupPostalCodes", "GET", `{Options Level:Plus4}`, []string{"lat=38.1", "long=-97.5", "opt=Level:Plus4"}},
+		"list": {
+			"doLookupFromList", "POST", `[{{Prefix}AddressKey 4400112233} {Records [[{{Prefix}AddressKey 44} {RecordID a}] [{{Prefix}AddressKey 45} {RecordID b}]]}]`,
+			[]string{"AcmeAddressKey=4400112233", "Records.AcmeAddressKey=44", "RecordID=a", "Records.AcmeAddressKey=45", "RecordID=b"},
+		},
+		"list, as JSON": {
+			"doLookupFromList", "POST", `{Records [[{AcmeAddressKey 44} {RecordID a}]]}`,
+			[]string{"AcmeAddressKey=4400112233", `Records=[{"AcmeAddressKey":"44","RecordID":"a"}]`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := operation(t, test.operation)
+			body, _, err := op.Arguments(test.method, "Acme", nil, test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(body); !strings.Contains(got, test.want) {
+				t.Errorf("got %s, want %s in it", got, test.want)
+			}
+			if _, err := op.Check(service.Form{Method: test.method}, body, "Acme"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func operation(t *testing.T, name string) *service.Operation {
+	t.Helper()
+	for _, op := range reversegeo.Operations() {
+		if op.Name == name {
+			return op
+		}
+	}
+	t.Fatalf("no operation %s", name)
+	return nil
+}
+
+// The codes of a request are an error and come with the response.
+func TestErrorCodes(t *testing.T) {
+	const answer = `{"TransmissionReference":"rg-1","TransmissionResults":"GE05","Results":"","TotalRecords":0,"Records":null}`
+	check := func(t *testing.T, response *reversegeo.Envelope, err error, want string) {
+		var refused *service.AnswerError
+		if !errors.As(err, &refused) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if !response.TransmissionResults.Has("GE05") || response.TransmissionReference != "rg-1" || string(response.Raw) != answer {
+			t.Errorf("response %+v", response)
+		}
+	}
+	c := client(servicetest.Serve(t, 0, answer))
+	near, err := c.DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, get)
+	check(t, &near.Envelope, err, "reversegeo doLookup: GE05 (invalid Customer ID)")
+	codes, err := c.DoLookupPostalCodes(t.Context(), reversegeo.DoLookupPostalCodes{Point: here}, post)
+	check(t, &codes.Envelope, err, "reversegeo doLookupPostalCodes: GE05 (invalid Customer ID)")
+	targets, err := c.DoLookupFromList(t.Context(), reversegeo.DoLookupFromList{Point: here, Records: depots}, post)
+	check(t, &targets.Envelope, err, "reversegeo doLookupFromList: GE05 (invalid Customer ID)")
+}
+
+// Warnings, codes that nobody has explained and finding nothing are no errors.
+func TestAnswersThatAreNoErrors(t *testing.T) {
+	for name, answer := range map[string]string{
+		"warning":      `{"TransmissionResults":"GW01","Results":"GS07","TotalRecords":0,"Records":[]}`,
+		"unknown code": servicetest.Fixture(t, "nothing.json"),
+		"no list":      `{"TransmissionResults":"","TotalRecords":0}`,
+		"null":         `null`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, err := client(servicetest.Serve(t, 0, answer)).DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, get)
+			if err != nil || len(response.Records) > 0 || string(response.Raw) != answer {
+				t.Errorf("%d records, error %v", len(response.Records), err)
+			}
+		})
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	tests := map[string]struct {
+		status       int
+		answer, want string
+	}{
+		"field texts":   {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Latitude":["no number"]},"traceId":"0"}`, "$.Latitude: no number"},
+		"XML unasked":   {200, servicetest.Fixture(t, "lookup.xml"), "no JSON"},
+		"other service": {200, `{"value":"unexpected"}`, "none of this service"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := lookUp(reversegeo.DoLookup{Point: here}, post)(t.Context(), client(servicetest.Serve(t, test.status, test.answer)))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// A service that is busy for a moment is asked again, with any method: nothing
+// changes at the provider.
+func TestAskedAgain(t *testing.T) {
+	for name, do := range calls() {
+		t.Run(name, func(t *testing.T) {
+			server := servicetest.Serve(t, 0, empty)
+			server.First(http.StatusServiceUnavailable, "")
+			if err := do(t.Context(), client(server)); err != nil {
+				t.Error(err)
+			}
+			if requests := server.Requests(); len(requests) != 2 || requests[0] != requests[1] {
+				t.Errorf("sent %q, want one request twice", requests)
+			}
+		})
+	}
+	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
+	if err := calls()["lookup_get"](t.Context(), client(server)); !transport.IsPassing(err) {
+		t.Errorf("got %v, want an error that passes", err)
+	}
+}

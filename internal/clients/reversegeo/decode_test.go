@@ -1,0 +1,145 @@
+package reversegeo_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"syncd/internal/clients/reversegeo"
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/service/servicetest"
+)
+
+func read[R any](t *testing.T, op, fixture string) *R {
+	t.Helper()
+	form := service.Form{}
+	if strings.HasSuffix(fixture, ".xml") {
+		form.Format = service.XMLs
+	}
+	r, err := service.Read[R](operation(t, op), form, "Acme", []byte(servicetest.Fixture(t, fixture)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// check compares values as they print.
+func check(t *testing.T, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestReadAddresses(t *testing.T) {
+	want := reversegeo.Address{
+		AddressLine1: "12 Larkspur Way", City: "Elmstead", State: "KS", PostalCode: "66999", AddressKey: "66999120512",
+		Place: reversegeo.Place{Latitude: 38.10422, Longitude: -97.55187, Distance: 0.004112},
+		Key:   "4400112233", BaseKey: "0",
+	}
+	for _, fixture := range []string{"lookup.json", "lookup.xml", "lookup_no_namespace.xml", "lookup_prefixed.xml"} {
+		t.Run(fixture, func(t *testing.T) {
+			r := read[reversegeo.Addresses](t, "doLookup", fixture)
+			check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[8.3.0.9001 rg-1 0 true 1 []]")
+			check(t, r.Records, []reversegeo.Address{want})
+		})
+	}
+}
+
+// A postal code has a route only where the level has, and its latitude may be
+// misspelt.
+func TestReadPostalCodes(t *testing.T) {
+	want := []reversegeo.PostalCode{
+		{City: "Elmstead", State: "KS", PostalCode: "669991205", CarrierRoute: "C002", Place: reversegeo.Place{Latitude: 38.10422, Longitude: -97.55187, Distance: 0.004112}},
+		{City: "Elmstead", State: "KS", PostalCode: "66998", Place: reversegeo.Place{Latitude: 38.2, Longitude: -97.6, Distance: 7}},
+	}
+	for _, fixture := range []string{"postal.json", "postal.xml"} {
+		t.Run(fixture, func(t *testing.T) {
+			r := read[reversegeo.PostalCodes](t, "doLookupPostalCodes", fixture)
+			check(t, []any{r.TransmissionReference, r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[rg-3 true 2 []]")
+			check(t, r.Records, want)
+		})
+	}
+}
+
+func TestReadTargets(t *testing.T) {
+	r := read[reversegeo.Addresses](t, "doLookupFromList", "from_list.json")
+	a := r.Records[0]
+	check(t, []any{a.RecordID, a.SuiteCount, a.Key, a.BaseKey, a.Distance, a.Unknown}, "[depot-b 12 4400113355 4400113300 0.611 []]")
+}
+
+// Names in another case, numbers for texts, a record that is no list, and
+// everything that no field takes.
+func TestReadOddAnswer(t *testing.T) {
+	r := read[reversegeo.Addresses](t, "doLookup", "odd.json")
+	check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults.Has("GW01"), len(r.Results), r.TotalRecords}, "[8.3  true 0 0]")
+	check(t, r.Unknown, "[{TotalRecords many} {Quota [{Left 3}]}]")
+	check(t, len(r.Records), 1)
+	a := r.Records[0]
+	check(t, []any{a.SuiteCount, a.City, a.Latitude, a.Longitude, a.Distance, a.Key}, "[2  38.1 0 0 4400112233]")
+	check(t, a.Unknown, "[{AddressLine1 [12 Larkspur Way Rear]} {Longitude west} {Distance NaN} {Plus4 1205}]")
+	for _, text := range []string{"Quota", "Plus4", "west"} {
+		if !strings.Contains(string(r.Raw), text) {
+			t.Errorf("%s is not in Raw", text)
+		}
+	}
+}
+
+// What is found nowhere may be an empty list, null, or not there.
+func TestReadNothing(t *testing.T) {
+	check(t, len(read[reversegeo.Addresses](t, "doLookup", "nothing.json").Records), 0)
+	tests := map[string]struct{ format, body string }{
+		"empty list":    {service.JSON, `{"Results":"","Records":[]}`},
+		"no list":       {service.JSON, `{"Results":""}`},
+		"null":          {service.JSON, `null`},
+		"empty element": {service.XMLs, `<ResponseArray><Results/><Records/></ResponseArray>`},
+		"no element":    {service.XMLs, `<ResponseArray><Results/></ResponseArray>`},
+		"nil element":   {service.XMLs, `<ResponseArray xmlns:i="u"><Results/><Records i:nil="true"/></ResponseArray>`},
+		"JSON for XML":  {service.XMLs, `{"Results":"","Records":[]}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := service.Read[reversegeo.Addresses](operation(t, "doLookup"), service.Form{Format: test.format}, "Acme", []byte(test.body))
+			if err != nil || len(r.Records) > 0 || len(r.Unknown) > 0 {
+				t.Errorf("response %+v, error %v", r, err)
+			}
+		})
+	}
+}
+
+// Whatever comes is a response or an error, in any format.
+func FuzzDecode(f *testing.F) {
+	fixtures, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(fixtures) == 0 {
+		f.Fatalf("%d fixtures, error %v", len(fixtures), err)
+	}
+	for _, fixture := range fixtures {
+		body, err := os.ReadFile(fixture)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, op := range reversegeo.Operations() {
+			for _, format := range op.Formats {
+				decode(t, op, service.Form{Format: format}, body)
+			}
+		}
+	})
+}
+
+func decode(t *testing.T, op *service.Operation, form service.Form, body []byte) {
+	var response any
+	var err error
+	if op.Name == "doLookupPostalCodes" {
+		response, err = service.Read[reversegeo.PostalCodes](op, form, "Acme", body)
+	} else {
+		response, err = service.Read[reversegeo.Addresses](op, form, "Acme", body)
+	}
+	if err == nil && response == nil {
+		t.Errorf("%s %s: neither response nor error", op.Name, form.Format)
+	}
+}
