@@ -17,6 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/syncer"
 )
@@ -82,7 +84,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(
 		a.runCommand(), a.syncCommand(), a.statusCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
-		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.getCommand(),
+		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.getCommand(), a.callCommand(),
 		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
 	root.InitDefaultCompletionCmd()
@@ -140,10 +142,11 @@ func (a *app) exitCode(err error) int {
 	var usage *usageError
 	var setting *config.Error
 	var unknown *syncer.UnknownManifestError
+	var input *service.InputError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage), errors.As(err, &setting), errors.As(err, &unknown), !a.started:
+	case errors.As(err, &usage), errors.As(err, &setting), errors.As(err, &unknown), errors.As(err, &input), !a.started:
 		return exitUsage
 	}
 	return exitFailed
@@ -195,7 +198,7 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := releases.Connect(cfg.Source, id, releases.Options{UserAgent: userAgent(), Patience: browsePatience})
+	client, err := releases.Connect(cfg.Source, id, transport.Options{UserAgent: userAgent(), Patience: browsePatience})
 	return cfg, client, err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,19 +17,26 @@ func (a *app) emulatorCommand() *cobra.Command {
 		Use: "emulator", Short: "Play the provider on loopback, for trying and testing", Args: cobra.NoArgs,
 		Long: `Play the provider's services on loopback, with invented sample data or with a tree
 of files: --root DIR serves DIR/<manifest>/<release>/..., and a directory that is
-added while it runs is a new release.
+added while it runs is a new release. The services beside the release service
+answer from an invented world of some 450 addresses.
 
 Faults on demand, for example:
   syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'
+  syncd emulator --fault 'kind=delay,delay=2s,host=property'
   curl -X POST --data 'kind=corrupt,path=/files/*,times=1' URL/-/faults
   curl -X DELETE URL/-/faults
-  curl -X POST URL/-/advance      publishes the sample's next release`,
+  curl -X POST URL/-/advance      publishes the sample's next release
+  curl URL/-/contributions        lists the contributions accepted so far
+
+A fault may name the service that it hits with host=: release, download,
+contribution, list, property, autocomplete or reversegeo.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.emulate(cmd.Context(), cfg, faults) },
 	}
 	cmd.Flags().StringVar(&cfg.Root, "root", "", "serve DIR/<manifest>/<release>/files in place of the sample data")
 	cmd.Flags().StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address of the release service")
 	cmd.Flags().StringVar(&cfg.ListenDownload, "listen-download", "127.0.0.1:0", "address of the download host")
 	cmd.Flags().StringVar(&cfg.CustomerID, "customer-id", "", "the only Customer ID accepted (default: any)")
+	cmd.Flags().StringVar(&cfg.Prefix, "prefix", "Provider", "the vendor's word in names as {Prefix}AddressKey")
 	cmd.Flags().StringArrayVar(&faults, "fault", nil, "a fault to inject, may be repeated")
 	return cmd
 }
@@ -54,8 +62,24 @@ func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string)
 	for _, fault := range parsed {
 		e.AddFault(fault)
 	}
-	fmt.Fprintf(a.stdout, "release service  %s\ndownload host    %s\n", e.URL(), e.DownloadURL())
+	printAddresses(a.stdout, e)
 	fmt.Fprintf(a.stdout, "In a configuration: source.url: %s, with any customer_id. Ctrl-C ends it.\n", e.URL())
 	<-ctx.Done()
 	return nil
+}
+
+// printAddresses prints a line for each service.
+func printAddresses(w io.Writer, e *emulator.Emulator) {
+	for _, service := range []struct{ name, url string }{
+		{"release service", e.URL()},
+		{"download host", e.DownloadURL()},
+		{"contribution", e.ContributionURL()},
+		{"list", e.ListURL()},
+		{"property", e.PropertyURL()},
+		{"autocomplete", e.AutocompleteURL()},
+		{"autocomplete jsonp", e.AutocompleteJSONPURL()},
+		{"reversegeo", e.ReverseGeoURL()},
+	} {
+		fmt.Fprintf(w, "%-18s  %s\n", service.name, service.url)
+	}
 }

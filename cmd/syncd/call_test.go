@@ -1,0 +1,329 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"syncd/internal/clients/service"
+	"syncd/internal/emulator"
+)
+
+// withServices configures the five other services of the emulator.
+func (h *host) withServices() *host {
+	h.Helper()
+	p := h.provider
+	h.settings.more = fmt.Sprintf(`services:
+  prefix: Provider
+  contribution: {url: %q}
+  list: {url: %q}
+  property: {url: %q}
+  autocomplete: {url: %q, jsonp_url: %q}
+  reversegeo: {url: %q}`,
+		p.ContributionURL(), p.ListURL(), p.PropertyURL(), p.AutocompleteURL(), p.AutocompleteJSONPURL(), p.ReverseGeoURL())
+	h.configure()
+	return h
+}
+
+// sampleCalls are the arguments of one good call of every operation, by service
+// and operation; those of the POST form stand behind "--post".
+var sampleCalls = map[string]string{
+	"contribution addMAK":                                  `a1=14|loc=Elmstead|admarea=KS|postal=66999|ctry=US|lat=38.1|long=-97.5|reason=New --post AddressLine1=14|Locality=Elmstead|AdministrativeArea=KS|PostalCode=66999|Country=US|Latitude=38.1|Longitude=-97.5`,
+	"contribution changeGeoPoint":                          `ctry=US|mak=4400112233|lat=38.1|long=-97.5|reason=Rail --post Country=US|ProviderAddressKey=4400112233|Latitude=38.1|Longitude=-97.5`,
+	"contribution changeMAK":                               `--post ProviderAddressKey=4400112233|Current.City=Elmstead|ChangeTo.City=Larkford`,
+	"contribution removeMAK":                               `act=delete|mak=4400112233 --post Action=suppression|ProviderAddressKey=4400112233`,
+	"contribution addMIK":                                  `--post Add.City=Elmstead|Add.AddressLine1=12`,
+	"contribution changeMIK":                               `--post ProviderIdentityKey=99|Current.City=Elmstead|ChangeTo.City=Larkford`,
+	"contribution removeMIK":                               `act=cpadelete|mik=99 --post Action=delete|AddressLine1=12|AddressLine2=|City=Elmstead|FullName=Ada|PostalCode=66999|State=KS`,
+	"property LookupProperty":                              `a1=12 Larkspur Way|postal=66999|cols=GrpAll --post AddressLine1=12 Larkspur Way|PostalCode=66999|RecordID=a`,
+	"property LookupDeeds":                                 `fips=20999|apn=14-220-07|opt=RecordsPerPage:3 --post FIPS=20999|APN=14-220-07`,
+	"property LookupHomesByOwner":                          `mak=4400112233 --post OwnerMAK=4400112233`,
+	"autocomplete GlobalExpressAddress":                    `country=US|address1=12 Lark|locality=Elmstead`,
+	"autocomplete GlobalExpressCountry":                    `country=land`,
+	"autocomplete GlobalExpressFreeForm":                   `country=US|ff=12 larksp elmstead`,
+	"autocomplete GlobalExpressLocalityAdministrativeArea": `country=US|locality=Elm`,
+	"autocomplete GlobalExpressPostalCode":                 `country=US|postalcode=66999`,
+	"autocomplete GlobalExpressThoroughfare":               `country=US|thoroughfare=Lark`,
+	"reversegeo doLookup":                                  `lat=38.10422|long=-97.55187|recs=2 --post Latitude=38.10422|Longitude=-97.55187|MaxRecords=2`,
+	"reversegeo doLookupPostalCodes":                       `lat=38.10422|long=-97.55187|opt=Level:Plus4 --post Latitude=38.10422|Longitude=-97.55187`,
+	"reversegeo doLookupFromList":                          `--post Latitude=38.1|Longitude=-97.5|Records.ProviderAddressKey=4400112233|Records.RecordID=a`,
+	"releases Browse":                                      `mft=dq_addr_data`,
+	"releases ManifestReleases":                            `manifest=dq_addr_data`,
+	"releases Manifest":                                    `release=latest|manifest=dq_addr_data`,
+	"releases ManifestList":                                `release=2026.10`,
+	"releases Library":                                     `os=LINUX|compiler=GCC48|architecture=64BIT|filename=libmdAddr.so`,
+	"releases Data":                                        `filename=ews.txt`,
+	"releases Interface":                                   `os=LINUX|language=JAVA|architecture=64BIT|filename=libmdAddrJavaWrapper.so`,
+	"releases Product":                                     `productname=product.zip`,
+	"releases release of Library":                          `release=2026.10`,
+	"releases release of Data":                             `release=2026.10`,
+	"releases release of Interface":                        `release=2026.09`,
+	"releases release of Product":                          `release=2026.10`,
+}
+
+// listCall are the arguments of every operation of a list.
+func listCall(group, operation string) string {
+	args := "--post Includes.Zips=66999"
+	if operation != "doCount" {
+		args += "|Columns=ProviderAddressKey,AddressLine,City"
+		if group == "Business" {
+			args += ",Name"
+		}
+	}
+	if operation == "doLookup" {
+		args += "|Page=1"
+	}
+	return args
+}
+
+// sampleArgs are the arguments of one form of an operation.
+func sampleArgs(name string, op *service.Operation, method string) []string {
+	text, known := sampleCalls[name+" "+op.Name]
+	switch verb, class, _ := strings.Cut(op.Name, "/"); {
+	case name == "list":
+		text = listCall(verb, class)
+	case !known:
+		text = sampleCalls[name+" "+class]
+		if verb != "Releases" {
+			text += "|" + sampleCalls[name+" release of "+class]
+		}
+	}
+	forGET, forPOST, _ := strings.Cut(text, "--post ")
+	if method == "POST" {
+		forGET = forPOST
+	}
+	return strings.Split(strings.TrimSpace(forGET), "|")
+}
+
+const (
+	tableFile  = "../../README.md"
+	tableBegin = "<!-- operations -->\n"
+	tableEnd   = "<!-- /operations -->\n"
+)
+
+// The table of the README is what this test saw: each form of each operation is
+// called against the emulator, and a form that fails has no place in it. With
+// SYNCD_UPDATE_README=1 it is written.
+func TestEveryOperationInEveryForm(t *testing.T) {
+	h := newHost(t).withServices()
+	h.provider.SetManifest("product", "2026.10", emulator.File{Class: emulator.ClassProduct, Name: "product.zip", Content: emulator.Text("product")})
+	var table strings.Builder
+	table.WriteString("| service | operation | GET | POST | script (JSONP) |\n|---|---|---|---|---|\n")
+	operations, forms := map[string]int{}, map[string]int{}
+	for _, c := range callables() {
+		for _, op := range c.operations {
+			row := map[string][]string{}
+			for _, method := range op.Methods {
+				for _, format := range op.Formats {
+					h.callForm(c.name, op, method, "--format", format)
+					row[method] = append(row[method], format)
+				}
+			}
+			if op.Script {
+				h.callForm(c.name, op, "GET", "--jsonp")
+				h.callForm(c.name, op, "GET", "--jsonp", "callback=cb7")
+				row["script"] = []string{"bare, callback"}
+			}
+			operations[c.name]++
+			forms[c.name] += len(op.Methods)
+			fmt.Fprintf(&table, "| %s | `%s` | %s | %s | %s |\n", c.name, op.Name,
+				strings.Join(row["GET"], ", "), strings.Join(row["POST"], ", "), strings.Join(row["script"], ""))
+		}
+	}
+	same(h, "operations", map[string]int{"contribution": 7, "list": 18, "property": 3, "autocomplete": 6, "reversegeo": 3, "releases": 20}, operations)
+	same(h, "forms", map[string]int{"contribution": 11, "list": 18, "property": 6, "autocomplete": 6, "reversegeo": 5, "releases": 20}, forms)
+	h.compareTable(table.String())
+}
+
+// callForm makes a call that has to succeed, and looks at what it prints.
+func (h *host) callForm(name string, op *service.Operation, method string, flags ...string) {
+	h.Helper()
+	variant := op.Variants()[0]
+	args := append([]string{"call", name, variant}, sampleArgs(name, op, method)...)
+	if method == "POST" {
+		args = append(args, "--post")
+	}
+	r := h.expect(0, append(args, flags...)...)
+	if !op.Text && (!json.Valid([]byte(r.stdout)) || r.stderr != "") {
+		h.Errorf("%v printed %s%s", args, r.stdout, r.stderr)
+	}
+	if len(strings.TrimSpace(r.stdout)) < 3 {
+		h.Errorf("%v printed %q", args, r.stdout)
+	}
+}
+
+func (h *host) compareTable(table string) {
+	h.Helper()
+	readme, err := os.ReadFile(tableFile)
+	h.must(err)
+	before, rest, found := strings.Cut(string(readme), tableBegin)
+	old, after, closed := strings.Cut(rest, tableEnd)
+	if !found || !closed {
+		h.Fatalf("%s has no table between %q and %q", tableFile, tableBegin, tableEnd)
+	}
+	if os.Getenv("SYNCD_UPDATE_README") != "" {
+		h.must(os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644))
+		return
+	}
+	same(h, "the README's table", strings.Split(old, "\n"), strings.Split(table, "\n"))
+}
+
+func TestCallErrors(t *testing.T) {
+	h := newHost(t).withServices()
+	h.provider.ResetRequests()
+	for name, args := range map[string]struct {
+		args string
+		want string
+	}{
+		"unknown operation":  {"property LookupListings", `unknown command "LookupListings"`},
+		"minimum":            {"property LookupDeeds fips=20999", "needs any one of: fips+apn; mak; ff"},
+		"unknown name":       {"property LookupDeeds colour=red", "unknown input colour"},
+		"form":               {"autocomplete GlobalExpressCountry country=land --post", "cannot be called with POST"},
+		"format":             {"contribution removeMAK act=delete mak=1 --format xml", "format xml must be one of json"},
+		"script":             {"property LookupDeeds mak=1 --jsonp", "has no script form"},
+		"both methods":       {"property LookupDeeds mak=1 --get --post", "--get and --post exclude each other"},
+		"body of a GET":      {"property LookupDeeds --get --body -", "--body is for POST"},
+		"body not there":     {"property LookupDeeds --body none.json", "none.json"},
+		"Customer ID":        {"property LookupDeeds mak=1 id=mine", "the Customer ID is filled in"},
+		"traversal":          {"releases Metadata/Data release=.. filename=x", "release "},
+		"unknown hash":       {"releases CRC32/Data release=2026.10 filename=x", `unknown command "CRC32/Data"`},
+		"page of nothing":    {"list MAK/doLookup Includes.Zips=66999 Page=1", "Columns is missing"},
+		"limits":             {"reversegeo doLookup lat=1 long=2 recs=101", "recs must be a whole number from 1 to 100"},
+		"filter of no group": {`list Consumer/doCount Includes={"Zips":[{"Zip":"1"}],"SellDate":{}}`, "unknown input Includes.SellDate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := *h
+			h.T = t
+			r := h.expect(2, append([]string{"call"}, strings.Fields(args.args)...)...)
+			h.contains("stderr", r.stderr, args.want)
+			if r.stdout != "" {
+				t.Errorf("stdout %q", r.stdout)
+			}
+		})
+	}
+	if sent := h.provider.Requests(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+func TestCallShowsWhatWentWrong(t *testing.T) {
+	h := newHost(t).withServices()
+	property := []string{"call", "property", "LookupProperty", "mak=4400112233"}
+	fault := func(f emulator.Fault) {
+		h.provider.ClearFaults()
+		f.Host = emulator.HostProperty
+		h.provider.AddFault(f)
+	}
+
+	fault(emulator.Fault{Kind: emulator.KindBody, Body: `{"TransmissionResults":"GE14,GW01","Records":null,"Note":"{id}"}`})
+	r := h.expect(1, property...)
+	h.contains("stderr", r.stderr, "GE14 (out of credit)")
+	h.contains("stdout", r.stdout, `"TransmissionResults": "GE14,GW01"`, "REDACTED")
+	r = h.expect(1, append(property, "--raw")...)
+	h.contains("stdout", r.stdout, `"Records":null,"Note":"REDACTED"`)
+
+	fault(emulator.Fault{Kind: emulator.KindStatus, Status: 400, Shape: "title"})
+	h.contains("stderr", h.expect(1, property...).stderr, "status 400", "request: Bad Request")
+
+	fault(emulator.Fault{Kind: emulator.KindShape, Shape: "html"})
+	h.contains("stderr", h.expect(1, property...).stderr, "no JSON")
+
+	fault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Times: 2})
+	h.expect(0, property...)
+
+	h.provider.ClearFaults()
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Host: emulator.HostContribution})
+	h.provider.ResetRequests()
+	h.expect(1, "call", "contribution", "removeMAK", "act=delete", "mak=4400112233")
+	if sent := h.provider.Requests(); len(sent) != 1 {
+		t.Errorf("a contribution was sent %d times", len(sent))
+	}
+}
+
+func TestCallBodies(t *testing.T) {
+	h := newHost(t).withServices()
+	h.write("request.json", `{"Records":[{"RecordID":"a","MAK":4400112233},{"RecordID":"b","AddressLine1":"12 Larkspur Way","PostalCode":"66999","Colour":"red"}]}`, 0o600)
+	r := h.expect(0, "call", "property", "LookupProperty", "--body", "request.json", "Columns=GrpParcel", "--raw")
+	h.contains("stdout", r.stdout, `"RecordID":"a"`, `"RecordID":"b"`, "14-220-07")
+	h.contains("stderr", r.stderr, "Records.Colour is not known to LookupProperty and is sent as it is")
+	sent := h.provider.Requests()
+	if body := sent[len(sent)-1].Body; !strings.Contains(body, `"TotalRecords":"2"`) || !strings.Contains(body, `"MAK":"4400112233"`) || !strings.Contains(body, `"Columns":"GrpParcel"`) {
+		t.Errorf("sent %s", body)
+	}
+	h.write("request.xml", `<LookupPropertyRequest><Records><Record><MAK>4400112233</MAK></Record></Records></LookupPropertyRequest>`, 0o600)
+	r = h.expect(0, "call", "property", "LookupProperty", "--body", "request.xml", "--format", "xml", "--raw")
+	h.contains("stdout", r.stdout, "<LookupPropertyResponse", "14-220-07")
+	r = h.expect(0, "call", "autocomplete", "GlobalExpressFreeForm", "ff=12 larksp", "listtype=white")
+	h.contains("stderr", r.stderr, "listtype is not known to GlobalExpressFreeForm and is sent as it is")
+	cmd := h.command("call", "property", "LookupDeeds", "--body", "-")
+	cmd.Stdin = strings.NewReader(`{"PropertyMAK":"4400112233"}`)
+	out, err := cmd.Output()
+	h.must(err)
+	h.contains("stdout", string(out), `"Records": [`)
+}
+
+// What a consumer of one service learns, the others know.
+func TestServicesAgree(t *testing.T) {
+	h := newHost(t).withServices()
+	var completed struct {
+		Results []struct {
+			Address struct{ MAK, Latitude, Longitude string }
+		}
+	}
+	h.callInto(&completed, "autocomplete", "GlobalExpressFreeForm", "ff=12 larksp elmstead")
+	address := completed.Results[0].Address
+	var found struct {
+		Records []struct{ ProviderAddressKey string }
+	}
+	h.callInto(&found, "reversegeo", "doLookup", "lat="+address.Latitude, "long="+address.Longitude, "recs=1")
+	same(h, "reverse geocoding", address.MAK, found.Records[0].ProviderAddressKey)
+	var parcel struct {
+		Records []struct{ Parcel struct{ FormattedAPN string } }
+	}
+	h.callInto(&parcel, "property", "LookupProperty", "mak="+address.MAK)
+	same(h, "property", "14-220-07", parcel.Records[0].Parcel.FormattedAPN)
+	h.expect(0, "call", "contribution", "removeMAK", "act=delete", "mak="+address.MAK)
+	if queued := h.provider.Contributions(); len(queued) != 1 || queued[0].Operation != "removeMAK" {
+		t.Errorf("queued %v", queued)
+	}
+}
+
+func (h *host) callInto(into any, args ...string) {
+	h.Helper()
+	r := h.expect(0, append([]string{"call"}, args...)...)
+	h.must(json.Unmarshal([]byte(r.stdout), into))
+}
+
+func TestCallHelpAndCompletion(t *testing.T) {
+	h := newHost(t).withServices()
+	h.contains("call", h.expect(0, "call").stdout, "contribution", "reversegeo", "releases")
+	for _, c := range callables() {
+		text := h.expect(0, "call", c.name).stdout
+		for _, op := range c.operations {
+			h.contains(c.name, text, op.Name[strings.LastIndex(op.Name, "}")+1:], op.Summary)
+			h.contains(op.Name, h.expect(0, "call", c.name, op.Variants()[0], "--help").stdout, op.Summary, "Forms: ")
+		}
+	}
+	h.contains("help", h.expect(0, "call", "property", "LookupProperty", "--help").stdout, "a1", "Records.AddressLine1", "needs any one of", "fips+account")
+	complete := func(want string, args ...string) {
+		t.Helper()
+		offered := strings.Split(h.expect(0, append([]string{"__complete", "call"}, args...)...).stdout, "\n")
+		if !slices.ContainsFunc(offered, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%v offers %q, want %q", args, offered, want)
+		}
+	}
+	complete("property", "")
+	complete("LookupDeeds", "property", "")
+	complete("fips=", "property", "LookupDeeds", "")
+	complete("FIPS=", "property", "LookupDeeds", "--post", "")
+	complete("act=suppression", "contribution", "removeMAK", "act=")
+	complete("Includes.Zips=", "list", "MAK/doCount", "")
+}
+
+func TestCallNeedsAnAddress(t *testing.T) {
+	h := newHost(t)
+	h.contains("stderr", h.expect(2, "call", "property", "LookupDeeds", "mak=1").stderr, "set services.property.url")
+}
