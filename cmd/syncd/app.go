@@ -42,6 +42,7 @@ type app struct {
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process where the first is not heard
 	secrets := &secrets{}
 	a := &app{
 		getenv: getenv,

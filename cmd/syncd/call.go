@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -67,6 +70,11 @@ func (a *app) callCommand() *cobra.Command {
 in any case; the Customer ID is filled in. The answer is printed as JSON with every
 member that came.
 
+A POST writes names within others with a dot, or by the last part where that is
+plain (Page=2 for Pagination.Page). Lists take commas or JSON; naming a member of a
+list's item again begins the next item; old and new values of a change are
+Current.City=... and ChangeTo.City=...
+
   syncd call property LookupProperty a1='12 Larkspur Way' postal=66999 cols=GrpAll
   syncd call list MAK/doCount Includes.Zips=66999
   syncd call reversegeo doLookup --post --body request.json
@@ -123,15 +131,24 @@ func (a *app) call(ctx context.Context, stdin io.Reader, name string, op *servic
 		return err
 	}
 	defer client.Close()
-	call, err := a.prepare(stdin, op, flags, args, client.Prefix())
+	call, err := a.prepare(ctx, stdin, op, flags, args, client.Prefix())
 	if err != nil {
 		return err
 	}
 	answer, err := client.Send(ctx, call)
-	if answer != nil {
-		if err := a.printAnswer(answer, flags.raw); err != nil {
-			return err
-		}
+	var failed *transport.Error
+	if errors.As(err, &failed) && len(failed.Body) > 0 {
+		answer = &service.Answer{Raw: failed.Body}
+		answer.Value, _ = wire.ParseJSON(failed.Body) // else it is shown as it is
+	}
+	if answer == nil {
+		return err
+	}
+	for _, code := range answer.Codes.Of(service.Warning) {
+		fmt.Fprintf(a.stderr, "syncd: warning: %s\n", transport.Printable(code.String()))
+	}
+	if told := a.printAnswer(answer, flags.raw || call.Form.Format == service.File); told != nil && err == nil {
+		err = told
 	}
 	return err
 }
@@ -158,9 +175,12 @@ func (a *app) connectService(name string) (*service.Client, error) {
 }
 
 // prepare reads the input of a call and checks it.
-func (a *app) prepare(stdin io.Reader, op *service.Operation, flags callFlags, args []string, prefix string) (*service.Call, error) {
+func (a *app) prepare(ctx context.Context, stdin io.Reader, op *service.Operation, flags callFlags, args []string, prefix string) (*service.Call, error) {
 	method := flags.method(op)
-	body, err := readBody(stdin, op, flags, method)
+	if !op.Has(method) {
+		return nil, usagef("%s cannot be called with %s: use %s", op.Name, method, strings.Join(op.Methods, " or "))
+	}
+	body, err := readBody(ctx, stdin, op, flags, method)
 	if err != nil {
 		return nil, err
 	}
@@ -176,9 +196,7 @@ func (a *app) prepare(stdin io.Reader, op *service.Operation, flags callFlags, a
 	if err != nil {
 		return nil, err
 	}
-	for name := range extra {
-		call.Unknown = append(call.Unknown, name)
-	}
+	call.Unknown = append(call.Unknown, slices.Sorted(maps.Keys(extra))...)
 	for _, name := range call.Unknown {
 		fmt.Fprintf(a.stderr, "syncd: warning: %s is not known to %s and is sent as it is\n", printable(name), op.Name)
 	}
@@ -187,10 +205,10 @@ func (a *app) prepare(stdin io.Reader, op *service.Operation, flags callFlags, a
 
 // cutCallback takes the callback of a script call from the arguments.
 func cutCallback(args []string, script bool) (callback string, rest []string) {
-	const name = "callback="
 	for _, arg := range args {
-		if script && len(arg) >= len(name) && bytes.EqualFold([]byte(arg[:len(name)]), []byte(name)) {
-			callback = arg[len(name):]
+		name, value, _ := strings.Cut(arg, "=")
+		if script && callback == "" && strings.EqualFold(name, "callback") {
+			callback = value
 			continue
 		}
 		rest = append(rest, arg)
@@ -202,33 +220,61 @@ func cutCallback(args []string, script bool) (callback string, rest []string) {
 const maxRequest = 16 << 20
 
 // readBody reads the body that a call starts from; nil without --body.
-func readBody(stdin io.Reader, op *service.Operation, flags callFlags, method string) (wire.Object, error) {
+func readBody(ctx context.Context, stdin io.Reader, op *service.Operation, flags callFlags, method string) (wire.Object, error) {
 	if flags.body == "" {
 		return nil, nil
 	}
 	if method != "POST" {
 		return nil, usagef("--body is for POST")
 	}
-	if flags.body != "-" {
-		file, err := os.Open(flags.body)
-		if err != nil {
-			return nil, usagef("--body: %w", err)
-		}
-		defer file.Close()
-		stdin = file
+	content, err := readFile(ctx, stdin, flags.body)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	content, err := io.ReadAll(io.LimitReader(stdin, maxRequest+1))
 	if err != nil {
 		return nil, usagef("--body: %w", err)
-	}
-	if len(content) > maxRequest {
-		return nil, usagef("--body: over %d bytes", maxRequest)
 	}
 	members, err := op.ReadBody(content)
 	if err != nil {
 		return nil, usagef("--body: %w", err)
 	}
 	return members, nil
+}
+
+// readFile reads a file, or stdin for "-". The end of ctx is not held up by a
+// terminal or a pipe where nobody writes; what waits there ends with the process.
+func readFile(ctx context.Context, stdin io.Reader, name string) ([]byte, error) {
+	type result struct {
+		content []byte
+		err     error
+	}
+	read := make(chan result, 1)
+	go func() {
+		content, err := readLimited(stdin, name)
+		read <- result{content, err}
+	}()
+	select {
+	case r := <-read:
+		return r.content, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func readLimited(stdin io.Reader, name string) ([]byte, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		stdin = file
+	}
+	content, err := io.ReadAll(io.LimitReader(stdin, maxRequest+1))
+	if len(content) > maxRequest {
+		err = fmt.Errorf("over %d bytes", maxRequest)
+	}
+	return content, err
 }
 
 // printAnswer writes an answer to stdout.
@@ -249,5 +295,8 @@ func (a *app) printAnswer(answer *service.Answer, raw bool) error {
 
 // isPlain is true for text that does nothing to a terminal.
 func isPlain(b []byte) bool {
-	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' })
+	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool {
+		return r != '\n' && r != '\t' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+	})
 }

@@ -54,14 +54,14 @@ func needs(op *service.Operation, method string) []string {
 	var lines []string
 	rule := func(where string, f service.Fields) {
 		if sets := f.SetNames(method, "{Prefix}"); len(sets) > 0 {
-			lines = append(lines, fmt.Sprintf("needs any one of%s: %s", where, strings.Join(sets, "; ")))
+			lines = append(lines, fmt.Sprintf("needs%s any one of: %s", where, strings.Join(sets, "; ")))
 		}
 	}
 	rule("", op.Fields)
 	for _, in := range op.Inputs {
 		where := ""
 		if method == "POST" {
-			where = " in " + in.Name
+			where = " in " + in.Name + ","
 		}
 		rule(where, in.Fields)
 	}

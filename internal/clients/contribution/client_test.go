@@ -3,7 +3,9 @@ package contribution_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,19 +29,33 @@ func calls() map[string]call {
 	common := contribution.Submission{TransmissionReference: "job-17", RespondToEmail: "gis@example.test"}
 	place := &service.Point{Latitude: 38.10422, Longitude: -97.55187}
 	add := contribution.AddMAK{
-		Submission: common, AddressLine1: "14 Larkspur Way", AddressLine2: "Rear", Locality: "Elmstead", AdministrativeArea: "KS",
-		PostalCode: "66999", Country: "us", Point: place, Organization: "Quill & Sons", Reason: "New house",
+		Submission: common, AddressLine1: "14 Larkspur Way", AddressLine2: "Rear", AddressLine3: "Floor 3", AddressLine4: "Unit 4+",
+		AddressLine5: "Door #5", AddressLine6: "c/o Quill & Sons", AddressLine7: "Box 7", AddressLine8: "Elmstead 100%",
+		Locality: "Elmstead", AdministrativeArea: "KS", PostalCode: "66999", Country: "us", Point: place, Organization: "Quill & Sons", Reason: "New house",
 	}
 	point := contribution.ChangeGeoPoint{Submission: common, Country: "US", AddressKey: "4400112233", Point: place, Reason: "Pin was on the rail yard"}
-	old := []contribution.Pair{{Key: "AddressLine1", Value: "12 Larkspur Way"}, {Key: "Latitude", Value: "38.104220"}}
-	changed := []contribution.Pair{{Key: "AddressLine1", Value: "12A Larkspur Way"}, {Key: "Latitude", Value: ""}}
+	identity := []contribution.Pair{
+		{Key: "AddressLine1", Value: "12 Larkspur Way"}, {Key: "AddressLine2", Value: "Rear"}, {Key: "City", Value: "Elmstead"},
+		{Key: "Country", Value: "US"}, {Key: "Latitude", Value: "38.104220"}, {Key: "Longitude", Value: "-97.551870"},
+		{Key: "State", Value: "KS"}, {Key: "Suite", Value: "4"}, {Key: "Urbanization", Value: "Urb. Las Gladiolas"},
+	}
+	old := append(slices.Clip(identity), contribution.Pair{Key: "AddressKey", Value: "4400112233"})
+	changed := slices.Clone(old)
+	for i := range changed {
+		changed[i].Value = ""
+	}
+	changed[0].Value = "12A Larkspur Way"
+	changeMAK := contribution.ChangeMAK{Submission: common, AddressKey: "4400112233", Current: old, ChangeTo: changed, Reason: "Renumbered"}
+	changeMIK := contribution.ChangeMIK{Submission: common, IdentityKey: "0099887766", Current: old, ChangeTo: changed, Reason: "Renumbered"}
 	byKey := contribution.RemoveMIK{Submission: common, Action: contribution.CPADelete, IdentificationKey: "0099887766"}
 	byName := contribution.RemoveMIK{
-		Action: contribution.Suppression, AddressLine1: "12 Larkspur Way", AddressLine2: new(""), City: "Elmstead",
+		Submission: common, Action: contribution.Suppression, AddressLine1: "12 Larkspur Way", AddressLine2: new(""), City: "Elmstead",
 		FirstName: "Ada", LastName: "Quill", PostalCode: "66999", State: "KS",
 	}
 	byFullName := byName
 	byFullName.FirstName, byFullName.LastName, byFullName.FullName = "", "", "Ada Quill"
+	rear := byFullName
+	rear.AddressLine2 = new("Rear")
 	remove := contribution.RemoveMAK{Submission: common, Action: contribution.Delete, AddressKey: "4400112233"}
 	return map[string]call{
 		"addMAK_get": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
@@ -55,7 +71,7 @@ func calls() map[string]call {
 			return c.ChangeGeoPoint(ctx, point, post)
 		},
 		"changeMAK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: old, ChangeTo: changed, Reason: "Renumbered"}, post)
+			return c.ChangeMAK(ctx, changeMAK, post)
 		},
 		"removeMAK_get": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 			return c.RemoveMAK(ctx, remove, get)
@@ -64,10 +80,10 @@ func calls() map[string]call {
 			return c.RemoveMAK(ctx, remove, post)
 		},
 		"addMIK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.AddMIK(ctx, contribution.AddMIK{Submission: common, Add: old, Reason: "Moved in"}, post)
+			return c.AddMIK(ctx, contribution.AddMIK{Submission: common, Add: identity, Reason: "Moved in"}, post)
 		},
 		"changeMIK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: old, ChangeTo: changed}, service.Form{})
+			return c.ChangeMIK(ctx, changeMIK, service.Form{})
 		},
 		"removeMIK_get_key": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 			return c.RemoveMIK(ctx, byKey, get)
@@ -78,11 +94,17 @@ func calls() map[string]call {
 		"removeMIK_get_name": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 			return c.RemoveMIK(ctx, byName, get)
 		},
+		"removeMIK_post_name": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
+			return c.RemoveMIK(ctx, byName, post)
+		},
+		"removeMIK_get_fullname": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
+			return c.RemoveMIK(ctx, rear, get)
+		},
 		"removeMIK_post_fullname": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 			return c.RemoveMIK(ctx, byFullName, post)
 		},
 		"removeMIK_post_other_name_of_key": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete, IdentityKey: "0099887766"}, post)
+			return c.RemoveMIK(ctx, contribution.RemoveMIK{Submission: common, Action: contribution.Delete, IdentityKey: "0099887766"}, post)
 		},
 	}
 }
@@ -152,6 +174,140 @@ func TestMinimumInputs(t *testing.T) {
 				t.Errorf("sent %v", requests)
 			}
 		})
+	}
+}
+
+// Actions are taken in any case and sent as the service spells them.
+func TestActions(t *testing.T) {
+	tests := map[string]struct {
+		action, want string // want "" is an input error
+		remove       func(context.Context, *contribution.Client, contribution.Action, service.Form) error
+	}{
+		"MAK, delete":      {"Delete", "delete", removeMAK},
+		"MAK, suppression": {"SUPPRESSION", "suppression", removeMAK},
+		"MAK, cpadelete":   {"cpadelete", "", removeMAK},
+		"MAK, cpalimit":    {"cpalimit", "", removeMAK},
+		"MAK, cpaoptout":   {"cpaoptout", "", removeMAK},
+		"MAK, another":     {"erase", "", removeMAK},
+		"MAK, none":        {"", "", removeMAK},
+		"MIK, delete":      {"DELETE", "delete", removeMIK},
+		"MIK, suppression": {"Suppression", "suppression", removeMIK},
+		"MIK, cpadelete":   {"CPADelete", "cpadelete", removeMIK},
+		"MIK, cpalimit":    {"cpaLimit", "cpalimit", removeMIK},
+		"MIK, cpaoptout":   {"CPAOptOut", "cpaoptout", removeMIK},
+		"MIK, another":     {"cpa", "", removeMIK},
+		"MIK, none":        {"", "", removeMIK},
+	}
+	for name, test := range tests {
+		for _, form := range []service.Form{get, post} {
+			t.Run(name+", "+form.Method, func(t *testing.T) {
+				server := servicetest.Serve(t, 0, accepted)
+				client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
+				err := test.remove(t.Context(), client, contribution.Action(test.action), form)
+				if test.want == "" {
+					refused(t, server, err)
+					return
+				}
+				want := map[string]string{"GET": "\n  act=" + test.want + "\n", "POST": `"Action":"` + test.want + `"`}[form.Method]
+				carries(t, server, err, want)
+			})
+		}
+	}
+}
+
+func removeMAK(ctx context.Context, c *contribution.Client, action contribution.Action, form service.Form) error {
+	_, err := c.RemoveMAK(ctx, contribution.RemoveMAK{Action: action, AddressKey: "4400112233"}, form)
+	return err
+}
+
+func removeMIK(ctx context.Context, c *contribution.Client, action contribution.Action, form service.Form) error {
+	_, err := c.RemoveMIK(ctx, contribution.RemoveMIK{Action: action, IdentificationKey: "0099887766"}, form)
+	return err
+}
+
+// carries fails the test when not one request with that text came.
+func carries(t *testing.T, server *servicetest.Server, err error, want string) {
+	t.Helper()
+	requests := server.Requests()
+	if err != nil || len(requests) != 1 || !strings.Contains(requests[0], want) {
+		t.Errorf("error %v, sent %v, want %s", err, requests, want)
+	}
+}
+
+// refused fails the test when err is no input error or anything was sent.
+func refused(t *testing.T, server *servicetest.Server, err error) {
+	t.Helper()
+	var input *service.InputError
+	if requests := server.Requests(); !errors.As(err, &input) || len(requests) > 0 {
+		t.Errorf("error %v, sent %v", err, requests)
+	}
+}
+
+// pairsOf makes a call with a list of one pair in each of the places that take
+// such a list; a change has another pair in its other list.
+var pairsOf = map[string]func(context.Context, *contribution.Client, []contribution.Pair, service.Form) error{
+	"changeMAK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
+		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: other}, form)
+		return err
+	},
+	"changeMAK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
+		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: other, ChangeTo: pairs}, form)
+		return err
+	},
+	"changeMIK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
+		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: pairs, ChangeTo: other}, form)
+		return err
+	},
+	"changeMIK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
+		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: other, ChangeTo: pairs}, form)
+		return err
+	},
+	"addMIK Add": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
+		_, err := c.AddMIK(ctx, contribution.AddMIK{Add: pairs}, form)
+		return err
+	},
+}
+
+var other = []contribution.Pair{{Key: "City", Value: "Oakham"}}
+
+// An address key is nothing that a new identity has.
+func TestPairKeys(t *testing.T) {
+	tests := map[string]struct {
+		key, value string
+		sent       string // as the service spells it
+		known      bool
+		toAdd      bool // known to addMIK too
+	}{
+		"AddressKey":   {"AddressKey", "4400112233", "AddressKey", true, false},
+		"AddressLine1": {"AddressLine1", "12 Larkspur Way", "AddressLine1", true, true},
+		"AddressLine2": {"AddressLine2", "Rear", "AddressLine2", true, true},
+		"City":         {"City", "Elmstead", "City", true, true},
+		"Country":      {"Country", "US", "Country", true, true},
+		"Latitude":     {"Latitude", "38.104220", "Latitude", true, true},
+		"Longitude":    {"Longitude", "-97.551870", "Longitude", true, true},
+		"State":        {"State", "KS", "State", true, true},
+		"Suite":        {"Suite", "4", "Suite", true, true},
+		"Urbanization": {"Urbanization", "Urb. Las Gladiolas", "Urbanization", true, true},
+		"empty value":  {"Suite", "", "Suite", true, true},
+		"other case":   {"addressLINE1", "12 Larkspur Way", "AddressLine1", true, true},
+		"unknown":      {"Colour", "red", "Colour", false, false},
+	}
+	for name, test := range tests {
+		for place, do := range pairsOf {
+			for _, form := range []service.Form{post, {Method: "POST", Lenient: true}} {
+				t.Run(fmt.Sprintf("%s, %s, lenient %t", name, place, form.Lenient), func(t *testing.T) {
+					server := servicetest.Serve(t, 0, accepted)
+					client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
+					err := do(t.Context(), client, []contribution.Pair{{Key: test.key, Value: test.value}}, form)
+					if known := test.toAdd || test.known && place != "addMIK Add"; !known && !form.Lenient {
+						refused(t, server, err)
+						return
+					}
+					_, list, _ := strings.Cut(place, " ")
+					carries(t, server, err, fmt.Sprintf(`"%s":[{"Key":"%s","Value":"%s"}]`, list, test.sent, test.value))
+				})
+			}
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/clients/contribution"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
+	"syncd/internal/refusal"
 )
 
 // read is what a client makes of a body, whichever operation it answers.
@@ -36,7 +37,6 @@ func TestResponses(t *testing.T) {
 				{Name: "Ticket", Value: wire.Object{{Name: "Number", Value: json.Number("7")}}},
 			}},
 		},
-		"null": {`null`, contribution.Response{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +52,13 @@ func TestResponses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Of a script address alone null has been seen.
+func TestNullIsNoAnswer(t *testing.T) {
+	if got, err := read("null"); refusal.ReasonOf(err) != refusal.BadShape {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

@@ -1,7 +1,8 @@
 // Package listing is the client of the list-retrieval service: SPEC.md, section
 // "List-retrieval service", with the facts of the wire. Lists are of six groups,
 // narrowed by filters. Counting is free; samples and pages count against the
-// customer's package.
+// customer's package. What the groups differ in, filters and columns, is data
+// (filters.txt, columns.txt); the types of the filters are most of the code.
 package listing
 
 import (
@@ -79,13 +80,19 @@ type Page struct {
 
 // Pagination says where in a list a page stands.
 type Pagination struct {
-	CurrentPage, NextPage, TotalPages int64 // NextPage is 0 on the last page
-	Unknown                           wire.Object
+	CurrentPage, TotalPages int64
+	NextPage                *int64 // 0 on the last page; nil when the answer does not say
+	Unknown                 wire.Object
 }
 
-// Count tells how many records pass the filters. It heeds nothing else of req.
+// Count tells how many records pass the filters. It heeds no order and no page,
+// and columns only where the wire has them: of new homeowners.
 func (c *Client) Count(ctx context.Context, group Group, req Request, form service.Form) (*Response, error) {
-	return do[Response](ctx, c, group, doCount, Request{Includes: req.Includes, Excludes: req.Excludes}, form)
+	sent := Request{Includes: req.Includes, Excludes: req.Excludes}
+	if group == NewHomeowners {
+		sent.Columns = req.Columns
+	}
+	return do[Response](ctx, c, group, doCount, sent, form)
 }
 
 // Sample counts and returns up to 10 records. It heeds no page.

@@ -162,7 +162,7 @@ func TestAnswersThatAreNoSuccess(t *testing.T) {
 		"unknown code": {200, `{"Count":0,"ResultCode":"LS02","Message":"Nothing found."}`, "list MAK/doCount: LS02: Nothing found.", service.Codes{"LS02"}},
 		"no code":      {200, `{"Count":3}`, "no code of success", nil},
 		"both":         {200, `{"Count":3,"ResultCode":"LS01,SE01"}`, "SE01", service.Codes{"LS01", "SE01"}},
-		"null":         {200, `null`, "no code of success", nil},
+		"null":         {200, `null`, "none of this service", nil},
 		"field texts":  {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Includes.Zips":["not a list"]},"traceId":"0"}`, "$.Includes.Zips: not a list", nil},
 		"web page":     {200, `<html>sign in</html>`, "no JSON", nil},
 	}

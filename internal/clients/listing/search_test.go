@@ -23,8 +23,12 @@ func onPage(current, next int, lines ...string) string {
 	for i, line := range lines {
 		rows[i] = fmt.Sprintf(`{"AddressLine":%q}`, line)
 	}
-	return fmt.Sprintf(`{"Count":5,"Results":[%s],"Pagination":{"CurrentPage":%d,"NextPage":%d,"TotalPages":3},"ResultCode":"LS01"}`,
-		strings.Join(rows, ","), current, next)
+	total := 3
+	if next == 0 {
+		total = current
+	}
+	return fmt.Sprintf(`{"Count":5,"Results":[%s],"Pagination":{"CurrentPage":%d,"NextPage":%d,"TotalPages":%d},"ResultCode":"LS01"}`,
+		strings.Join(rows, ","), current, next, total)
 }
 
 // read collects what an iterator gives; it ends the test when rows follow an error.
@@ -72,6 +76,13 @@ func TestRows(t *testing.T) {
 		"empty list":      {0, []answer{{200, onPage(1, 0)}}, nil, []string{"1"}, ""},
 		"no pagination":   {0, []answer{{200, `{"Results":[{"addressLINE":"a"}],"ResultCode":"LS01"}`}}, []string{"a"}, []string{"1"}, ""},
 		"all null":        {0, []answer{{200, `{"Results":null,"Pagination":null,"ResultCode":"LS01"}`}}, nil, []string{"1"}, ""},
+		"cut short":       {0, []answer{{200, `{"Count":242,"Results":[{"AddressLine":"a"}],"Pagination":null,"ResultCode":"LS01"}`}}, []string{"a"}, []string{"1"}, "page 1 does not say which one follows, after 1 of 242 records"},
+		"unreadable":      {0, []answer{{200, `{"Count":242,"Results":[{"AddressLine":"a"}],"Pagination":{"NextPage":"soon"},"ResultCode":"LS01"}`}}, []string{"a"}, []string{"1"}, "does not say which one follows"},
+		"not the last":    {0, []answer{{200, `{"Count":242,"Results":[{"AddressLine":"a"}],"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":3},"ResultCode":"LS01"}`}}, []string{"a"}, []string{"1"}, "page 1 of 3 is said to be the last"},
+		"beyond the last": {0, []answer{{200, `{"Count":1,"Results":[{"AddressLine":"a"}],"Pagination":{"CurrentPage":1,"NextPage":"2.0","TotalPages":1},"ResultCode":"LS01"}`}}, []string{"a"}, []string{"1"}, "page 1 of 1 is followed by another"},
+		"far away":        {0, []answer{{200, onPage(1, 9, "a")}}, []string{"a"}, []string{"1"}, "page 1 is followed by page 9"},
+		"no rows":         {0, []answer{{200, `{"Count":1,"Results":["x"],"Pagination":{"NextPage":0},"ResultCode":"LS01"}`}}, nil, []string{"1"}, "no rows that can be read"},
+		"leads nowhere":   {0, []answer{{200, onPage(1, 2)}}, nil, []string{"1"}, "page 1 is empty and followed by page 2"},
 		"stays":           {0, []answer{{200, onPage(1, 1, "a")}}, []string{"a"}, []string{"1"}, "page 1 is followed by page 1"},
 		"leads back":      {3, []answer{{200, onPage(3, 1, "e")}}, []string{"e"}, []string{"3"}, "page 3 is followed by page 1"},
 		"below zero":      {0, []answer{{200, onPage(1, -1, "a")}}, []string{"a"}, []string{"1"}, "page 1 is followed by page -1"},

@@ -1,7 +1,8 @@
 // Package property is the client of the property service: SPEC.md, section
 // "Property service", with the facts of the wire. What the provider sends for
 // amounts, dates, counts and flags is kept as its text, for neither the form nor
-// the presence of one is promised.
+// the presence of one is promised. Most of its lines are the members of the wire,
+// some five hundred of them, as fields.
 package property
 
 import (

@@ -246,7 +246,6 @@ func TestAnswersThatAreNoErrors(t *testing.T) {
 		"record's code": `{"TransmissionResults":"","TotalRecords":1,"Records":[{"RecordID":"a","Results":"AE01"}]}`,
 		"no list":       `{"TransmissionResults":"","TotalRecords":0}`,
 		"null list":     `{"TransmissionResults":"","TotalRecords":null,"Records":null}`,
-		"null":          `null`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, answer)

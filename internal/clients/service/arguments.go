@@ -18,15 +18,18 @@ import (
 // that no description knows, where the operation takes such. Errors are
 // *InputError.
 func (o *Operation) Arguments(method, prefix string, body wire.Object, args []string) (filled wire.Object, extra url.Values, err error) {
-	filled, extra = slices.Clone(body), url.Values{}
-	for i, arg := range args {
+	extra = url.Values{}
+	if body != nil {
+		filled = canonical(o.Fields, body, prefix).(wire.Object)
+	}
+	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
-		if !ok { // not shown: it could be anything, the Customer ID too
-			return nil, nil, &InputError{o.Name, fmt.Sprintf("argument %d is not name=value", i+1)}
+		if !ok || name == "" { // not shown: it could be anything, the Customer ID too
+			return nil, nil, &InputError{o.Name, "an argument is not name=value"}
 		}
 		slot, err := o.slot(name, method, prefix)
 		switch {
-		case err != nil && o.Open && method == "GET" && o.otherForm(name, method, prefix) == "":
+		case errors.Is(err, errUnknown) && o.Open && method == "GET":
 			extra.Add(name, value)
 			continue
 		case err != nil:
@@ -43,6 +46,9 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 	if strings.EqualFold(name, "id") || strings.EqualFold(name, "CustomerID") {
 		return nil, errors.New("the Customer ID is filled in from the configuration: leave it out")
+	}
+	if strings.EqualFold(name, "format") || strings.EqualFold(name, "callback") {
+		return nil, fmt.Errorf("%s is no input but a part of the form: see --format and --jsonp", strings.ToLower(name))
 	}
 	var byEnd []Slot
 	wanted := wire.WithPrefix(name, prefix)
@@ -64,7 +70,22 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 	if other := o.otherForm(name, method, prefix); other != "" {
 		return nil, fmt.Errorf("unknown input %s: with %s it is %s", name, method, other)
 	}
-	return nil, fmt.Errorf("unknown input %s: with %s it takes %s", name, method, joinNames(o.topSlots(method), method, prefix, ", "))
+	return nil, fmt.Errorf("%w %s: %s", errUnknown, name, o.known(method, prefix))
+}
+
+// errUnknown is a name that no description knows.
+var errUnknown = errors.New("unknown input")
+
+// maxNamed is how many names a message lists.
+const maxNamed = 20
+
+// known says what an operation takes, or where that is told.
+func (o *Operation) known(method, prefix string) string {
+	slots := o.topSlots(method)
+	if len(slots) > maxNamed {
+		return "its help (--help) lists the known ones"
+	}
+	return fmt.Sprintf("with %s it takes %s", method, joinNames(slots, method, prefix, ", "))
 }
 
 // topSlots are the slots that help needs to name: those in a list of their own
@@ -93,35 +114,81 @@ func (o *Operation) otherForm(name, method, prefix string) string {
 	return ""
 }
 
+// canonical gives the members of a body the names of the descriptions, so that
+// what is placed beside them is beside them.
+func canonical(f Fields, v wire.Value, prefix string) wire.Value {
+	switch v := v.(type) {
+	case []wire.Value:
+		list := slices.Clone(v)
+		for i := range list {
+			list[i] = canonical(f, list[i], prefix)
+		}
+		return list
+	case wire.Object:
+		o := slices.Clone(v)
+		for i := range o {
+			for _, in := range f.Inputs {
+				if strings.EqualFold(wire.WithPrefix(o[i].Name, prefix), wire.WithPrefix(in.Name, prefix)) {
+					o[i] = wire.Member{Name: in.Name, Value: canonical(in.Fields, o[i].Value, prefix)}
+				}
+			}
+		}
+		return o
+	}
+	return v
+}
+
 // place puts a value where a slot is, making what it lies in.
 func place(o *wire.Object, slot Slot, value string) error {
 	in := slot[0]
-	if len(slot) == 1 {
+	switch {
+	case len(slot) == 1:
 		return placeHere(o, in, value)
-	}
-	switch in.Kind.shape {
-	case pairs:
-		list, _ := o.Get(in.Name).([]wire.Value)
+	case in.Kind.shape == pairs:
 		pair := wire.Object{{Name: "Key", Value: slot[1].Name}, {Name: "Value", Value: value}}
-		o.Set(in.Name, append(list, pair))
+		o.Set(in.Name, append(itemsOf(o, in), pair))
 		return nil
-	case objects:
-		list, _ := o.Get(in.Name).([]wire.Value)
-		if len(list) == 0 {
-			list = []wire.Value{wire.Object{}}
-		}
-		last, _ := list[len(list)-1].(wire.Object)
-		if len(slot) == 2 && last.Find(slot[1].Name) >= 0 {
-			list, last = append(list, nil), wire.Object{}
-		}
-		err := place(&last, slot[1:], value)
-		list[len(list)-1] = last
-		o.Set(in.Name, list)
-		return err
+	case in.Kind.shape == objects:
+		return placeInLast(o, slot, value)
 	}
-	inner, _ := o.Get(in.Name).(wire.Object)
+	before := o.Get(in.Name)
+	inner, ok := before.(wire.Object)
+	if !ok && !isBlank(before) {
+		return errors.New("lies in what the body has as something else")
+	}
+	inner = slices.Clone(inner)
 	err := place(&inner, slot[1:], value)
 	o.Set(in.Name, inner)
+	return err
+}
+
+// itemsOf is the list that an input has so far; a single item is a list of one.
+func itemsOf(o *wire.Object, in *Input) []wire.Value {
+	before := o.Get(in.Name)
+	if isBlank(before) {
+		return nil
+	}
+	return listOf(before)
+}
+
+// placeInLast puts a value into the last item of a list, or into a new one when
+// that has the member already.
+func placeInLast(o *wire.Object, slot Slot, value string) error {
+	list := itemsOf(o, slot[0])
+	if len(list) == 0 {
+		list = []wire.Value{wire.Object{}}
+	}
+	last, ok := list[len(list)-1].(wire.Object)
+	if !ok {
+		return errors.New("lies in what the body has as something else")
+	}
+	if len(slot) == 2 && last.Find(slot[1].Name) >= 0 {
+		list, last = append(list, nil), nil
+	}
+	last = slices.Clone(last)
+	err := place(&last, slot[1:], value)
+	list[len(list)-1] = last
+	o.Set(slot[0].Name, list)
 	return err
 }
 
@@ -135,14 +202,13 @@ func placeHere(o *wire.Object, in *Input, value string) error {
 		return err
 	}
 	if o.Find(in.Name) < 0 {
-		o.Set(in.Name, parsed)
+		o.Set(in.Name, canonical(in.Fields, parsed, ""))
 		return nil
 	}
-	before, isList := o.Get(in.Name).([]wire.Value)
 	more, areMore := parsed.([]wire.Value)
-	if !isList || !areMore {
-		return fmt.Errorf("is given twice")
+	if !areMore {
+		return errors.New("is given twice")
 	}
-	o.Set(in.Name, append(before, more...))
+	o.Set(in.Name, append(itemsOf(o, in), more...))
 	return nil
 }

@@ -32,6 +32,9 @@ func (c *checker) fail(format string, args ...any) error {
 // fields returns the members of o that f describes, checked and in f's order,
 // and behind them those that it does not know.
 func (c *checker) fields(f Fields, o wire.Object, within Slot) (wire.Object, error) {
+	if name := c.repeated(o); name != "" {
+		return nil, c.fail("%s is given twice", dotted(within, name))
+	}
 	var checked wire.Object
 	rest := append(wire.Object(nil), o...)
 	for i := range f.Inputs {
@@ -52,6 +55,20 @@ func (c *checker) fields(f Fields, o wire.Object, within Slot) (wire.Object, err
 		return nil, err
 	}
 	return append(checked, rest...), nil
+}
+
+// repeated is a name that two members have: which of them a service would heed
+// nobody knows.
+func (c *checker) repeated(o wire.Object) string {
+	seen := map[string]bool{}
+	for _, m := range o {
+		name := strings.ToLower(wire.WithPrefix(m.Name, c.prefix))
+		if seen[name] {
+			return m.Name
+		}
+		seen[name] = true
+	}
+	return ""
 }
 
 // take removes a member with one of the names.
@@ -78,10 +95,7 @@ func (c *checker) input(slot Slot, value wire.Value, given bool) (wire.Value, er
 	in := slot.Input()
 	name := slot.NameIn(c.method, c.prefix)
 	switch {
-	case in.Kind.fixed:
-		if s, _ := wire.TextOf(value); s != "" && !strings.EqualFold(s, "REDACTED") {
-			return nil, c.fail("%s is filled in: leave it out", name)
-		}
+	case in.Kind.filled != byCaller: // whatever a body from elsewhere has there
 		return nil, nil
 	case isBlank(value) && in.Default != "":
 		value = in.Default
@@ -122,7 +136,7 @@ func isBlank(v wire.Value) bool {
 	case string:
 		return strings.TrimSpace(v) == ""
 	case []wire.Value:
-		return len(v) == 0
+		return !slices.ContainsFunc(v, func(item wire.Value) bool { return !isBlank(item) })
 	case wire.Object:
 		return len(v) == 0
 	}
@@ -144,9 +158,9 @@ func (c *checker) shaped(slot Slot, value wire.Value) (wire.Value, error) {
 	case pairs:
 		return c.pairs(slot, value)
 	case texts, numbers, booleans:
-		list := listOf(value)
+		list := slices.DeleteFunc(listOf(value), isBlank)
 		for i := range list {
-			item, err := in.Kind.leaf(list[i])
+			item, err := c.leaf(in.Kind, list[i])
 			if err != nil {
 				return nil, err
 			}
@@ -157,7 +171,17 @@ func (c *checker) shaped(slot Slot, value wire.Value) (wire.Value, error) {
 	if value == nil {
 		value = ""
 	}
-	return in.Kind.leaf(value)
+	return c.leaf(in.Kind, value)
+}
+
+// leaf checks one value. In the known names of columns the vendor's word takes
+// its place.
+func (c *checker) leaf(k Kind, value wire.Value) (wire.Value, error) {
+	value, err := k.leaf(value)
+	if s, ok := value.(string); ok && slices.Contains(k.Values, s) {
+		return wire.WithPrefix(s, c.prefix), nil
+	}
+	return value, err
 }
 
 // listOf is a copy of a list, or a list of one.

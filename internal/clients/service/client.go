@@ -1,8 +1,11 @@
 package service
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"syncd/internal/clients/transport"
@@ -70,10 +73,13 @@ func (c *Client) Send(ctx context.Context, call *Call) (*Answer, error) {
 			return nil, &InputError{call.Operation.Name, "the script address is not configured (jsonp_url)"}
 		}
 	}
-	req := call.request(c.name, c.customerID)
-	_, body, err := t.Do(ctx, req)
+	req, err := call.request(c.name, c.customerID)
 	if err != nil {
 		return nil, err
+	}
+	_, body, err := t.Do(ctx, req)
+	if err != nil {
+		return nil, unanswered(call.Operation, err)
 	}
 	redact := t.Redactor()
 	value, err := call.parse(body)
@@ -83,8 +89,16 @@ func (c *Client) Send(ctx context.Context, call *Call) (*Answer, error) {
 			Err: &refusal.Error{Reason: refusal.ReasonOf(err), Err: redact.Error(err)},
 		}
 	}
-	answer := &Answer{Raw: redact.Bytes(body), Value: wire.Map(value, redact.String)}
-	return answer, c.judge(call.Operation, answer)
+	codes, err := c.judge(call.Operation, value, redact) // before a short Customer ID garbles a code
+	return &Answer{Raw: redact.Bytes(body), Value: wire.Map(value, redact.String), Codes: codes}, err
+}
+
+// unanswered says what a failure means for an operation that is sent once.
+func unanswered(op *Operation, err error) error {
+	if op.Writes && transport.IsPassing(err) {
+		return fmt.Errorf("%w: it may have been taken all the same: ask the provider before sending it again", err)
+	}
+	return err
 }
 
 // parse takes an answer apart.
@@ -92,32 +106,35 @@ func (c *Call) parse(body []byte) (wire.Value, error) {
 	var v wire.Value
 	var err error
 	switch {
+	case c.Form.Format == File, c.Operation.Text && len(body) > maxBody:
+		return nil, nil
 	case c.Form.Script:
 		v, err = wire.ParseJSONP(body)
-	case c.Form.Format == XMLs && !startsJSON(body):
+	case c.Form.Format == XMLs && wire.IsXML(body):
 		_, v, err = wire.ParseXML(body, c.Operation.XML.List)
 	default:
 		v, err = wire.ParseJSON(body)
 	}
-	if c.Operation.Text {
+	o, isObject := v.(wire.Object)
+	switch {
+	case c.Operation.Text:
+		if isPage(body) || messageOf(o) != "" {
+			return nil, refusal.New(refusal.BadShape, "the answer is none of this service: %s", cmp.Or(messageOf(o), "a web page"))
+		}
 		return v, nil
+	case err != nil:
+		return nil, err
+	case v == nil && c.Operation.Script: // seen in the wild, of these alone
+	case !isObject || !isEnvelope(o):
+		return nil, refusal.New(refusal.BadShape, "the answer is none of this service: %s", messageOf(o))
 	}
-	if o, ok := v.(wire.Object); err == nil && (v != nil && !ok || ok && !isEnvelope(o)) {
-		err = refusal.New(refusal.BadShape, "the answer is none of this service")
-	}
-	return v, err
-}
-
-// startsJSON is true for a body that a service sent in JSON against what was
-// asked for.
-func startsJSON(body []byte) bool {
-	return strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 64)])), "{")
+	return v, nil
 }
 
 // The members in which services carry codes and texts about an answer as a whole.
 var (
 	codeMembers = []string{"TransmissionResults", "Results", "ResultCode"}
-	textMembers = []string{"ErrorString", "Message"}
+	textMembers = []string{"ErrorString", "message", "title"}
 	listMembers = []string{"Records", "Count", "TotalRecords"}
 )
 
@@ -134,25 +151,55 @@ func isEnvelope(o wire.Object) bool {
 	return false
 }
 
-// judge reads the codes of an answer and tells whether it is a success.
-func (c *Client) judge(op *Operation, a *Answer) error {
-	o, _ := a.Value.(wire.Object) // null has no codes
+// judge reads the codes of an answer and tells whether it is a success. What it
+// returns holds no Customer ID.
+func (c *Client) judge(op *Operation, v wire.Value, redact transport.Redactor) (Codes, error) {
 	if op.Text {
-		return nil
+		return nil, nil
 	}
-	for _, name := range codeMembers {
-		a.Codes = append(a.Codes, ParseCodes(o.Text(name))...)
+	o, _ := v.(wire.Object) // null has no codes
+	came := codesOf(o)
+	success := len(came.Of(Failure)) == 0 && (len(op.Success) == 0 || came.Has(op.Success...))
+	var shown Codes
+	for _, code := range came {
+		shown = append(shown, Code(redact.String(string(code))))
 	}
-	if len(a.Codes.Of(Failure)) == 0 && (len(op.Success) == 0 || a.Codes.Has(op.Success...)) {
-		return nil
+	if success {
+		return shown, nil
 	}
-	failed := &AnswerError{Service: c.name, Operation: op.Name, Codes: a.Codes}
-	for _, name := range textMembers {
-		if text := o.Text(name); text != "" {
-			failed.Message = transport.Printable(text)
+	return shown, &AnswerError{Service: c.name, Operation: op.Name, Codes: shown, Message: redact.String(messageOf(o))}
+}
+
+// codesOf gathers the codes about an answer as a whole, also from a list of them.
+func codesOf(o wire.Object) Codes {
+	var codes Codes
+	for _, m := range o {
+		if !slices.ContainsFunc(codeMembers, func(name string) bool { return strings.EqualFold(name, m.Name) }) {
+			continue
+		}
+		for _, item := range listOf(m.Value) {
+			text, _ := wire.TextOf(item) // rows are none
+			codes = append(codes, ParseCodes(text)...)
 		}
 	}
-	return failed
+	return codes
+}
+
+// isPage is true for a web page, which proxies and sign-in walls send with
+// status 200.
+func isPage(body []byte) bool {
+	begin := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 256)])))
+	return strings.HasPrefix(begin, "<!doctype html") || strings.HasPrefix(begin, "<html")
+}
+
+// messageOf is the text that an answer has for people.
+func messageOf(o wire.Object) string {
+	for _, name := range textMembers {
+		if text := o.Text(name); text != "" {
+			return transport.Printable(text)
+		}
+	}
+	return ""
 }
 
 // Do makes a typed call: request is turned into the members of a body, and the

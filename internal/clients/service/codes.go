@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
+
+	"syncd/internal/clients/transport"
 )
 
 // Code is a result code of a service, e.g. "MS01".
@@ -30,13 +33,14 @@ func (c Class) String() string {
 }
 
 // families are the classes of codes by how they begin; the first that fits
-// counts.
+// counts. Of most families of successes only single codes are confirmed.
 var families = []struct {
 	begin string
 	class Class
 }{
-	{"SE", Failure}, {"GE", Failure}, {"AE", Failure}, {"GW", Warning},
-	{"MS", Success}, {"LS", Success}, {"YS", Success}, {"GS", Success},
+	{"SE", Failure}, {"GE", Failure}, {"GW", Warning},
+	{"AE", NoMatch}, // an address that is in error, of one record
+	{"MS01", Success}, {"LS01", Success}, {"YS02", Success}, {"YS04", Success}, {"GS07", Success},
 	{"XS03", NoMatch}, {"XS", Success},
 }
 
@@ -59,7 +63,7 @@ var meanings = map[Code]string{
 // Class sorts a code.
 func (c Code) Class() Class {
 	for _, family := range families {
-		if strings.HasPrefix(string(c), family.begin) {
+		if strings.HasPrefix(strings.ToUpper(string(c)), family.begin) {
 			return family.class
 		}
 	}
@@ -88,10 +92,8 @@ func (c *Codes) UnmarshalText(text []byte) error {
 // ParseCodes reads a list of codes; blank ones are left out.
 func ParseCodes(text string) Codes {
 	var codes Codes
-	for code := range strings.SplitSeq(text, ",") {
-		if code = strings.TrimSpace(code); code != "" {
-			codes = append(codes, Code(code))
-		}
+	for _, code := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || unicode.IsSpace(r) }) {
+		codes = append(codes, Code(code))
 	}
 	return codes
 }
@@ -141,7 +143,7 @@ func (e *AnswerError) Error() string {
 	if len(codes) == 0 {
 		codes = e.Codes
 	}
-	what := cmp.Or(codes.String(), "no code of success")
+	what := cmp.Or(transport.Printable(codes.String()), "no code of success")
 	if e.Message != "" {
 		what += ": " + e.Message
 	}

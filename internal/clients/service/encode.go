@@ -21,7 +21,8 @@ type Form struct {
 	Format   string // of the answer, and of a body that is sent
 	Script   bool   // ask the script address (JSONP)
 	Callback string // the function that a script answer calls; "" asks for bare JSON
-	// Extra are query parameters of a GET that are sent as they are.
+	// Extra are query parameters that no description knows, for the operations
+	// that take such with GET.
 	Extra url.Values
 	// Lenient sends members that no description knows. Without it they are an
 	// *InputError, for a service can overlook a filter that it does not know.
@@ -51,7 +52,7 @@ func (o *Operation) Check(form Form, members wire.Object, prefix string) (*Call,
 		return nil, err
 	}
 	if len(c.unknown) > 0 && !form.Lenient {
-		return nil, c.fail("unknown input %s: it takes %s", strings.Join(c.unknown, ", "), joinNames(o.topSlots(form.Method), form.Method, prefix, ", "))
+		return nil, c.fail("%v %s: %s", errUnknown, strings.Join(c.unknown, ", "), o.known(form.Method, prefix))
 	}
 	return &Call{Operation: o, Form: form, Unknown: c.unknown, members: checked, prefix: prefix}, nil
 }
@@ -72,6 +73,9 @@ func (o *Operation) complete(form Form, members wire.Object) (Form, error) {
 		form.Format = o.Formats[0]
 	default:
 		format, err := OneOf(o.Formats...).check(form.Format)
+		if err != nil && o.Formats[0] == File {
+			return fail("answers in a format of its own: ask for none")
+		}
 		if err != nil {
 			return fail("format %s %v", form.Format, err)
 		}
@@ -86,10 +90,29 @@ func (o *Operation) complete(form Form, members wire.Object) (Form, error) {
 		return fail("the script form (JSONP) answers JSON only")
 	case form.Callback != "" && !form.Script:
 		return fail("a callback belongs to the script form (JSONP)")
+	case len(form.Extra) > 0 && (!o.Open || form.Method != "GET"):
+		return fail("takes no further query parameters")
+	case o.taken(form.Extra) != "":
+		return fail("%s has its own place in the input", o.taken(form.Extra))
 	case form.Callback != "" && !isFunctionName(form.Callback):
 		return fail("the callback must be the name of a function")
 	}
 	return form, nil
+}
+
+// taken is one of the further parameters that would be sent beside one that the
+// description, or the form, has already; services match names without case.
+func (o *Operation) taken(extra url.Values) string {
+	own := []string{"id", "callback", o.Query}
+	for _, slot := range o.Slots("GET") {
+		own = append(own, slot.Input().Query)
+	}
+	for name := range extra {
+		if slices.ContainsFunc(own, func(known string) bool { return strings.EqualFold(known, name) }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // beyondGET is true for input that a GET cannot carry: several records, or what
@@ -99,7 +122,7 @@ func (o *Operation) beyondGET(f Fields, within Slot, members wire.Object) bool {
 		in := &f.Inputs[i]
 		slot, value := append(slices.Clip(within), in), members.Get(in.Name)
 		switch {
-		case in.Kind.fixed || isBlank(value):
+		case in.Kind.filled != byCaller || isBlank(value):
 		case in.Kind.shape == objects:
 			list := listOf(value)
 			record, _ := list[0].(wire.Object)
@@ -120,9 +143,9 @@ func isFunctionName(s string) bool {
 	})
 }
 
-// request encodes a call.
-func (c *Call) request(service, customerID string) transport.Request {
-	req := transport.Request{
+// request encodes a call. Its error is an *InputError.
+func (c *Call) request(service, customerID string) (req transport.Request, err error) {
+	req = transport.Request{
 		Endpoint: service, Method: c.Form.Method, Segments: c.segments(),
 		Header: http.Header{"Accept": {mediaType(c.Form.Format)}},
 		Limit:  maxBody, Once: c.Operation.Writes,
@@ -132,16 +155,18 @@ func (c *Call) request(service, customerID string) transport.Request {
 	}
 	if c.Form.Method == "GET" {
 		req.Query = c.query()
-		return req
+		return req, nil
 	}
 	body := c.body(c.Operation.Fields, c.members, customerID)
 	req.Header.Set("Content-Type", mediaType(c.Form.Format))
 	if c.Form.Format == XMLs {
-		req.Body = wire.XML(c.Operation.XML.Root, body, c.Operation.XML.Item)
-	} else {
-		req.Body = wire.JSON(body)
+		if req.Body, err = wire.XML(c.Operation.XML.Root, body, c.Operation.XML.Item); err != nil {
+			return req, &InputError{c.Operation.Name, err.Error()}
+		}
+		return req, nil
 	}
-	return req
+	req.Body = wire.JSON(body)
+	return req, nil
 }
 
 func mediaType(format string) string {
@@ -205,9 +230,9 @@ func (c *Call) body(f Fields, members wire.Object, customerID string) wire.Objec
 	for _, in := range f.Inputs {
 		value := members.Get(in.Name)
 		switch {
-		case in.Kind.Name == Identity.Name:
+		case in.Kind.filled == withID:
 			value = customerID
-		case in.Kind.Name == Count.Name:
+		case in.Kind.filled == withCount:
 			value = c.count(f, members)
 		}
 		if value != nil {
@@ -219,7 +244,7 @@ func (c *Call) body(f Fields, members wire.Object, customerID string) wire.Objec
 			body = append(body, m)
 		}
 	}
-	return c.named(body).(wire.Object)
+	return wire.Rename(body, func(name string) string { return wire.WithPrefix(name, c.prefix) }).(wire.Object)
 }
 
 // count is how many records there are, as text.
@@ -230,12 +255,6 @@ func (c *Call) count(f Fields, members wire.Object) wire.Value {
 		}
 	}
 	return nil
-}
-
-// named puts the vendor's word in its places: in names, and in texts that are
-// names of columns.
-func (c *Call) named(v wire.Value) wire.Value {
-	return wire.Map(v, func(s string) string { return wire.WithPrefix(s, c.prefix) })
 }
 
 // Members turns a typed request into the members of a body.
@@ -260,7 +279,7 @@ func Members(request any) (wire.Object, error) {
 func (o *Operation) ReadBody(content []byte) (wire.Object, error) {
 	var v wire.Value
 	var err error
-	if strings.HasPrefix(strings.TrimSpace(string(content[:min(len(content), 64)])), "<") {
+	if wire.IsXML(content) {
 		_, v, err = wire.ParseXML(content, o.XML.List)
 	} else {
 		v, err = wire.ParseJSON(content)

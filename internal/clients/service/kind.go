@@ -18,11 +18,20 @@ type Kind struct {
 	Name   string   // for help
 	Values []string // all there are, or those that are known; for completion
 	shape  shape
-	most   int  // items of a list
-	empty  bool // may be said and be empty
-	fixed  bool // not for the caller to say
+	most   int     // items of a list
+	empty  bool    // may be said and be empty
+	filled filling // not for the caller to say
 	check  func(text string) (string, error)
 }
+
+// filling is what an input is filled in with.
+type filling int
+
+const (
+	byCaller filling = iota
+	withID
+	withCount
+)
 
 // shape is how a body writes a value.
 type shape int
@@ -51,8 +60,8 @@ var (
 	Segment   = Kind{Name: "name", check: func(s string) (string, error) { return s, manifest.CheckSegment(s) }}
 	Object    = Kind{Name: "object", shape: object}
 	Pairs     = Kind{Name: "pairs", shape: pairs}
-	Identity  = Kind{Name: "Customer ID", fixed: true}
-	Count     = Kind{Name: "count of the records", fixed: true}
+	Identity  = Kind{Name: "Customer ID", filled: withID}
+	Count     = Kind{Name: "count of the records", filled: withCount}
 	Boolean   = Kind{Name: "true or false", shape: boolean, check: truth}
 	Integer   = Kind{Name: "whole number", shape: number, check: whole(math.MinInt32, math.MaxInt32)}
 	Texts     = Kind{Name: "list of texts", shape: texts}

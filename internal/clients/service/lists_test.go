@@ -1,13 +1,11 @@
 package service_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/service/servicetest"
-	"syncd/internal/clients/wire"
 )
 
 // near is in the manner of a list: an object with numbers in it, values that
@@ -60,18 +58,5 @@ func TestBodiesOfLists(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
-	}
-}
-
-// Where a code of success is expected, null is no success.
-func TestNullIsNoSuccess(t *testing.T) {
-	call, err := near.Check(service.Form{}, wire.Object{{Name: "Place", Value: wire.Object{{Name: "Latitude", Value: "1"}}}}, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := servicetest.Serve(t, 0, `null`).Client("list", "", "Acme").Send(t.Context(), call)
-	var failed *service.AnswerError
-	if answer == nil || !errors.As(err, &failed) {
-		t.Errorf("got %+v, %v", answer, err)
 	}
 }

@@ -75,6 +75,7 @@ var (
 const (
 	JSON = "json"
 	XMLs = "xml"
+	File = "file" // what has a format of its own; it is not looked into
 )
 
 // Has is true when the operation has that method.
@@ -116,7 +117,7 @@ func (o *Operation) walk(f Fields, within Slot, visit func(Slot)) {
 func (o *Operation) fills(s Slot, method string) bool {
 	in := s.Input()
 	switch {
-	case in.Kind.fixed:
+	case in.Kind.filled != byCaller:
 		return false
 	case method == "GET":
 		return in.Query != "" || o.isPath(in)

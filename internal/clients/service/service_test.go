@@ -15,7 +15,7 @@ import (
 
 // lookup is an operation with one of everything.
 var lookup = &service.Operation{
-	Name: "Lookup", Methods: service.GetPost, Formats: []string{service.JSON, service.XMLs}, Query: "format", Script: true,
+	Name: "Lookup", Methods: service.GetPost, Open: true, Formats: []string{service.JSON, service.XMLs}, Query: "format", Script: true,
 	XML: service.XML{Root: "LookupRequest", Item: "Record", List: "Records"},
 	Fields: service.Fields{Inputs: []service.Input{
 		{Name: "CustomerId", Kind: service.Identity},
@@ -41,9 +41,15 @@ var search = &service.Operation{
 		{Name: "CustomerID", Kind: service.Identity},
 		{Name: "Includes", Kind: service.Object, Required: true, Fields: filters(service.Set{"Zips"}, service.Set{"Radius"})},
 		{Name: "Excludes", Kind: service.Object, Fields: filters()},
-		{Name: "Columns", Kind: service.Texts, Required: true},
+		{Name: "Columns", Kind: columns(), Required: true},
 		{Name: "Pagination", Kind: service.Object, Fields: service.Fields{Inputs: []service.Input{{Name: "Page", Kind: service.Integer, Required: true}}}},
 	}},
+}
+
+func columns() service.Kind {
+	kind := service.Texts
+	kind.Values = []string{"{Prefix}AddressKey", "City"}
+	return kind
 }
 
 func filters(anyOf ...service.Set) service.Fields {
@@ -106,7 +112,7 @@ func TestBodyIsCompleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := post(t, lookup, body, []string{"t=ignored"}[:0])
+	got := post(t, lookup, body, nil)
 	want := `{"CustomerId":"` + servicetest.CustomerID + `","TotalRecords":"1","Records":[{"AcmeAddressKey":"4400112233","Novel":true}]}`
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -133,10 +139,10 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		"too many records":    {lookup, "POST", []string{`Records=[{"mak":1},{},{},{}]`}, "has 4 items, at most 3"},
 		"name of other form":  {lookup, "GET", []string{"AddressLine1=12"}, "with GET it is a1"},
 		"name of GET in POST": {lookup, "POST", []string{"a1=12"}, "with POST it is Records.AddressLine1"},
-		"unknown":             {lookup, "GET", []string{"colour=red"}, "unknown input colour: with GET it takes t, opt, a1, postal, mak"},
+		"unknown":             {lookup, "GET", []string{"format=red"}, "format is no input"},
 		"ambiguous":           {search, "POST", []string{"Zips=66999"}, "can be Includes.Zips or Excludes.Zips"},
 		"twice":               {lookup, "GET", []string{"t=1", "t=2"}, "t is given twice"},
-		"no pair":             {lookup, "GET", []string{"t"}, "argument 1 is not name=value"},
+		"no pair":             {lookup, "GET", []string{"t"}, "an argument is not name=value"},
 		"Customer ID":         {lookup, "GET", []string{"ID=x"}, "the Customer ID is filled in"},
 		"filled in":           {lookup, "POST", []string{`Records=[{"AcmeAddressKey":1}]`, "TotalRecords=3"}, "unknown input TotalRecords"},
 		"option":              {lookup, "GET", []string{"mak=1", "opt=Page:0"}, "opt Page must be a whole number from 1 to 9"},

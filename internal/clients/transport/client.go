@@ -278,7 +278,7 @@ func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, 
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message, origin: Origin(target),
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: Origin(target),
 	}
 	if failed.Kind == Passing {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {

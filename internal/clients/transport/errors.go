@@ -46,6 +46,7 @@ type Error struct {
 	Status     int           // 0 when there was no answer
 	Type       string        // the provider's own word, e.g. "expiredLicense"
 	Message    string        // the provider's text
+	Body       []byte        // of an error answer, as far as it was read
 	RetryAfter time.Duration // what the provider asked for; 0 when nothing
 	Err        error         // the cause, when there was no answer or a wrong one
 
@@ -58,7 +59,11 @@ func (e *Error) Error() string {
 	if e.Status != 0 && e.Err == nil {
 		fmt.Fprintf(&b, ": status %d %s", e.Status, http.StatusText(e.Status))
 	}
-	for _, detail := range []string{e.Type, e.Message} {
+	details := []string{e.Type, e.Message}
+	if strings.Contains(e.Type, ":") { // a link, to what the status means: the least of it
+		slices.Reverse(details)
+	}
+	for _, detail := range details {
 		if detail != "" {
 			fmt.Fprintf(&b, ": %s", detail)
 		}
@@ -172,10 +177,11 @@ func (r Redactor) inChain(err error) bool {
 
 // problem is either of the two shapes of an error body in wire/releases.md.
 type problem struct {
-	Type    string              `json:"type"`
-	Title   string              `json:"title"`
-	Message string              `json:"message"`
-	Errors  map[string][]string `json:"errors"`
+	Type    string                     `json:"type"`
+	Title   string                     `json:"title"`
+	Message string                     `json:"message"`
+	Errors  map[string]json.RawMessage `json:"errors"` // a list of texts each, or one
+	TraceID string                     `json:"traceId"`
 }
 
 // maxDetail bounds what of a provider's text goes into an error.
@@ -191,10 +197,26 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	}
 	texts := []string{p.Message, p.Title}
 	for _, field := range slices.Sorted(maps.Keys(p.Errors)) {
-		texts = append(texts, field+": "+strings.Join(p.Errors[field], ", "))
+		texts = append(texts, field+": "+fieldText(p.Errors[field]))
+	}
+	if p.TraceID != "" {
+		texts = append(texts, "trace "+p.TraceID) // what the provider's support asks for
 	}
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	return Printable(redact.String(p.Type)), Printable(redact.String(strings.Join(texts, "; ")))
+}
+
+// fieldText reads what is wrong with a field.
+func fieldText(raw json.RawMessage) string {
+	var list []string
+	var one string
+	if json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ", ")
+	}
+	if json.Unmarshal(raw, &one) == nil {
+		return one
+	}
+	return string(raw)
 }
 
 // Printable makes a provider's text fit for one line of a log.

@@ -92,7 +92,7 @@ func failures(t *testing.T) []failing {
 		{name: "redirect to no host", fault: redirect("http:{id}"), kind: Rejected, has: "cannot be read"},
 		{name: "redirect with the id in the host, plain", fault: redirect("https://K3Y/with+special=chars&%25.example/"), kind: Rejected, has: "repeats"},
 		{name: "redirect to nonsense", fault: redirect("http://[::1/%zz/{id}"), kind: Rejected, has: "cannot be read"},
-		{name: "redirect of a POST", fault: redirect("self"), req: func(r *Request) { r.Method = http.MethodPost }, kind: Rejected, has: "only a GET"},
+		{name: "redirect of a POST", fault: redirect("self"), req: func(r *Request) { r.Method = http.MethodPost }, kind: Rejected, has: "only a reading request"},
 		{name: "bad method", base: hang.URL, req: func(r *Request) { r.Method = "NO " + testID }, kind: Rejected, has: "invalid method"},
 	}
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 408, 409, 410, 418, 425, 429, 451, 499, 500, 501, 502, 503, 504, 599} {
@@ -229,7 +229,7 @@ func TestErrorTextIsForOperators(t *testing.T) {
 func TestProblemsAreReadInBothShapesAndMadePrintable(t *testing.T) {
 	tests := []struct{ body, kind, message string }{
 		{`{"type":"expiredLicense","message":"It ended.","more_info":"x"}`, "expiredLicense", "It ended."},
-		{`{"type":"about:blank","title":"Bad","status":400,"errors":{"b":["x","y"],"a":["z"]},"traceId":"0"}`, "about:blank", "Bad; a: z; b: x, y"},
+		{`{"type":"about:blank","title":"Bad","status":400,"errors":{"b":["x","y"],"a":["z"]},"traceId":"0"}`, "about:blank", "Bad; a: z; b: x, y; trace 0"},
 		{`{"type":"t","errors":"text"}`, "t", ""},
 		{`{"type":7,"message":"kept"}`, "", "kept"},
 		{"", "", ""}, {"null", "", ""}, {"[]", "", ""}, {"<html>", "", ""}, {`{"type":"cut`, "", ""},

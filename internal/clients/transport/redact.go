@@ -77,6 +77,10 @@ func (s *scan) find(from int) (start, end int) {
 		if c := s.text[start]; !stands(c, s.secret[0]) && !beginsEscape(c) {
 			continue
 		}
+		if skip := s.run(start); skip > 0 {
+			start += skip - 1
+			continue
+		}
 		if end = s.match(start); end < 0 {
 			continue
 		}
@@ -86,6 +90,24 @@ func (s *scan) find(from int) (start, end int) {
 		return start, end
 	}
 	return -1, -1
+}
+
+// longestRun is how many backslashes in a row can be one escape after another of
+// a single character.
+const longestRun = 1 << (maxNesting + 1)
+
+// run is how many of the backslashes at a place can be passed over, because what
+// they could stand for begins behind them: a long run would else be read again
+// from each of its bytes.
+func (s *scan) run(at int) int {
+	if s.text[at] != '\\' || s.secret[0] == '\\' {
+		return 0
+	}
+	length := 0
+	for at+length < len(s.text) && s.text[at+length] == '\\' {
+		length++
+	}
+	return max(length-longestRun, 0)
 }
 
 func beginsEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' }

@@ -166,6 +166,20 @@ func TestRedactorRemovesEveryOccurrence(t *testing.T) {
 	}
 }
 
+// A run of backslashes is not read again from each of its bytes: 16 MiB of them
+// would take minutes, and nobody could end them.
+func TestRedactorFindsTheIDBehindLongRuns(t *testing.T) {
+	r := NewRedactor("K3Y/id")
+	for _, spelling := range []string{`K3Y/id`, `\u004b3Y\/id`, `\\u004b3Y/id`} {
+		for _, length := range []int{1, 15, 16, 17, 40, 1 << 20} {
+			run := strings.Repeat(`\`, length)
+			if got := r.String(run + spelling); strings.Contains(got, "3Y") || len(got) < length-8 {
+				t.Errorf("%d backslashes before %s: %d bytes", length, spelling, len(got))
+			}
+		}
+	}
+}
+
 func TestRedactorLeavesOtherTextAlone(t *testing.T) {
 	texts := []string{
 		"", "%", "%%", `\`, `\u`, `\u00`, "&", "&#", "&#x;", "&#;", "%2", "%zz", "K3Y", testID[:len(testID)-1],

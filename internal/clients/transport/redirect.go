@@ -30,8 +30,8 @@ func (c *Client) follow(req Request, from *url.URL, location string) (*url.URL, 
 		}
 		return &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
 	}
-	if !isRead(req.method()) {
-		return nil, reject(errors.New("redirected, which only a GET may be"))
+	if req.Once || !isRead(req.method()) {
+		return nil, reject(errors.New("redirected, which only a reading request may be"))
 	}
 	target, err := from.Parse(location)
 	if err != nil || target.Host == "" {

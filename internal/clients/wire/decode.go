@@ -2,7 +2,7 @@ package wire
 
 import (
 	"encoding"
-	"encoding/json"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -151,8 +151,8 @@ func leaf(v Value, into reflect.Value) bool {
 	case reflect.String:
 		into.SetString(text)
 	case reflect.Int64:
-		n, err := json.Number(strings.TrimSpace(text)).Int64()
-		if err != nil {
+		n, ok := wholeNumber(strings.TrimSpace(text))
+		if !ok {
 			return false
 		}
 		into.SetInt(n)
@@ -166,4 +166,14 @@ func leaf(v Value, into reflect.Value) bool {
 		return false
 	}
 	return true
+}
+
+// wholeNumber reads an integer, also one written as 2.0.
+func wholeNumber(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }

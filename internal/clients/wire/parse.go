@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,19 +13,23 @@ import (
 	"syncd/internal/refusal"
 )
 
-// maxDepth is how deep a body may nest; honest ones nest five deep.
-const maxDepth = 64
+// Limits of what is read: honest bodies nest five deep and have some hundred
+// thousand values.
+const (
+	maxDepth  = 64
+	maxValues = 2_000_000
+)
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // ParseJSON reads a body that is one JSON value. Its error is a refusal.
 func ParseJSON(body []byte) (Value, error) {
-	decoder := newDecoder(body)
-	v, err := readValue(decoder, maxDepth)
+	p := newJSONParser(body)
+	v, err := p.value(maxDepth)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if _, err := p.decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, refusal.New(refusal.BadShape, "JSON with more behind it")
 	}
 	return v, nil
@@ -38,7 +43,12 @@ func ParseJSONP(body []byte) (Value, error) {
 	v, err := ParseJSON(body)
 	if open := bytes.IndexByte(body, '('); open >= 0 && !bytes.HasPrefix(body, []byte("{")) {
 		// The framework adds a status as the second argument, and a semicolon.
-		v, err = readValue(newDecoder(body[open+1:]), maxDepth)
+		arguments := trim(body[open+1:])
+		p := newJSONParser(arguments)
+		v, err = p.value(maxDepth)
+		if rest := trim(arguments[p.decoder.InputOffset():]); err == nil && !bytes.HasPrefix(rest, []byte(")")) && !bytes.HasPrefix(rest, []byte(",")) {
+			err = refusal.New(refusal.BadShape, "a script call that does not end")
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -67,65 +77,84 @@ func withoutTypes(v Value) Value {
 
 func trim(body []byte) []byte { return bytes.TrimSpace(bytes.TrimPrefix(body, byteOrderMark)) }
 
-func newDecoder(body []byte) *json.Decoder {
-	decoder := json.NewDecoder(bytes.NewReader(trim(body)))
-	decoder.UseNumber()
-	return decoder
-}
-
 func badJSON(err error) error { return refusal.New(refusal.BadShape, "no JSON: %w", err) }
 
-func readValue(decoder *json.Decoder, depth int) (Value, error) {
-	token, err := decoder.Token()
+type jsonParser struct {
+	decoder *json.Decoder
+	values  int
+}
+
+func newJSONParser(body []byte) *jsonParser {
+	decoder := json.NewDecoder(bytes.NewReader(trim(body)))
+	decoder.UseNumber()
+	return &jsonParser{decoder: decoder}
+}
+
+func (p *jsonParser) value(depth int) (Value, error) {
+	token, err := p.decoder.Token()
 	if err != nil {
 		return nil, badJSON(err)
 	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		return token, nil
+	if err := within(&p.values, depth); err != nil {
+		return nil, err
 	}
-	if depth == 0 {
-		return nil, refusal.New(refusal.BadShape, "nested more than %d deep", maxDepth)
+	switch token {
+	case json.Delim('['):
+		return p.list(depth - 1)
+	case json.Delim('{'):
+		return p.object(depth - 1)
 	}
-	if delim == '[' {
-		return readList(decoder, depth-1)
-	}
-	return readObject(decoder, depth-1)
+	return token, nil
 }
 
-func readList(decoder *json.Decoder, depth int) (Value, error) {
+// within counts a value and refuses one too many, or one too deep.
+func within(values *int, depth int) error {
+	*values++
+	switch {
+	case depth == 0:
+		return refusal.New(refusal.BadShape, "nested more than %d deep", maxDepth)
+	case *values > maxValues:
+		return refusal.New(refusal.TooLarge, "more than %d values", maxValues)
+	}
+	return nil
+}
+
+func (p *jsonParser) list(depth int) (Value, error) {
 	list := []Value{}
-	for decoder.More() {
-		item, err := readValue(decoder, depth)
+	for p.decoder.More() {
+		item, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, item)
 	}
-	if _, err := decoder.Token(); err != nil {
+	if _, err := p.decoder.Token(); err != nil {
 		return nil, badJSON(err)
 	}
 	return list, nil
 }
 
-func readObject(decoder *json.Decoder, depth int) (Value, error) {
+func (p *jsonParser) object(depth int) (Value, error) {
 	o := Object{}
-	for decoder.More() {
-		name, err := decoder.Token()
+	for p.decoder.More() {
+		name, err := p.decoder.Token()
 		if err != nil {
 			return nil, badJSON(err)
 		}
-		value, err := readValue(decoder, depth)
+		value, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
 		o = append(o, Member{name.(string), value}) // the decoder lets nothing else stand there
 	}
-	if _, err := decoder.Token(); err != nil {
+	if _, err := p.decoder.Token(); err != nil {
 		return nil, badJSON(err)
 	}
 	return o, nil
 }
+
+// IsXML is true for a body that begins as XML does.
+func IsXML(body []byte) bool { return bytes.HasPrefix(trim(body), []byte("<")) }
 
 // ParseXML reads a body that is one XML element, by local names; attributes but
 // nil are left out. An element with the name of one of lists, and one name that
@@ -147,19 +176,38 @@ func ParseXML(body []byte, lists ...string) (root string, v Value, err error) {
 		}
 		p := &xmlParser{decoder: decoder, lists: lists}
 		v, err := p.element(start, maxDepth)
+		if err == nil {
+			err = p.end()
+		}
 		return start.Name.Local, v, err
+	}
+}
+
+// end refuses what follows the outermost element, but for space and comments.
+func (p *xmlParser) end() error {
+	for {
+		token, err := p.decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		_, isComment := token.(xml.Comment)
+		space, isText := token.(xml.CharData)
+		if err != nil || !isComment && !(isText && len(bytes.TrimSpace(space)) == 0) {
+			return refusal.New(refusal.BadShape, "XML with more behind it")
+		}
 	}
 }
 
 type xmlParser struct {
 	decoder *xml.Decoder
 	lists   []string
+	values  int
 }
 
 // element reads up to the end of an element that was just opened.
 func (p *xmlParser) element(start xml.StartElement, depth int) (Value, error) {
-	if depth == 0 {
-		return nil, refusal.New(refusal.BadShape, "nested more than %d deep", maxDepth)
+	if err := within(&p.values, depth); err != nil {
+		return nil, err
 	}
 	var text strings.Builder
 	var children Object
@@ -223,28 +271,52 @@ func gather(children Object) Object {
 }
 
 // XML writes an object as an XML document. The items of its lists are elements
-// named item.
-func XML(root string, o Object, item string) []byte {
-	b := []byte(xml.Header)
-	return appendElement(b, root, o, item)
+// named item. It fails for names and texts that XML cannot carry.
+func XML(root string, o Object, item string) ([]byte, error) {
+	return appendElement([]byte(xml.Header), root, o, item)
 }
 
-func appendElement(b []byte, name string, v Value, item string) []byte {
+func appendElement(b []byte, name string, v Value, item string) (_ []byte, err error) {
+	if !isElementName(name) {
+		return nil, fmt.Errorf("%q cannot be the name of an XML element", name)
+	}
 	b = append(append(append(b, '<'), name...), '>')
 	switch v := v.(type) {
 	case Object:
 		for _, m := range v {
-			b = appendElement(b, m.Name, m.Value, item)
+			if b, err = appendElement(b, m.Name, m.Value, item); err != nil {
+				return nil, err
+			}
 		}
 	case []Value:
 		for _, one := range v {
-			b = appendElement(b, item, one, item)
+			if b, err = appendElement(b, item, one, item); err != nil {
+				return nil, err
+			}
 		}
 	default:
 		text, _ := TextOf(v)
+		if strings.ContainsFunc(text, func(r rune) bool { return !isXMLCharacter(r) }) {
+			return nil, fmt.Errorf("%s holds a character that XML cannot carry", name)
+		}
 		var escaped bytes.Buffer
 		_ = xml.EscapeText(&escaped, []byte(text)) // a Buffer takes everything
 		b = append(b, escaped.Bytes()...)
 	}
-	return append(append(append(b, "</"...), name...), '>')
+	return append(append(append(b, "</"...), name...), '>'), nil
+}
+
+// isElementName is true for the names that services have; XML would allow more.
+func isElementName(name string) bool {
+	for i, r := range name {
+		isLetter := 'a' <= r|0x20 && r|0x20 <= 'z' || r == '_'
+		if !isLetter && (i == 0 || !strings.ContainsRune("0123456789-.", r)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func isXMLCharacter(r rune) bool {
+	return r == '\t' || r == '\n' || r == '\r' || 0x20 <= r && r <= 0xd7ff || 0xe000 <= r && r <= 0xfffd || r >= 0x10000
 }

@@ -10,6 +10,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Value is what a body holds: nil, bool, json.Number, string, []Value or Object.
@@ -102,16 +105,56 @@ func Map(v Value, f func(string) string) Value {
 	return v
 }
 
+// Rename returns v with every name of a member changed by f.
+func Rename(v Value, f func(string) string) Value {
+	switch v := v.(type) {
+	case []Value:
+		renamed := make([]Value, len(v))
+		for i, item := range v {
+			renamed[i] = Rename(item, f)
+		}
+		return renamed
+	case Object:
+		renamed := make(Object, len(v))
+		for i, m := range v {
+			renamed[i] = Member{f(m.Name), Rename(m.Value, f)}
+		}
+		return renamed
+	}
+	return v
+}
+
 // JSON writes a value as one line of JSON.
 func JSON(v Value) []byte { return appendJSON(nil, v) }
 
 // Indent writes a value as JSON for people, with a newline at its end. Control
-// characters are escaped, those beyond ASCII too, so that it is safe to print.
+// and format characters are escaped, those beyond ASCII too, so that it is safe
+// to print. What indentation would blow up stays on one line.
 func Indent(v Value) []byte {
+	line := appendJSON(nil, v)
+	if indentation(v, 0) > 8*len(line)+1<<20 {
+		return append(line, '\n')
+	}
 	var b bytes.Buffer
-	_ = json.Indent(&b, appendJSON(nil, v), "", "  ") // what appendJSON writes is JSON
+	_ = json.Indent(&b, line, "", "  ") // what appendJSON writes is JSON
 	b.WriteByte('\n')
 	return b.Bytes()
+}
+
+// indentation is how many bytes indentation adds.
+func indentation(v Value, depth int) int {
+	added := 0
+	switch v := v.(type) {
+	case []Value:
+		for _, item := range v {
+			added += 2*depth + 3 + indentation(item, depth+1)
+		}
+	case Object:
+		for _, m := range v {
+			added += 2*depth + 4 + indentation(m.Value, depth+1)
+		}
+	}
+	return added
 }
 
 func appendJSON(b []byte, v Value) []byte {
@@ -155,11 +198,15 @@ func appendString(b []byte, s string) []byte {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // a string can always be written
 	for _, r := range strings.TrimSuffix(quoted.String(), "\n") {
-		if 0x7f <= r && r <= 0x9f {
+		switch {
+		case !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp):
+			b = utf8.AppendRune(b, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
 			b = fmt.Appendf(b, `\u%04x`, r)
-			continue
 		}
-		b = append(b, string(r)...)
 	}
 	return b
 }

@@ -148,7 +148,10 @@ func TestDecode(t *testing.T) {
 
 func TestXMLReadsBack(t *testing.T) {
 	o := wire.Object{{Name: "CustomerId", Value: "<&>"}, {Name: "Records", Value: []wire.Value{wire.Object{{Name: "City", Value: "Elmstead"}}}}}
-	body := wire.XML("Request", o, "Record")
+	body, err := wire.XML("Request", o, "Record")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := `<Request><CustomerId>&lt;&amp;&gt;</CustomerId><Records><Record><City>Elmstead</City></Record></Records></Request>`; !strings.HasSuffix(string(body), want) {
 		t.Errorf("got %s", body)
 	}

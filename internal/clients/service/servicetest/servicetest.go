@@ -79,7 +79,7 @@ func (s *Server) transport(path string) *transport.Client {
 	}
 	client, err := transport.New(transport.Config{
 		Base: base, CustomerID: CustomerID, IDParam: "id", UserAgent: "syncd/test",
-		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 50 * time.Millisecond},
+		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 5 * time.Second},
 	})
 	if err != nil {
 		s.t.Fatal(err)
