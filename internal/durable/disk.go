@@ -43,7 +43,7 @@ func SweepTemps(dir string) error {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), tempPrefix) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+			err = errors.Join(err, RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return err
@@ -57,7 +57,7 @@ func (d *Disk) SyncDir(dir string) error {
 		return err
 	}
 	defer f.Close()
-	err = f.Sync()
+	err = step("fsync-dir", dir, func() error { return fsync(f) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		d.warned.Do(func() {
 			if d.Warn != nil {
@@ -94,12 +94,22 @@ func (d *Disk) SyncTree(root string) error {
 // and makes its bytes durable, not its name: call SyncDir on the parent, or
 // rename the whole directory.
 func (d *Disk) WriteFile(path string, data []byte, perm fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	var f *os.File
+	err := step("create", path, func() (err error) {
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		return err
+	})
+	if f != nil {
+		defer f.Close()
+	}
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if _, err := f.Write(data); err != nil {
+	write := func() error {
+		_, err := f.Write(data)
+		return err
+	}
+	if err := step("write", path, write); err != nil {
 		return err
 	}
 	return finish(f, perm)
@@ -117,7 +127,7 @@ func (d *Disk) Chmod(path string, perm fs.FileMode) error {
 
 // Rename moves oldPath to its final name and syncs the parents of both.
 func (d *Disk) Rename(oldPath, newPath string) error {
-	if err := os.Rename(oldPath, newPath); err != nil {
+	if err := Rename(oldPath, newPath); err != nil {
 		return err
 	}
 	if err := d.SyncDir(filepath.Dir(newPath)); err != nil {
@@ -132,7 +142,8 @@ func (d *Disk) Rename(oldPath, newPath string) error {
 // ReplaceSymlink points link at target in one step, whether it exists or not.
 func (d *Disk) ReplaceSymlink(target, link string) error {
 	temp := TempName(link)
-	if err := os.Symlink(target, temp); err != nil {
+	if err := Symlink(target, temp); err != nil {
+		os.Remove(temp)
 		return err
 	}
 	if err := d.Rename(temp, link); err != nil {
@@ -145,12 +156,15 @@ func (d *Disk) ReplaceSymlink(target, link string) error {
 // RemoveTree removes dir so that a crash half-way leaves a temporary name, never
 // a final name with half its content.
 func (d *Disk) RemoveTree(dir string) error {
+	if strings.HasPrefix(filepath.Base(dir), tempPrefix) {
+		return RemoveAll(dir)
+	}
 	temp := TempName(dir)
-	if err := os.Rename(dir, temp); err != nil {
+	if err := Rename(dir, temp); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	return os.RemoveAll(temp)
+	return RemoveAll(temp)
 }

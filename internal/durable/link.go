@@ -1,9 +1,11 @@
 package durable
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,10 +14,19 @@ import (
 // its limit on links forbids that, the content is shared by reflink, else
 // copied, and made durable; the copy gets its permissions.
 func (d *Disk) Link(root *os.Root, oldName, newName string) error {
-	if err := root.Link(oldName, newName); err == nil || os.IsExist(err) || os.IsNotExist(err) {
+	err := step("link", newName, func() error { return root.Link(oldName, newName) })
+	if err == nil || !isNoLink(err) {
 		return err
 	}
 	return d.copyWithin(root, oldName, newName)
+}
+
+// isNoLink is true when the file system has no more hard links to give, or none
+// at all; any other failure would meet a copy too.
+func isNoLink(err error) bool {
+	return slices.ContainsFunc([]error{
+		unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL,
+	}, func(no error) bool { return errors.Is(err, no) })
 }
 
 func (d *Disk) copyWithin(root *os.Root, oldName, newName string) error {
@@ -43,10 +54,10 @@ func (d *Disk) copyWithin(root *os.Root, oldName, newName string) error {
 
 // finish makes a written file durable, permissions included, and closes it.
 func finish(f *os.File, perm fs.FileMode) error {
-	if err := f.Chmod(perm); err != nil {
+	if err := step("chmod", f.Name(), func() error { return f.Chmod(perm) }); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := SyncFile(f); err != nil {
 		return err
 	}
 	return f.Close()

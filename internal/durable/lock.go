@@ -12,7 +12,10 @@ import (
 
 // Lock is an exclusive flock on a file that holds the owner's process id. The
 // kernel drops it with the process, so a crash never leaves it locked.
-type Lock struct{ file *os.File }
+type Lock struct {
+	path string
+	file *os.File
+}
 
 // HeldError says that another process holds a lock.
 type HeldError struct {
@@ -40,11 +43,39 @@ func Acquire(path string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if err := writePID(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+	_ = writePID(f) // it is for people: a full disk must not keep the holder from starting
+	return &Lock{path: path, file: f}, nil
+}
+
+// VanishedError says that a lock is held on a file that its name leads to no
+// longer: another process could take the lock of that name now.
+type VanishedError struct {
+	Path string
+	Err  error // why nothing is found there; nil for another file
+}
+
+func (e *VanishedError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("the lock vanished: %v", e.Err)
 	}
-	return &Lock{file: f}, nil
+	return fmt.Sprintf("%s is not the file that is locked: it was replaced", e.Path)
+}
+
+func (e *VanishedError) Unwrap() error { return e.Err }
+
+// Check is nil while the name still leads to the file that is locked, and
+// *VanishedError when it does not: the folder was removed, moved or unmounted, or
+// another one took its place. Safe for concurrent use.
+func (l *Lock) Check() error {
+	held, err := l.file.Stat()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", l.path, err)
+	}
+	found, err := os.Stat(l.path)
+	if err != nil || !os.SameFile(held, found) {
+		return &VanishedError{Path: l.path, Err: err}
+	}
+	return nil
 }
 
 // Release gives the lock back. The file stays: removing it would let two

@@ -146,3 +146,54 @@ func TestAcquireReportsAMissingFolder(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestALockKnowsWhetherItsNameStillLeadsToIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "lock")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(dir, 0o755))
+	lock, err := Acquire(path)
+	must(err)
+	defer lock.Release()
+	vanished := func(when, says string, missing bool) {
+		t.Helper()
+		err := lock.Check()
+		var vanished *VanishedError
+		if !errors.As(err, &vanished) || vanished.Path != path || !strings.Contains(err.Error(), says) || errors.Is(err, os.ErrNotExist) != missing {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	must(lock.Check())
+	must(os.Rename(dir, dir+".away"))
+	vanished("moved away", "vanished", true)
+	must(os.Mkdir(dir, 0o755))
+	vanished("an empty folder in its place", "vanished", true)
+	other, err := Acquire(path)
+	must(err)
+	defer other.Release()
+	vanished("another lock in its place", "was replaced", false)
+	must(other.Check())
+	must(os.RemoveAll(dir))
+	must(os.Rename(dir+".away", dir))
+	must(lock.Check())
+}
+
+func TestAPIDThatCannotBeWrittenKeepsNobodyFromTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.Symlink("/dev/full", path); err != nil { // takes no byte and no truncation
+		t.Fatal(err)
+	}
+	lock, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	if err := lock.Check(); err != nil {
+		t.Error(err)
+	}
+}

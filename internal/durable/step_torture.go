@@ -1,0 +1,93 @@
+//go:build torture
+
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Variables of the tag torture. SYNCD_STEP is N:WHAT, for the N-th step of the
+// process, with WHAT one of
+//
+//	kill-before, kill-after   the process ends as by kill -9
+//	fail-lost[:ERRNO]         the step fails and did nothing
+//	fail-stored[:ERRNO]       the step fails and was done
+//
+// ERRNO is a number, EIO by default. SYNCD_STEPS names a file that gets a line a
+// step: number, operation, path. SYNCD_STEP_EINVAL=1 makes every sync of a
+// directory fail with EINVAL.
+const (
+	stepVariable   = "SYNCD_STEP"
+	traceVariable  = "SYNCD_STEPS"
+	einvalVariable = "SYNCD_STEP_EINVAL"
+)
+
+var steps struct {
+	sync.Mutex
+	count int
+}
+
+func step(op, path string, change func() error) error {
+	steps.Lock()
+	steps.count++
+	number := steps.count
+	trace(number, op, path)
+	steps.Unlock()
+	if op == "fsync-dir" && os.Getenv(einvalVariable) != "" {
+		return &fs.PathError{Op: op, Path: path, Err: syscall.EINVAL}
+	}
+	at, what, _ := strings.Cut(os.Getenv(stepVariable), ":")
+	if at != strconv.Itoa(number) {
+		return change()
+	}
+	what, errno, _ := strings.Cut(what, ":")
+	return fault(what, errno, op, path, change)
+}
+
+func fault(what, errno, op, path string, change func() error) error {
+	cause := syscall.EIO
+	if n, err := strconv.Atoi(errno); err == nil {
+		cause = syscall.Errno(n)
+	}
+	failed := &fs.PathError{Op: op, Path: path, Err: cause}
+	switch what {
+	case "kill-before":
+		kill()
+	case "kill-after":
+		err := change()
+		kill()
+		return err
+	case "fail-lost":
+		return failed
+	case "fail-stored":
+		return errors.Join(failed, change())
+	}
+	panic("durable: " + stepVariable + " asks for " + what)
+}
+
+func kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // not for long
+}
+
+func trace(number int, op, path string) {
+	name := os.Getenv(traceVariable)
+	if name == "" {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, number, op, path); err != nil {
+		panic(err)
+	}
+}
