@@ -50,7 +50,7 @@ type Changes struct {
 
 // Commit makes all of the changes in one transaction, or none.
 func (s *Store) Commit(c Changes) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.update(func(tx *bbolt.Tx) error {
 		for name, m := range c.Manifests {
 			if err := putJSON(tx.Bucket(bucketManifests), []byte(name), m); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (s *Store) Pending() (map[string][]Pending, error) {
 
 func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 	all := map[string]T{}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(name).ForEach(func(k, v []byte) error {
 			var value T
 			if err := json.Unmarshal(v, &value); err != nil {
@@ -118,7 +118,7 @@ func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 // History returns the newest entries, at most limit, newest first.
 func (s *Store) History(limit int) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.view(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(bucketHistory).Cursor()
 		for k, v := cursor.Last(); k != nil && len(entries) < limit; k, v = cursor.Prev() {
 			entries = append(entries, append(json.RawMessage(nil), v...))

@@ -25,6 +25,14 @@ const atOnce = 50 * time.Millisecond // for a lock that nobody gives back
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// times is a count of CI, or with SYNCD_TORTURE=full the full one.
+func times(ci, full int) int {
+	if os.Getenv("SYNCD_TORTURE") == "full" {
+		return full
+	}
+	return ci
+}
+
 // mustOpen opens a state file that has to be good.
 func mustOpen(t *testing.T, path string) *Store {
 	t.Helper()
@@ -337,7 +345,7 @@ func TestReadOnlyReportsDamageAndLeavesTheFile(t *testing.T) {
 // aside lists what was set aside.
 func aside(t *testing.T, path string) []string {
 	t.Helper()
-	names, err := filepath.Glob(path + ".damaged-*")
+	names, err := filepath.Glob(path + ".*-*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +374,12 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 		change func(tx *bbolt.Tx) error
 		says   string
 	}{
-		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "schema version 2, this syncd knows 1"},
+		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "syncd.db is of a newer syncd: it has schema version 2, this syncd knows 1"},
+		{"newer schema with other buckets", func(tx *bbolt.Tx) error {
+			version := binary.BigEndian.AppendUint32(nil, schema+1)
+			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketPending))
+		}, "of a newer syncd"},
+		{"schema that never was", put(bucketMeta, keySchema, "\x00\x00\x00\x00"), "syncd.db is damaged: there is no schema version 0"},
 		{"schema of another form", put(bucketMeta, keySchema, "1"), "schema version is missing"},
 		{"no schema", func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keySchema) }, "schema version is missing"},
 		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketPending) }, "bucket pending is missing"},
@@ -452,7 +465,7 @@ func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const rounds = 40
+	rounds, unusable := times(40, 400), 0
 	pageSize := os.Getpagesize()
 	random := rand.New(rand.NewPCG(2026, 10))
 	damages := []struct {
@@ -491,6 +504,11 @@ func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range damages {
 		t.Run(row.name, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					unusable++
+				}
+			}()
 			noted := 0
 			for i := range rounds {
 				path := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(row.name, " ", "-"), i))
@@ -504,6 +522,7 @@ func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
 			t.Logf("set aside: %d of %d", noted, rounds)
 		})
 	}
+	t.Logf("RELIABILITY damaged state files: opened after %d kinds of random damage: %d times, lost %d", len(damages), rounds*len(damages), unusable)
 }
 
 // useDamaged opens a damaged file, requires a store that can be used and tells

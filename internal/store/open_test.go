@@ -1,0 +1,82 @@
+package store
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+func TestAStateOfANewerSyncdIsNotCalledDamaged(t *testing.T) {
+	path := newPath(t)
+	mustOpen(t, path).Close()
+	alter(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keySchema, []byte{0, 0, 0, schema + 1}) })
+	_, err := OpenReadOnly(path, atOnce)
+	if err == nil || strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "newer syncd") {
+		t.Errorf("%v", err)
+	}
+	s, note, err := Open(path, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	kept := aside(t, path)
+	if strings.Contains(note, "damaged") || len(kept) != 1 || !strings.HasPrefix(kept[0], path+".newer-") {
+		t.Errorf("note %q, kept %q", note, kept)
+	}
+}
+
+func TestOnlyTheNewestDamagedFilesStay(t *testing.T) {
+	path := newPath(t)
+	others := []string{path + ".bak", path + "x.damaged-1", path + ".newer-1"}
+	for _, other := range others {
+		if err := os.WriteFile(other, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept []string
+	for range maxAside + 2 {
+		if err := os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, note, err := Open(path, time.Minute)
+		if err != nil || note == "" {
+			t.Fatalf("note %q, %v", note, err)
+		}
+		s.Close()
+		_, name, _ := strings.Cut(note, "set aside as ")
+		kept = append(kept, strings.TrimSuffix(name, " and rebuilt from disk"))
+	}
+	left := slices.DeleteFunc(aside(t, path), func(name string) bool { return slices.Contains(others, name) })
+	if want := kept[len(kept)-maxAside:]; !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
+	}
+	for _, other := range others {
+		if _, err := os.Stat(other); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAStateFileRemembersWhenItWasMade(t *testing.T) {
+	before := time.Now().Add(-time.Second)
+	path := newPath(t)
+	s := mustOpen(t, path)
+	made, err := s.Created()
+	if err != nil || made.Before(before) || made.After(time.Now()) {
+		t.Fatalf("%v, %v", made, err)
+	}
+	s.Close()
+	s = mustOpen(t, path)
+	if again, err := s.Created(); err != nil || !again.Equal(made) {
+		t.Errorf("%v and then %v, %v", made, again, err)
+	}
+	s.Close()
+	alter(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keyCreated) })
+	if earlier, err := mustOpen(t, path).Created(); err != nil || !earlier.IsZero() {
+		t.Errorf("of an earlier version: %v, %v", earlier, err)
+	}
+}

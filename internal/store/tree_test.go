@@ -1,0 +1,116 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// inBranch returns the bytes of a state file and where in them a branch page in
+// use begins.
+func inBranch(t *testing.T) (data []byte, at int) {
+	t.Helper()
+	path := newPath(t)
+	s := mustOpen(t, path)
+	fill(t, s)
+	size, root := s.db.Info().PageSize, 0
+	err := s.view(func(tx *bbolt.Tx) error {
+		root = int(tx.Bucket(bucketManifests).RootPage())
+		return nil
+	})
+	s.Close()
+	data, readErr := os.ReadFile(path)
+	if err != nil || readErr != nil {
+		t.Fatal(err, readErr)
+	}
+	at = root * size
+	if binary.NativeEndian.Uint16(data[at+8:]) != branchType {
+		t.Fatal("the bucket has one page only")
+	}
+	return data, at
+}
+
+func TestATreeThatWouldLeadBboltAstrayIsSetAside(t *testing.T) {
+	good, at := inBranch(t)
+	first := at + headerSize // the first element: the key's place, its length, the page
+	child := int(binary.NativeEndian.Uint64(good[first+8:])) * os.Getpagesize()
+	leaf := child + headerSize
+	rows := []struct {
+		name  string
+		place int
+		value uint32
+		says  string
+	}{
+		{"a key that ends beyond the file", first + 4, 1 << 30, "leads out of it"},
+		{"a key that begins beyond the file", first, 1 << 31, "leads out of it"},
+		{"a key that is not the child's first", first, binary.NativeEndian.Uint32(good[first:]) + 1, "is not that page's first"},
+		{"a page that is its own child", first + 8, uint32(at / os.Getpagesize()), "is used twice"},
+		{"a child beyond the file", first + 8, 1 << 20, "is none of the file's"},
+		{"a child that is a meta page", first + 8, 1, "is none of the file's"},
+		{"a child that two point to", first + 8, binary.NativeEndian.Uint32(good[first+elementSize+8:]), "is not that page's first"},
+		{"a value that ends beyond the file", leaf + 12, 1 << 30, "lead out of it"},
+		{"a value that is no bucket", leaf, bucketFlag, "page"},
+		{"a page of another number", child, 77, "says that it is page 77"},
+		{"a page without end", child + 12, 1<<32 - 1, "the file only"},
+		{"more elements than fit", child + 8, leafType | 0xffff<<16, "has no room for 65535 elements"},
+		{"a page of no type", child + 8, 0, "its type is 0x0"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			data := slices.Clone(good)
+			binary.NativeEndian.PutUint32(data[row.place:], row.value)
+			path := newPath(t)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, note, err := Open(path, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if !strings.Contains(note, row.says) || len(aside(t, path)) != 1 {
+				t.Errorf("note %q", note)
+			}
+			fill(t, s)
+		})
+	}
+}
+
+// TestATreeInUseIsNeverCalledDamaged changes a state in every way that makes
+// bbolt split and join pages.
+func TestATreeInUseIsNeverCalledDamaged(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	s.db.NoSync = true
+	random := rand.New(rand.NewPCG(2026, 11))
+	for i := range times(400, 20_000) {
+		c := Changes{Manifests: map[string]Manifest{}, Pending: map[string][]Pending{}}
+		for range random.IntN(20) {
+			name := fmt.Sprintf("manifest_%03d", random.IntN(300))
+			c.Manifests[name] = Manifest{ETag: strings.Repeat("e", random.IntN(3000))}
+			c.Pending[name] = slices.Repeat([]Pending{{Digest: "md5:00"}}, max(0, random.IntN(400)-200))
+		}
+		if i%50 > 25 { // a time of leaving
+			for n := range 300 {
+				if random.IntN(3) > 0 {
+					c.Pending[fmt.Sprintf("manifest_%03d", n)] = nil
+				}
+			}
+		}
+		if err := s.Commit(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.view(checkTree); err != nil {
+			t.Fatalf("after %d changes: %v", i+1, err)
+		}
+	}
+	if err := s.check(); err != nil {
+		t.Error(err)
+	}
+}
