@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -73,8 +71,10 @@ type Fetched struct {
 }
 
 // Fetch downloads a file until its digest is the promised one. One mismatch is
-// answered by a clean start from zero; the second is a refusal. Other errors are
-// those of the source and of the disk; what arrived so far is kept for the next call.
+// answered by a clean start from zero; the second is a refusal. Bytes of an
+// earlier call are not held against the provider. Other errors are those of the
+// source, after which what arrived so far is kept for the next call, and of the
+// disk, after which it is not.
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (Fetched, error) {
 	p, err := openPartial(ctx, f.dir, file.Expected)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 	}
 	defer p.close()
 	if err := watch.Moved(0, p.size()); err != nil {
-		return Fetched{}, err
+		return Fetched{}, f.giveUp(p, err)
 	}
 	object, err := f.complete(ctx, p, file, watch)
 	if err != nil {
@@ -94,10 +94,13 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 	return Fetched{Path: p.path, Object: object}, nil
 }
 
-// giveUp frees the disk when that is what the failure was about.
+// giveUp removes a file that its disk failed, and one without an end, which the
+// next call would only refuse again. On a full disk that frees the space.
 func (f *Fetcher) giveUp(p *partial, err error) error {
-	if isNoSpace(err) {
-		p.remove()
+	if p.isUnsure || refusal.ReasonOf(err) == refusal.TooLarge {
+		if removeErr := remove(p.path); removeErr != nil {
+			err = fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
+		}
 	}
 	return noSpace(err)
 }
@@ -118,7 +121,7 @@ func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, 
 	if object, err := p.hasher.Check(file.Expected); err == nil && p.size() > 0 {
 		return object, nil // the last process was stopped after the last byte
 	}
-	for clean := false; ; clean = true {
+	for clean := false; ; {
 		if err := f.transfer(ctx, p, file.Reference, watch); err != nil {
 			return manifest.Object{}, err
 		}
@@ -127,12 +130,14 @@ func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, 
 			return object, nil
 		}
 		watch.Mismatch(err)
+		isOld := p.isOld // what an earlier call left may be all that is wrong
 		if err := p.restart(); err != nil {
 			return manifest.Object{}, err
 		}
 		if clean {
 			return manifest.Object{}, refusal.New(refusal.HashMismatch, "%w, also after a clean retry", err)
 		}
+		clean = !isOld
 	}
 }
 
@@ -208,24 +213,4 @@ func (f *Fetcher) copy(ctx context.Context, p *partial, body io.Reader, watch Wa
 			return err
 		}
 	}
-}
-
-// contentRange reads the start and the total of a 206; total is -1 when not told.
-func contentRange(h http.Header) (start, total int64, err error) {
-	text, found := strings.CutPrefix(h.Get("Content-Range"), "bytes ")
-	span, size, hasSize := strings.Cut(text, "/")
-	first, _, hasSpan := strings.Cut(span, "-")
-	if !found || !hasSize || !hasSpan {
-		return 0, 0, fmt.Errorf("bad Content-Range %.64q", h.Get("Content-Range"))
-	}
-	if start, err = strconv.ParseInt(first, 10, 64); err != nil {
-		return 0, 0, fmt.Errorf("bad Content-Range %.64q", h.Get("Content-Range"))
-	}
-	if size == "*" {
-		return start, -1, nil
-	}
-	if total, err = strconv.ParseInt(size, 10, 64); err != nil || total < start {
-		return 0, 0, fmt.Errorf("bad Content-Range %.64q", h.Get("Content-Range"))
-	}
-	return start, total, nil
 }

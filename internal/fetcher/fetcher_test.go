@@ -506,11 +506,14 @@ func TestWhatIsKeptOnDiskIsNeverTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{""}, 0},
-		"with another validator":   {validator(`"\"other\""`), []string{from(kept)}, 0}, // the server answers with all of it
-		"with a date":              {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{from(kept)}, 0},
-		"with a torn validator":    {validator(`"\"abc`), []string{""}, 0},
-		"with an empty validator":  {validator(``), []string{""}, 0},
-		"with a strange validator": {validator(`["a"]`), []string{""}, 0},
+		"with another validator":         {validator(`"\"other\""`), []string{from(kept)}, 0}, // the server answers with all of it
+		"with a date":                    {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{from(kept)}, 0},
+		"with a torn validator":          {validator(`"\"abc`), []string{""}, 0},
+		"with an empty validator":        {validator(``), []string{""}, 0},
+		"with a strange validator":       {validator(`["a"]`), []string{""}, 0},
+		"with one of control characters": {validator(`"\"a\u0000\""`), []string{""}, 0},
+		"with one that is too long":      {validator(`{"validator":"\"` + strings.Repeat("e", maxCondition) + `\""}`), []string{""}, 0},
+		"with a wrong size":              {validator(`{"validator":"\"other\"","total":5}`), []string{from(kept)}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -582,26 +585,94 @@ func TestContentThatIsReplacedBetweenAttempts(t *testing.T) {
 			t.Errorf("%d mismatches, %v", w.mismatches, err)
 		}
 	})
-	t.Run("behind a server that ignores If-Range", func(t *testing.T) {
-		b := newBed(t, newer, manifest.SHA256)
-		content := readAll(t, newer)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Del("If-Range")
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-		}))
-		defer server.Close()
-		for name, data := range map[string][]byte{"": readAll(t, older)[:mib], validatorSuffix: []byte(`"\"x\""`)} {
-			if err := os.WriteFile(b.path()+name, data, 0o600); err != nil {
-				t.Fatal(err)
+}
+
+// A server that ignores If-Range continues the old beginning with the new end.
+func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
+	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
+	const date, later = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 00:00:00 GMT"
+	tests := map[string]struct {
+		kept       string // the file of the validator
+		headers    map[string]string
+		ranges     []string
+		mismatches int
+	}{
+		"another ETag":            {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
+		"a weak ETag":             {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{from(mib), ""}, 0},
+		"another ETag, old form":  {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
+		"another date":            {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{from(mib), ""}, 0},
+		"another size":            {`{"validator":"\"x\"","total":3145728}`, nil, []string{from(mib), ""}, 0},
+		"another size, same ETag": {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{from(mib), ""}, 0},
+		"nothing to tell by":      {`{"validator":"\"x\"","total":2097153}`, nil, []string{from(mib), ""}, 1},
+		"the same ETag":           {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{from(mib), ""}, 1},
+		"the same date":           {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{from(mib), ""}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, newer, manifest.SHA256)
+			content := readAll(t, newer)
+			var ranges []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ranges = append(ranges, r.Header.Get("Range"))
+				r.Header.Del("If-Range")
+				for name, value := range tt.headers {
+					w.Header().Set(name, value)
+				}
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+			}))
+			defer server.Close()
+			b.leave(readAll(t, older)[:mib], tt.kept)
+			w := &watcher{}
+			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, 0).Fetch(t.Context(), b.file, w)
+			b.proven(got, err)
+			if diff := cmp.Diff(tt.ranges, ranges); diff != "" || w.mismatches != tt.mismatches {
+				t.Errorf("%d mismatches, %s", w.mismatches, diff)
 			}
+			if wasted := w.moved - (2*mib + 1); wasted > 0 && tt.mismatches == 0 {
+				t.Errorf("%d bytes of the rest were read", wasted)
+			}
+		})
+	}
+}
+
+// leave puts down what an earlier call could have left.
+func (b *bed) leave(content []byte, validator string) {
+	b.t.Helper()
+	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
+		if err := os.WriteFile(b.path()+name, []byte(data), 0o600); err != nil {
+			b.t.Fatal(err)
 		}
-		w := &watcher{}
-		got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, 0).Fetch(t.Context(), b.file, w)
-		b.proven(got, err)
-		if w.mismatches != 1 {
-			t.Errorf("%d mismatches", w.mismatches)
-		}
-	})
+	}
+}
+
+func TestAWrongBeginningOfAnEarlierCallLeavesTheCleanRetry(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+	b.interrupt(2 * mib)
+	b.leave(make([]byte, 2*mib), string(readFile(t, b.path()+validatorSuffix))) // as after a power cut
+	b.fault(emulator.Fault{Kind: emulator.KindCorrupt, After: 5, Skip: 1, Times: 1})
+	got, w, err := b.fetch(patient, time.Minute)
+	b.proven(got, err)
+	b.wantRanges(from(2*mib), "", "")
+	if w.mismatches != 2 {
+		t.Errorf("%d mismatches", w.mismatches)
+	}
+}
+
+func TestTheValidatorIsKeptWithTheSizeOfTheContent(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+	b.interrupt(mib)
+	if v := parseValidator(readFile(t, b.path()+validatorSuffix)); v.Total != 3*mib || !strings.HasPrefix(v.Condition, `"`) {
+		t.Errorf("kept %+v", v)
+	}
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
@@ -612,19 +683,25 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 		reason       refusal.Reason
 		encoding     string
 	}{
-		"no Content-Range":    {"", size - kept, "", ""},
-		"other unit":          {"items 1048576-2097160/2097161", size - kept, "", ""},
-		"no start":            {"bytes */2097161", size - kept, "", ""},
-		"before":              {"bytes 0-2097160/2097161", size - kept, "", ""},
-		"behind":              {"bytes 1048577-2097160/2097161", size - kept, "", ""},
-		"other total":         {"bytes 1048576-2097160/2097162", size - kept, "", ""},
-		"total below start":   {"bytes 1048576-2097160/5", size - kept, "", ""},
-		"negative":            {"bytes -1-2097160/2097161", size - kept, "", ""},
-		"no number":           {"bytes x-y/z", size - kept, "", ""},
-		"overflow":            {"bytes 99999999999999999999-2/3", size - kept, "", ""},
-		"holds the id":        {"bytes " + testID, size - kept, "", ""},
-		"encoded":             {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, "gzip"},
-		"encoded with the id": {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, testID},
+		"no Content-Range":       {"", size - kept, "", ""},
+		"other unit":             {"items 1048576-2097160/2097161", size - kept, "", ""},
+		"no start":               {"bytes */2097161", size - kept, "", ""},
+		"before":                 {"bytes 0-2097160/2097161", size - kept, "", ""},
+		"behind":                 {"bytes 1048577-2097160/2097161", size - kept, "", ""},
+		"other total":            {"bytes 1048576-2097160/2097162", size - kept, "", ""},
+		"total below start":      {"bytes 1048576-2097160/5", size - kept, "", ""},
+		"negative":               {"bytes -1-2097160/2097161", size - kept, "", ""},
+		"no number":              {"bytes x-y/z", size - kept, "", ""},
+		"short of the end":       {"bytes 1048576-2097159/2097161", size - kept - 1, "", ""},
+		"shorter body":           {"bytes 1048576-2097160/2097161", size - kept - 1, "", ""},
+		"longer body":            {"bytes 1048576-2097160/2097161", size - kept + 1, "", ""},
+		"other end":              {"bytes 1048576-2097159/*", size - kept - 1, "", ""},
+		"other end, no length":   {"bytes 1048576-2097159/*", -1, "", ""},
+		"other total, no length": {"bytes 1048576-2097161/2097162", -1, "", ""},
+		"overflow":               {"bytes 99999999999999999999-2/3", size - kept, "", ""},
+		"holds the id":           {"bytes " + testID, size - kept, "", ""},
+		"encoded":                {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, "gzip"},
+		"encoded with the id":    {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, testID},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -644,9 +721,11 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 					return
 				}
 				w.Header().Set("Content-Range", tt.contentRange)
-				w.Header().Set("Content-Length", fmt.Sprint(tt.length))
+				if tt.length >= 0 {
+					w.Header().Set("Content-Length", fmt.Sprint(tt.length))
+				}
 				w.WriteHeader(http.StatusPartialContent)
-				w.Write(make([]byte, tt.length))
+				w.Write(make([]byte, max(tt.length, size-kept)))
 			}))
 			defer server.Close()
 			w := &watcher{}
@@ -663,33 +742,6 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
 			}
 		})
-	}
-}
-
-func TestContentRanges(t *testing.T) {
-	tests := map[string]struct {
-		start, total int64
-		ok           bool
-	}{
-		"bytes 5-9/10":                     {5, 10, true},
-		"bytes 5-9/*":                      {5, -1, true},
-		"bytes 0-0/0":                      {0, 0, true},
-		"":                                 {},
-		"5-9/10":                           {},
-		"bytes 5-9":                        {},
-		"bytes 5/10":                       {},
-		"bytes */10":                       {},
-		"bytes 5-9/4":                      {},
-		"bytes 5-9/x":                      {},
-		"bytes -5-9/10":                    {},
-		"bytes 5-9/99999999999999999999":   {},
-		"bytes 99999999999999999999-9/100": {},
-	}
-	for text, want := range tests {
-		start, total, err := contentRange(http.Header{"Content-Range": {text}})
-		if start != want.start || total != want.total || (err == nil) != want.ok {
-			t.Errorf("%q: %d of %d, %v", text, start, total, err)
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,23 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"
 )
-
-// worthResuming is the size from which a partial file remembers its validator; a
-// smaller one is fetched again faster than it is looked after.
-const worthResuming = 1 << 20
-
-// maxValidator is longer than any honest one; a long one sent back would be
-// refused for the size of the request's headers.
-const maxValidator = 1 << 10
-
-// validatorSuffix names the file beside a partial one that holds its validator.
-const validatorSuffix = ".validator"
 
 // partial is an unfinished, unverified download. Its name is the digest that it
 // should come to have, so that any later sync that wants the content finds it.
@@ -35,7 +25,9 @@ type partial struct {
 	file      *os.File
 	hasher    *verify.Hasher // of every byte in the file
 	algorithm manifest.Algorithm
-	validator string // what If-Range needs to continue; "" when the file cannot be continued
+	validator validator
+	isOld     bool // it begins with bytes of an earlier call
+	isUnsure  bool // the disk failed: nothing is known of the bytes
 }
 
 // Name is the name of the unfinished download of a content.
@@ -43,15 +35,33 @@ func Name(expected manifest.Digest) string {
 	return strings.ReplaceAll(expected.String(), ":", "-")
 }
 
-// openPartial opens what an earlier call left, or a new file. The kept bytes are
-// read once more, to hash them: a crash may have lost some.
+// openPartial opens what an earlier call left, or a new file in place of
+// something that cannot be used and would stop every later call too.
 func openPartial(ctx context.Context, dir string, expected manifest.Digest) (*partial, error) {
-	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, hasher: verify.NewHasher(expected.Algorithm)}
-	f, err := openWritable(p.path)
+	path := filepath.Join(dir, Name(expected))
+	p, err := reopen(ctx, path, expected.Algorithm)
+	if err == nil || ctx.Err() != nil || isShortage(err) {
+		return p, err
+	}
+	if removeErr := remove(path); removeErr != nil {
+		return nil, fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
+	}
+	return reopen(ctx, path, expected.Algorithm)
+}
+
+// isShortage is true when a file could not be opened through no fault of its own.
+func isShortage(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
+// reopen opens the file at path, or a new one. The kept bytes are read once more,
+// to hash them: a crash may have lost some.
+func reopen(ctx context.Context, path string, algorithm manifest.Algorithm) (*partial, error) {
+	f, err := openWritable(path)
 	if err != nil {
 		return nil, err
 	}
-	p.file = f
+	p := &partial{path: path, file: f, algorithm: algorithm, hasher: verify.NewHasher(algorithm)}
 	if err := p.resume(ctx); err != nil {
 		f.Close()
 		return nil, err
@@ -62,34 +72,27 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest) (*pa
 // openWritable opens a partial file, also one that was about to become a
 // read-only object when the last process was killed.
 func openWritable(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if !errors.Is(err, os.ErrPermission) || os.Chmod(path, 0o600) != nil {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path) // to read it could take for ever
+	}
+	f, err := durable.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if !errors.Is(err, os.ErrPermission) || durable.Chmod(path, 0o600) != nil {
 		return f, err
 	}
 	return os.OpenFile(path, os.O_RDWR, 0o600)
 }
 
-func (p *partial) resume(ctx context.Context) error {
-	info, err := p.file.Stat()
-	if err != nil || info.Size() == 0 {
+func (p *partial) resume(ctx context.Context) (err error) {
+	if p.validator, err = readValidator(p.path + validatorSuffix); err != nil {
 		return err
 	}
-	p.validator = p.readValidator()
 	// Without one the file cannot be continued, but it may be complete.
 	if p.hasher, err = verify.HashFile(ctx, p.path, p.algorithm); err != nil {
 		return err
 	}
-	_, err = p.file.Seek(p.hasher.Size(), io.SeekStart)
+	p.isOld = p.size() > 0
+	_, err = p.file.Seek(p.size(), io.SeekStart)
 	return err
-}
-
-func (p *partial) readValidator() string {
-	data, err := os.ReadFile(p.path + validatorSuffix)
-	var validator string
-	if err != nil || json.Unmarshal(data, &validator) != nil {
-		return "" // without it the download starts again, which is always right
-	}
-	return validator
 }
 
 func (p *partial) size() int64 { return p.hasher.Size() }
@@ -98,9 +101,9 @@ func (p *partial) size() int64 { return p.hasher.Size() }
 // be continued.
 func (p *partial) header() http.Header {
 	h := http.Header{"Accept-Encoding": {"identity"}}
-	if p.size() > 0 && p.validator != "" {
+	if p.size() > 0 && p.validator.Condition != "" {
 		h.Set("Range", fmt.Sprintf("bytes=%d-", p.size()))
-		h.Set("If-Range", p.validator)
+		h.Set("If-Range", p.validator.Condition)
 	}
 	return h
 }
@@ -127,12 +130,10 @@ func (p *partial) begin(res *transport.Response) error {
 // checkContinues starts clean, at the next attempt, when a 206 is not the
 // continuation of what is here.
 func (p *partial) checkContinues(res *transport.Response) error {
-	start, total, err := contentRange(res.Header)
-	if err == nil && start == p.size() && (total < 0 || res.Length < 0 || total == start+res.Length) {
-		return nil
-	}
+	got, err := p.validator.checkRest(p.size(), res)
 	if err == nil {
-		err = fmt.Errorf("asked for bytes from %d, got them from %d of %d", p.size(), start, total)
+		p.validator.Total = max(got.total, p.validator.Total)
+		return nil
 	}
 	if restartErr := p.restart(); restartErr != nil {
 		return restartErr
@@ -142,26 +143,16 @@ func (p *partial) checkContinues(res *transport.Response) error {
 
 // remember keeps the response's validator, on disk when the file is worth it.
 func (p *partial) remember(res *transport.Response) error {
-	p.validator = res.Header.Get("ETag")
-	if strings.HasPrefix(p.validator, "W/") || p.validator == "" {
-		p.validator = res.Header.Get("Last-Modified")
-	}
-	if len(p.validator) > maxValidator {
-		p.validator = ""
-	}
-	if p.validator == "" || res.Length >= 0 && res.Length < worthResuming {
+	p.validator = validatorOf(res)
+	if p.validator.Condition == "" || res.Length >= 0 && res.Length < worthResuming {
 		return nil
 	}
-	data, err := json.Marshal(p.validator)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(p.path+validatorSuffix, data, 0o600)
+	return p.note(p.validator.keep(p.path + validatorSuffix))
 }
 
 func (p *partial) write(b []byte) error {
 	if _, err := p.file.Write(b); err != nil {
-		return err
+		return p.note(err)
 	}
 	_, err := p.hasher.Write(b)
 	return err
@@ -169,39 +160,42 @@ func (p *partial) write(b []byte) error {
 
 // restart forgets every byte, and the validator of them.
 func (p *partial) restart() error {
-	p.validator = ""
+	p.validator, p.isOld = validator{}, false
 	p.hasher = verify.NewHasher(p.algorithm)
 	if err := p.removeValidator(); err != nil {
-		return err
+		return p.note(err)
 	}
-	if err := p.file.Truncate(0); err != nil {
-		return err
+	if err := durable.Truncate(p.file, 0); err != nil {
+		return p.note(err)
 	}
 	_, err := p.file.Seek(0, io.SeekStart)
-	return err
+	return p.note(err)
 }
 
 // finish makes the proven bytes read-only and durable.
 func (p *partial) finish() error {
-	if err := p.file.Chmod(0o444); err != nil {
-		return err
+	if err := durable.Chmod(p.path, 0o444); err != nil {
+		return p.note(err)
 	}
-	if err := p.file.Sync(); err != nil {
-		return err
+	if err := durable.SyncFile(p.file); err != nil {
+		return p.note(err)
 	}
-	return p.removeValidator()
+	return p.note(p.removeValidator())
 }
 
-func (p *partial) removeValidator() error {
-	if err := os.Remove(p.path + validatorSuffix); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+// note passes on an error of the file itself. Bytes that the disk refused can
+// still be read, from memory, and a second fsync may call them durable: the file
+// must not be used again.
+func (p *partial) note(err error) error {
+	p.isUnsure = p.isUnsure || err != nil
+	return err
 }
 
-func (p *partial) remove() {
-	os.Remove(p.path)
-	os.Remove(p.path + validatorSuffix)
+func (p *partial) removeValidator() error { return durable.RemoveAll(p.path + validatorSuffix) }
+
+// remove removes whatever is in the place of a partial file and its validator.
+func remove(path string) error {
+	return errors.Join(durable.RemoveAll(path), durable.RemoveAll(path+validatorSuffix))
 }
 
 func (p *partial) close() { p.file.Close() }
@@ -211,7 +205,7 @@ func Sweep(dir string, wanted map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if name := strings.TrimSuffix(entry.Name(), validatorSuffix); !wanted[name] {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+			err = errors.Join(err, durable.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return err

@@ -26,9 +26,15 @@ type Gate struct {
 // be nil, is told of each change, to keep it across restarts.
 func NewGate(known map[string]time.Time, save func(origin string, until time.Time)) *Gate {
 	g := &Gate{save: save, until: make(map[string]time.Time)}
-	latest := time.Now().Add(maxCoolDown)
+	now := time.Now()
 	for origin, until := range known {
-		g.until[origin] = earlier(until, latest) // the clock may have been set back since
+		wait := until.Sub(now)
+		// As a distance from now it holds however the clock is set from here on.
+		g.until[origin] = now.Add(min(wait, maxCoolDown))
+		if wait > maxCoolDown && save != nil {
+			// Noted by a clock that was ahead; each restart would begin the day again.
+			save(origin, g.until[origin])
+		}
 	}
 	return g
 }
@@ -91,13 +97,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // retryAfter reads the header in both of its forms; 0 when it is absent or past.

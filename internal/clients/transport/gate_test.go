@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -37,6 +38,27 @@ func TestRetryAfterIsReadInBothForms(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, text := range []string{"", "7", "-5", "86401", "1.5", "Thu, 01 Oct 2026 12:00:30 GMT", "Thursday, 01-Oct-26 12:01:00 GMT"} {
+		f.Add(text)
+	}
+	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := retryAfter(http.Header{"Retry-After": {text}}, now)
+		if got < 0 || got > maxCoolDown {
+			t.Errorf("%q: %v", text, got)
+		}
+		date := now.Add(got).Format(http.TimeFormat)
+		if again := retryAfter(http.Header{"Retry-After": {date}}, now); again != got {
+			t.Errorf("%q: %v, as a date %v", text, got, again)
+		}
+		seconds := fmt.Sprint(int64(got / time.Second))
+		if again := retryAfter(http.Header{"Retry-After": {seconds}}, now); again != got {
+			t.Errorf("%q: %v, in seconds %v", text, got, again)
+		}
+	})
 }
 
 func TestAGateHoldsEveryoneUntilTheTimeHasCome(t *testing.T) {
@@ -109,6 +131,38 @@ func TestNoCoolDownLastsLongerThanADay(t *testing.T) {
 			if got := g.Until(origin); !got.Equal(want) {
 				t.Errorf("%s: until %v, want %v", origin, got, want)
 			}
+		}
+	})
+}
+
+// A clock cannot be set in a test; a time with a monotonic reading, which its
+// text shows, is compared by nothing else.
+func TestACoolDownOfTheLastProcessFollowsNoClockThatIsSet(t *testing.T) {
+	now := time.Now().Round(0) // as the state gives it
+	g := NewGate(map[string]time.Time{"hour": now.Add(time.Hour), "year": now.AddDate(1, 0, 0)}, nil)
+	g.Hold("new", time.Hour)
+	for _, origin := range []string{"hour", "year", "new"} {
+		if until := g.Until(origin); !strings.Contains(until.String(), " m=") {
+			t.Errorf("%s: %v is a time of the wall clock", origin, until)
+		}
+	}
+}
+
+func TestACoolDownThatIsTooLongIsShortenedInTheStateToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		day := time.Now().Add(24 * time.Hour)
+		state := map[string]time.Time{"ahead": day.AddDate(1, 0, 0), "day": day, "past": day.AddDate(-1, 0, 0)}
+		saved := 0
+		start := func() *Gate {
+			return NewGate(maps.Clone(state), func(origin string, until time.Time) { state[origin], saved = until, saved+1 })
+		}
+		start()
+		if !state["ahead"].Equal(day) || saved != 1 {
+			t.Errorf("%d saved: %v", saved, state)
+		}
+		time.Sleep(23 * time.Hour)
+		if until := start().Until("ahead"); !until.Equal(day) || saved != 1 {
+			t.Errorf("after a restart it lasts until %v", until)
 		}
 	})
 }

@@ -1,0 +1,174 @@
+package fetcher
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+)
+
+// swapping puts another file under the open partial one, when so many bytes are there.
+type swapping struct {
+	watcher
+	t    *testing.T
+	path string
+	with string
+	at   int64
+	once sync.Once
+}
+
+func (s *swapping) Moved(bytes, done int64) error {
+	if done == s.at {
+		s.once.Do(s.swap)
+	}
+	return s.watcher.Moved(bytes, done)
+}
+
+func (s *swapping) swap() {
+	s.t.Helper()
+	other, err := os.OpenFile(s.with, os.O_RDWR, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer other.Close()
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, link := range open {
+		target, err := os.Readlink(link)
+		if err != nil || target != s.path {
+			continue
+		}
+		fd, err := strconv.Atoi(filepath.Base(link))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := unix.Dup3(int(other.Fd()), fd, unix.O_CLOEXEC); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	s.t.Fatalf("%s is not open", s.path)
+}
+
+// fetchInto fetches while the disk fails: what is written or synced from the
+// byte at on goes to another file.
+func (b *bed) fetchInto(other string, at int64) (Fetched, error) {
+	b.t.Helper()
+	w := &swapping{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
+	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, 0).Fetch(b.t.Context(), b.file, w)
+}
+
+// A FIFO refuses fsync. What was written before is in memory and looks right, as
+// after an fsync that failed on a disk.
+func TestBytesThatCouldNotBeMadeDurableAreNeverUsed(t *testing.T) {
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		b := newBed(t, emulator.Random(2, 2*mib), algorithm)
+		if _, err := b.fetchInto(fifo(t), 2*mib); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%s: got %v", algorithm, err)
+		}
+		if names := list(t, b.dir); len(names) != 0 {
+			t.Errorf("%s: %v are left", algorithm, names)
+		}
+		b.ResetRequests()
+		got, _, err := b.fetch(patient, time.Minute)
+		b.proven(got, err)
+		b.wantRanges("")
+	}
+}
+
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWhatCannotBeAPartialFileIsReplaced(t *testing.T) {
+	folder := func(path string) error { return os.MkdirAll(filepath.Join(path, "within", "it"), 0o700) }
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	socket := func(path string) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
+	}
+	to := func(target string) func(string) error {
+		return func(path string) error { return os.Symlink(target, path) }
+	}
+	tests := map[string]struct {
+		make   func(path string) error
+		suffix string
+	}{
+		"folder":                      {folder, ""},
+		"FIFO":                        {pipe, ""},
+		"socket":                      {socket, ""},
+		"dangling link":               {to("nowhere"), ""},
+		"link to a folder":            {to("/"), ""},
+		"link to a device":            {to("/dev/full"), ""},
+		"folder as its validator":     {folder, validatorSuffix},
+		"FIFO as its validator":       {pipe, validatorSuffix},
+		"link to itself as validator": {to("x" + validatorSuffix), validatorSuffix},
+		"endless device as validator": {to("/dev/zero"), validatorSuffix},
+		"a validator of a gibibyte":   {func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<30)) }, validatorSuffix},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+			t.Chdir(b.dir) // the name of a socket has to be short
+			if err := tt.make("x"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename("x", b.path()+tt.suffix); err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := b.fetch(patient, time.Minute)
+			b.proven(got, err)
+			b.wantRanges("")
+			if names := list(t, b.dir); len(names) != 1 {
+				t.Errorf("%v are left", names)
+			}
+		})
+	}
+}
+
+func TestTooManyOpenFilesCostNoPartialFile(t *testing.T) {
+	dir := t.TempDir()
+	file := fileOf(t, []byte("whole"))
+	path := filepath.Join(dir, Name(file.Expected))
+	if err := os.WriteFile(path, []byte("who"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := unix.Rlimit{Cur: 0, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openPartial(t.Context(), dir, file.Expected)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
