@@ -326,10 +326,10 @@ func (d *Daemon) Status() (syncer.Status, error) {
 // errStuck says that the loop has not been awake for long.
 var errStuck = errors.New("the scheduler's loop is stuck")
 
-// Alive is nil while the loop goes round.
+// Alive is nil while the loop goes round and has a data directory to work in.
 func (d *Daemon) Alive() error {
 	if time.Since(time.Unix(0, d.tick.Load())) > 4*maxNap {
 		return errStuck
 	}
-	return nil
+	return d.Engine.Alive()
 }

@@ -346,11 +346,13 @@ func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
 }
 
 func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
-	d := planned(t, nil)
+	e := start(t, "one").open()
+	defer e.Close()
+	d := New(e, nil)
 	must(t, d.Alive())
 	d.tick.Store(time.Now().Add(-time.Hour).UnixNano())
-	if d.Alive() == nil {
-		t.Error("alive after an hour")
+	if err := d.Alive(); !errors.Is(err, errStuck) {
+		t.Errorf("after an hour: %v", err)
 	}
 }
 

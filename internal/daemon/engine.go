@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,14 +74,14 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if errors.As(err, &broken) {
 		warn(broken.Error())
 	} else if err != nil {
-		return nil, err
+		return nil, cannotHold(cfg.DataDir, err)
 	}
 	if err := m.MakeState(); err != nil {
-		return nil, fmt.Errorf("data_dir: %w", err)
+		return nil, cannotHold(cfg.DataDir, err)
 	}
 	lock, err := durable.Acquire(filepath.Join(m.State(), "lock"))
 	if err != nil {
-		return nil, err
+		return nil, cannotHold(cfg.DataDir, err)
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
 	if err := e.start(cfg, warn); err != nil {
@@ -87,6 +89,20 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	}
 	e.turn <- struct{}{}
 	return e, nil
+}
+
+// cannotHold says what to do about a data directory that cannot be held.
+func cannotHold(dir string, err error) error {
+	var held *durable.HeldError
+	switch {
+	case errors.As(err, &held):
+		return err
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data_dir %s is read-only: readers and `syncd status` can use it as it is; to sync, mount it for writing: %w", dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("data_dir %s: run syncd as the user that owns it: %w", dir, err)
+	}
+	return fmt.Errorf("data_dir: %w", err)
 }
 
 func (e *Engine) start(cfg *config.Config, warn func(string)) error {
@@ -102,7 +118,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 		warn(note)
 	}
 	if e.jitter, err = s.Jitter(rand.Float64); err != nil {
-		return err
+		warn(fmt.Sprintf("jitter not kept: the next start draws another: %v", err))
 	}
 	coolDowns, err := s.CoolDowns()
 	if err != nil {
@@ -121,10 +137,28 @@ func (e *Engine) saveCoolDown(origin string, until time.Time) {
 
 func (e *Engine) freeBytes() float64 {
 	free, err := e.mirror.Free()
-	if err != nil {
+	if err != nil || e.present() != nil {
 		return math.NaN() // unknown is not full
 	}
 	return float64(free.Bytes)
+}
+
+// present is nil while the data directory's name leads to the one that is held.
+// Unmounted or moved, it may have left an empty folder, which is no place to
+// begin a new mirror in: the lock and the state are of the first one.
+func (e *Engine) present() error {
+	if err := e.lock.Check(); err != nil {
+		return fmt.Errorf("data_dir %s vanished or was replaced beside the running syncd: is it unmounted? Put it back, or restart syncd: %w", e.mirror.Dir(), err)
+	}
+	return nil
+}
+
+// intact is nil while readers find what is served.
+func (e *Engine) intact() error {
+	if err := e.present(); err != nil {
+		return err
+	}
+	return e.mirror.Intact()
 }
 
 // Close waits for the work under way, which its context should have ended, and
@@ -216,7 +250,9 @@ func (e *Engine) restoreMetrics(cfg *config.Config) {
 // Config is the configuration in force.
 func (e *Engine) Config() *config.Config { return e.setup.Load().config }
 
-// work waits for its turn and runs f with the configuration that is in force then.
+// work waits for its turn and runs f with the configuration that is in force
+// then. Nothing is done while the data directory is not the one that is held;
+// back again, it is worked in as before.
 func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 	select {
 	case <-e.turn:
@@ -226,6 +262,9 @@ func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 	defer func() { e.turn <- struct{}{} }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err := e.present(); err != nil {
+		return err
 	}
 	begun := e.setup.Load()
 	defer e.forgetRemoved(begun.config)
@@ -276,7 +315,7 @@ func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
 // Status tells how each configured manifest stands.
 func (e *Engine) Status() (syncer.Status, error) {
 	status, err := syncer.StatusOf(e.mirror, e.store, e.Config().Names(), e.progress.Snapshot())
-	if broken := e.mirror.Intact(); broken != nil {
+	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = syncer.StateFailed, broken.Error()
 		}
@@ -284,8 +323,8 @@ func (e *Engine) Status() (syncer.Status, error) {
 	return status, err
 }
 
-// Alive is nil: an Engine works when it is asked to.
-func (e *Engine) Alive() error { return nil }
+// Alive is nil while the data directory is there to work in.
+func (e *Engine) Alive() error { return e.present() }
 
 // History returns the newest entries first.
 func (e *Engine) History(limit int) (syncer.History, error) {
@@ -295,11 +334,11 @@ func (e *Engine) History(limit int) (syncer.History, error) {
 // Ready is nil when every configured manifest is served and, with a maxAge,
 // was found up to date no longer ago than that.
 func (e *Engine) Ready(maxAge time.Duration) error {
-	states, err := e.store.Manifests()
-	if err != nil {
+	if err := e.intact(); err != nil {
 		return err
 	}
-	if err := e.mirror.Intact(); err != nil {
+	states, err := e.store.Manifests()
+	if err != nil {
 		return err
 	}
 	current := e.mirror.Current()

@@ -36,12 +36,20 @@ type linkError struct {
 func (e *linkError) Error() string { return fmt.Sprintf("entry %d: %v", e.entry, e.err) }
 func (e *linkError) Unwrap() error { return e.err }
 
-// CheckPaths refuses a set of files that cannot lie in one tree: two at one
-// path, two whose paths differ only in case, or one inside another's path.
+// CheckPaths refuses a set of files that cannot lie in one tree, see CheckTree.
 func CheckPaths(refs []Reference) error {
-	files := make(map[string]string, len(refs))
-	for _, ref := range refs {
-		p := ref.Path()
+	paths := make([]string, len(refs))
+	for i, ref := range refs {
+		paths[i] = ref.Path()
+	}
+	return CheckTree(paths)
+}
+
+// CheckTree refuses relative paths that cannot lie in one tree: two that are the same,
+// two that differ only in case, or one inside another.
+func CheckTree(paths []string) error {
+	files := make(map[string]string, len(paths))
+	for _, p := range paths {
 		key := foldCase(p)
 		if other, taken := files[key]; taken {
 			return clash(p, other)

@@ -29,6 +29,7 @@ func (m *Mirror) keepRecord(r Record) error {
 	}
 	final := filepath.Join(dir, r.ID()+recordSuffix)
 	temp := durable.TempName(final)
+	defer os.Remove(temp) // a full disk gets no fuller by every try
 	if err := m.disk.WriteFile(temp, data, 0o600); err != nil {
 		return err
 	}
@@ -48,23 +49,28 @@ func (m *Mirror) Revisions(name string) ([]Record, error) {
 func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, error) {
 	seen := map[string]bool{}
 	var records []Record
-	add := func(r Record) {
-		if r.Manifest == name && !seen[r.ID()] {
+	for _, g := range generations {
+		if r, shown := g.Records[name]; shown && !seen[r.ID()] {
 			seen[r.ID()] = true
 			records = append(records, r)
 		}
-	}
-	for _, g := range generations {
-		add(g.Records[name])
 	}
 	kept, err := m.keptRecords(name)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range kept {
-		add(r)
+		if seen[r.ID()] {
+			continue
+		}
+		// Generations tell their order by number, whatever the clock did; a record
+		// that is in none has only its time.
+		older := slices.IndexFunc(records, func(other Record) bool { return r.PublishedAt.After(other.PublishedAt) })
+		if older < 0 {
+			older = len(records)
+		}
+		records = slices.Insert(records, older, r)
 	}
-	slices.SortStableFunc(records, func(a, b Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
 	return records, nil
 }
 
@@ -100,10 +106,10 @@ func (m *Mirror) pruneRecords(keep map[string]bool) error {
 		err = errors.Join(err, readErr)
 		for _, entry := range entries {
 			if id := strings.TrimSuffix(entry.Name(), recordSuffix); !keep[filepath.Join(name.Name(), id)] {
-				err = errors.Join(err, os.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
+				err = errors.Join(err, durable.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
 			}
 		}
-		os.Remove(m.recordDir(name.Name())) // fails while it has records
+		durable.Remove(m.recordDir(name.Name())) // fails while it has records
 	}
 	return err
 }

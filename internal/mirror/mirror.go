@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +29,9 @@ type Mirror struct {
 	dir  string
 	disk *durable.Disk
 
+	left  map[int]time.Time // when generations left `current`, as this process saw it on its own clock
+	doubt bool              // the last swap may not be durable
+
 	swapping sync.RWMutex // held while `current` on disk and in memory may differ
 
 	mu         sync.Mutex
@@ -38,7 +42,7 @@ type Mirror struct {
 // Open reads the data directory dir as it is, which may be empty or missing, and
 // changes nothing.
 func Open(dir string, disk *durable.Disk) (*Mirror, error) {
-	m := &Mirror{dir: dir, disk: disk, objectDirs: map[string]dirState{}}
+	m := &Mirror{dir: dir, disk: disk, left: map[int]time.Time{}, objectDirs: map[string]dirState{}}
 	number, err := m.readCurrent()
 	if err != nil || number == 0 {
 		return m, err
@@ -103,6 +107,9 @@ func (m *Mirror) readCurrent() (int, error) {
 	if isGone(err) {
 		return 0, nil
 	}
+	if err != nil && !errors.Is(err, unix.EINVAL) {
+		return 0, err
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%s is not the symlink that syncd makes: move it away: %w", m.path("current"), err)
 	}
@@ -149,6 +156,44 @@ func (m *Mirror) Generations() ([]Generation, error) {
 	return all, nil
 }
 
+// Records returns every record on disk: of each generation, and of revisions that
+// none shows any more. One revision may have several.
+func (m *Mirror) Records() ([]Record, error) {
+	generations, err := m.Generations()
+	if err != nil {
+		return nil, err
+	}
+	var records []Record
+	for _, g := range generations {
+		records = slices.AppendSeq(records, maps.Values(g.Records))
+	}
+	names, err := os.ReadDir(m.path("state", "records"))
+	if err != nil && !isGone(err) {
+		return nil, err
+	}
+	for _, name := range names {
+		kept, err := m.keptRecords(name.Name())
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, kept...)
+	}
+	return records, nil
+}
+
+// Objects returns the SHA-256 of every object on disk, sorted.
+func (m *Mirror) Objects() ([]string, error) {
+	paths, err := m.objectPaths()
+	var names []string
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if _, err := manifest.ParseDigest(manifest.SHA256, name); err == nil && path == m.ObjectPath(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
 // Object returns the object of that name if it is on disk.
 func (m *Mirror) Object(sha256 string) (manifest.Object, bool) {
 	info, err := os.Stat(m.ObjectPath(sha256))
@@ -173,14 +218,15 @@ func (m *Mirror) Adopt(path string, object manifest.Object) error {
 	}
 	if info.Mode().Perm() != 0o444 {
 		if err := m.disk.Chmod(path, 0o444); err != nil {
-			return err
+			// Another fsync of it could report success for bytes that were dropped.
+			return errors.Join(err, durable.Remove(path))
 		}
 	}
 	target := m.ObjectPath(object.SHA256)
 	if err := m.makeObjectDir(filepath.Dir(target)); err != nil {
 		return err
 	}
-	err = os.Rename(path, target)
+	err = durable.Rename(path, target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -216,8 +262,8 @@ func (m *Mirror) SyncObjects() error {
 	m.mu.Lock()
 	states := maps.Clone(m.objectDirs)
 	m.mu.Unlock()
-	for dir, state := range states {
-		if state == clean {
+	for _, dir := range slices.Sorted(maps.Keys(states)) { // every sync takes the same steps
+		if states[dir] == clean {
 			continue
 		}
 		if err := m.disk.SyncDir(dir); err != nil {
@@ -241,10 +287,10 @@ const (
 // makeDir makes sure of a folder, of its permissions whatever the umask, and of
 // its durable name, also after a try that was cut off half-way.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
-	if err := os.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
+	if err := durable.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
 		return err
 	}
-	if err := os.Chmod(dir, perm); err != nil {
+	if err := durable.Chmod(dir, perm); err != nil {
 		return err
 	}
 	return m.disk.SyncDir(filepath.Dir(dir))
@@ -254,6 +300,19 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 type Space struct {
 	Bytes  int64
 	Inodes int64 // -1 when the file system has no fixed number
+}
+
+// GenerationInodes is what a generation of so many manifests takes: its folder,
+// and the three names by which it holds each.
+func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
+
+// ObjectFolders is how many folders for objects are there, of 256.
+func (m *Mirror) ObjectFolders() int {
+	entries, err := os.ReadDir(m.path("objects"))
+	if err != nil {
+		return 0 // then each one is foreseen as missing
+	}
+	return len(entries)
 }
 
 // Free returns what the data directory's file system has left.

@@ -168,22 +168,21 @@ func TestNothingGoesSoonerThanRetainForAfterLeavingCurrent(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2", "a3")
 	at := time.Now().Add(-10 * time.Hour).Truncate(time.Second)
-	for n, published := range map[int]time.Time{1: at, 2: at.Add(time.Hour), 3: at.Add(3 * time.Hour)} {
-		if err := os.Chtimes(m.path("generations", generationName(n)), time.Time{}, published); err != nil {
-			t.Fatal(err)
-		}
+	for n, came := range map[int]time.Time{1: at, 2: at.Add(time.Hour), 3: at.Add(2 * time.Hour)} {
+		setTime(t, m, n, came)
 	}
+	m = recovered(t, m.dir) // a process that has seen none of that
 	steps := []struct {
 		name string
 		now  time.Time
 		next time.Time
 		want []string
 	}{
-		{"the first left an hour after it came", at.Add(time.Hour), at.Add(3 * time.Hour), []string{"1: a1", "2: a2", "3: a3"}},
+		{"the first left an hour after it came", at.Add(2 * time.Hour), at.Add(3 * time.Hour), []string{"1: a1", "2: a2", "3: a3"}},
 		{"just before", at.Add(3*time.Hour - time.Nanosecond), at.Add(3 * time.Hour), []string{"1: a1", "2: a2", "3: a3"}},
-		{"the first is due", at.Add(3 * time.Hour), at.Add(5 * time.Hour), []string{"2: a2", "3: a3"}},
-		{"a clock that went back", at.Add(-time.Hour), at.Add(5 * time.Hour), []string{"2: a2", "3: a3"}},
-		{"the second is due", at.Add(5 * time.Hour), time.Time{}, []string{"3: a3"}},
+		{"the first is due", at.Add(3 * time.Hour), at.Add(4 * time.Hour), []string{"2: a2", "3: a3"}},
+		{"a clock that went back counts anew", at.Add(-time.Hour), at.Add(time.Hour), []string{"2: a2", "3: a3"}},
+		{"the second is due", at.Add(time.Hour), time.Time{}, []string{"3: a3"}},
 	}
 	for _, step := range steps {
 		next, err := m.Prune(Retention{For: 2 * time.Hour}, step.now)
@@ -195,6 +194,101 @@ func TestNothingGoesSoonerThanRetainForAfterLeavingCurrent(t *testing.T) {
 		}
 		checkWhole(t, m)
 		checkNoOrphans(t, m, nil)
+	}
+}
+
+// setTime gives a generation the time at which it came into service.
+func setTime(t testing.TB, m *Mirror, number int, came time.Time) {
+	t.Helper()
+	if err := os.Chtimes(m.path("generations", generationName(number)), time.Time{}, came); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOnlyObjectsThatWereInServiceGoWhileWhatUnfinishedSyncsProvedIsUnknown(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1", "a2")
+	loose := adopt(t, m, "loose")
+	if _, err := m.Prune(Retention{Unknown: true}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.Object(loose.SHA256); !ok {
+		t.Error("the loose object is gone")
+	}
+	if _, ok := m.Object(sumOf("a1")); ok {
+		t.Error("the object of a generation that went stayed")
+	}
+	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := m.Prune(Retention{}, days(1)); err != nil {
+		t.Fatal(err)
+	}
+	checkNoOrphans(t, m, nil)
+}
+
+func TestADisplacedRevisionGoesBeforeTheNewOneIsThere(t *testing.T) {
+	for retain, want := range map[int][]string{
+		0: {"4: a4 b4"},
+		1: {"4: a4 b4"},
+		2: {"3: a3 b3", "4: a4 b4"},
+		9: {"1: a1 b1", "2: a2 b2", "3: a3 b3", "4: a4 b4"},
+	} {
+		t.Run(fmt.Sprint(retain), func(t *testing.T) {
+			m := newMirror(t)
+			publishAll(t, m, "a1 b1", "a2 b2", "a3 b3", "a4 b4")
+			keep := Retention{Revisions: retain, Displaced: map[string]bool{"a": true, "b": true}}
+			if _, err := m.Prune(keep, days(1)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, shown(t, m)); diff != "" {
+				t.Error(diff)
+			}
+			checkWhole(t, m)
+			checkNoOrphans(t, m, nil)
+		})
+	}
+}
+
+func TestFreeableIsWhatPruneFreesAndRemovesNothing(t *testing.T) {
+	rows := []struct {
+		name    string
+		keep    Retention
+		objects int
+		inodes  int64 // of generations
+		wait    bool
+	}{
+		{"nothing", Retention{Revisions: 3}, 1, 0, false},
+		{"two revisions", Retention{Revisions: 1}, 3, 2 * 4, false},
+		{"one of them early", Retention{Revisions: 3, Displaced: map[string]bool{"a": true}}, 2, 4, false},
+		{"none of them early for another", Retention{Revisions: 3, Displaced: map[string]bool{"b": true}}, 1, 0, false},
+		{"not yet", Retention{For: time.Hour}, 1, 0, true},
+		{"what is held stays", Retention{Objects: map[string]bool{sumOf("loose"): true, sumOf("a1"): true}}, 2, 3 * 4, false},
+		{"what may be proven stays", Retention{Unknown: true}, 3, 3 * 4, false},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMirror(t)
+			publishAll(t, m, "a1", "a2", "a3", "a4")
+			adopt(t, m, "loose")
+			before, objects, now := listing(t, m.dir), len(below(t, m, "objects/*/*")), time.Now()
+			freed, last, err := m.Freeable(row.keep, now)
+			if err != nil || freed.Inodes != int64(row.objects)+row.inodes || (freed.Bytes > 0) != (row.objects > 0) {
+				t.Errorf("%+v, %v; want %d objects and %d inodes of generations", freed, err, row.objects, row.inodes)
+			}
+			if last.After(now) != row.wait || last.After(now.Add(time.Hour)) {
+				t.Errorf("the last goes at %v", last)
+			}
+			if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := m.Prune(row.keep, now); err != nil {
+				t.Fatal(err)
+			}
+			if gone := objects - len(below(t, m, "objects/*/*")); gone != row.objects {
+				t.Errorf("%d objects went, want %d", gone, row.objects)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -47,7 +48,7 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	if err := m.takeOver(next); err != nil {
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
 	}
-	return next, nil
+	return m.Current(), nil
 }
 
 // BuildError says which manifest's revision could not be built: without it the
@@ -79,6 +80,9 @@ func (m *Mirror) takeOver(next Generation) error {
 	err := m.swap(next.Number)
 	number, readErr := m.readCurrent()
 	if err == nil || readErr == nil && number == next.Number {
+		next.PublishedAt = time.Now() // not when its folder was built: readers had the old one until now
+		m.left[m.Current().Number] = next.PublishedAt
+		m.came(next.Number, next.PublishedAt)
 		m.setCurrent(next)
 	}
 	return err
@@ -86,20 +90,45 @@ func (m *Mirror) takeOver(next Generation) error {
 
 // swap is the commit point: before it readers see the old generation, after it the new one.
 func (m *Mirror) swap(number int) error {
-	return m.disk.ReplaceSymlink(filepath.Join("generations", generationName(number)), m.path("current"))
+	err := m.disk.ReplaceSymlink(filepath.Join("generations", generationName(number)), m.path("current"))
+	m.doubt = err != nil
+	return err
 }
 
-// buildRevision makes the tree of hard links, unless it is there from before.
+// settleDoubt makes a swap again that failed after the rename, perhaps: nobody may
+// be told that what it serves is there to stay. To sync once more is not enough:
+// that can succeed for a change which the failed sync has dropped.
+func (m *Mirror) settleDoubt() error {
+	if !m.doubt {
+		return nil
+	}
+	number, err := m.readCurrent()
+	if err != nil || number == 0 {
+		return err
+	}
+	if err := m.swap(number); err != nil {
+		return fmt.Errorf("make the swap to generation %d durable: %w", number, err)
+	}
+	return nil
+}
+
+// buildRevision makes the tree of hard links, unless it is there from before. A
+// tree with other content that no reader can have is built anew.
 func (m *Mirror) buildRevision(r Record) error {
 	final := m.revisionDir(r)
 	if err := m.makeDir(filepath.Dir(final), 0o755); err != nil {
 		return err
 	}
-	if _, err := os.Stat(final); err == nil {
-		if err := m.checkRevision(r); err != nil {
-			return err
+	_, err := os.Stat(final)
+	replaced := err == nil
+	if replaced {
+		wrong := m.checkRevision(r)
+		if wrong == nil {
+			return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come between the rename and this
 		}
-		return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come between the rename and this
+		if shown, err := m.shows(r); err != nil || shown {
+			return errors.Join(wrong, err)
+		}
 	}
 	temp := durable.TempName(final)
 	defer os.RemoveAll(temp)
@@ -109,7 +138,31 @@ func (m *Mirror) buildRevision(r Record) error {
 	if err := m.disk.SyncTree(temp); err != nil {
 		return err
 	}
+	if replaced {
+		if err := m.disk.RemoveTree(final); err != nil {
+			return err
+		}
+	}
 	return m.disk.Rename(temp, final)
+}
+
+// shows is true when a generation on disk has the revision. A damaged one has
+// nothing that could be relied on; one that cannot be read may be whole.
+func (m *Mirror) shows(r Record) (bool, error) {
+	numbers, err := m.numbers()
+	if err != nil {
+		return false, err
+	}
+	for _, n := range numbers {
+		g, err := m.readGeneration(n)
+		if err != nil && !errors.Is(err, errDamaged) && !isGone(err) {
+			return false, err
+		}
+		if g.Records[r.Manifest].ID() == r.ID() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // checkRevision requires that a tree from before holds the files of r and nothing
@@ -226,8 +279,8 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	if err := m.makeDir(temp, 0o755); err != nil {
 		return next, err
 	}
-	for name, record := range next.Records {
-		if err := m.writeEntry(temp, record); err != nil {
+	for _, name := range next.Names() {
+		if err := m.writeEntry(temp, next.Records[name]); err != nil {
 			return next, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -239,17 +292,15 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 
 // writeEntry writes the three names by which a generation holds a manifest.
 func (m *Mirror) writeEntry(dir string, r Record) error {
-	if err := os.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
+	if err := durable.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
 	record, err := r.encode()
 	if err != nil {
 		return err
 	}
-	for suffix, data := range map[string][]byte{recordSuffix: record, sumsSuffix: r.sums()} {
-		if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+suffix), data, 0o444); err != nil {
-			return err
-		}
+	if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+recordSuffix), record, 0o444); err != nil {
+		return err
 	}
-	return nil
+	return m.disk.WriteFile(filepath.Join(dir, r.Manifest+sumsSuffix), r.sums(), 0o444)
 }

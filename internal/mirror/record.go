@@ -89,7 +89,7 @@ func (r Record) encode() ([]byte, error) {
 // Generation is a complete view of all mirrored manifests.
 type Generation struct {
 	Number      int               // 0 when nothing was published yet
-	PublishedAt time.Time         // when its folder was completed
+	PublishedAt time.Time         // when it came into service
 	Records     map[string]Record // by manifest
 }
 
@@ -177,17 +177,23 @@ func readRecordOf(name, path string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	var record Record
-	if err := json.Unmarshal(data, &record); err != nil {
-		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
-	}
-	if record.Manifest != name {
-		return Record{}, fmt.Errorf("%s is %w: it is about another manifest", path, errDamaged)
-	}
-	if err := record.check(); err != nil {
+	record, err := decodeRecord(name, data)
+	if err != nil {
 		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
 	}
 	return record, nil
+}
+
+// decodeRecord takes the text of a manifest's record for what it may be: anything.
+func decodeRecord(name string, data []byte) (Record, error) {
+	var record Record
+	if err := json.Unmarshal(data, &record); err != nil {
+		return Record{}, err
+	}
+	if record.Manifest != name {
+		return Record{}, errors.New("it is about another manifest")
+	}
+	return record, record.check()
 }
 
 // check refuses a record that does not name files within its own folder and
@@ -198,15 +204,19 @@ func (r Record) check() error {
 			return err
 		}
 	}
-	for _, f := range r.Files {
-		if !filepath.IsLocal(f.Path) {
-			return fmt.Errorf("path %q leads out of its folder", f.Path)
+	paths := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		paths[i] = f.Path
+		for segment := range strings.SplitSeq(f.Path, "/") {
+			if err := manifest.CheckSegment(segment); err != nil {
+				return fmt.Errorf("path %q: %w", f.Path, err)
+			}
 		}
 		if _, err := manifest.ParseDigest(manifest.SHA256, f.SHA256); err != nil {
 			return fmt.Errorf("%q: %w", f.Path, err)
 		}
 	}
-	return nil
+	return manifest.CheckTree(paths)
 }
 
 // globEscape makes the data directory's own name literal.

@@ -35,6 +35,8 @@ func (m *Mirror) makeRoot(dir string) error {
 
 // Recover prepares the data directory for changes: it creates what is missing
 // and removes what a crash left unfinished. Its second call finds nothing to do.
+// A leftover that will not go is warned about: its name is nobody's, so it is in
+// nobody's way.
 func (m *Mirror) Recover() error {
 	if err := m.MakeState(); err != nil {
 		return err
@@ -43,21 +45,33 @@ func (m *Mirror) Recover() error {
 		return err
 	}
 	if err := m.sweep(); err != nil {
-		return err
+		m.warn("a leftover cannot be removed: remove it by hand: %v", err)
 	}
 	current, err := m.recoverCurrent()
 	if err != nil {
 		return err
 	}
 	m.setCurrent(current)
-	return m.removeUnfinished(current.Number)
+	if err := m.removeUnfinished(current.Number); err != nil {
+		m.warn("an unfinished generation cannot be removed: remove it by hand: %v", err)
+	}
+	return nil
+}
+
+func (m *Mirror) warn(format string, args ...any) {
+	if m.disk.Warn != nil {
+		m.disk.Warn(fmt.Sprintf(format, args...))
+	}
 }
 
 func (m *Mirror) layOut() error {
-	for name, perm := range map[string]os.FileMode{
-		"generations": 0o755, "revisions": 0o755, "objects": 0o755, "partial": 0o700, "state": 0o700,
+	for _, dir := range []struct {
+		name string
+		perm os.FileMode
+	}{
+		{"generations", 0o755}, {"revisions", 0o755}, {"objects", 0o755}, {"partial", 0o700}, {"state", 0o700},
 	} {
-		if err := m.makeDir(m.path(name), perm); err != nil {
+		if err := m.makeDir(m.path(dir.name), dir.perm); err != nil {
 			return fmt.Errorf("%w: is the data directory another user's?", err)
 		}
 	}
@@ -97,15 +111,16 @@ func (m *Mirror) recoverCurrent() (Generation, error) {
 	if err != nil || len(all) == 0 {
 		return Generation{Number: number}, err
 	}
-	if m.disk.Warn != nil {
-		m.disk.Warn(fmt.Sprintf("current named no complete generation: serving generation %d; run a sync", all[0].Number))
-	}
+	m.warn("current named no complete generation: serving generation %d; run a sync", all[0].Number)
 	return all[0], m.swap(all[0].Number)
 }
 
 // Refresh compares what this process takes for served with the disk, which is the
 // truth, and recovers as at a start when somebody has changed or damaged it.
 func (m *Mirror) Refresh() error {
+	if err := m.settleDoubt(); err != nil {
+		return err
+	}
 	number, err := m.readCurrent()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,4 +265,65 @@ func TestGenerationsCountOnBeyondSixDigits(t *testing.T) {
 		t.Errorf("%v, %v", numbers, err)
 	}
 	checkWhole(t, m)
+}
+
+func TestALeftoverThatCannotBeRemovedKeepsNobodyFromWorking(t *testing.T) {
+	if !asOrdinaryUser(t) {
+		return
+	}
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
+	stuck := []string{
+		durable.TempName(m.path("generations", "000001")), durable.TempName(m.path("revisions", "a", "2026.09-0")),
+		durable.TempName(m.path("state", "x")), m.path("generations", "000002"),
+	}
+	for _, dir := range stuck {
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o400), os.Chmod(dir, 0o500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var warnings []string
+	m, err := Open(m.dir, &durable.Disk{Warn: func(message string) { warnings = append(warnings, message) }})
+	if err == nil {
+		err = m.Recover()
+	}
+	if told := strings.Join(warnings, "\n"); err != nil || len(warnings) != 2 || strings.Count(told, "permission denied") != 4 || strings.Count(told, "remove it by hand") != 2 {
+		t.Fatalf("warnings %q, %v", warnings, err)
+	}
+	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
+	for range 30 { // a name that grew with each try would become too long
+		if _, err := m.Prune(Retention{}, days(1)); err != nil && !errors.Is(err, fs.ErrPermission) {
+			t.Fatal(err)
+		}
+	}
+	left := slices.Concat(below(t, m, "*/.tmp-*"), below(t, m, "revisions/*/.tmp-*"))
+	for _, name := range left {
+		if err := os.Chmod(m.path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings = nil
+	if err := m.Recover(); err != nil || len(left) != 4 || len(warnings) != 0 {
+		t.Errorf("left %q, warnings %q, %v", left, warnings, err)
+	}
+	if left := slices.Concat(below(t, m, "*/.tmp-*"), below(t, m, "revisions/*/.tmp-*")); len(left) != 0 {
+		t.Errorf("still left: %q", left)
+	}
+}
+
+func TestAKeptRecordThatCannotBeWrittenLeavesNothing(t *testing.T) {
+	m := newMirror(t)
+	record := recordOf(t, m, "a", "2026.09", files{"x": "1"})
+	inTheWay := m.path("state", "records", "a", record.ID()+recordSuffix)
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := m.Publish(context.Background(), Change{Set: []Record{record}}); err == nil {
+			t.Error("published")
+		}
+	}
+	if left := below(t, m, "state/records/a/.tmp-*"); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
 }

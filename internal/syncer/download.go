@@ -104,7 +104,7 @@ func (r *run) downloadReplaced(ctx context.Context) {
 	}
 	r.each(ctx, again, r.planAgain)
 	r.each(ctx, again, r.size)
-	r.reserveSpace(again)
+	r.reserveSpace(ctx, again)
 	r.download(ctx, again)
 }
 

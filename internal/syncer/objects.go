@@ -2,15 +2,15 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
 
-// objectIndex finds objects by a digest that is not their name. It is filled, at
-// the first use in a sync, from the records on disk and from what unfinished
-// syncs have proven.
+// objectIndex finds objects by a digest that is not their name. It is filled at
+// the first use in a sync.
 type objectIndex struct {
 	once     sync.Once
 	byDigest map[string]string // `md5:9e10…` -> SHA-256
@@ -22,7 +22,13 @@ func (r *run) known(ctx context.Context, j *job) func(manifest.File) (manifest.O
 	if r.Algorithm == manifest.SHA256 {
 		return func(f manifest.File) (manifest.Object, bool) { return r.Mirror.Object(f.Expected.Hex) }
 	}
-	r.objects.once.Do(r.indexObjects)
+	r.objects.once.Do(func() {
+		index, err := r.indexObjects(ctx, r.Algorithm)
+		if err != nil {
+			r.Log.Warn().Err(err).Msg("not all objects are known: some are fetched again")
+		}
+		r.objects.byDigest = index
+	})
 	return func(f manifest.File) (manifest.Object, bool) {
 		if sha256, ok := r.objects.byDigest[f.Expected.String()]; ok {
 			return r.Mirror.Object(sha256)
@@ -31,31 +37,63 @@ func (r *run) known(ctx context.Context, j *job) func(manifest.File) (manifest.O
 	}
 }
 
-func (r *run) indexObjects() {
-	index := map[string]string{}
-	generations, err := r.Mirror.Generations()
-	if err != nil {
-		r.Log.Warn().Err(err).Msg("cannot read generations: objects are fetched again")
-	}
-	for _, g := range generations {
-		for _, record := range g.Records {
-			for _, f := range record.Files {
-				index[f.Promised] = f.SHA256
-			}
+// indexObjects maps digests of one algorithm to the objects on disk: as the
+// records and the state have them, and of the objects that neither names, which a
+// sync that was killed has left, by reading them; one that cannot be read is as
+// good as none. After an error the index is incomplete.
+func (s *Syncer) indexObjects(ctx context.Context, algorithm manifest.Algorithm) (map[string]string, error) {
+	index, named := map[string]string{}, map[string]bool{}
+	note := func(promised, sha256 string) { index[promised], named[sha256] = sha256, true }
+	records, err := s.Mirror.Records()
+	for _, record := range records {
+		for _, f := range record.Files {
+			note(f.Promised, f.SHA256)
 		}
 	}
-	pending, err := r.Store.Pending()
-	if err != nil {
-		r.Log.Warn().Err(err).Msg("cannot read state: objects are fetched again")
-	}
+	pending, pendingErr := s.Store.Pending()
 	for _, list := range pending {
 		for _, p := range list {
 			if p.SHA256 != "" {
-				index[p.Digest] = p.SHA256
+				note(p.Digest, p.SHA256)
 			}
 		}
 	}
-	r.objects.byDigest = index
+	objects, objectsErr := s.Mirror.Objects()
+	err = errors.Join(err, pendingErr, objectsErr)
+	for _, sha256 := range objects {
+		if named[sha256] {
+			continue
+		}
+		digest, hashErr := s.digestOf(ctx, algorithm, sha256)
+		if ctx.Err() != nil {
+			return index, context.Cause(ctx)
+		}
+		if hashErr != nil {
+			s.Log.Warn().Err(hashErr).Msg("an object that no record names cannot be read")
+			continue
+		}
+		index[digest] = sha256
+	}
+	return index, err
+}
+
+// digestOf reads an object for its digest in another algorithm, once in this
+// process's life. The digest is "" when the content is not what the name says.
+func (s *Syncer) digestOf(ctx context.Context, algorithm manifest.Algorithm, sha256 string) (string, error) {
+	key := string(algorithm) + " " + sha256
+	if digest, known := s.digests[key]; known {
+		return digest, nil
+	}
+	hasher, err := verify.HashFile(ctx, s.Mirror.ObjectPath(sha256), algorithm)
+	if err != nil {
+		return "", err
+	}
+	digest := ""
+	if hasher.Object().SHA256 == sha256 {
+		digest = hasher.Digest().String()
+	}
+	s.digests[key] = digest
+	return digest, nil
 }
 
 // rehash reads what is served at the file's path when its digest was recorded in

@@ -1,55 +1,119 @@
 package syncer
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/store"
 )
 
 // prune removes what nothing keeps, when there may be something.
-func (r *run) prune() {
+func (r *run) prune(ctx context.Context) {
 	if now := time.Now(); r.pruneAt.IsZero() || now.Before(r.pruneAt) {
 		return
 	}
-	if err := r.pruneNow(); err != nil {
+	r.pruneNow(ctx, nil)
+}
+
+// pruneNow also takes what the revisions about to be published displace, of the
+// manifests named in displaced. What it could not finish the next sync does.
+func (r *run) pruneNow(ctx context.Context, displaced map[string]bool) {
+	now := time.Now()
+	r.pruneAt = now
+	keep, partials, err := r.retention(ctx)
+	if err == nil {
+		keep.Displaced = displaced
+		var next time.Time
+		if next, err = r.Mirror.Prune(keep, now); err == nil && !keep.Unknown {
+			r.pruneAt, err = next, fetcher.Sweep(r.Mirror.Partial(), partials)
+		}
+	}
+	if err != nil {
+		r.pruneAt = now
 		r.Log.Warn().Err(err).Msg("pruning left something behind: tried again at the next sync")
 	}
 }
 
-func (s *Syncer) pruneNow() error {
-	objects, partials, err := s.stillWanted()
+// retention is what stays: as configured, and what unfinished syncs of configured
+// manifests want, as the plans of this sync and the state have it. partials are
+// the names of their unfinished downloads.
+func (r *run) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
+	wanted, err := r.wanted()
 	if err != nil {
-		return err
+		return keep, nil, err
 	}
-	s.pruneAt, err = s.Mirror.Prune(mirror.Retention{Revisions: s.Retain, For: s.RetainFor, Objects: objects}, time.Now())
-	if err != nil {
-		return err
+	keep = mirror.Retention{Revisions: r.Retain, For: r.RetainFor, Objects: map[string]bool{}}
+	partials = map[string]bool{}
+	unnamed := map[manifest.Algorithm][]manifest.Digest{}
+	for _, p := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
+		digest, err := manifest.ReadDigest(p.Digest)
+		switch {
+		case err != nil:
+			continue
+		case p.SHA256 != "":
+			keep.Objects[p.SHA256] = true
+		case digest.Algorithm == manifest.SHA256:
+			keep.Objects[digest.Hex] = true
+		default:
+			unnamed[digest.Algorithm] = append(unnamed[digest.Algorithm], digest)
+		}
+		partials[fetcher.Name(digest)] = true
 	}
-	return fetcher.Sweep(s.Mirror.Partial(), partials)
-}
-
-// stillWanted is what unfinished syncs of configured manifests want: the SHA-256
-// of objects, and the names of unfinished downloads.
-func (s *Syncer) stillWanted() (objects, partials map[string]bool, err error) {
-	pending, err := s.Store.Pending()
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, partials = map[string]bool{}, map[string]bool{}
-	for _, t := range s.Targets {
-		for _, p := range pending[t.Name] {
-			digest, err := manifest.ReadDigest(p.Digest)
-			if err != nil {
-				continue
-			}
-			objects[p.SHA256] = true
-			partials[fetcher.Name(digest)] = true
-			if digest.Algorithm == manifest.SHA256 {
-				objects[digest.Hex] = true
-			}
+	for algorithm, digests := range unnamed {
+		if err := r.holdUnnamed(ctx, keep.Objects, algorithm, digests); err != nil {
+			return keep, nil, err
 		}
 	}
-	return objects, partials, nil
+	keep.Unknown, err = r.stateIsNew(wanted)
+	return keep, partials, err
+}
+
+// wanted is what unfinished syncs want, by manifest.
+func (r *run) wanted() (map[string][]store.Pending, error) {
+	pending, err := r.Store.Pending()
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string][]store.Pending{}
+	for _, t := range r.Targets { // what others want has left with them
+		wanted[t.Name] = pending[t.Name]
+	}
+	for _, j := range r.jobs {
+		if len(j.plan.Files) > 0 {
+			wanted[j.target.Name] = j.pending()
+		}
+	}
+	return wanted, nil
+}
+
+// holdUnnamed adds the objects with certain digests, of which a sync that was
+// killed could not say whether they are there and under which name.
+func (r *run) holdUnnamed(ctx context.Context, objects map[string]bool, algorithm manifest.Algorithm, digests []manifest.Digest) error {
+	index, err := r.indexObjects(ctx, algorithm)
+	for _, digest := range digests {
+		objects[index[digest.String()]] = true
+	}
+	return err
+}
+
+// stateIsNew is true while the state says nothing yet of a manifest and may have
+// been lost: then any object may be one that this manifest's unfinished sync has
+// proven. After the recheck interval it will not be heard of any more.
+func (r *run) stateIsNew(wanted map[string][]store.Pending) (bool, error) {
+	created, err := r.Store.Created()
+	if err != nil || r.started.Sub(created).Abs() >= r.Recheck {
+		return false, err
+	}
+	states, err := r.Store.Manifests()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(r.Targets, func(t Target) bool {
+		return states[t.Name].SyncedAt.IsZero() && len(wanted[t.Name]) == 0
+	}), nil
 }

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"slices"
 	"time"
 
 	"syncd/internal/refusal"
@@ -36,7 +37,18 @@ func (r *run) record() error {
 	if news {
 		changes.History = HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Report: report}
 	}
+	r.supersede(changes.Pending)
 	return r.Store.Commit(changes)
+}
+
+// supersede has pruning look at what unfinished syncs no longer want: releases
+// that fail one after the other must not pile up what was fetched for them.
+func (r *run) supersede(pending map[string][]store.Pending) {
+	for name, now := range pending {
+		if !slices.Equal(r.pending[name], now) {
+			r.pruneAt = time.Now()
+		}
+	}
 }
 
 func (r *run) rememberSuccess(j *job, now time.Time) {

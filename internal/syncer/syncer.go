@@ -74,12 +74,13 @@ type Syncer struct {
 	Config
 	progress *Progress
 	lookups  *semaphore.Weighted
-	pruneAt  time.Time // when something may have become superfluous; zero for not before the next publish
+	pruneAt  time.Time         // when something may have become superfluous; zero for not before the next publish
+	digests  map[string]string // of objects that had to be read, by algorithm and SHA-256
 }
 
 // New returns a Syncer that reports its progress to progress.
 func New(cfg Config, progress *Progress) *Syncer {
-	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now()}
+	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now(), digests: map[string]string{}}
 }
 
 // Request says what to sync and how.
@@ -97,6 +98,7 @@ type run struct {
 	req      Request
 	started  time.Time
 	jobs     []*job
+	pending  map[string][]store.Pending // what unfinished syncs wanted before this one
 	objects  objectIndex
 	previous int
 }
@@ -113,7 +115,7 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 
 	r.each(ctx, r.jobs, r.resolve)
 	r.each(ctx, r.jobs, r.size)
-	r.reserveSpace(r.jobs)
+	r.reserveSpace(ctx, r.jobs)
 	if req.DryRun {
 		return r.report(), context.Cause(ctx)
 	}
@@ -129,7 +131,7 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 		return Report{}, r.interrupted(ctx)
 	}
 	err = r.record()
-	r.prune()
+	r.prune(ctx)
 	return r.report(), err
 }
 
@@ -143,11 +145,15 @@ func (s *Syncer) begin(req Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	pending, err := s.Store.Pending()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.Mirror.Refresh(); err != nil {
 		return nil, err
 	}
 	current := s.Mirror.Current()
-	r := &run{Syncer: s, req: req, started: time.Now(), previous: current.Number}
+	r := &run{Syncer: s, req: req, started: time.Now(), pending: pending, previous: current.Number}
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
 		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served})
@@ -225,6 +231,7 @@ func (r *run) interrupted(ctx context.Context) error {
 			pending[j.target.Name] = j.pending()
 		}
 	}
+	r.supersede(pending)
 	if err := r.Store.Commit(store.Changes{Pending: pending}); err != nil {
 		r.Log.Warn().Err(err).Msg("state not kept")
 	}

@@ -49,7 +49,10 @@ func (w *watcher) Announced(size int64) error {
 		return err
 	}
 	free.Inodes = -1 // the file exists
-	return fits(spaceFor(size-w.done), free)
+	if need := spaceFor(size - w.done); !fits(need, free) {
+		return noRoom(need, free, "")
+	}
+	return nil
 }
 
 // Moved counts, and guards the disk against a file without an end.

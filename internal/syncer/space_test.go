@@ -2,12 +2,15 @@ package syncer
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/store"
 )
 
 func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
@@ -15,7 +18,12 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{Syncer: &Syncer{Config: Config{Mirror: m}}}
+	s, _, err := store.Open(filepath.Join(t.TempDir(), "state"), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := &run{Syncer: New(Config{Mirror: m, Store: s}, &Progress{})}
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
@@ -25,7 +33,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 		}
 		j.plan.Files = j.plan.Missing
 		next := &job{sizes: map[manifest.Digest]int64{}}
-		r.reserveSpace([]*job{j, next})
+		r.reserveSpace(t.Context(), []*job{j, next})
 		if refusal.ReasonOf(j.err) != refusal.NoSpace || !next.open() {
 			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.err, next.err)
 		}

@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/durable"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+	"syncd/internal/syncer"
+)
+
+// listing names everything below a folder, with its mode, size and time.
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	lines := []string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			lines = append(lines, path+" "+info.Mode().String()+" "+info.ModTime().String())
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// vanishings are what can come in the place of a data directory that was moved away.
+func vanishings() map[string]func(away, dir string) error {
+	return map[string]func(away, dir string) error{
+		"nothing":         func(_, _ string) error { return nil },
+		"an empty folder": func(_, dir string) error { return os.Mkdir(dir, 0o755) },
+		"a copy":          func(away, dir string) error { return exec.Command("cp", "-a", away, dir).Run() },
+		"a file":          func(_, dir string) error { return os.WriteFile(dir, nil, 0o644) },
+	}
+}
+
+func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
+	for name, replace := range vanishings() {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "one")
+			e := w.open()
+			defer e.Close()
+			ctx := context.Background()
+			_, err := e.Sync(ctx, syncer.Request{Demand: true})
+			must(t, err)
+			w.publish("one", "2026.10", "new")
+			w.provider.ResetRequests()
+
+			dir, away := w.cfg.DataDir, w.cfg.DataDir+".away"
+			must(t, os.Rename(dir, away))
+			must(t, replace(away, dir))
+			before := listing(t, dir)
+			_, synced := e.Sync(ctx, syncer.Request{Demand: true})
+			_, rolledBack := e.Rollback(ctx, syncer.RollbackRequest{})
+			_, repaired := e.Repair(ctx, nil)
+			status, err := e.Status()
+			must(t, err)
+			told := state(t, status, "one")
+			for what, err := range map[string]error{
+				"sync": synced, "rollback": rolledBack, "repair": repaired,
+				"alive": e.Alive(), "ready": e.Ready(0), "status": errors.New(told.Error),
+			} {
+				if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" vanished or was replaced") || !strings.Contains(err.Error(), "Put it back, or restart syncd") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if told.State != syncer.StateFailed {
+				t.Errorf("status %+v", told)
+			}
+			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+				t.Errorf("something was made in its place: %s", diff)
+			}
+			if got := w.provider.Requests(); len(got) > 0 {
+				t.Errorf("requests %v", got)
+			}
+
+			must(t, os.RemoveAll(dir))
+			must(t, os.Rename(away, dir))
+			must(t, errors.Join(e.Alive(), e.Ready(0)))
+			report, err := e.Sync(ctx, syncer.Request{Demand: true})
+			if err != nil || !report.OK() || report.Generation != 2 || w.content("one") != "new" {
+				t.Errorf("back again: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
+func TestADaemonOutlivesAVanishedDataDir(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	w.eventually("the first sync is done", func() bool { return w.logged(syncLogged) == 1 })
+	dir, away := w.cfg.DataDir, w.cfg.DataDir+".away"
+	must(t, os.Rename(dir, away))
+	must(t, os.Mkdir(dir, 0o755))
+	w.publish("one", "2026.10", "new")
+	r.signals <- syscall.SIGUSR1
+	w.eventually("the sync fails", func() bool { return w.logged(syncLogged, `"level":"error"`, "vanished or was replaced") == 1 })
+	if r.Alive() == nil || r.Ready(0) == nil {
+		t.Errorf("alive: %v, ready: %v", r.Alive(), r.Ready(0))
+	}
+	if made := listing(t, dir); len(made) > 0 {
+		t.Errorf("made in its place: %q", made)
+	}
+	must(t, os.Remove(dir))
+	must(t, os.Rename(away, dir))
+	r.signals <- syscall.SIGUSR1
+	w.eventually("the new release is served", func() bool { return w.content("one") == "new" })
+	must(t, errors.Join(r.Alive(), r.Ready(0)))
+}
+
+// readOnly syncs once into a file system of its own and makes that read-only.
+func readOnly(t *testing.T, w *world) {
+	t.Helper()
+	mount := t.TempDir()
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=16m"); err != nil {
+		t.Skipf("NOT TESTED: a read-only disk needs a tmpfs of its own, which only root may mount here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(mount, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	w.cfg.DataDir = filepath.Join(mount, "data")
+	e := w.open()
+	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	must(t, err)
+	must(t, e.Close())
+	must(t, syscall.Mount("", mount, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+}
+
+func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
+	w := start(t, "one")
+	readOnly(t, w)
+	for _, dir := range []string{w.cfg.DataDir, filepath.Join(filepath.Dir(w.cfg.DataDir), "new")} {
+		cfg := *w.cfg
+		cfg.DataDir = dir
+		_, err := Open(&cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(string) {}})
+		if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" is read-only") || !strings.Contains(err.Error(), "mount it for writing") {
+			t.Errorf("%v", err)
+		}
+	}
+	m, err := mirror.Open(w.cfg.DataDir, &durable.Disk{})
+	must(t, err)
+	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), time.Second)
+	must(t, err)
+	defer s.Close()
+	status, err := syncer.StatusOf(m, s, w.cfg.Names(), syncer.Snapshot{})
+	must(t, err)
+	if got := state(t, status, "one"); got.State != syncer.InSync || got.Release != "2026.09" || got.CheckedAt == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhyADataDirCannotBeHeldSaysWhatToDo(t *testing.T) {
+	rows := []struct {
+		name string
+		err  error
+		says string
+	}{
+		{"read-only", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.EROFS}, "mount it for writing"},
+		{"another user's", &fs.PathError{Op: "open", Path: "/data/state/lock", Err: syscall.EACCES}, "run syncd as the user that owns it"},
+		{"held", &durable.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
+		{"anything else", syscall.EIO, "data_dir: "},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			err := cannotHold("/data", row.err)
+			if !errors.Is(err, row.err) || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package manifest
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"syncd/internal/refusal"
+)
+
+// attacks.json is the one list of lists that mean harm. Here the parsers get it,
+// in cmd/syncd the whole program from a provider, and in mirror the publisher
+// gets the paths that some of them come to.
+func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
+	data, err := os.ReadFile("testdata/attacks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attacks []struct {
+		Name   string
+		Reason refusal.Reason
+		Links  []string
+	}
+	if err := json.Unmarshal(data, &attacks); err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for _, a := range attacks {
+		refs, err := ParseLinks(a.Links)
+		if err == nil {
+			err = CheckPaths(refs)
+		}
+		if refusal.ReasonOf(err) != a.Reason {
+			lost++
+			t.Errorf("%s: %v, want %s", a.Name, err, a.Reason)
+		}
+	}
+	t.Logf("RELIABILITY attacks on the parsers: a list of links that mean harm: %d times, lost %d", len(attacks), lost)
+}

@@ -1,0 +1,37 @@
+package mirror
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/manifest"
+)
+
+// A FIFO refuses fsync, as a failing disk does.
+func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
+	m := newMirror(t)
+	object := manifest.Object{SHA256: sumOf("a"), Size: 1}
+	path := filepath.Join(m.Partial(), "sha256-"+object.SHA256)
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.OpenFile(path, os.O_RDWR, 0) // else to open it for reading would wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := m.Adopt(path, object); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it stayed: %v", err)
+	}
+	if _, found := m.Object(object.SHA256); found {
+		t.Error("it is an object")
+	}
+}

@@ -1,0 +1,63 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The publisher is fed what the parsers refuse: a record can also come from a
+// disk that somebody wrote to.
+func TestThePublisherTakesNoPathThatMeansHarm(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
+	good := recordOf(t, m, "a", "2026.10", files{"x": "2"})
+	before, fed, lost := listing(t, m.dir), 0, 0
+	for name, paths := range attacks(t) {
+		bad := good
+		bad.Files = nil
+		for _, path := range paths {
+			bad.Files = append(bad.Files, File{Path: path, SHA256: good.Files[0].SHA256})
+		}
+		fed++
+		_, err := m.Publish(context.Background(), Change{Set: []Record{bad}})
+		var build *BuildError
+		if !errors.As(err, &build) || build.Manifest != "a" {
+			lost++
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
+			t.Fatalf("%s left something: %s", name, diff)
+		}
+	}
+	mustPublish(t, m, good)
+	t.Logf("RELIABILITY attacks on the publisher: a record with paths that mean harm: %d times, lost %d", fed, lost)
+}
+
+// attacks are the paths, by the name of the attack, that the list of attacks
+// would come to if the parsers took it.
+func attacks(t *testing.T) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile("../manifest/testdata/attacks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Name  string
+		Paths []string
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string][]string{"invalid UTF-8, raw": {"a\xff.dat"}, "over-long UTF-8, raw": {"..\xc0\xaf..\xc0\xafescaped"}}
+	for _, a := range list {
+		if len(a.Paths) > 0 {
+			paths[a.Name] = a.Paths
+		}
+	}
+	return paths
+}

@@ -1,0 +1,308 @@
+package syncer_test
+
+import (
+	"cmp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/refusal"
+	"syncd/internal/syncer"
+)
+
+// The requests of a sync, in its order, as a fault's path selects them.
+var matrixEndpoints = map[string]emulator.Fault{
+	"ManifestReleases": {Host: emulator.HostRelease, Path: "/ManifestReleases/*"},
+	"Manifest":         {Host: emulator.HostRelease, Path: "/Manifest/*"},
+	"Hash":             {Host: emulator.HostRelease, Path: "/SHA256/*"},
+	"Metadata":         {Host: emulator.HostRelease, Path: "/Metadata/*"},
+	"Download":         {Host: emulator.HostDownload},
+}
+
+// fate is what becomes of a sync under a fault.
+type fate struct {
+	rides  int // so many hits within one sync cost it nothing
+	result syncer.Result
+	reason refusal.Reason
+	text   string // within the error's
+}
+
+// The fates. A fault that nothing rides out ends the sync that meets it, and
+// the next one on demand succeeds.
+func harmless() fate { return fate{rides: 2, result: syncer.Updated} }
+
+func passing(text string) fate { return fate{rides: 2, result: syncer.Failed, text: text} }
+
+func final(text string) fate { return fate{result: syncer.Failed, text: text} }
+
+func refused(reason refusal.Reason, text string) fate {
+	return fate{result: syncer.Refused, reason: reason, text: text}
+}
+
+// mismatch is what bytes come to that are not the promised ones: they are
+// fetched again once, and then the promise is asked for again.
+func mismatch() fate {
+	return fate{rides: 1, result: syncer.Refused, reason: refusal.HashMismatch, text: "also after a clean retry"}
+}
+
+// matrixRow is a fault and the fates of the syncs that it hits, by endpoint.
+type matrixRow struct {
+	fault emulator.Fault
+	short fate // of ManifestReleases, Manifest and Hash
+	long  fate // of Download
+	but   map[string]fate
+	// cut breaks the first transfer off, so that the fault meets the request
+	// that continues it.
+	cut bool
+	// stall is the stall timeout, where the fault needs one that comes.
+	stall time.Duration
+}
+
+// soonStalled leaves a machine under load time for every honest answer.
+const soonStalled = 500 * time.Millisecond
+
+// matrix has every kind of fault that the emulator knows.
+var matrix = map[string]matrixRow{
+	"status 408": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 408}, short: passing("408"), long: passing("408")},
+	"status 425": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 425}, short: passing("425"), long: passing("425")},
+	"status 429": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429}, short: passing("429"), long: passing("429")},
+	"status 500": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 500, Shape: "html"}, short: passing("500"), long: passing("500")},
+	"status 503": {fault: emulator.Fault{Kind: emulator.KindStatus, Shape: "echo"}, short: passing("503"), long: passing("503")},
+	"status 401": {
+		fault: emulator.Fault{Kind: emulator.KindStatus, Status: 401, Type: "expiredLicense"},
+		short: final("expiredLicense"), long: final("check the Customer ID"),
+	},
+	"status 403":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 403}, short: final("invalidProduct"), long: final("403")},
+	"status 404":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 404}, short: final("404"), long: final("404")},
+	"status 418":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 418}, short: final("418"), long: final("418")},
+	"429 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]fate{"Metadata": final("Retry-After")}},
+	"503 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]fate{"Metadata": final("Retry-After")}},
+	"429, with a short wait": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "1"}, short: passing("Retry-After"), long: passing("Retry-After"), but: map[string]fate{"Metadata": passing("Retry-After")}},
+
+	"reset at once": {fault: emulator.Fault{Kind: emulator.KindReset}, short: passing(""), long: passing("")},
+	"reset":         {fault: emulator.Fault{Kind: emulator.KindReset, After: 3}, short: passing("reset"), long: harmless()},
+	"truncated":     {fault: emulator.Fault{Kind: emulator.KindTruncate, After: 3}, short: passing("unexpected EOF"), long: harmless()}, // three bytes each time are progress
+	"never a byte":  {fault: emulator.Fault{Kind: emulator.KindTruncate}, short: passing("unexpected EOF"), long: passing("unexpected EOF")},
+	"stalled": {
+		fault: emulator.Fault{Kind: emulator.KindStall}, stall: soonStalled,
+		short: passing("stalled"), long: passing("stalled"),
+	},
+	"delayed": {fault: emulator.Fault{Kind: emulator.KindDelay, Delay: time.Millisecond}, short: harmless(), long: harmless()},
+	"delayed for too long": {
+		fault: emulator.Fault{Kind: emulator.KindDelay, Delay: time.Hour}, stall: soonStalled,
+		short: passing("stalled"), long: passing("stalled"),
+	},
+	"slow": {fault: emulator.Fault{Kind: emulator.KindSlow, Rate: 4 << 10}, short: harmless(), long: harmless()},
+	"slow as nobody waits for": { // but for a file, whose bytes are worth having whenever they come
+		fault: emulator.Fault{Kind: emulator.KindSlow, Rate: 8}, stall: soonStalled,
+		short: final("too slow"), long: harmless(),
+	},
+
+	"no ranges":                {fault: emulator.Fault{Kind: emulator.KindNoRanges}, short: harmless(), long: harmless(), cut: true},
+	"no validators":            {fault: emulator.Fault{Kind: emulator.KindNoValidators}, short: harmless(), long: harmless(), cut: true},
+	"no length":                {fault: emulator.Fault{Kind: emulator.KindNoLength}, short: harmless(), long: harmless(), cut: true},
+	"another ETag each time":   {fault: emulator.Fault{Kind: emulator.KindChangeETag}, short: harmless(), long: harmless(), cut: true},
+	"a range one byte too far": {fault: emulator.Fault{Kind: emulator.KindBadRange}, short: harmless(), long: harmless(), cut: true},
+
+	"corrupt": {fault: emulator.Fault{Kind: emulator.KindCorrupt}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"a digest that is wrong": {
+		fault: emulator.Fault{Kind: emulator.KindBody, Body: `"` + strings.Repeat("ab", 32) + `"`},
+		short: refused(refusal.BadShape, ""), long: mismatch(),
+		but: map[string]fate{"Hash": mismatch()},
+	},
+	"a list of null": {fault: emulator.Fault{Kind: emulator.KindBody, Body: `[null]`}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"an empty list": {
+		fault: emulator.Fault{Kind: emulator.KindBody, Body: `[]`}, short: refused(refusal.BadShape, ""), long: mismatch(),
+		but: map[string]fate{"Manifest": refused(refusal.Empty, "lists no files")},
+	},
+	"206, unasked": {
+		fault: emulator.Fault{Kind: emulator.KindBody, Status: 206, Body: `x`},
+		short: refused(refusal.BadShape, ""), long: refused(refusal.BadShape, "206"),
+	},
+
+	"html":     {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "html"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"object":   {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "object"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"nonsense": {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "nonsense"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"error":    {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "error"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"echo":     {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "echo"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"null":     {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "null"}, short: refused(refusal.BadShape, ""), long: mismatch()},
+	"empty": {
+		fault: emulator.Fault{Kind: emulator.KindShape, Shape: "empty"}, short: refused(refusal.BadShape, ""), long: mismatch(),
+		but: map[string]fate{"Manifest": refused(refusal.Empty, "lists no files")},
+	},
+	"huge": {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "huge"}, short: refused(refusal.TooLarge, "bytes"), long: refused(refusal.TooLarge, "64 MiB arrived")},
+
+	"redirects in a circle": {fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "self"}, short: passing("10 redirects"), long: passing("10 redirects")},
+	"to plain http": {
+		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "http://192.0.2.7/?ID={id}"},
+		short: refused(refusal.Insecure, "plain http"), long: refused(refusal.Insecure, "plain http"),
+	},
+	"to nobody": {
+		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "http://127.0.0.1:1/"},
+		short: passing("refused"), long: passing("refused"),
+	},
+	"to a file": {fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "file:///etc/passwd"}, short: final("cannot be read"), long: final("cannot be read")},
+	"to a file of a host": {
+		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "file://localhost/etc/passwd"},
+		short: final("not http or https"), long: final("not http or https"),
+	},
+}
+
+// fate is what the row has for an endpoint. Metadata is a help, and nothing that
+// happens to it matters.
+func (r matrixRow) fate(endpoint string) fate {
+	if f, ok := r.but[endpoint]; ok {
+		return f
+	}
+	switch endpoint {
+	case "Metadata":
+		return harmless()
+	case "Download":
+		return r.long
+	}
+	return r.short
+}
+
+func TestTheMatrixHasEveryKindOfFault(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range matrix {
+		known[row.fault.Kind] = true
+	}
+	for _, kind := range emulator.Kinds() {
+		if !known[kind] {
+			t.Errorf("no row has the kind %s", kind)
+		}
+	}
+}
+
+func TestEveryFaultAtEveryRequestIsRiddenOutOrLeavesTheOldReleaseServed(t *testing.T) {
+	var syncs, lost atomic.Int64
+	t.Run("matrix", func(t *testing.T) { // returns when its parallel tests have ended
+		for name, row := range matrix {
+			for endpoint, at := range matrixEndpoints {
+				row := row // each request has its own
+				row.fault.Host, row.fault.Path = at.Host, at.Path
+				t.Run(name+" at "+endpoint, func(t *testing.T) {
+					t.Parallel()
+					defer func() {
+						if syncs.Add(2); t.Failed() {
+							lost.Add(1)
+						}
+					}()
+					c := &cell{world: served(t), row: row, fate: row.fate(endpoint)}
+					c.passes()
+					c.lasts()
+				})
+			}
+		}
+	})
+	t.Logf("RELIABILITY fault matrix: %d faults at each of %d requests, passing and lasting: %d times, lost %d", len(matrix), len(matrixEndpoints), syncs.Load(), lost.Load())
+}
+
+// cell is a fault at a request, in a world that serves september.
+type cell struct {
+	*world
+	row  matrixRow
+	fate fate
+}
+
+// allow says how long a request that fails in passing is tried again.
+func (c *cell) allow(d time.Duration) {
+	c.source.Retry.MaxElapsed, c.source.StallTimeout = d, cmp.Or(c.row.stall, time.Minute)
+	c.configure()
+}
+
+// brief is how long a lasting fault is worth.
+func (c *cell) brief() time.Duration { return max(200*time.Millisecond, 2*c.row.stall) }
+
+// passes meets the fault as often as a sync rides it out, or, where none does,
+// once: then the next sync on demand succeeds, and nothing had to be cleared.
+func (c *cell) passes() {
+	c.Helper()
+	c.allow(c.brief())
+	if c.fate.rides > 0 {
+		c.allow(30 * time.Second)
+	}
+	c.publish("data", "2026.10", october())
+	c.fault(max(c.fate.rides, 1))
+	report := c.demand()
+	if c.fate.rides == 0 {
+		c.ends(report, september())
+		c.forgetCoolDowns()
+		report = c.demand()
+	}
+	c.expect(report, "data", syncer.Updated)
+	c.serves("data", october())
+	c.met()
+}
+
+// lasts meets the fault without end, and then a provider without it.
+func (c *cell) lasts() {
+	c.Helper()
+	c.allow(c.brief())
+	november := files{"a.dat": "a of september", "b.dat": "b of november", "c.txt": "c", "d.lic": "d"}
+	c.publish("data", "2026.11", november)
+	c.fault(0)
+	began := time.Now()
+	report := c.demand()
+	if took := time.Since(began); took > time.Minute {
+		c.Errorf("the sync took %s", took)
+	}
+	c.met()
+	if c.fate.result == syncer.Updated {
+		c.expect(report, "data", syncer.Updated)
+		c.serves("data", november)
+		return
+	}
+	c.ends(report, october())
+	c.provider.ClearFaults()
+	c.forgetCoolDowns()
+	c.allow(30 * time.Second)
+	c.expect(c.demand(), "data", syncer.Updated)
+	c.serves("data", november)
+}
+
+// fault puts the row's fault in the way.
+func (c *cell) fault(times int) {
+	c.provider.ClearFaults()
+	if c.row.cut {
+		c.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, After: 3, Times: 1})
+	}
+	c.row.fault.Times = times
+	c.provider.AddFault(c.row.fault)
+}
+
+// met requires that the fault hit something; a list is never asked for in ranges.
+func (c *cell) met() {
+	c.Helper()
+	for _, state := range c.provider.Faults() {
+		if f := state.Fault; state.Hits == 0 && (f.Kind != emulator.KindBadRange || f.Host == emulator.HostDownload) {
+			c.Errorf("the fault %s hit nothing", f)
+		}
+	}
+}
+
+// ends expects the fate of a sync that could not go on.
+func (c *cell) ends(report syncer.Report, tree files) {
+	c.Helper()
+	m := c.expect(report, "data", c.fate.result)
+	if m.Reason != string(c.fate.reason) || m.Error == "" || !strings.Contains(m.Error, c.fate.text) {
+		c.Errorf("%s: %q, want %q and %q", m.Reason, m.Error, c.fate.reason, c.fate.text)
+	}
+	equal(c, "successful", report.OK(), false)
+	c.serves("data", tree)
+	c.whole()
+}
+
+// forgetCoolDowns lets the time pass that the provider asked to wait.
+func (w *world) forgetCoolDowns() {
+	w.Helper()
+	known, err := w.cfg.Store.CoolDowns()
+	must(w, err)
+	for origin := range known {
+		must(w, w.cfg.Store.SetCoolDown(origin, time.Now()))
+	}
+	w.configure()
+}

@@ -1,0 +1,201 @@
+package syncer_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/refusal"
+	"syncd/internal/syncer"
+)
+
+// startOnDisk makes a world whose data directory is on a tmpfs of its own, or skips
+// the test where that cannot be mounted.
+func startOnDisk(t *testing.T, options string, names ...string) *world {
+	t.Helper()
+	mount := t.TempDir()
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, options); err != nil {
+		t.Skipf("NOT TESTED: a full disk needs a tmpfs of its own, which only root may mount here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(mount, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	w := start(t, names...)
+	w.close()
+	w.dir = filepath.Join(mount, "data")
+	w.open()
+	return w
+}
+
+const mib = 1 << 20
+
+// offer makes the provider offer a release of one file with so many bytes.
+func (w *world) offer(month int, size int64) {
+	w.provider.SetManifest("data", fmt.Sprintf("2026.%02d", month), emulator.File{Name: "large.dat", Content: emulator.Random(uint64(month), size)})
+}
+
+// releases are the folders of the revisions on disk, without their digests.
+func (w *world) releases() string {
+	w.Helper()
+	dirs, err := filepath.Glob(filepath.Join(w.dir, "revisions", "data", "*"))
+	must(w, err)
+	var names []string
+	for _, dir := range dirs {
+		release, _, _ := strings.Cut(filepath.Base(dir), "-")
+		names = append(names, strings.TrimPrefix(release, "2026."))
+	}
+	return strings.Join(names, " ")
+}
+
+// three is a world with three releases of 2 MiB on a disk of 8.
+func three(t *testing.T, retainFor time.Duration) *world {
+	t.Helper()
+	w := startOnDisk(t, "size=8m", "data")
+	w.cfg.RetainFor = retainFor
+	w.configure()
+	for month := 1; month <= 3; month++ {
+		w.offer(month, 2*mib)
+		w.expect(w.demand(), "data", syncer.Updated)
+	}
+	equal(t, "revisions", w.releases(), "01 02 03")
+	return w
+}
+
+// dry is a sync that only plans.
+func (w *world) dry() syncer.Report {
+	w.Helper()
+	return w.sync(syncer.Request{Demand: true, DryRun: true, Trigger: "command"})
+}
+
+func TestTheRevisionThatANewOneDisplacesGoesEarlyWhereSpaceIsShort(t *testing.T) {
+	w := three(t, 0)
+	w.offer(4, 2*mib)
+	w.expect(w.dry(), "data", syncer.Updated)
+	equal(t, "revisions after a dry run", w.releases(), "01 02 03")
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "revisions", w.releases(), "02 03 04")
+}
+
+func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
+	w := three(t, 0)
+	w.offer(4, 5*mib)
+	w.expect(w.dry(), "data", syncer.Refused)
+	m := w.refuses(refusal.NoSpace)
+	equal(t, "revisions", w.releases(), "01 02 03")
+	equal(t, "downloads", len(w.downloads()), 0)
+	for _, part := range []string{"needs 5.", "1.", "(2097152 bytes) more could be freed;", "(2097152 bytes) more with `retain: 0`"} {
+		if !strings.Contains(m.Error, part) {
+			t.Errorf("error %q lacks %q", m.Error, part)
+		}
+	}
+	w.cfg.Retain = 0
+	w.configure()
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "revisions", w.releases(), "04")
+}
+
+func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {
+	w := three(t, time.Hour)
+	w.offer(4, 2*mib)
+	w.expect(w.dry(), "data", syncer.Refused)
+	m := w.refuses(refusal.NoSpace)
+	equal(t, "revisions", w.releases(), "01 02 03")
+	if want := "(2097152 bytes) more could be freed at "; !strings.Contains(m.Error, want) || !strings.Contains(m.Error, "`retain_for` is over") {
+		t.Errorf("error %q", m.Error)
+	}
+	w.cfg.RetainFor = 0
+	w.configure()
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "revisions", w.releases(), "02 03 04")
+}
+
+func TestWhatNothingKeepsGoesBeforeAnyRevision(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "data")
+	for month := 1; month <= 2; month++ {
+		w.offer(month, 2*mib)
+		w.expect(w.demand(), "data", syncer.Updated)
+	}
+	w.poll()
+	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 2*mib/5))
+	w.offer(3, 2*mib)
+	w.expect(w.dry(), "data", syncer.Updated)
+	equal(t, "objects after a dry run", len(w.objects()), 3)
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "revisions", w.releases(), "01 02 03")
+}
+
+func TestPruningForSpaceTakesNothingThatThePlansOfTheSyncNeed(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "data")
+	w.offer(1, mib)
+	w.expect(w.demand(), "data", syncer.Updated)
+	there := strings.Repeat("there", mib/5)
+	w.loose(fmt.Sprintf("%x", sha256.Sum256([]byte(there))), there)
+	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 3*mib/5))
+	w.provider.SetManifest("data", "2026.02", emulator.File{Name: "there.dat", Content: emulator.Text(there)},
+		emulator.File{Name: "new.dat", Content: emulator.Random(9, 4*mib)})
+	w.expect(w.demand(), "data", syncer.Updated)
+	equal(t, "downloads", w.downloads(), []string{"new.dat"})
+	equal(t, "revisions", w.releases(), "01 02")
+}
+
+// loose puts an object into the data directory that no record and no state names.
+func (w *world) loose(sha256, content string) {
+	w.Helper()
+	path := w.cfg.Mirror.ObjectPath(sha256)
+	must(w, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(w, os.WriteFile(path, []byte(content), 0o444))
+}
+
+// foreseen syncs a release on smaller and larger disks: each one is large enough, or
+// that it is not is known before the first byte.
+func foreseen(t *testing.T, options []string, what string, release ...emulator.File) {
+	refused, updated := 0, 0
+	for _, option := range options {
+		t.Run(option, func(t *testing.T) {
+			w := startOnDisk(t, option, "data")
+			w.provider.SetManifest("data", "2026.09", release...)
+			switch m := only(t, w.demand(), "data"); {
+			case m.Result == syncer.Updated:
+				updated++
+			case m.Result != syncer.Refused || updated > 0 || len(w.downloads()) > 0 || !strings.Contains(m.Error, what):
+				t.Errorf("%s after %d downloads: %s", m.Result, len(w.downloads()), m.Error)
+			default:
+				refused++
+			}
+		})
+	}
+	if t.Logf("%d refused, %d updated", refused, updated); refused == 0 || updated == 0 {
+		t.Error("one of the two was not tested")
+	}
+}
+
+func TestInodesAreForeseen(t *testing.T) {
+	var options []string
+	for inodes := 16; inodes <= 80; inodes += 2 {
+		options = append(options, fmt.Sprintf("size=8m,nr_inodes=%d", inodes))
+	}
+	foreseen(t, options, "inodes", emulator.File{Name: "a.dat", Content: emulator.Text("a")},
+		emulator.File{Name: "large.dat", Content: emulator.Random(3, mib+1)},
+		emulator.File{Class: "Library", OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "libx.so", Content: emulator.Text("x")},
+		emulator.File{Class: "Interface", OS: "ANY", Language: "JAVA", Architecture: "ANY", Name: "x.jar", Content: emulator.Text("y")})
+}
+
+func TestBytesAreForeseen(t *testing.T) {
+	var options []string
+	for pages := 500; pages <= 640; pages += 10 {
+		options = append(options, fmt.Sprintf("size=%dk", 4*pages))
+	}
+	var release []emulator.File
+	for i := range 20 {
+		release = append(release, emulator.File{Name: fmt.Sprintf("f%02d.dat", i), Content: emulator.Random(uint64(i), 100<<10)})
+	}
+	foreseen(t, options, "bytes", release...)
+}
