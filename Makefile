@@ -4,7 +4,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME      ?= 5s
 VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 
-.PHONY: build demo test lint golangci fuzz bench image clean
+.PHONY: build demo test torture lint golangci fuzz bench image clean
 
 build: ## the static binary, bin/syncd
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.buildVersion=$(VERSION)" -o bin/syncd ./cmd/syncd
@@ -14,6 +14,9 @@ demo: ## watch it work
 
 test: ## every test under the race detector; in CI a skipped test is a failure
 	bash .ci/test
+
+torture: ## the tests that count, in full, with their figures, then fuzzing (FUZZTIME=0: none); hours, as root
+	bash .ci/torture
 
 lint: .tools/staticcheck ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l cmd internal bench); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }

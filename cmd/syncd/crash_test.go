@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,14 +22,26 @@ func TestAKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	h.settings.more = "retain: 0\nretain_for: 0s" // so that pruning is under way too
 	h.configure()
 	h.sync(0)
-	for i := range 14 {
+	h.provider.AdvanceSample()
+	started := time.Now()
+	h.sync(0)
+	random, usual, kills := newRandom(t), time.Since(started), 0
+	for kills < times(14, 200) {
 		h.provider.AdvanceSample()
 		p := h.start("sync")
-		time.Sleep(time.Duration(10+i*20) * time.Millisecond) // anywhere; every outcome is right
-		_ = p.cmd.Process.Kill()                              // fails when the sync was faster
-		p.wait()
+		select {
+		case <-time.After(time.Duration(random.Int64N(int64(usual)))): // anywhere; every outcome is right
+			_ = p.cmd.Process.Kill() // fails when the sync has just ended
+		case <-p.done:
+		}
+		if p.wait() == -1 {
+			kills++
+		}
 		h.expect(0, "verify")
 		h.proven()
+		if random.IntN(3) > 0 { // else another killed sync finds what this one left
+			h.sync(0)
+		}
 	}
 	h.sync(0)
 	same(h, "state", "in_sync", h.status().Manifests[0].State)
@@ -40,6 +54,7 @@ func TestAKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 			t.Errorf("%s holds %v, want %d entries", dir, names, want)
 		}
 	}
+	reliability(t, "kill -9", "syncs of a new release killed at a random moment", kills)
 }
 
 // proven reads current as a consumer does, by its SHA256SUMS, through one
@@ -63,23 +78,159 @@ func (h *host) proven() {
 	}
 }
 
+// TestAReleaseFetchedUnderTenKillsCostsLittleMore allows 0.3 times the release for
+// what was on the way, and for files too small to be continued.
+func TestAReleaseFetchedUnderTenKillsCostsLittleMore(t *testing.T) {
+	t.Parallel()
+	for _, hash := range []string{"SHA256", "MD5"} {
+		t.Run(hash, func(t *testing.T) {
+			t.Parallel()
+			const kills = 10
+			h, size := slowRelease(t)
+			h.settings.source = "hash: " + hash
+			h.configure()
+			for n := range int64(kills) {
+				p := h.start("sync")
+				h.eventually("a part of the release", func() bool { return h.bytesSent() > (n+1)*size/(kills+1) })
+				h.must(p.cmd.Process.Kill())
+				same(h, "exit code", -1, p.wait())
+			}
+			h.sync(0)
+			h.expect(0, "verify")
+			cost := float64(h.bytesSent()) / float64(size)
+			if cost >= 1.3 {
+				t.Errorf("a release under %d kills cost %.2f times its bytes", kills, cost)
+			}
+			reliability(t, "kill -9 of downloads, "+hash, fmt.Sprintf("killed while it fetched a release of %d MiB, for %.2f times its bytes in all", size>>20, cost), kills)
+		})
+	}
+}
+
+// slowRelease publishes twelve files of many sizes. They come so slowly that hardly
+// anything waits in the buffers of sockets, which counts as sent and dies with syncd.
+func slowRelease(t *testing.T) (h *host, size int64) {
+	t.Helper()
+	h = newHost(t, "m")
+	unit := int64(times(1<<20, 8<<20))
+	var files []emulator.File
+	for i, share := range []int64{32, 24, 16, 16, 12, 8, 8, 4, 4, 2, 1, 1} {
+		files = append(files, emulator.File{Name: fmt.Sprintf("file%02d", i), Content: emulator.Random(uint64(i), share*unit)})
+		size += share * unit
+	}
+	h.provider.SetManifest("m", "2026.10", files...)
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: 4 * unit, Host: emulator.HostDownload})
+	return h, size
+}
+
+// bytesSent counts what the download host sent, wanted or not.
+func (h *host) bytesSent() (sent int64) {
+	for _, r := range h.provider.Requests() {
+		if r.Host == emulator.HostDownload {
+			sent += r.BytesSent
+		}
+	}
+	return sent
+}
+
 func TestAReaderNeverSeesHalfARelease(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
-	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
+	const retainFor = 5 * time.Second // readers have so long, and pruning runs all the same
+	h := newHost(t, "m", "n")
+	h.settings.more = fmt.Sprintf("retain: 0\nretain_for: %s", retainFor)
 	h.configure()
+	paths := h.publishMarked(1)
 	p := h.daemon()
 	p.logged("sync")
-	for n := range 4 {
-		h.provider.AdvanceSample()
+
+	swaps, stop := times(20, 200), make(chan struct{})
+	var readers sync.WaitGroup
+	end := sync.OnceFunc(func() {
+		close(stop)
+		readers.Wait()
+	})
+	defer end()
+	reads := make([]int, 2)
+	for i, read := range []func() error{
+		func() error { return readThrough(filepath.Join(h.data, "current"), paths) },
+		func() error { return readOne(filepath.Join(h.data, "current"), paths, retainFor) },
+	} {
+		readers.Go(func() {
+			for ; ; reads[i]++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := read(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n := range swaps {
+		h.publishMarked(n + 2)
 		code, _ := p.request("POST", "/api/v1/sync", "")
 		same(h, "code", 202, code)
-		for len(p.events("sync")) < n+2 {
-			h.proven()
-		}
+		p.loggedTimes("sync", n+2)
 		same(h, "current", fmt.Sprintf("generations/%06d", n+2), h.current())
 	}
+	end()
 	p.terminate()
+	reliability(t, "readers", fmt.Sprintf("current swapped under a reader that opened every file through it %d times and one that resolved it %d times", reads[0], reads[1]), swaps)
+}
+
+// publishMarked publishes a release of two manifests whose every file begins with
+// its number, and returns the paths of the files within a generation.
+func (h *host) publishMarked(number int) (paths []string) {
+	for _, name := range []string{"m", "n"} {
+		var files []emulator.File
+		for i := range 8 {
+			file := emulator.File{Name: fmt.Sprintf("file%d", i), Content: emulator.Text(fmt.Sprintf("%d\n%s file %d", number, name, i))}
+			files, paths = append(files, file), append(paths, filepath.Join(name, file.Name))
+		}
+		h.provider.SetManifest(name, fmt.Sprintf("%04d.%02d", 2000+number/12, number%12+1), files...)
+	}
+	return paths
+}
+
+// readThrough opens every file through current, which never misses one.
+func readThrough(current string, paths []string) error {
+	for _, path := range paths {
+		if _, err := marked(filepath.Join(current, path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOne resolves current once and requires one release. What takes a reader
+// longer than it is allowed to proves nothing.
+func readOne(current string, paths []string, allowed time.Duration) error {
+	resolved := time.Now()
+	generation, err := filepath.EvalSymlinks(current)
+	if err != nil {
+		return err
+	}
+	var releases []string
+	for _, path := range paths {
+		release, err := marked(filepath.Join(generation, path))
+		if err != nil && time.Since(resolved) < allowed {
+			return err
+		}
+		releases = append(releases, release)
+	}
+	if releases = slices.Compact(releases); len(releases) != 1 && time.Since(resolved) < allowed {
+		return fmt.Errorf("%s mixes the releases %q", generation, releases)
+	}
+	return nil
+}
+
+// marked is the first line of a file.
+func marked(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line, err
 }
 
 func TestWhatAKilledSyncFetchedIsNotFetchedAgain(t *testing.T) {

@@ -43,7 +43,19 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(buildDir())
+		os.Exit(code)
+	}))
+}
+
+// times is how often a test does something: with SYNCD_TORTURE=full, as
+// `make torture` sets it, in full.
+func times(ci, full int) int {
+	if os.Getenv("SYNCD_TORTURE") == "full" {
+		return full
+	}
+	return ci
 }
 
 // host is a machine with a configuration, a data directory and a provider.
@@ -65,6 +77,8 @@ type settings struct {
 	id        string // the line that gives the Customer ID
 	manifests []string
 	elapsed   string // source.retry.max_elapsed
+	stall     string // source.stall_timeout
+	source    string // further lines of source
 	more      string // further top-level keys
 }
 
@@ -94,7 +108,7 @@ func newHostOf(t *testing.T, provider *emulator.Emulator, manifests ...string) *
 	}
 	h := &host{T: t, dir: newDir(t), provider: provider, binary: binary}
 	h.data = filepath.Join(h.dir, "data")
-	h.settings = settings{url: provider.URL(), id: "customer_id_file: id", elapsed: "1s", manifests: manifests}
+	h.settings = settings{url: provider.URL(), id: "customer_id_file: id", elapsed: "1s", stall: "60s", manifests: manifests}
 	h.write("id", customerID+"\n", 0o600)
 	h.configure()
 	t.Cleanup(h.checkSecret)
@@ -134,7 +148,10 @@ func (h *host) must(err error) {
 func (h *host) configure() {
 	h.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "source:\n  url: %s\n  %s\n  stall_timeout: 60s\n", h.settings.url, h.settings.id)
+	fmt.Fprintf(&b, "source:\n  url: %s\n  %s\n  stall_timeout: %s\n", h.settings.url, h.settings.id, h.settings.stall)
+	if h.settings.source != "" {
+		fmt.Fprintf(&b, "  %s\n", h.settings.source)
+	}
 	fmt.Fprintf(&b, "  retry: {initial_interval: 10ms, max_interval: 100ms, max_elapsed: %s}\n", h.settings.elapsed)
 	fmt.Fprintf(&b, "data_dir: %s\njitter: 0s\nhttp: {listen: 127.0.0.1:0}\n%s\nmanifests:\n", h.data, h.settings.more)
 	for _, m := range h.settings.manifests {

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator"
+)
+
+// stepFaults are what happens to a step, in the words of internal/durable.
+var stepFaults = []struct{ name, what string }{
+	{"killed before, failed and lost", "kill-before"},
+	{"killed after, failed but stored", "kill-after"},
+	{"EIO, failed and lost", "fail-lost:5"},
+	{"EIO, failed but stored", "fail-stored:5"},
+	{"ENOSPC, failed and lost", "fail-lost:28"},
+}
+
+// TestNoStepOfASyncTearsOrLosesAnything ends or fails a sync at each change that
+// it makes on disk: current stays whole, and the next sync ends up where one that
+// nothing happened to does. The recovery from a kill is such a sync too.
+func TestNoStepOfASyncTearsOrLosesAnything(t *testing.T) {
+	t.Parallel()
+	update := newStepped(t)
+	recovery := update.killedAfter("rename ./generations/000002")
+	same(update.host, "data directory", update.want, recovery.want)
+	for name, s := range map[string]*stepped{"update": update, "recovery": recovery} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.sufferAll(t)
+		})
+	}
+}
+
+// stepped is a host that is about to make a sync, and what becomes of it when
+// nothing happens.
+type stepped struct {
+	*host
+	steps []string          // of that sync
+	sums  map[string]bool   // the lists of digests that readers may see
+	want  map[string]string // the data directory after that sync
+}
+
+// newStepped has a release and is about to get the next.
+func newStepped(t *testing.T) *stepped {
+	t.Helper()
+	s := &stepped{host: newHost(t, "m", "n"), sums: map[string]bool{}}
+	s.binary = built(t, buildTorture)
+	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // pruning is among the steps, and their order is fixed
+	s.configure()
+	file := func(name, text string) emulator.File { return emulator.File{Name: name, Content: emulator.Text(text)} }
+	library := emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: emulator.Text("library")}
+	s.provider.SetManifest("m", "2026.10", file("a", "1"), file("b", "2"), emulator.File{Name: "large", Content: emulator.Random(1, 1<<20+1)})
+	s.provider.SetManifest("n", "2026.10", file("c", "3"), library)
+	s.sync(0)
+	s.see(s.host)
+	s.provider.SetManifest("m", "2026.11", file("a", "1"), file("b", "new"), emulator.File{Name: "large", Content: emulator.Random(2, 1<<20+1)})
+	s.provider.SetManifest("n", "2026.11", file("c", "also new"), library)
+	s.look()
+	return s
+}
+
+// killedAfter is another host whose sync was killed after a step of this one's.
+func (s *stepped) killedAfter(step string) *stepped {
+	s.Helper()
+	number := slices.Index(s.steps, step) + 1
+	if number == 0 {
+		s.Fatalf("no step %q in %q", step, s.steps)
+	}
+	killed := &stepped{host: s.copy(s.T), sums: s.sums}
+	killed.environ = []string{fmt.Sprintf("SYNCD_STEP=%d:kill-after", number)}
+	killed.expect(-1, "sync")
+	killed.environ = nil
+	killed.look()
+	return killed
+}
+
+// look makes the sync on a copy, undisturbed.
+func (s *stepped) look() {
+	s.Helper()
+	h := s.copy(s.T)
+	h.environ = []string{"SYNCD_STEPS=" + h.path("steps")}
+	h.sync(0)
+	s.see(h)
+	s.steps, s.want = h.steps(), h.everything()
+}
+
+// sufferAll makes as many syncs as there are steps and faults, or a part of that.
+func (s *stepped) sufferAll(t *testing.T) {
+	rows := len(s.steps) * len(stepFaults)
+	every := times(13, 1) // 13 and the number of faults have no common divisor
+	var done atomic.Int64
+	t.Cleanup(func() {
+		did := fmt.Sprintf("a sync of %d steps on disk killed before or after one of them, or failing there with EIO or ENOSPC, done or not", len(s.steps))
+		reliability(t, "steps of the "+filepath.Base(t.Name()), did, int(done.Load()))
+	})
+	for row := newRandom(t).IntN(every); row < rows; row += every {
+		number, fault := row/len(stepFaults)+1, stepFaults[row%len(stepFaults)]
+		t.Run(fmt.Sprintf("%03d %s: %s", number, s.steps[number-1], fault.name), func(t *testing.T) {
+			t.Parallel()
+			done.Add(1)
+			s.suffer(t, number, fault.what)
+		})
+	}
+}
+
+// copy is another host in the same state, with the same provider.
+func (s *stepped) copy(t *testing.T) *host {
+	t.Helper()
+	h := *s.host
+	h.T, h.dir = t, newDir(t)
+	h.data = h.path("data")
+	if out, err := exec.Command("cp", "-a", s.data, h.data).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
+	h.write("id", customerID+"\n", 0o600)
+	h.configure()
+	return &h
+}
+
+// see notes what readers see at the moment as something that they may see.
+func (s *stepped) see(h *host) {
+	for _, sums := range servedSums(h) {
+		s.sums[sums] = true
+	}
+}
+
+// servedSums are the lists of digests of the manifests m and n.
+func servedSums(h *host) (sums []string) {
+	h.Helper()
+	for _, name := range []string{"m", "n"} {
+		text, err := os.ReadFile(filepath.Join(h.data, "current", name+".SHA256SUMS"))
+		h.must(err)
+		sums = append(sums, string(text))
+	}
+	return sums
+}
+
+// suffer makes a sync meet a fault at one of its steps.
+func (s *stepped) suffer(t *testing.T, number int, fault string) {
+	h := s.copy(t)
+	h.environ = []string{"SYNCD_STEPS=" + h.path("steps"), fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault)}
+	out := h.syncd("sync", "--json")
+	h.environ = nil
+	if got := h.steps(); len(got) < number || got[number-1] != s.steps[number-1] {
+		t.Fatalf("step %d was another one: %q", number, got)
+	}
+	killed := strings.HasPrefix(fault, "kill")
+	if out.code == 2 || killed != (out.code == -1) {
+		t.Errorf("exit %d\n%s", out.code, out.stderr)
+	}
+	h.proven()
+	for _, sums := range servedSums(h) {
+		if !s.sums[sums] {
+			t.Errorf("current shows what no release holds:\n%s", sums)
+		}
+	}
+	if out.code == 0 { // whatever failed was nothing that readers need
+		var r report
+		h.must(json.Unmarshal([]byte(out.stdout), &r))
+		same(h, "current", fmt.Sprintf("generations/%06d", r.Generation), h.current())
+		same(h, "releases", []string{"2026.11", "2026.11"}, []string{r.Manifests[0].Release, r.Manifests[1].Release})
+	}
+	h.sync(0)
+	if diff := cmp.Diff(s.want, h.everything()); diff != "" {
+		t.Errorf("data directory after the next sync (-undisturbed +this one):\n%s", diff)
+	}
+	if t.Failed() {
+		t.Logf("the sync ended with %d:\n%s%s", out.code, out.stdout, out.stderr)
+	}
+}
+
+// randomPart is what makes temporary names unique.
+var randomPart = regexp.MustCompile(`(\.tmp-.+)-[A-Z2-7]{10}`)
+
+// steps are what a sync did on disk, by SYNCD_STEPS, without the numbers.
+func (h *host) steps() (steps []string) {
+	h.Helper()
+	text, err := os.ReadFile(h.path("steps"))
+	h.must(err)
+	for line := range strings.Lines(string(text)) {
+		_, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		what = strings.Replace(what, h.data, ".", 1)
+		steps = append(steps, randomPart.ReplaceAllString(what, "$1"))
+	}
+	return steps
+}
+
+// everything describes the data directory without what may differ: times, the
+// number of the generation, what is in the state file.
+func (h *host) everything() map[string]string {
+	h.Helper()
+	current := filepath.Base(h.current())
+	all := map[string]string{}
+	h.must(filepath.WalkDir(h.data, func(path string, entry fs.DirEntry, err error) error {
+		h.must(err)
+		info, err := entry.Info()
+		h.must(err)
+		rel, err := filepath.Rel(h.data, path)
+		h.must(err)
+		name := strings.Replace(rel, "generations/"+current, "generations/CURRENT", 1)
+		all[name] = info.Mode().String()
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			h.must(err)
+			all[name] += " " + strings.Replace(target, current, "CURRENT", 1)
+		case info.Mode().IsRegular() && filepath.Dir(rel) != "state":
+			all[name] += " " + h.described(path)
+		}
+		return nil
+	}))
+	return all
+}
+
+// timeMembers are the members of a record that tell when.
+var timeMembers = regexp.MustCompile(`"(mirrored|published)_at": "[^"]*"`)
+
+func (h *host) described(path string) string {
+	h.Helper()
+	data, err := os.ReadFile(path)
+	h.must(err)
+	if filepath.Ext(path) == ".json" {
+		data = timeMembers.ReplaceAll(data, nil)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSpace(data)))
+}
+
+// TestWhereFoldersCannotBeSyncedEverythingWorks has every directory fsync
+// answered with EINVAL, as some network file systems do.
+func TestWhereFoldersCannotBeSyncedEverythingWorks(t *testing.T) {
+	t.Parallel()
+	const warning = "cannot sync directories"
+	h := newHost(t)
+	h.binary = built(t, buildTorture)
+	h.environ = []string{"SYNCD_STEP_EINVAL=1", "SYNCD_STEPS=" + h.path("steps")}
+	for _, args := range [][]string{{"sync"}, {"sync"}, {"rollback"}, {"sync", "--force"}, {"verify"}, {"verify", "--repair"}} {
+		name := strings.Join(args, " ")
+		switch name {
+		case "sync":
+			h.provider.AdvanceSample()
+		case "verify --repair":
+			h.flip("dq_addr_data/ews.txt")
+		}
+		stderr := h.expect(0, args...).stderr
+		if n := strings.Count(stderr, warning); n > 1 || n == 0 && name != "verify" {
+			t.Errorf("%s warns %d times:\n%s", name, n, stderr)
+		}
+		h.proven()
+	}
+	p := h.daemon()
+	p.logged("sync")
+	release := h.provider.AdvanceSample()
+	h.sync(0)
+	p.terminate()
+	if n := strings.Count(p.stderr.String(), warning); n != 1 {
+		t.Errorf("the daemon warns %d times:\n%s", n, p.stderr)
+	}
+	h.proven()
+	same(h, "release", release, h.status().Manifests[0].Release)
+	refused := 0
+	for _, step := range h.steps() {
+		if strings.HasPrefix(step, "fsync-dir ") {
+			refused++
+		}
+	}
+	reliability(t, "folders that cannot be synced", "EINVAL answered to the fsync of a folder", refused)
+}
