@@ -1,0 +1,100 @@
+package main
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+)
+
+// The paths of a sync's requests, for faults.
+const (
+	atReleases = "/ManifestReleases/*"
+	atList     = "/Manifest/*"
+	atHash     = "/SHA256/*"
+)
+
+// lastingFault is a fault and what a sync under it comes to. The matrix of every
+// fault at every request is a test of package syncer.
+type lastingFault struct {
+	fault emulator.Fault
+	text  string // of the error; "" when there is none
+}
+
+// lastingFaults has a row for each kind.
+var lastingFaults = map[string]lastingFault{
+	"an unavailable service":     {emulator.Fault{Kind: emulator.KindStatus, Path: atList}, "status 503"},
+	"an answer that never comes": {emulator.Fault{Kind: emulator.KindDelay, Delay: time.Hour, Path: atReleases}, "stalled"},
+	"an answer that drips in":    {emulator.Fault{Kind: emulator.KindSlow, Rate: 8, Path: atList}, "too slow"},
+	"a page in place of a hash":  {emulator.Fault{Kind: emulator.KindShape, Shape: "html", Path: atHash}, "HTML page"},
+	"a list of something else":   {emulator.Fault{Kind: emulator.KindBody, Body: `["a","b"]`, Path: atList}, "link without /Download/"},
+	"a circle of redirects":      {emulator.Fault{Kind: emulator.KindRedirect, Location: "self", Path: atList}, "more than 10 redirects"},
+
+	"a download that stops":          {emulator.Fault{Kind: emulator.KindStall, Host: emulator.HostDownload}, "stalled"},
+	"a download cut short":           {emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload}, "unexpected EOF"},
+	"a connection that is reset":     {emulator.Fault{Kind: emulator.KindReset, Host: emulator.HostDownload}, "fetch a.dat"},
+	"bytes that are not right":       {emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload}, "also after a clean retry"},
+	"a server without ranges":        {emulator.Fault{Kind: emulator.KindNoRanges, Host: emulator.HostDownload}, ""},
+	"a server without validators":    {emulator.Fault{Kind: emulator.KindNoValidators, Host: emulator.HostDownload}, ""},
+	"a server that tells no lengths": {emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload}, ""},
+	"another ETag each time":         {emulator.Fault{Kind: emulator.KindChangeETag, Host: emulator.HostDownload}, ""},
+	"a range one byte too far":       {emulator.Fault{Kind: emulator.KindBadRange, Host: emulator.HostDownload}, ""},
+}
+
+func TestEveryKindOfFaultHasARow(t *testing.T) {
+	for _, kind := range emulator.Kinds() {
+		found := false
+		for _, row := range lastingFaults {
+			found = found || row.fault.Kind == kind
+		}
+		if !found {
+			t.Errorf("no row has the kind %s", kind)
+		}
+	}
+}
+
+func TestALastingFaultEndsWithExit1AndTheOldDataAndTheNextSyncRecovers(t *testing.T) {
+	t.Parallel()
+	var syncs atomic.Int64
+	t.Run("faults", func(t *testing.T) { // returns when its parallel tests have ended
+		for name, row := range lastingFaults {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				row.bear(t)
+				syncs.Add(2)
+			})
+		}
+	})
+	reliability(t, "faults, end to end", "a sync under a fault of each kind without end, and one after it", int(syncs.Load()))
+}
+
+func (row lastingFault) bear(t *testing.T) {
+	h := newHost(t, "m")
+	if slices.Contains([]string{emulator.KindDelay, emulator.KindSlow, emulator.KindStall}, row.fault.Kind) {
+		h.settings.stall = "500ms"
+		h.configure()
+	}
+	h.provider.SetManifest("m", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, 100<<10)})
+	h.sync(0)
+	before := h.published("m")
+	h.provider.SetManifest("m", "2026.11", emulator.File{Name: "a.dat", Content: emulator.Random(2, 100<<10)})
+	if row.text == "" { // only a transfer that is continued shows the fault
+		h.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, After: 10 << 10, Host: emulator.HostDownload, Times: 1})
+	}
+	h.provider.AddFault(row.fault)
+	if row.text != "" {
+		r := h.sync(1)
+		same(h, "generation", 1, r.Generation)
+		same(h, "published", before, h.published("m"))
+		h.contains("the report", r.Manifests[0].Error, row.text)
+		h.contains("stderr", h.expect(1, "sync").stderr, row.text)
+		h.provider.ClearFaults()
+	}
+	same(h, "generation", 2, h.sync(0).Generation)
+	if faults := h.provider.Faults(); len(faults) > 0 && faults[1].Hits == 0 {
+		t.Error("the fault hit nothing")
+	}
+	h.proven()
+}
