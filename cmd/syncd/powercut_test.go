@@ -195,15 +195,26 @@ func (d *disk) cut() {
 	}
 }
 
-// restart mounts again what a cut left. Nothing may be open there.
+// restart mounts again what a cut left. Nothing may be open there. A mount
+// namespace that another program makes in that moment keeps the file system alive
+// as it is, shut down: then it is mounted once more.
 func (d *disk) restart() {
 	d.Helper()
-	for i := len(d.volumes) - 1; i >= 0; i-- {
-		d.unmount(i)
-	}
-	for i := range d.volumes {
-		if err := d.mount(i); err != nil {
-			d.Fatal(err)
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		for i := len(d.volumes) - 1; i >= 0; i-- {
+			d.unmount(i)
+		}
+		for i := range d.volumes {
+			if err := d.mount(i); err != nil {
+				d.Fatal(err)
+			}
+		}
+		_, err := os.ReadDir(d.root())
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, unix.EIO) || time.Now().After(deadline) {
+			d.Fatalf("after the restart: %v", err)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestBarsAppearOnATerminal(t *testing.T) {
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: 1 << 20, Host: emulator.HostDownload})
 	screen, code := h.onTerminal("sync")
 	same(h, "exit code", 0, code)
-	h.contains("terminal", screen, "big/big.dat", "total", "MiB/s", "/ 2.0 MiB", "generation 1 is served", "\x1b[")
+	h.contains("terminal", screen, "big/big.dat", "total", "iB/s", "/ 2.0 MiB", "generation 1 is served", "\x1b[")
 	if !regexp.MustCompile(`\[=+>?-*\]`).MatchString(screen) {
 		t.Errorf("no bar: %q", screen)
 	}
