@@ -28,6 +28,7 @@ func run() error {
 	dir := flag.String("dir", "", "folder for the downloads (default: the system's temporary folder)")
 	write := flag.String("write", "", "Markdown file whose results are to be replaced")
 	only := flag.String("only", "", "one workload: "+names())
+	scrapes := flag.Int("scrapes", 0, "measure a daemon's first sync beside so many scrapes of /metrics a second instead")
 	flag.Parse()
 
 	binary, err := filepath.Abs(*syncd)
@@ -42,6 +43,9 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	if *scrapes > 0 {
+		return measureScrapes(*scrapes, binary, work, *runs)
+	}
 	var results []result
 	for _, w := range workloads() {
 		if *only != "" && *only != w.name {

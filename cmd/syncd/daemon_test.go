@@ -329,35 +329,6 @@ func TestASyncBesideASyncOfAnotherProcessGoesThroughIt(t *testing.T) {
 	same(h, "generation", 1, h.status().Generation)
 }
 
-func TestSystemdIsToldREADYAndSTOPPING(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: h.path("notify"), Net: "unixgram"})
-	h.must(err)
-	defer socket.Close()
-	h.environ = []string{"NOTIFY_SOCKET=" + h.path("notify")}
-	h.sync(0)
-	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 500})
-	p := h.start("run")
-	wait := func(want string) {
-		t.Helper()
-		h.must(socket.SetReadDeadline(time.Now().Add(patience)))
-		for b := make([]byte, 4096); ; {
-			n, err := socket.Read(b)
-			if err != nil {
-				t.Fatalf("no %s: %v", want, err)
-			}
-			if strings.Contains(string(b[:n]), want) {
-				return
-			}
-		}
-	}
-	wait("READY=1") // with data on disk and no provider
-	p.signal(syscall.SIGTERM)
-	wait("STOPPING=1")
-	same(h, "exit code", 0, p.wait())
-}
-
 func TestTheDaemonIsReadyAtOnceWithDataOnDiskAndNoProvider(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

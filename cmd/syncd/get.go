@@ -97,4 +97,5 @@ type unwatched struct{}
 
 func (unwatched) Announced(int64) error    { return nil }
 func (unwatched) Moved(int64, int64) error { return nil }
+func (unwatched) Resumed(int64)            {}
 func (unwatched) Mismatch(error)           {}

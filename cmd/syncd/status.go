@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
+	"syncd/internal/daemon"
 	"syncd/internal/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
@@ -29,10 +30,7 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			status, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(cmd.Context()) },
-				func(m *mirror.Mirror, s syncer.Remembered) (syncer.Status, error) {
-					return syncer.StatusOf(m, s, cfg.Names(), syncer.Snapshot{})
-				})
+			status, err := a.statusNow(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -44,6 +42,14 @@ func (a *app) statusCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// statusNow is how the configured manifests stand, with and without a daemon.
+func (a *app) statusNow(ctx context.Context, cfg *config.Config) (syncer.Status, error) {
+	return ask(ctx, a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(ctx) },
+		func(m *mirror.Mirror, s syncer.Remembered) (syncer.Status, error) {
+			return daemon.StatusOnDisk(cfg, m, s)
+		})
 }
 
 // ask answers from the holder, or from the disk when there is none.

@@ -44,10 +44,13 @@ func TestStatusJSONHasTheContractsFieldsWithAndWithoutADaemon(t *testing.T) {
 	fields := func(checked, next string) []string {
 		return []string{
 			"daemon: bool", "data_dir: string", "generation: number", "manifests: list",
-			"manifests[].bytes: number", "manifests[].checked_at: " + checked, "manifests[].error: string",
-			"manifests[].files: number", "manifests[].held_from: string", "manifests[].name: string",
-			"manifests[].next_sync: " + next, "manifests[].release: string", "manifests[].revision: string",
-			"manifests[].state: string", "manifests[].synced_at: " + checked,
+			"manifests[].active_since: " + checked, "manifests[].bytes: number", "manifests[].checked_at: " + checked,
+			"manifests[].cooling_until: null", "manifests[].error: string", "manifests[].explanation: string",
+			"manifests[].failing: string", "manifests[].files: number", "manifests[].held_from: string",
+			"manifests[].name: string", "manifests[].newest: string", "manifests[].next_sync: " + next,
+			"manifests[].progress: null", "manifests[].reason: string", "manifests[].release: string",
+			"manifests[].retry_at: null", "manifests[].revision: string", "manifests[].state: string",
+			"manifests[].synced_at: " + checked, "manifests[].wanted: string",
 		}
 	}
 	same(h, "before", fields("null", "null"), shapeOf(t, h.expect(0, "status", "--json").stdout))

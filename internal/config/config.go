@@ -165,6 +165,7 @@ func parse(path string, data []byte, env Environment) (*Config, error) {
 func (d *decoder) config(root *node) *Config {
 	c := Default()
 	c.Path = d.file
+	d.defaultListen(&c.HTTP)
 	var services, manifests *node
 	d.mapping("", root, table{
 		"source":           d.source(&c.Source),
@@ -193,6 +194,23 @@ func (t *Transfers) table() table {
 		"segments":  scalar(&t.Segments, integer(1, 16)),
 		"bandwidth": scalar(&t.Bandwidth, parseBandwidth),
 	}
+}
+
+// listenVariable replaces the default of http.listen, never what a file says. The
+// container image sets it: loopback in there is out of everyone's reach.
+const listenVariable = "SYNCD_HTTP_LISTEN"
+
+func (d *decoder) defaultListen(h *HTTP) {
+	text := d.env.get(listenVariable)
+	if text == "" {
+		return
+	}
+	listen, f := parseListen(text)
+	if f != nil {
+		d.errs = append(d.errs, place{key: "$" + listenVariable}.error(d.file, *f))
+		return
+	}
+	h.Listen = listen
 }
 
 func (d *decoder) http(h *HTTP) table {

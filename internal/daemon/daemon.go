@@ -25,15 +25,17 @@ const maxNap = 30 * time.Second
 // Daemon runs an Engine by the schedule and by signals.
 type Daemon struct {
 	*Engine
-	load   func() (*config.Config, error) // reads the configuration again, for SIGHUP
-	wanted chan syncer.Request            // on demand, from the API
-	tick   atomic.Int64                   // when the loop was last awake, in Unix nanoseconds
-	next   atomic.Pointer[map[string]time.Time]
+	load     func() (*config.Config, error) // reads the configuration again, for SIGHUP
+	watchdog time.Duration                  // within which systemd wants to hear of the loop, 0 when it does not ask
+	wanted   chan syncer.Request            // on demand, from the API
+	tick     atomic.Int64                   // when the loop was last awake, in Unix nanoseconds
+	next     atomic.Pointer[map[string]time.Time]
 }
 
 // New returns a Daemon over an open Engine.
 func New(engine *Engine, load func() (*config.Config, error)) *Daemon {
 	d := &Daemon{Engine: engine, load: load, wanted: make(chan syncer.Request, 1)}
+	d.watchdog, _ = daemon.SdWatchdogEnabled(false) // what is no duration asks for nothing
 	d.next.Store(&map[string]time.Time{})
 	d.tick.Store(time.Now().UnixNano())
 	return d
@@ -55,7 +57,12 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 	}
 	d.plan(time.Now(), nil)
 	notify(daemon.SdNotifyReady)
-	defer notify(daemon.SdNotifyStopping)
+	telling := make(chan struct{})
+	go func() {
+		defer close(telling)
+		d.tellHeadline(ctx)
+	}()
+	defer func() { <-telling }()
 	done := make(chan struct{})
 	running := false
 	for {
@@ -70,6 +77,7 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 		}
 		select {
 		case <-ctx.Done():
+			notify(daemon.SdNotifyStopping)
 			if running {
 				<-done
 			}
@@ -163,6 +171,7 @@ func (d *Daemon) signal(s os.Signal, q *queue) {
 		before := d.Config()
 		changed, err := d.reload()
 		if err != nil {
+			d.metrics.Reloaded(false)
 			d.options.Log.Error().Err(err).Msg("configuration not reloaded: the old one stays in force")
 			return
 		}
@@ -254,6 +263,9 @@ func (d *Daemon) after(schedule config.Schedule, now time.Time) time.Time {
 
 func (d *Daemon) nap() time.Duration {
 	nap := maxNap
+	if d.watchdog > 0 {
+		nap = min(nap, d.watchdog/2)
+	}
 	for _, at := range *d.next.Load() {
 		nap = min(nap, time.Until(at))
 	}
@@ -320,6 +332,7 @@ func (d *Daemon) Status() (syncer.Status, error) {
 			status.Manifests[i].NextSync = &at
 		}
 	}
+	status.Explain(time.Now())
 	return status, err
 }
 

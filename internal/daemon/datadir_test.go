@@ -162,7 +162,7 @@ func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
 	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), time.Second)
 	must(t, err)
 	defer s.Close()
-	status, err := syncer.StatusOf(m, s, w.cfg.Names(), syncer.Snapshot{})
+	status, err := StatusOnDisk(w.cfg, m, s)
 	must(t, err)
 	if got := state(t, status, "one"); got.State != syncer.InSync || got.Release != "2026.09" || got.CheckedAt == nil {
 		t.Errorf("%+v", got)

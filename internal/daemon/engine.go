@@ -24,9 +24,9 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -125,8 +125,17 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 		return err
 	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
-	e.metrics = metrics.New(e.options.Registry, e.options.Version, e.freeBytes)
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Asked{DiskFree: e.freeBytes, CoolDown: e.coolDown})
 	return e.Configure(cfg)
+}
+
+// coolDown is until when the configured origin asked to wait.
+func (e *Engine) coolDown() time.Time {
+	now := e.setup.Load()
+	if now == nil {
+		return time.Time{}
+	}
+	return e.gate.Until(transport.Origin(now.config.Source.URL))
 }
 
 func (e *Engine) saveCoolDown(origin string, until time.Time) {
@@ -200,6 +209,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		e.forgetRemoved(before.config)
 		before.client.Close()
 	}
+	e.metrics.Reloaded(true)
 	return nil
 }
 
@@ -226,24 +236,15 @@ func targetsOf(cfg *config.Config) []syncer.Target {
 
 // restoreMetrics makes the series of cfg's manifests exist with what is known of them.
 func (e *Engine) restoreMetrics(cfg *config.Config) {
-	var results, reasons []string
-	for _, result := range syncer.Results() {
-		results = append(results, string(result))
-	}
-	for _, reason := range refusal.Reasons() {
-		reasons = append(reasons, string(reason))
-	}
 	states, err := e.store.Manifests()
 	if err != nil {
 		e.options.Log.Warn().Err(err).Msg("metrics start without the remembered times")
 	}
 	current := e.mirror.Current()
 	for _, m := range cfg.Manifests {
-		e.metrics.Manifest(m.Name, results, reasons)
-		if record, served := current.Records[m.Name]; served {
-			e.metrics.Serving(m.Name, string(record.Release), record.Revision, record.Bytes)
-		}
-		e.metrics.Checked(m.Name, states[m.Name].CheckedAt, states[m.Name].SyncedAt)
+		e.metrics.Manifest(m.Name, syncer.MetricValues())
+		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
+		syncer.Show(e.metrics, m.Name, current.Records[m.Name], states[m.Name])
 	}
 }
 
@@ -314,14 +315,30 @@ func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
 
 // Status tells how each configured manifest stands.
 func (e *Engine) Status() (syncer.Status, error) {
-	status, err := syncer.StatusOf(e.mirror, e.store, e.Config().Names(), e.progress.Snapshot())
+	status, err := statusOf(e.Config(), e.mirror, e.store, e.progress.Snapshot())
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = syncer.StateFailed, broken.Error()
 		}
 	}
+	status.Explain(time.Now())
 	return status, err
 }
+
+// StatusOnDisk tells how each of cfg's manifests stands when no process holds the
+// data directory; remembered is nil when there is no state.
+func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, remembered syncer.Remembered) (syncer.Status, error) {
+	status, err := statusOf(cfg, m, remembered, syncer.Snapshot{})
+	status.Explain(time.Now())
+	return status, err
+}
+
+func statusOf(cfg *config.Config, m *mirror.Mirror, remembered syncer.Remembered, now syncer.Snapshot) (syncer.Status, error) {
+	return syncer.StatusOf(m, remembered, transport.Origin(cfg.Source.URL), targetsOf(cfg), now)
+}
+
+// Disk tells what the generations on disk take.
+func (e *Engine) Disk() (syncer.Disk, error) { return syncer.DiskOf(e.mirror) }
 
 // Alive is nil while the data directory is there to work in.
 func (e *Engine) Alive() error { return e.present() }

@@ -67,6 +67,8 @@ func TestSeriesOfConfiguredManifestsExistFromTheStart(t *testing.T) {
 	for _, name := range []string{
 		"syncd_sync_runs_total", "syncd_last_check_timestamp_seconds", "syncd_last_success_timestamp_seconds", "syncd_download_bytes_total",
 		"syncd_files_downloaded_total", "syncd_verify_failures_total", "syncd_refusals_total", "syncd_mirror_bytes",
+		"syncd_releases_behind", "syncd_release_pinned", "syncd_active_since_timestamp_seconds", "syncd_disk_needed_bytes",
+		"syncd_resumed_bytes_total", "syncd_manifest_state",
 	} {
 		if !series(t, w, name, "one") {
 			t.Errorf("no series of %s", name)

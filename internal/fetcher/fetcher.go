@@ -39,6 +39,9 @@ type Watcher interface {
 	// Moved tells how many bytes arrived, and how many of the file there are now;
 	// an error ends the fetch for good.
 	Moved(bytes, done int64) error
+	// Resumed tells how many bytes are not asked for again, each time that the
+	// file is continued where it had stopped.
+	Resumed(bytes int64)
 	// Mismatch tells that a whole file had another digest than the promised one.
 	Mismatch(err error)
 }
@@ -119,6 +122,7 @@ func noSpace(err error) error {
 
 func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, watch Watcher) (manifest.Object, error) {
 	if object, err := p.hasher.Check(file.Expected); err == nil && p.size() > 0 {
+		watch.Resumed(p.size())
 		return object, nil // the last process was stopped after the last byte
 	}
 	for clean := false; ; {
@@ -163,6 +167,9 @@ func (f *Fetcher) transferOnce(ctx context.Context, p *partial, ref manifest.Ref
 	defer res.Body.Close()
 	if err := p.begin(res); err != nil {
 		return err
+	}
+	if p.size() > 0 {
+		watch.Resumed(p.size())
 	}
 	if res.Length >= 0 {
 		if err := watch.Announced(p.size() + res.Length); err != nil {

@@ -186,6 +186,7 @@ func from(n int64) string { return fmt.Sprintf("bytes=%d-", n) }
 type watcher struct {
 	moved, done int64
 	announced   []int64
+	resumed     int64
 	mismatches  int
 	refuse      error
 }
@@ -199,6 +200,8 @@ func (w *watcher) Moved(bytes, done int64) error {
 	w.moved, w.done = w.moved+bytes, done
 	return nil
 }
+
+func (w *watcher) Resumed(bytes int64) { w.resumed += bytes }
 
 func (w *watcher) Mismatch(error) { w.mismatches++ }
 
@@ -398,7 +401,7 @@ func TestWithinAFetchOnlyWhatIsMissingIsAskedForAgain(t *testing.T) {
 		if all[1].Header.Get("If-Range") == "" || all[0].Header.Get("If-Range") != "" {
 			t.Errorf("If-Range %q", all[1].Header.Get("If-Range"))
 		}
-		if want := (&watcher{moved: size, done: size, announced: []int64{size, size, size}}); !equal(w, want) {
+		if want := (&watcher{moved: size, done: size, announced: []int64{size, size, size}, resumed: 3 * cut}); !equal(w, want) {
 			t.Errorf("the watcher was told %+v, want %+v", w, want)
 		}
 	}
@@ -431,7 +434,7 @@ func TestTheNextProcessContinuesWhereTheLastOneStopped(t *testing.T) {
 		if n := b.downloads()[0]; n.BytesSent != size-kept || n.Status != http.StatusPartialContent {
 			t.Errorf("%s: status %d, %d bytes sent", algorithm, n.Status, n.BytesSent)
 		}
-		if want := (&watcher{moved: size - kept, done: size, announced: []int64{size}}); !equal(w, want) {
+		if want := (&watcher{moved: size - kept, done: size, announced: []int64{size}, resumed: kept}); !equal(w, want) {
 			t.Errorf("%s: the watcher was told %+v, want %+v", algorithm, w, want)
 		}
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -40,6 +41,22 @@ func (r Release) IsMonth() bool { return monthForm.MatchString(string(r)) }
 // Newer is true when r and other are months and r is the later one.
 func (r Release) Newer(other Release) bool {
 	return r.IsMonth() && other.IsMonth() && r > other // fixed width: text order is time order
+}
+
+// MonthsTo is how many months later the release other is than r; 0 when it is not,
+// or when one of them is no month.
+func (r Release) MonthsTo(other Release) int {
+	if !other.Newer(r) {
+		return 0
+	}
+	return other.months() - r.months()
+}
+
+// months counts from the year 0; for a month only.
+func (r Release) months() int {
+	year, _ := strconv.Atoi(string(r[:4]))
+	month, _ := strconv.Atoi(string(r[5:]))
+	return 12*year + month
 }
 
 // Newest picks the latest month out of ids, which may be unsorted, repeated or

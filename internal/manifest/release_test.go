@@ -43,6 +43,27 @@ func TestOnlyMonthsCompare(t *testing.T) {
 	}
 }
 
+func TestMonthsBetweenReleases(t *testing.T) {
+	rows := []struct {
+		from, to Release
+		want     int
+	}{
+		{"2026.09", "2026.10", 1},
+		{"2025.12", "2026.01", 1},
+		{"2024.11", "2026.02", 15},
+		{"2026.10", "2026.10", 0},
+		{"2026.10", "2026.09", 0},
+		{"2026.Q3", "2026.10", 0},
+		{"", "2026.10", 0},
+		{"2026.10", "", 0},
+	}
+	for _, row := range rows {
+		if got := row.from.MonthsTo(row.to); got != row.want {
+			t.Errorf("from %q to %q: %d months, want %d", row.from, row.to, got, row.want)
+		}
+	}
+}
+
 func TestNewestOfAList(t *testing.T) {
 	rows := []struct {
 		name    string

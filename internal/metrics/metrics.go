@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,11 +27,29 @@ type Metrics struct {
 	mirrorBytes     *prometheus.GaugeVec
 	httpRequests    *prometheus.CounterVec
 	httpRetries     *prometheus.CounterVec
+
+	state         *prometheus.GaugeVec
+	newest        *prometheus.GaugeVec
+	behind        *prometheus.GaugeVec
+	pinned        *prometheus.GaugeVec
+	activeSince   *prometheus.GaugeVec
+	diskNeeded    *prometheus.GaugeVec
+	resumedBytes  *prometheus.CounterVec
+	reloadOK      prometheus.Gauge
+	reloadSuccess prometheus.Gauge
+
+	mu    sync.Mutex
+	shown map[infoKey][]string // the labels of the info series that exist
 }
 
-// New registers every series on reg. free is asked for the free bytes of the
-// data directory's file system at each scrape.
-func New(reg prometheus.Registerer, version string, free func() float64) *Metrics {
+// Asked are values that are asked for at each scrape.
+type Asked struct {
+	DiskFree func() float64   // bytes; NaN when not known
+	CoolDown func() time.Time // until when the provider asked to wait; zero for not
+}
+
+// New registers every series on reg.
+func New(reg prometheus.Registerer, version string, asked Asked) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
@@ -53,61 +72,31 @@ func New(reg prometheus.Registerer, version string, free func() float64) *Metric
 		mirrorBytes:     gauge("mirror_bytes", "Size of the served revision of a manifest.", "manifest"),
 		httpRequests:    counter("http_requests_total", "Requests to the provider, by endpoint and status; code error means that no answer came.", "endpoint", "code"),
 		httpRetries:     counter("http_retries_total", "Requests to the provider that were tried again.", "endpoint"),
+
+		state:        gauge("manifest_state", "How a manifest stands after its last sync: 1 for in_sync, failed, refused, held or pending, 0 for the others.", "manifest", "state"),
+		newest:       gauge("newest_release_info", "The newest release of a manifest that the provider was seen to list; always 1.", "manifest", "release"),
+		behind:       gauge("releases_behind", "Months from the served release of a manifest to the newest seen; 0 while one of them is not known.", "manifest"),
+		pinned:       gauge("release_pinned", "Whether the configuration names a manifest's release, instead of latest.", "manifest"),
+		activeSince:  gauge("active_since_timestamp_seconds", "When the served revision of a manifest came into service.", "manifest"),
+		diskNeeded:   gauge("disk_needed_bytes", "Bytes of disk that the last plan of a manifest asked for; 0 once nothing is left of it to do.", "manifest"),
+		resumedBytes: counter("resumed_bytes_total", "Bytes that were not transferred again, because a download continued where it had stopped.", "manifest"),
+
+		shown: map[infoKey][]string{},
 	}
+	value := func(name, help string) prometheus.GaugeOpts {
+		return prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
+	}
+	m.reloadOK = prometheus.NewGauge(value("config_last_reload_successful", "Whether the last reading of the configuration succeeded, at start or by SIGHUP."))
+	m.reloadSuccess = prometheus.NewGauge(value("config_last_reload_success_timestamp_seconds", "When the configuration was last read with success."))
 	build := gauge("build_info", "The version of syncd and of Go that built it; always 1.", "version", "goversion")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	diskFree := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "disk_free_bytes", Help: "Bytes that syncd may still write to the data directory's file system.",
-	}, free)
+	diskFree := prometheus.NewGaugeFunc(value("disk_free_bytes", "Bytes that syncd may still write to the data directory's file system."), asked.DiskFree)
+	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "Until when the configured origin asked not to be called; 0 when it may be called."),
+		func() float64 { return seconds(asked.CoolDown()) })
 	reg.MustRegister(m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
-		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree)
+		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown,
+		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	return m
-}
-
-// Manifest makes every series of a configured manifest exist, at 0 until it has a value.
-func (m *Metrics) Manifest(name string, results, reasons []string) {
-	for _, result := range results {
-		m.syncRuns.WithLabelValues(name, result)
-	}
-	for _, reason := range reasons {
-		m.refusals.WithLabelValues(name, reason)
-	}
-	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures} {
-		vec.WithLabelValues(name)
-	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes} {
-		vec.WithLabelValues(name)
-	}
-}
-
-// Forget drops the series of a manifest that is configured no longer.
-func (m *Metrics) Forget(name string) {
-	labels := prometheus.Labels{"manifest": name}
-	for _, vec := range []*prometheus.CounterVec{m.syncRuns, m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.refusals} {
-		vec.DeletePartialMatch(labels)
-	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.releaseInfo, m.mirrorBytes} {
-		vec.DeletePartialMatch(labels)
-	}
-}
-
-// Serving tells which revision of a manifest is served, and its size.
-func (m *Metrics) Serving(name, release, revision string, bytes int64) {
-	m.releaseInfo.DeletePartialMatch(prometheus.Labels{"manifest": name})
-	m.releaseInfo.WithLabelValues(name, release, revision).Set(1)
-	m.mirrorBytes.WithLabelValues(name).Set(float64(bytes))
-}
-
-// Checked tells when a manifest was last checked and last up to date; zero times are left out.
-func (m *Metrics) Checked(name string, check, success time.Time) {
-	setTime(m.lastCheck.WithLabelValues(name), check)
-	setTime(m.lastSuccess.WithLabelValues(name), success)
-}
-
-func setTime(gauge prometheus.Gauge, t time.Time) {
-	if !t.IsZero() {
-		gauge.Set(float64(t.UnixMilli()) / 1000)
-	}
 }
 
 // Synced counts the outcome of one manifest's sync; reason is "" unless it was refused.
@@ -124,6 +113,11 @@ func (m *Metrics) SyncTook(d time.Duration) { m.syncDuration.Observe(d.Seconds()
 // Downloaded counts bytes as they arrive for a manifest.
 func (m *Metrics) Downloaded(name string, bytes int64) {
 	m.downloadBytes.WithLabelValues(name).Add(float64(bytes))
+}
+
+// Resumed counts bytes that a download did not have to fetch again.
+func (m *Metrics) Resumed(name string, bytes int64) {
+	m.resumedBytes.WithLabelValues(name).Add(float64(bytes))
 }
 
 // FileDownloaded counts a proven file.

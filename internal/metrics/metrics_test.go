@@ -19,13 +19,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
-	m := New(reg, "1.2.3", func() float64 { return 5e9 })
+	m := New(reg, "1.2.3", Asked{DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) }})
 	for _, name := range []string{"one", "two"} {
-		m.Manifest(name, []string{"updated", "refused"}, []string{"shrink"})
-		m.Serving(name, "2026.09", "aaaaaaaaaaaa", 10)
-		m.Serving(name, "2026.10", "bbbbbbbbbbbb", 20)
-		m.Checked(name, time.UnixMilli(1_500), time.UnixMilli(2_500))
-		m.Checked(name, time.Time{}, time.Time{}) // changes nothing
+		m.Manifest(name, Values{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
+		m.Stands(name, Standing{State: "failed", States: []string{"in_sync", "failed"}, Release: "2026.09", Revision: "aaaaaaaaaaaa", Bytes: 10, Newest: "2026.10", Behind: 1})
+		m.Stands(name, Standing{
+			State: "in_sync", States: []string{"in_sync", "failed"}, Release: "2026.10", Revision: "bbbbbbbbbbbb", Bytes: 20,
+			Since: time.UnixMilli(3_500), Newest: "2026.12", Behind: 2, Checked: time.UnixMilli(1_500), Success: time.UnixMilli(2_500),
+		})
+		m.Stands(name, Standing{State: "in_sync", States: []string{"in_sync", "failed"}, Behind: 2}) // the rest stays
+		m.Pinned(name, true)
+		m.DiskNeeded(name, 30)
+		m.Resumed(name, 5)
 		m.Synced(name, "updated", "")
 		m.Synced(name, "refused", "shrink")
 		m.Downloaded(name, 7)
@@ -33,6 +38,8 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		m.VerifyFailed(name)
 	}
 	m.SyncTook(2 * time.Second)
+	m.Reloaded(true)
+	m.Reloaded(false)
 	m.Request("Hash", "200")
 	m.Retry("Hash")
 	return m, reg
@@ -41,8 +48,18 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 func TestNamesLabelsAndValuesAreTheContracts(t *testing.T) {
 	_, reg := used(t)
 	want := `
+# TYPE syncd_active_since_timestamp_seconds gauge
+syncd_active_since_timestamp_seconds{manifest="one"} 3.5
+syncd_active_since_timestamp_seconds{manifest="two"} 3.5
+# TYPE syncd_config_last_reload_successful gauge
+syncd_config_last_reload_successful 0
+# TYPE syncd_cool_down_until_timestamp_seconds gauge
+syncd_cool_down_until_timestamp_seconds 9.5
 # TYPE syncd_disk_free_bytes gauge
 syncd_disk_free_bytes 5e+09
+# TYPE syncd_disk_needed_bytes gauge
+syncd_disk_needed_bytes{manifest="one"} 30
+syncd_disk_needed_bytes{manifest="two"} 30
 # TYPE syncd_download_bytes_total counter
 syncd_download_bytes_total{manifest="one"} 7
 syncd_download_bytes_total{manifest="two"} 7
@@ -59,15 +76,32 @@ syncd_last_check_timestamp_seconds{manifest="two"} 1.5
 # TYPE syncd_last_success_timestamp_seconds gauge
 syncd_last_success_timestamp_seconds{manifest="one"} 2.5
 syncd_last_success_timestamp_seconds{manifest="two"} 2.5
+# TYPE syncd_manifest_state gauge
+syncd_manifest_state{manifest="one",state="failed"} 0
+syncd_manifest_state{manifest="one",state="in_sync"} 1
+syncd_manifest_state{manifest="two",state="failed"} 0
+syncd_manifest_state{manifest="two",state="in_sync"} 1
 # TYPE syncd_mirror_bytes gauge
 syncd_mirror_bytes{manifest="one"} 20
 syncd_mirror_bytes{manifest="two"} 20
+# TYPE syncd_newest_release_info gauge
+syncd_newest_release_info{manifest="one",release="2026.12"} 1
+syncd_newest_release_info{manifest="two",release="2026.12"} 1
 # TYPE syncd_refusals_total counter
 syncd_refusals_total{manifest="one",reason="shrink"} 1
 syncd_refusals_total{manifest="two",reason="shrink"} 1
 # TYPE syncd_release_info gauge
 syncd_release_info{manifest="one",release="2026.10",revision="bbbbbbbbbbbb"} 1
 syncd_release_info{manifest="two",release="2026.10",revision="bbbbbbbbbbbb"} 1
+# TYPE syncd_release_pinned gauge
+syncd_release_pinned{manifest="one"} 1
+syncd_release_pinned{manifest="two"} 1
+# TYPE syncd_releases_behind gauge
+syncd_releases_behind{manifest="one"} 2
+syncd_releases_behind{manifest="two"} 2
+# TYPE syncd_resumed_bytes_total counter
+syncd_resumed_bytes_total{manifest="one"} 5
+syncd_resumed_bytes_total{manifest="two"} 5
 # TYPE syncd_sync_runs_total counter
 syncd_sync_runs_total{manifest="one",result="refused"} 1
 syncd_sync_runs_total{manifest="one",result="updated"} 1
@@ -79,7 +113,8 @@ syncd_verify_failures_total{manifest="two"} 1
 `
 	var kept strings.Builder // without what depends on the version of Go, buckets and texts for people
 	for line := range strings.Lines(scrape(reg)) {
-		if !strings.Contains(line, "syncd_build_info") && !strings.Contains(line, "_duration_seconds") && !strings.HasPrefix(line, "# HELP") {
+		if !strings.Contains(line, "syncd_build_info") && !strings.Contains(line, "_duration_seconds") &&
+			!strings.Contains(line, "_reload_success_timestamp_") && !strings.HasPrefix(line, "# HELP") {
 			kept.WriteString(line)
 		}
 	}

@@ -23,7 +23,7 @@ type task struct {
 func (r *run) download(ctx context.Context, jobs []*job) {
 	jobs = openJobs(jobs)
 	for _, j := range jobs {
-		r.progress.phase(j.target.Name, "downloading")
+		r.progress.phase(j.target.Name, downloading)
 		j.ctx, j.abort = context.WithCancelCause(ctx)
 		defer j.abort(nil)
 	}

@@ -59,6 +59,9 @@ func TestPassingFaultsAreTriedAgainWithinASync(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, After: 3, Times: 2})
 	w.expect(w.demand(), "data", syncer.Updated)
 	w.serves("data", october())
+	if resumed := w.metric("syncd_resumed_bytes_total", "manifest=data"); resumed < 6 {
+		t.Errorf("%v bytes resumed, after two connections that broke", resumed)
+	}
 }
 
 // broken is a world whose next release always fails, although it is known.

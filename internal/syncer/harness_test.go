@@ -127,7 +127,7 @@ func (w *world) open() {
 	}
 	w.registry, w.progress = prometheus.NewRegistry(), &syncer.Progress{}
 	w.cfg.Mirror, w.cfg.Store = m, s
-	w.cfg.Metrics = metrics.New(w.registry, "test", func() float64 { return 0 })
+	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Asked{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }})
 	w.configure()
 }
 
@@ -237,11 +237,7 @@ func (w *world) state(name string) store.Manifest {
 
 func (w *world) status() syncer.Status {
 	w.Helper()
-	var names []string
-	for _, t := range w.cfg.Targets {
-		names = append(names, t.Name)
-	}
-	status, err := syncer.StatusOf(w.cfg.Mirror, w.cfg.Store, names, w.progress.Snapshot())
+	status, err := syncer.StatusOf(w.cfg.Mirror, w.cfg.Store, "", w.cfg.Targets, w.progress.Snapshot())
 	must(w, err)
 	return status
 }

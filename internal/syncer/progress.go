@@ -16,8 +16,15 @@ type Progress struct {
 	syncing   bool
 	trigger   string
 	started   time.Time
-	manifests []*ManifestProgress
+	manifests []*tracked
 	bars      []*bar
+}
+
+// tracked is a manifest's progress with what its speed is computed from.
+type tracked struct {
+	ManifestProgress
+	arrived int64 // by downloads that are over
+	speed   speed
 }
 
 // bar is one download under way.
@@ -25,6 +32,7 @@ type bar struct {
 	manifest, path string
 	size           atomic.Int64 // -1 when unknown
 	done           atomic.Int64
+	arrived        atomic.Int64 // without what an earlier sync left
 }
 
 // Snapshot is the state of a sync at one moment.
@@ -36,16 +44,37 @@ type Snapshot struct {
 	Files     []FileProgress     `json:"files,omitempty"` // downloads under way
 }
 
+// of returns a manifest's progress, nil when it is not being synced.
+func (s Snapshot) of(name string) *ManifestProgress {
+	for _, m := range s.Manifests {
+		if m.Name == name {
+			return &m
+		}
+	}
+	return nil
+}
+
 // ManifestProgress counts the contents that a manifest misses. Bytes grow while
 // sizes become known.
 type ManifestProgress struct {
 	Name       string `json:"name"`
-	Phase      string `json:"phase"` // waiting, checking, downloading, publishing
+	Phase      string `json:"phase"`
 	FilesTotal int    `json:"files_total"`
 	FilesDone  int    `json:"files_done"`
 	BytesTotal int64  `json:"bytes_total"`
 	BytesDone  int64  `json:"bytes_done"`
+
+	BytesPerSecond float64 `json:"bytes_per_second,omitzero"` // lately
+	SecondsLeft    float64 `json:"seconds_left,omitzero"`     // at that speed; 0 when unknown
 }
+
+// The phases of a manifest in a sync.
+const (
+	waiting     = "waiting"
+	checking    = "checking"
+	downloading = "downloading"
+	publishing  = "publishing"
+)
 
 // FileProgress is one download under way; Size is -1 when unknown.
 type FileProgress struct {
@@ -60,19 +89,33 @@ func (p *Progress) Snapshot() Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Snapshot{Syncing: p.syncing, Trigger: p.trigger, StartedAt: p.started}
-	for _, m := range p.manifests {
-		s.Manifests = append(s.Manifests, *m)
-	}
+	now := time.Now()
 	for _, b := range p.bars {
-		f := FileProgress{Manifest: b.manifest, Path: b.path, Size: b.size.Load(), Done: b.done.Load()}
-		s.Files = append(s.Files, f)
-		for i := range s.Manifests {
-			if s.Manifests[i].Name == b.manifest {
-				s.Manifests[i].BytesDone += f.Done
-			}
-		}
+		s.Files = append(s.Files, FileProgress{Manifest: b.manifest, Path: b.path, Size: b.size.Load(), Done: b.done.Load()})
+	}
+	for _, m := range p.manifests {
+		s.Manifests = append(s.Manifests, p.lookLocked(m, now))
 	}
 	return s
+}
+
+// lookLocked is a manifest's progress with that of its downloads under way.
+func (p *Progress) lookLocked(m *tracked, now time.Time) ManifestProgress {
+	seen, arrived := m.ManifestProgress, m.arrived
+	for _, b := range p.bars {
+		if b.manifest == m.Name {
+			seen.BytesDone += b.done.Load()
+			arrived += b.arrived.Load()
+		}
+	}
+	if seen.Phase != downloading {
+		return seen
+	}
+	seen.BytesPerSecond = m.speed.perSecond(now, arrived)
+	if left := seen.BytesTotal - seen.BytesDone; left > 0 && seen.BytesPerSecond > 0 {
+		seen.SecondsLeft = float64(left) / seen.BytesPerSecond
+	}
+	return seen
 }
 
 func (p *Progress) begin(trigger string, started time.Time, targets []Target) {
@@ -80,7 +123,7 @@ func (p *Progress) begin(trigger string, started time.Time, targets []Target) {
 	defer p.mu.Unlock()
 	p.syncing, p.trigger, p.started, p.manifests = true, trigger, started, nil
 	for _, t := range targets {
-		p.manifests = append(p.manifests, &ManifestProgress{Name: t.Name, Phase: "waiting"})
+		p.manifests = append(p.manifests, &tracked{ManifestProgress: ManifestProgress{Name: t.Name, Phase: waiting}})
 	}
 }
 
@@ -90,7 +133,7 @@ func (p *Progress) end() {
 	p.syncing, p.trigger, p.started, p.manifests, p.bars = false, "", time.Time{}, nil, nil
 }
 
-func (p *Progress) update(name string, change func(*ManifestProgress)) {
+func (p *Progress) update(name string, change func(*tracked)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.manifests {
@@ -101,16 +144,21 @@ func (p *Progress) update(name string, change func(*ManifestProgress)) {
 }
 
 func (p *Progress) phase(name, phase string) {
-	p.update(name, func(m *ManifestProgress) { m.Phase = phase })
+	p.update(name, func(m *tracked) {
+		m.Phase = phase
+		if phase == downloading {
+			m.speed.perSecond(time.Now(), m.arrived) // from here on it counts
+		}
+	})
 }
 
 // planned sets how many contents are to be fetched; sized adds their bytes.
 func (p *Progress) planned(name string, plan manifest.Plan) {
-	p.update(name, func(m *ManifestProgress) { m.FilesTotal, m.FilesDone, m.BytesDone = len(plan.Missing), 0, 0 })
+	p.update(name, func(m *tracked) { m.FilesTotal, m.FilesDone, m.BytesDone = len(plan.Missing), 0, 0 })
 }
 
 func (p *Progress) sized(name string, bytes int64) {
-	p.update(name, func(m *ManifestProgress) { m.BytesTotal = bytes })
+	p.update(name, func(m *tracked) { m.BytesTotal = bytes })
 }
 
 func (p *Progress) start(name, path string, size int64) *bar {
@@ -125,17 +173,22 @@ func (p *Progress) start(name, path string, size int64) *bar {
 // resize corrects a size that was not, or wrongly, foreseen.
 func (p *Progress) resize(b *bar, size int64) {
 	before := max(b.size.Swap(size), 0)
-	p.update(b.manifest, func(m *ManifestProgress) { m.BytesTotal += size - before })
+	p.update(b.manifest, func(m *tracked) { m.BytesTotal += size - before })
 }
 
-func (p *Progress) moved(b *bar, done int64) { b.done.Store(done) }
+// moved sets how much of a file is there, of which bytes have just arrived.
+func (p *Progress) moved(b *bar, bytes, done int64) {
+	b.arrived.Add(max(bytes, 0))
+	b.done.Store(done)
+}
 
 func (p *Progress) finish(b *bar) {
+	p.update(b.manifest, func(m *tracked) { m.arrived += b.arrived.Load() })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bars = slices.DeleteFunc(p.bars, func(other *bar) bool { return other == b })
 }
 
 func (p *Progress) done(name string, bytes int64) {
-	p.update(name, func(m *ManifestProgress) { m.FilesDone, m.BytesDone = m.FilesDone+1, m.BytesDone+bytes })
+	p.update(name, func(m *tracked) { m.FilesDone, m.BytesDone = m.FilesDone+1, m.BytesDone+bytes })
 }

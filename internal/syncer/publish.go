@@ -24,7 +24,7 @@ func (r *run) publish(ctx context.Context) error {
 			j.settle(Unchanged)
 			continue
 		}
-		r.progress.phase(j.target.Name, "publishing")
+		r.progress.phase(j.target.Name, publishing)
 		j.record = &record
 		change.Set = append(change.Set, record)
 	}
@@ -45,7 +45,6 @@ func (r *run) publish(ctx context.Context) error {
 			continue
 		}
 		j.settle(Updated)
-		r.Metrics.Serving(j.target.Name, string(j.record.Release), j.record.Revision, j.record.Bytes)
 	}
 	return nil
 }

@@ -28,7 +28,10 @@ func (r *run) record() error {
 			}
 		}
 		changes.Manifests[name] = j.state
-		r.Metrics.Checked(name, j.state.CheckedAt, j.state.SyncedAt)
+		Show(r.Metrics, name, r.Mirror.Current().Records[name], j.state)
+		if j.result == Updated || j.result == Unchanged {
+			r.Metrics.DiskNeeded(name, 0)
+		}
 		if !j.repeated {
 			r.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
 		}

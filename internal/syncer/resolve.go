@@ -17,7 +17,7 @@ import (
 // resolve finds out what the manifest should hold and plans what is missing. The
 // job is settled when there is nothing to do.
 func (r *run) resolve(ctx context.Context, j *job) error {
-	r.progress.phase(j.target.Name, "checking")
+	r.progress.phase(j.target.Name, checking)
 	settled, err := r.chooseRelease(ctx, j)
 	if err != nil || settled {
 		return err

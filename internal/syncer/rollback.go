@@ -43,12 +43,13 @@ func (s *Syncer) Rollback(ctx context.Context, req RollbackRequest) (Report, err
 	}
 	s.pruneAt = started
 	report.Generation, report.Changed = next.Number, true
+	states, err := s.Store.Manifests()
 	for _, record := range change.Set {
-		s.Metrics.Serving(record.Manifest, string(record.Release), record.Revision, record.Bytes)
+		Show(s.Metrics, record.Manifest, record, states[record.Manifest])
 	}
-	return report, s.Store.Commit(store.Changes{History: HistoryEntry{
+	return report, errors.Join(err, s.Store.Commit(store.Changes{History: HistoryEntry{
 		Time: time.Now().UTC(), Trigger: "rollback", DurationSeconds: time.Since(started).Seconds(), Report: report,
-	}})
+	}}))
 }
 
 // goal is the generation asked for, or the newest before the current one in

@@ -50,6 +50,11 @@ func TestRollbackGoesToThePreviousGenerationAndHoldsThere(t *testing.T) {
 	equal(t, "report", []any{report.Generation, report.Changed, m.Release, m.FilesDownloaded}, []any{4, true, "2026.10", 0})
 	w.serves("data", october())
 	w.held("2026.11")
+	for name, want := range map[string]float64{`syncd_manifest_state held`: 1, `syncd_manifest_state in_sync`: 0} {
+		metric, state, _ := strings.Cut(name, " ")
+		equal(t, name, w.metric(metric, "manifest=data", "state="+state), want)
+	}
+	equal(t, "months behind", w.metric("syncd_releases_behind", "manifest=data"), 1.0)
 	for range 2 {
 		w.expect(w.poll(), "data", syncer.Unchanged)
 		w.expect(w.demand(), "data", syncer.Unchanged)

@@ -47,6 +47,9 @@ func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
 
 func (s *reservation) reserve(ctx context.Context, j *job) error {
 	need := s.need(j)
+	if !s.req.DryRun {
+		s.Metrics.DiskNeeded(j.target.Name, need.Bytes)
+	}
 	if s.taken == (mirror.Space{}) { // the generation is for all
 		need = plus(need, s.needOfGeneration())
 	}

@@ -91,6 +91,9 @@ func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 	m := w.refuses(refusal.NoSpace)
 	equal(t, "revisions", w.releases(), "01 02 03")
 	equal(t, "downloads", len(w.downloads()), 0)
+	if needed := w.metric("syncd_disk_needed_bytes", "manifest=data"); needed < 5*mib || needed > 6*mib {
+		t.Errorf("%v bytes needed", needed)
+	}
 	for _, part := range []string{"needs 5.", "1.", "(2097152 bytes) more could be freed;", "(2097152 bytes) more with `retain: 0`"} {
 		if !strings.Contains(m.Error, part) {
 			t.Errorf("error %q lacks %q", m.Error, part)
@@ -100,6 +103,7 @@ func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 	w.configure()
 	w.expect(w.demand(), "data", syncer.Updated)
 	equal(t, "revisions", w.releases(), "04")
+	equal(t, "bytes needed", w.metric("syncd_disk_needed_bytes", "manifest=data"), 0.0)
 }
 
 func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {

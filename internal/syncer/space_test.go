@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
+	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/store"
@@ -23,7 +26,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := &run{Syncer: New(Config{Mirror: m, Store: s}, &Progress{})}
+	r := &run{Syncer: New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Asked{})}, &Progress{})}
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all

@@ -43,39 +43,58 @@ type ManifestStatus struct {
 	NextSync  *time.Time `json:"next_sync"`
 	HeldFrom  string     `json:"held_from"` // the release that a rollback left
 	Error     string     `json:"error"`
+
+	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
+	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when not known
+	ActiveSince  *time.Time        `json:"active_since"`  // when what is served came into service
+	Failing      string            `json:"failing"`       // the release that could not be mirrored; "" for none, or when it was not even known
+	Reason       string            `json:"reason"`        // of a refusal
+	RetryAt      *time.Time        `json:"retry_at"`      // before that the schedule leaves the failing release alone
+	CoolingUntil *time.Time        `json:"cooling_until"` // before that the provider asked not to be called
+	Progress     *ManifestProgress `json:"progress"`      // of a sync under way
+	Explanation  string            `json:"explanation"`   // what is happening, or why nothing is, in one sentence
 }
 
 // Remembered is the part of a store that a status needs.
 type Remembered interface {
 	Manifests() (map[string]store.Manifest, error)
+	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
 }
 
 // StatusOf puts together what is served, what is remembered (nil for nothing)
-// and what is under way for the configured manifests.
-func StatusOf(m *mirror.Mirror, remembered Remembered, targets []string, now Snapshot) (Status, error) {
-	states := map[string]store.Manifest{}
+// and what is under way for the configured manifests. The provider's origin is
+// the one whose cool-down counts. Explain completes it.
+func StatusOf(m *mirror.Mirror, remembered Remembered, origin string, targets []Target, now Snapshot) (Status, error) {
+	states, coolDowns := map[string]store.Manifest{}, map[string]time.Time{}
 	if remembered != nil {
 		var err error
 		if states, err = remembered.Manifests(); err != nil {
 			return Status{}, err
 		}
+		if coolDowns, err = remembered.CoolDowns(); err != nil {
+			return Status{}, err
+		}
 	}
 	current := m.Current()
 	status := Status{DataDir: m.Dir(), Generation: current.Number, Manifests: []ManifestStatus{}}
-	for _, name := range targets {
-		record, served := current.Records[name]
-		syncing := slices.ContainsFunc(now.Manifests, func(p ManifestProgress) bool { return p.Name == name })
-		status.Manifests = append(status.Manifests, manifestStatus(name, record, served, states[name], syncing))
+	for _, t := range targets {
+		s := manifestStatus(t, current.Records[t.Name], states[t.Name], now.of(t.Name))
+		if until := coolDowns[origin]; time.Now().Before(until) {
+			s.CoolingUntil = &until
+		}
+		status.Manifests = append(status.Manifests, s)
 	}
 	return status, nil
 }
 
-func manifestStatus(name string, record mirror.Record, served bool, remembered store.Manifest, syncing bool) ManifestStatus {
+// manifestStatus is how a manifest stands; record is the zero value when it is not served.
+func manifestStatus(t Target, record mirror.Record, remembered store.Manifest, progress *ManifestProgress) ManifestStatus {
 	m := ManifestStatus{
-		Name: name, Release: string(record.Release), Revision: record.Revision,
-		Files: len(record.Files), Bytes: record.Bytes,
-		CheckedAt: known(remembered.CheckedAt), SyncedAt: known(remembered.SyncedAt),
+		Name: t.Name, Wanted: string(t.Release), Release: string(record.Release), Revision: record.Revision,
+		Files: len(record.Files), Bytes: record.Bytes, Newest: remembered.Newest,
+		CheckedAt: known(remembered.CheckedAt), SyncedAt: known(remembered.SyncedAt), ActiveSince: known(record.PublishedAt),
+		Progress: progress,
 	}
 	if m.SyncedAt == nil {
 		m.SyncedAt = known(record.PublishedAt) // the state was lost, the disk was not
@@ -83,17 +102,18 @@ func manifestStatus(name string, record mirror.Record, served bool, remembered s
 	if record.Held != nil {
 		m.HeldFrom = string(record.Held.Release)
 	}
-	if remembered.Failure != nil {
-		m.Error = remembered.Failure.Error
+	failure := remembered.Failure
+	if failure != nil {
+		m.Error, m.Reason, m.Failing, m.RetryAt = failure.Error, failure.Reason, failure.Release, known(failure.NextTry)
 	}
 	switch {
-	case syncing:
+	case progress != nil:
 		m.State = Syncing
-	case remembered.Failure != nil:
-		m.State = State(remembered.Failure.Result)
+	case failure != nil:
+		m.State = State(failure.Result)
 	case record.Held != nil:
 		m.State = Held
-	case served:
+	case record.Manifest != "":
 		m.State = InSync
 	default:
 		m.State = Pending

@@ -23,7 +23,7 @@ func TestAManifestGoesFromPendingToInSync(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", september())
 	m := w.status().Manifests[0]
-	equal(t, "before the first sync", m, syncer.ManifestStatus{Name: "data", State: syncer.Pending})
+	equal(t, "before the first sync", m, syncer.ManifestStatus{Name: "data", Wanted: "latest", State: syncer.Pending})
 	w.demand()
 	m = w.status().Manifests[0]
 	if m.State != syncer.InSync || m.Release != "2026.09" || m.Files != 4 || m.CheckedAt == nil || m.SyncedAt == nil {
@@ -92,7 +92,7 @@ func TestALostStateIsRebuiltFromDiskWithNoDownload(t *testing.T) {
 
 func TestStatusReadsTheDiskWhenThereIsNoState(t *testing.T) {
 	w := served(t)
-	status, err := syncer.StatusOf(w.cfg.Mirror, nil, []string{"data"}, syncer.Snapshot{})
+	status, err := syncer.StatusOf(w.cfg.Mirror, nil, "", w.cfg.Targets, syncer.Snapshot{})
 	must(t, err)
 	if m := status.Manifests[0]; m.State != syncer.InSync || m.SyncedAt == nil {
 		t.Errorf("status %+v", m)
@@ -114,11 +114,13 @@ func TestStatusJSONIsTheContracts(t *testing.T) {
 	at := time.Date(2026, 10, 3, 4, 5, 6, 0, time.UTC)
 	status := syncer.Status{DataDir: "/var/lib/syncd", Generation: 8, Daemon: true, Manifests: []syncer.ManifestStatus{{
 		Name: "dq_addr_data", Release: "2026.10", Revision: "0123456789ab", Files: 5, Bytes: 50, State: syncer.Held,
-		CheckedAt: &at, SyncedAt: &at, HeldFrom: "2026.11", Error: "no",
+		CheckedAt: &at, SyncedAt: &at, HeldFrom: "2026.11", Error: "no", Wanted: "latest", Newest: "2026.11",
+		ActiveSince: &at, Explanation: "held",
 	}}}
 	golden(t, status, `{"data_dir":"/var/lib/syncd","generation":8,"daemon":true,"manifests":[{"name":"dq_addr_data","release":"2026.10",`+
 		`"revision":"0123456789ab","files":5,"bytes":50,"state":"held","checked_at":"2026-10-03T04:05:06Z","synced_at":"2026-10-03T04:05:06Z",`+
-		`"next_sync":null,"held_from":"2026.11","error":"no"}]}`)
+		`"next_sync":null,"held_from":"2026.11","error":"no","wanted":"latest","newest":"2026.11","active_since":"2026-10-03T04:05:06Z",`+
+		`"failing":"","reason":"","retry_at":null,"cooling_until":null,"progress":null,"explanation":"held"}]}`)
 }
 
 func TestTheWordsOfTheContract(t *testing.T) {

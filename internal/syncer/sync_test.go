@@ -299,6 +299,8 @@ func TestMetricsTellWhatASyncDid(t *testing.T) {
 	for name, want := range map[string]float64{
 		"syncd_files_downloaded_total": 4, "syncd_download_bytes_total": float64(record.Bytes),
 		"syncd_mirror_bytes": float64(record.Bytes), "syncd_verify_failures_total": -1,
+		"syncd_releases_behind": 0, "syncd_disk_needed_bytes": 0,
+		"syncd_active_since_timestamp_seconds": float64(record.PublishedAt.UnixMilli()) / 1000,
 	} {
 		if got := w.metric(name, "manifest=data"); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -312,6 +314,12 @@ func TestMetricsTellWhatASyncDid(t *testing.T) {
 	}
 	if got := w.metric("syncd_http_requests_total", "endpoint=Hash", "code=200"); got != 4 {
 		t.Errorf("http_requests_total of Hash is %v", got)
+	}
+	if got := w.metric("syncd_newest_release_info", "manifest=data", "release=2026.09"); got != 1 {
+		t.Errorf("newest_release_info is %v", got)
+	}
+	if got := w.metric("syncd_manifest_state", "manifest=data", "state=in_sync"); got != 1 {
+		t.Errorf("manifest_state is %v", got)
 	}
 	state := w.state("data")
 	if got := w.metric("syncd_last_success_timestamp_seconds", "manifest=data"); got != float64(state.SyncedAt.UnixMilli())/1000 {

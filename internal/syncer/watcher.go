@@ -58,7 +58,7 @@ func (w *watcher) Announced(size int64) error {
 // Moved counts, and guards the disk against a file without an end.
 func (w *watcher) Moved(bytes, done int64) error {
 	w.done = done
-	w.progress.moved(w.bar, done)
+	w.progress.moved(w.bar, bytes, done)
 	if bytes > 0 {
 		w.Metrics.Downloaded(w.name, bytes)
 		w.arrived(bytes)
@@ -88,6 +88,9 @@ func (w *watcher) checkUnforeseen() error {
 	}
 	return nil
 }
+
+// Resumed counts what need not come again.
+func (w *watcher) Resumed(bytes int64) { w.Metrics.Resumed(w.name, bytes) }
 
 // Mismatch counts a digest that was not the promised one.
 func (w *watcher) Mismatch(error) { w.Metrics.VerifyFailed(w.name) }

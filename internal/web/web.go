@@ -1,4 +1,5 @@
-// Package web is the daemon's face on the network: metrics, health, the API.
+// Package web is the daemon's face on the network: metrics, health, the API, and
+// a status page for people.
 // TLS and authentication come from the exporter-toolkit file that the
 // configuration names, for every path alike.
 package web
@@ -8,14 +9,18 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 
+	"syncd/internal/metrics"
 	"syncd/internal/syncer"
 )
 
@@ -33,15 +38,16 @@ const (
 type Source interface {
 	Status() (syncer.Status, error)
 	History(limit int) (syncer.History, error)
+	Disk() (syncer.Disk, error)
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req syncer.Request) error
 }
 
-// Handler serves metrics, health and the API.
-func Handler(source Source, metrics prometheus.Gatherer) http.Handler {
+// Handler serves metrics, health, the API and the status page.
+func Handler(source Source, series prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", metrics.Handler(series))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { health(w, source.Alive()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { ready(w, r, source) })
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +59,11 @@ func Handler(source Source, metrics prometheus.Gatherer) http.Handler {
 		answer(w, history, err)
 	})
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source) })
-	return http.NewCrossOriginProtection().Handler(mux)
+	mux.Handle("GET /{$}", newPages(source, time.Now))
+	mux.Handle("GET /assets/style.css", asset("style.css", "text/css; charset=utf-8"))
+	mux.Handle("GET /assets/live.js", asset("live.js", "text/javascript; charset=utf-8"))
+	mux.Handle("GET /assets/icon.svg", asset("icon.svg", "image/svg+xml"))
+	return guarded(http.NewCrossOriginProtection().Handler(mux))
 }
 
 func health(w http.ResponseWriter, err error) {
@@ -87,16 +97,15 @@ func answer(w http.ResponseWriter, value any, err error) {
 	_ = json.NewEncoder(w).Encode(value) // a client that is gone needs no answer
 }
 
-// trigger queues a sync and answers 202. The body may name manifests, as
-// {"manifests": ["…"]}; without one, all are meant. Forcing is left to those who
-// can reach the data directory.
+// trigger queues a sync. The body of a program may name manifests, as
+// {"manifests": ["…"]}, and it is answered 202; the page's form may name one, and
+// is led back to the page. Without a name all are meant. Forcing is left to those
+// who can reach the data directory.
 func trigger(w http.ResponseWriter, r *http.Request, source Source) {
-	var wish struct {
-		Manifests []string `json:"manifests"`
-	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&wish); err != nil && err != io.EOF {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	form := isForm(r)
+	names, ok := wanted(r, form)
+	if !ok {
 		http.Error(w, `body is not JSON such as {"manifests": ["name"]}`, http.StatusBadRequest)
 		return
 	}
@@ -105,12 +114,16 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source) {
 		answer(w, nil, err)
 		return
 	}
-	if name := unknown(status, wish.Manifests); name != "" {
+	if name, found := unknown(status, names); found {
 		http.Error(w, (&syncer.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
 		return
 	}
-	if err := source.Trigger(r.Context(), syncer.Request{Manifests: wish.Manifests, Demand: true, Trigger: "api"}); err != nil {
+	if err := source.Trigger(r.Context(), syncer.Request{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
 		answer(w, nil, err)
+		return
+	}
+	if form {
+		http.Redirect(w, r, "/?asked="+url.QueryEscape(append(names, "")[0]), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -118,18 +131,36 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source) {
 	_, _ = io.WriteString(w, `{"accepted":true}`+"\n")
 }
 
-// unknown returns the first of names that is not in the status, or "".
-func unknown(status syncer.Status, names []string) string {
-	configured := map[string]bool{}
-	for _, m := range status.Manifests {
-		configured[m.Name] = true
+// isForm tells a browser's form from a program. Content-Type alone does not: curl
+// calls everything a form that it is not told to call JSON.
+func isForm(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/x-www-form-urlencoded" && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// wanted reads the manifests that a request names, none for all.
+func wanted(r *http.Request, form bool) (names []string, ok bool) {
+	if form {
+		err := r.ParseForm()
+		return r.PostForm["manifest"], err == nil && len(r.PostForm["manifest"]) <= 1
 	}
+	var wish struct {
+		Manifests []string `json:"manifests"`
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&wish)
+	return wish.Manifests, err == nil || err == io.EOF
+}
+
+// unknown finds the first of names that is not in the status.
+func unknown(status syncer.Status, names []string) (name string, found bool) {
 	for _, name := range names {
-		if !configured[name] {
-			return name
+		if !slices.ContainsFunc(status.Manifests, func(m syncer.ManifestStatus) bool { return m.Name == name }) {
+			return name, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Serve answers on listener until ctx ends. webConfig is the exporter-toolkit

@@ -37,6 +37,8 @@ type site struct {
 	engine  *daemon.Engine
 	daemon  *daemon.Daemon
 	handler http.Handler
+
+	provider *emulator.Emulator
 }
 
 // broken is a Source whose state cannot be read and whose loop is stuck.
@@ -76,7 +78,7 @@ func open(t *testing.T) *site {
 	must(t, err)
 	t.Cleanup(func() { engine.Close() })
 	d := daemon.New(engine, nil)
-	return &site{T: t, engine: engine, daemon: d, handler: Handler(d, registry)}
+	return &site{T: t, engine: engine, daemon: d, handler: Handler(d, registry), provider: provider}
 }
 
 func must(t *testing.T, err error) {
@@ -189,7 +191,7 @@ func TestAPostThatCannotBeMeantAsksForNothing(t *testing.T) {
 	s := open(t)
 	for body, want := range map[string]int{
 		"now": 400, `["one"]`: 400, `{"force":true}`: 400, `{"manifests":"one"}`: 400,
-		`{"manifests":["` + strings.Repeat("x", maxBody) + `"]}`: 400, `{"manifests":["one","nosuch"]}`: 404,
+		`{"manifests":["` + strings.Repeat("x", maxBody) + `"]}`: 400, `{"manifests":["one","nosuch"]}`: 404, `{"manifests":[""]}`: 404,
 	} {
 		q := &queue{Source: s.daemon}
 		if got := ask(Handler(q, prometheus.NewRegistry()), "POST", "/api/v1/sync", body); got.Code != want || len(q.wanted) > 0 {
@@ -214,7 +216,7 @@ func TestAPostFromAnotherSiteIsForbidden(t *testing.T) {
 
 func TestEveryPathHasItsMethods(t *testing.T) {
 	s := open(t)
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/history"} {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/history", "/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg"} {
 		for _, method := range []string{"POST", "PUT", "DELETE"} {
 			if got := s.ask(method, path, ""); got.Code != 405 || !strings.Contains(got.Header().Get("Allow"), "GET") {
 				t.Errorf("%s %s: %d, Allow %q", method, path, got.Code, got.Header().Get("Allow"))
@@ -300,6 +302,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, target := range []string{
 		"GET /metrics", "GET /healthz", "GET /readyz", "GET /api/v1/status", "GET /api/v1/history", "POST /api/v1/sync", "GET /", "GET /nosuch",
+		"GET /assets/style.css", "GET /assets/live.js", "GET /assets/icon.svg",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		for user, allowed := range map[string]bool{"": false, "alice:wrong": false, "bob:secret": false, "alice:secret": true} {

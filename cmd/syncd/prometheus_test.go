@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+)
+
+// TestTheShippedAlertsFireAndResolveInARealPrometheus has Prometheus scrape a
+// daemon, by the rules that are shipped, while its provider fails and recovers.
+func TestTheShippedAlertsFireAndResolveInARealPrometheus(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	p := h.daemon()
+	p.logged("sync")
+	m := h.prometheus(strings.TrimPrefix(p.web, "http://"))
+	h.eventually("a scrape", func() bool { return m.value(`syncd_manifest_state{state="in_sync"}`) == "1" })
+	m.wantAlert("SyncdFailing", "")
+	m.wantAlert("SyncdCoolDown", "")
+
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus})
+	p.signal(syscall.SIGUSR1)
+	m.wantAlert("SyncdFailing", "firing")
+	h.provider.ClearFaults()
+	p.signal(syscall.SIGUSR1)
+	m.wantAlert("SyncdFailing", "")
+
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "html"})
+	p.signal(syscall.SIGUSR1)
+	m.wantAlert("SyncdRefused", "firing")
+	h.provider.ClearFaults()
+	p.signal(syscall.SIGUSR1)
+	m.wantAlert("SyncdRefused", "")
+
+	h.settings.more = "schedule: never"
+	h.configure()
+	p.signal(syscall.SIGHUP)
+	m.wantAlert("SyncdReloadFailed", "firing")
+	h.settings.more = ""
+	h.configure()
+	p.signal(syscall.SIGHUP)
+	m.wantAlert("SyncdReloadFailed", "")
+
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, RetryAfter: "3600"})
+	p.signal(syscall.SIGUSR1)
+	m.wantAlert("SyncdCoolDown", "firing")
+	h.provider.ClearFaults()
+	h.settings.url = strings.Replace(h.settings.url, "127.0.0.1", "localhost", 1) // another origin, without a cool-down
+	h.configure()
+	p.signal(syscall.SIGHUP)
+	m.wantAlert("SyncdCoolDown", "")
+
+	m.wantAlert("SyncdAbsent", "")
+	p.terminate()
+	m.wantAlert("SyncdAbsent", "firing")
+}
+
+// TestStateSeriesOutliveTheDaemon has a new process, whose provider is down, show
+// what the last one knew.
+func TestStateSeriesOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.sync(0)
+	h.provider.AdvanceSample()
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "html", Path: "/Manifest/*"})
+	h.sync(1)
+	before := h.stateSeries()
+	h.contains("series", strings.Join(before, "\n"),
+		`syncd_releases_behind{manifest="dq_addr_data"} 1`,
+		`syncd_manifest_state{manifest="dq_addr_data",state="refused"} 1`,
+		`syncd_newest_release_info{manifest="dq_addr_data",release="`)
+	for _, line := range before {
+		if strings.Contains(line, "_timestamp_seconds") && strings.HasSuffix(line, " 0") {
+			t.Errorf("not restored: %s", line)
+		}
+	}
+	h.must(os.RemoveAll(filepath.Join(h.data, "state", "syncd.db")))
+	h.contains("series without a state", strings.Join(h.stateSeries(), "\n"),
+		`syncd_manifest_state{manifest="dq_addr_data",state="in_sync"} 1`,
+		`syncd_release_info{manifest="dq_addr_data",release="`)
+}
+
+// stateSeries are those that tell how manifests stand, in a daemon that reaches nobody.
+func (h *host) stateSeries() (lines []string) {
+	h.Helper()
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStall})
+	defer h.provider.ClearFaults()
+	p := h.daemon()
+	_, text := p.get("/metrics")
+	p.terminate()
+	state := regexp.MustCompile(`^syncd_(last|active|release|newest|manifest)[a-z_]*{`)
+	for line := range strings.Lines(text) {
+		if state.MatchString(line) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// monitor is a running Prometheus.
+type monitor struct {
+	h   *host
+	url string
+}
+
+// prometheus starts one that scrapes target twice a second. Its rules are the
+// shipped ones with a short `for`.
+func (h *host) prometheus(target string) *monitor {
+	h.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		h.Skip("NOT TESTED: prometheus is not installed")
+	}
+	shipped, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.yml"))
+	h.must(err)
+	h.write("syncd.rules.yml", string(regexp.MustCompile(`(?m)^( +for:).*`).ReplaceAll(shipped, []byte("$1 500ms"))), 0o644)
+	h.write("prometheus.yml", fmt.Sprintf(`global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+rule_files: [syncd.rules.yml]
+scrape_configs:
+  - {job_name: syncd, static_configs: [{targets: [%q]}]}
+`, target), 0o644)
+	address := freeAddress(h)
+	out := &buffer{}
+	cmd := exec.Command(binary, "--config.file="+h.path("prometheus.yml"), "--storage.tsdb.path="+h.path("tsdb"), "--web.listen-address="+address)
+	cmd.Stdout, cmd.Stderr = out, out
+	h.must(cmd.Start())
+	h.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+		h.secretFree("the log of prometheus", out.String())
+		if h.Failed() {
+			h.Logf("prometheus wrote:\n%s", out)
+		}
+	})
+	return &monitor{h: h, url: "http://" + address}
+}
+
+// freeAddress is one on which nobody listens; Prometheus cannot choose by itself.
+func freeAddress(h *host) string {
+	h.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	h.must(err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// ask returns the series of an answer; none while Prometheus is not ready.
+func (m *monitor) ask(query string) (series []struct {
+	Metric map[string]string
+	Value  [2]any
+}) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	res, err := client.Get(m.url + "/api/v1/query?query=" + url.QueryEscape(query))
+	if err != nil {
+		return nil
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	m.h.must(err)
+	var answer struct {
+		Data struct{ Result any }
+	}
+	answer.Data.Result = &series
+	if res.StatusCode == http.StatusOK {
+		m.h.must(json.Unmarshal(text, &answer))
+	}
+	return series
+}
+
+// value is that of the first series that a query finds, "" for none.
+func (m *monitor) value(query string) string {
+	for _, s := range m.ask(query) {
+		return s.Value[1].(string)
+	}
+	return ""
+}
+
+// wantAlert waits until an alert has a state, "" for not being there.
+func (m *monitor) wantAlert(name, state string) {
+	m.h.Helper()
+	m.h.eventually(fmt.Sprintf("alert %s in state %q", name, state), func() bool {
+		var now string
+		for _, s := range m.ask(fmt.Sprintf("ALERTS{alertname=%q}", name)) {
+			now = s.Metric["alertstate"]
+		}
+		return now == state
+	})
+}

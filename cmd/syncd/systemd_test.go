@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+)
+
+// systemd plays the manager's side of NOTIFY_SOCKET.
+type systemd struct {
+	h      *host
+	socket *net.UnixConn
+}
+
+// underSystemd makes the host's daemons tell a manager how they are.
+func (h *host) underSystemd(environ ...string) *systemd {
+	h.Helper()
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: h.path("notify"), Net: "unixgram"})
+	h.must(err)
+	h.Cleanup(func() { socket.Close() })
+	h.environ = append(environ, "NOTIFY_SOCKET="+h.path("notify"))
+	return &systemd{h, socket}
+}
+
+// told returns the next message that comes within a time, "" for none.
+func (s *systemd) told(within time.Duration) string {
+	s.h.Helper()
+	s.h.must(s.socket.SetReadDeadline(time.Now().Add(within)))
+	message := make([]byte, 4096)
+	n, err := s.socket.Read(message)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return ""
+	}
+	s.h.must(err)
+	return string(message[:n])
+}
+
+// wait waits for a message with a line and returns those that came before it.
+func (s *systemd) wait(line string) (before []string) {
+	s.h.Helper()
+	for {
+		switch message := s.told(patience); {
+		case message == "":
+			s.h.Fatalf("no %s; told: %q", line, before)
+		case strings.Contains("\n"+message+"\n", "\n"+line+"\n"):
+			return before
+		default:
+			before = append(before, message)
+		}
+	}
+}
+
+func TestSystemdIsToldREADYOnceAllIsUpAndSTOPPINGFirst(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	open := h.gatedFile(1000)
+	s := h.underSystemd()
+	p := h.start("run")
+	for _, message := range s.wait("READY=1") {
+		h.contains("before READY=1", message, "STATUS=") // and nothing else
+	}
+	same(h, "syncs that ended", 0, len(p.events("sync"))) // the provider holds the first one up
+	same(h, "daemon of the status", true, h.status().Daemon)
+	p.web = "http://" + p.logged("listening")["address"].(string)
+	code, _ := p.get("/healthz")
+	same(h, "healthz", 200, code)
+	same(h, "a second daemon", 1, h.syncd("run").code) // the lock is held
+
+	h.downloading("file.dat")
+	p.signal(syscall.SIGTERM)
+	s.wait("STOPPING=1")
+	same(h, "exit code", 0, p.wait())
+	open()
+}
+
+func TestSystemdIsNotToldREADYByADaemonThatCannotListen(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	h.must(err)
+	defer taken.Close()
+	s := h.underSystemd()
+	config, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.write("syncd.yaml", strings.ReplaceAll(string(config), "127.0.0.1:0", taken.Addr().String()), 0o644)
+	h.contains("stderr", h.expect(1, "run").stderr, "http.listen")
+	for message := s.told(time.Millisecond); message != ""; message = s.told(time.Millisecond) {
+		if strings.Contains(message, "READY=1") {
+			t.Errorf("told %q", message)
+		}
+	}
+}
+
+// The interval is far below the loop's own naps, so only the watchdog wakes it.
+const watchdogInterval = "WATCHDOG_USEC=200000"
+
+func TestTheWatchdogIsAnsweredWhileTheProviderHangs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	open := h.gatedFile(1000)
+	s := h.underSystemd(watchdogInterval)
+	p := h.daemon()
+	h.downloading("file.dat")
+	for range 5 {
+		s.wait("WATCHDOG=1")
+	}
+	same(h, "syncs that ended", 0, len(p.events("sync")))
+	open()
+	p.logged("sync")
+	p.terminate()
+}
+
+// A FIFO in the configuration's place holds the loop up in a reload, for real:
+// the process lives on, and only the watchdog can tell.
+func TestTheWatchdogIsNotAnsweredByALoopThatHangs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	s := h.underSystemd(watchdogInterval)
+	p := h.daemon()
+	p.logged("sync")
+	s.wait("WATCHDOG=1")
+
+	config, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.must(os.Remove(h.path("syncd.yaml")))
+	h.must(syscall.Mkfifo(h.path("syncd.yaml"), 0o644))
+	p.signal(syscall.SIGHUP)
+	fifo, err := os.OpenFile(h.path("syncd.yaml"), os.O_WRONLY, 0) // comes back when the loop has opened it
+	h.must(err)
+	for s.told(time.Millisecond) != "" { // what it said before
+	}
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		if message := s.told(time.Until(end)); strings.Contains(message, "WATCHDOG=1") {
+			t.Errorf("a loop that hangs says %q", message)
+		}
+	}
+	code, _ := p.get("/metrics")
+	same(h, "metrics", 200, code)
+
+	_, err = fifo.Write(config)
+	h.must(err)
+	h.must(fifo.Close())
+	s.wait("WATCHDOG=1")
+	p.logged("configuration reloaded")
+	p.terminate()
+}
+
+func TestADaemonWithNoSystemdAboveItIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 500})
+	h.environ = []string{"NOTIFY_SOCKET=" + h.path("nobody"), "WATCHDOG_USEC=soon"}
+	p := h.daemon()
+	p.logged("sync")
+	p.terminate()
+}

@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// probe is a Collector that tells how often it was asked.
+type probe struct {
+	asked int
+	err   error
+}
+
+func (*probe) Describe(chan<- *prometheus.Desc) {}
+
+func (p *probe) Collect(ch chan<- prometheus.Metric) {
+	p.asked++
+	if p.err != nil {
+		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(p.err), p.err)
+	}
+}
+
+func ask(h http.Handler, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
+	m, reg := used(t)
+	source := &probe{}
+	reg.MustRegister(source)
+	h := Handler(reg)
+	for i := range 5 { // scrapes of the usual pace see every change
+		if body := ask(h).Body.String(); !strings.Contains(body, fmt.Sprintf(`syncd_files_downloaded_total{manifest="one"} %d`, i+1)) {
+			t.Fatalf("scrape %d is stale", i)
+		}
+		m.FileDownloaded("one")
+	}
+	h.(*handler).limit.SetLimit(0) // from here on no time passes
+	for range 1000 {
+		if w := ask(h); w.Code != 200 || !strings.Contains(w.Body.String(), "syncd_build_info") || !strings.Contains(w.Header().Get("Content-Type"), "text/plain") {
+			t.Fatalf("status %d, %v", w.Code, w.Header())
+		}
+	}
+	if source.asked > gatherBurst+5 {
+		t.Errorf("gathered %d times", source.asked)
+	}
+	zipped := ask(h, "Accept-Encoding", "gzip")
+	reader, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatalf("another form got the kept one: %v, %v", err, zipped.Header())
+	}
+	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "syncd_build_info") {
+		t.Errorf("%v: %q", err, text)
+	}
+	for i := range 100 {
+		ask(h, "Accept", fmt.Sprint(i))
+	}
+	if n := len(h.(*handler).kept); n > maxKept {
+		t.Errorf("%d answers are kept", n)
+	}
+}
+
+func TestAScrapeThatFailedIsNotKept(t *testing.T) {
+	source := &probe{err: errors.New("broken")}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(source)
+	h := Handler(reg)
+	h.(*handler).limit.SetLimit(0)
+	h.(*handler).limit.SetBurst(0)
+	if w := ask(h); w.Code != 500 {
+		t.Errorf("status %d", w.Code)
+	}
+	source.err = nil
+	if w := ask(h); w.Code != 200 {
+		t.Errorf("status %d after it", w.Code)
+	}
+}

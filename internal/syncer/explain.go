@@ -1,0 +1,237 @@
+package syncer
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// Explain fills in each manifest's explanation. Times are told in now's zone.
+func (s *Status) Explain(now time.Time) {
+	for i := range s.Manifests {
+		m := &s.Manifests[i]
+		m.Explanation = oneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
+	}
+}
+
+// headlineLimit keeps the headline to what a line of `systemctl status` shows.
+const headlineLimit = 240
+
+// Headline is the explanation of the manifest that needs a look the most, for
+// where there is room for one line.
+func (s Status) Headline() string {
+	worst := -1
+	for i, m := range s.Manifests {
+		if worst < 0 || urgency(m) > urgency(s.Manifests[worst]) {
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return "no manifest is configured"
+	}
+	m := s.Manifests[worst]
+	return shorten(m.Name+": "+m.Explanation, headlineLimit)
+}
+
+// urgency orders manifests for the headline.
+func urgency(m ManifestStatus) int {
+	switch {
+	case m.State == StateFailed, m.State == StateRefused:
+		return 5
+	case m.State == Syncing:
+		return 4
+	case m.CoolingUntil != nil:
+		return 3
+	case m.State == Pending:
+		return 2
+	case m.State == Held:
+		return 1
+	}
+	return 0
+}
+
+func shorten(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}
+
+// oneLine takes out what could begin a new line, or steer a terminal: errors
+// quote what a provider sent.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// explanation makes one manifest's sentence.
+type explanation struct {
+	ManifestStatus
+	daemon bool
+	now    time.Time
+}
+
+func (e explanation) sentence() string {
+	switch {
+	case e.Progress != nil:
+		return e.syncing()
+	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):
+		return fmt.Sprintf("cooling down until %s, as the provider asked; %s%s", e.at(*e.CoolingUntil), e.serving(), e.lastError())
+	case e.State == StateRefused:
+		return fmt.Sprintf("refused%s because %s (%s); %s; %s", space(e.Failing), inWords(refusal.Reason(e.Reason)), e.Error, e.serving(), e.next())
+	case e.State == StateFailed:
+		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
+	case e.State == Held:
+		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
+	case e.State == Pending:
+		return "never synced yet; " + e.next()
+	}
+	return e.upToDate()
+}
+
+func (e explanation) syncing() string {
+	p := e.Progress
+	switch p.Phase {
+	case checking:
+		return "syncing: asking the provider what there is; " + e.serving()
+	case publishing:
+		return "syncing: publishing"
+	case downloading:
+		return "syncing: " + e.downloaded()
+	}
+	return "syncing: about to begin; " + e.serving()
+}
+
+func (e explanation) downloaded() string {
+	p := e.Progress
+	if p.FilesTotal == 0 {
+		return "everything is on disk already"
+	}
+	text := fmt.Sprintf("%d of %d files, %s of %s", p.FilesDone, p.FilesTotal, size(p.BytesDone), size(max(p.BytesTotal, p.BytesDone)))
+	if p.BytesPerSecond >= 1 {
+		text += fmt.Sprintf(", %s/s", size(int64(p.BytesPerSecond)))
+	}
+	if p.SecondsLeft > 0 {
+		text += fmt.Sprintf(", about %s left", roughly(p.SecondsLeft))
+	}
+	return text
+}
+
+// roughly is a time that is left, as exactly as anybody can know it.
+func roughly(seconds float64) time.Duration {
+	unit := time.Second
+	if seconds > 3600 {
+		unit = time.Minute
+	}
+	const longest = 1000 * 24 * 3600
+	return (time.Duration(math.Ceil(min(seconds, longest))) * time.Second).Round(unit)
+}
+
+func (e explanation) upToDate() string {
+	text := fmt.Sprintf("up to date with %s", e.Release)
+	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
+	switch {
+	case wanted.IsMonth() && e.Release != e.Wanted:
+		text = fmt.Sprintf("pinned to %s, which comes with the next sync; still serving %s", e.Wanted, e.Release)
+	case wanted.IsMonth():
+		text = "pinned to " + e.Wanted
+		if newest != "" && newest.Newer(wanted) {
+			text += fmt.Sprintf(", while %s is out", e.Newest)
+		}
+	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
+		text = fmt.Sprintf("%s is out and comes with the next sync; still serving %s", e.Newest, e.Release)
+	}
+	if e.ActiveSince != nil {
+		text += ", in service since " + e.at(*e.ActiveSince)
+	}
+	if e.SyncedAt != nil {
+		text += ", found current at " + e.at(*e.SyncedAt)
+	}
+	return text + "; " + e.next()
+}
+
+func (e explanation) serving() string {
+	if e.Release == "" {
+		return "nothing is served yet"
+	}
+	return "still serving " + e.Release
+}
+
+func (e explanation) lastError() string {
+	if e.Error == "" {
+		return ""
+	}
+	return "; the last sync" + of(e.Failing) + " ended with: " + e.Error
+}
+
+// next tells when something happens by itself.
+func (e explanation) next() string {
+	switch {
+	case !e.daemon:
+		return "no daemon is running: `syncd sync` checks now"
+	case e.NextSync == nil:
+		return "waiting for its first check"
+	case e.RetryAt != nil && e.RetryAt.After(*e.NextSync):
+		return fmt.Sprintf("the schedule tries it again from %s, `syncd sync` at once", e.at(*e.RetryAt))
+	}
+	return "next check at " + e.at(*e.NextSync)
+}
+
+func (e explanation) at(t time.Time) string {
+	return t.In(e.now.Location()).Format("2006-01-02 15:04 MST")
+}
+
+func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+
+func space(release string) string {
+	if release == "" {
+		return ""
+	}
+	return " " + release
+}
+
+func of(release string) string {
+	if release == "" {
+		return ""
+	}
+	return " of " + release
+}
+
+// inWords says what a refusal is about to someone who does not know its reason's name.
+func inWords(reason refusal.Reason) string {
+	switch reason {
+	case refusal.HashMismatch:
+		return "a file was not what its digest promises, also when fetched again"
+	case refusal.BadName:
+		return "a file has a name that is no plain file name"
+	case refusal.PathClash:
+		return "two files want the same place"
+	case refusal.Empty:
+		return "it lists no files"
+	case refusal.Shrink:
+		return "it has far fewer files than what is served"
+	case refusal.Downgrade:
+		return "the newest release is older than the served one"
+	case refusal.NoSpace:
+		return "it does not fit on the disk"
+	case refusal.TooLarge:
+		return "the provider sent more than it should"
+	case refusal.BadShape:
+		return "the provider's answer is not of the expected form"
+	case refusal.Insecure:
+		return "the way there is not encrypted"
+	}
+	return "the data cannot be trusted"
+}

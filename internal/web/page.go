@@ -1,0 +1,262 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"syncd/internal/manifest"
+	"syncd/internal/syncer"
+)
+
+// pastShown is how many past syncs of a manifest the page tells.
+const pastShown = 12
+
+// policy lets the page load its own style, script and icon, ask its own API and
+// post to it, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+//go:embed assets
+var assets embed.FS
+
+// page is what the template shows.
+type page struct {
+	Title      string
+	Note       string
+	Now        time.Time
+	Generation int
+	DataDir    string
+	Manifests  []card
+	Disk       diskUse
+}
+
+// card is one manifest.
+type card struct {
+	syncer.ManifestStatus
+	StateWord string
+	LastError string // where the explanation does not tell it
+	Pin       string
+	Percent   int
+	Past      []pastSync
+}
+
+// pastSync is one line of a manifest's past, with its bar in hundredths of the
+// longest one.
+type pastSync struct {
+	syncer.ManifestReport
+	Time       time.Time
+	Result     string
+	Took       string
+	Counted    bool // what it cost is known
+	Down, Kept float64
+}
+
+// diskUse is a syncer.Disk with the bar of each generation.
+type diskUse struct {
+	Bytes, Free int64
+	Generations []generationUse
+}
+
+type generationUse struct {
+	syncer.GenerationUse
+	Down, Kept float64
+}
+
+// pages makes the status page.
+type pages struct {
+	source   Source
+	now      func() time.Time // its zone is the page's
+	template *template.Template
+}
+
+func newPages(source Source, now func() time.Time) *pages {
+	p := &pages{source: source, now: now}
+	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
+		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
+		"clock": func(t any) string { return moment(t).In(now().Location()).Format("2006-01-02 15:04 MST") },
+		"ago":   func(t any) string { return relative(moment(t), now()) },
+	}).ParseFS(assets, "assets/page.html"))
+	return p
+}
+
+func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	view, err := p.view(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	var b bytes.Buffer
+	if err := p.template.Execute(&b, view); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = b.WriteTo(w) // a client that is gone needs no answer
+}
+
+// moment is a time that may have been unknown.
+func moment(t any) time.Time {
+	if at, pointer := t.(*time.Time); pointer {
+		return *at
+	}
+	return t.(time.Time)
+}
+
+// relative tells how far a time is away, in a unit that says enough.
+func relative(t, now time.Time) string {
+	away := now.Sub(t)
+	form := "%s ago"
+	if away < 0 {
+		away, form = -away, "in %s"
+	}
+	const day = 24 * time.Hour
+	switch {
+	case away < time.Minute:
+		return fmt.Sprintf(form, "less than a minute")
+	case away < 2*time.Hour:
+		return fmt.Sprintf(form, english.Plural(int(away/time.Minute), "minute", ""))
+	case away < 2*day:
+		return fmt.Sprintf(form, english.Plural(int(away/time.Hour), "hour", ""))
+	}
+	return fmt.Sprintf(form, english.Plural(int(away/day), "day", ""))
+}
+
+// view gathers what the page shows.
+func (p *pages) view(query url.Values) (page, error) {
+	status, err := p.source.Status()
+	if err != nil {
+		return page{}, err
+	}
+	history, err := p.source.History(syncer.HistoryLimit)
+	if err != nil {
+		return page{}, err
+	}
+	disk, err := p.source.Disk()
+	if err != nil {
+		return page{}, err
+	}
+	view := page{
+		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
+	}
+	for _, m := range status.Manifests {
+		view.Manifests = append(view.Manifests, cardOf(m, history))
+	}
+	return view, nil
+}
+
+// title tells in a browser's tab whether a look is needed.
+func title(status syncer.Status) string {
+	bad := 0
+	for _, m := range status.Manifests {
+		if m.State == syncer.StateFailed || m.State == syncer.StateRefused {
+			bad++
+		}
+	}
+	if bad > 0 {
+		return fmt.Sprintf("(%d) syncd", bad)
+	}
+	return "syncd"
+}
+
+// note confirms what was just asked for with the page's form: asked names the
+// manifest, or is empty for all.
+func note(query url.Values, status syncer.Status) string {
+	asked := query.Get("asked")
+	if !query.Has("asked") {
+		return ""
+	}
+	if asked != "" {
+		if _, found := unknown(status, []string{asked}); found {
+			return ""
+		}
+		asked = " of " + asked
+	}
+	return "A sync" + asked + " was asked for: it runs now, or after the one under way."
+}
+
+func cardOf(m syncer.ManifestStatus, history syncer.History) card {
+	c := card{ManifestStatus: m, StateWord: strings.ReplaceAll(string(m.State), "_", " "), Past: past(m.Name, history)}
+	if m.State == syncer.Syncing {
+		c.LastError = m.Error
+	}
+	if m.Wanted != string(manifest.Latest) {
+		c.Pin = "configured: " + m.Wanted
+	}
+	if p := m.Progress; p != nil && p.BytesTotal > 0 {
+		c.Percent = int(min(100, 100*p.BytesDone/p.BytesTotal))
+	}
+	return c
+}
+
+// past lists what the newest syncs of a manifest cost.
+func past(name string, history syncer.History) []pastSync {
+	var lines []pastSync
+	for _, entry := range history.Entries {
+		for _, m := range entry.Manifests {
+			if m.Name == name && m.Result != syncer.Unchanged && len(lines) < pastShown {
+				lines = append(lines, pastOf(entry, m))
+			}
+		}
+	}
+	var most int64
+	for _, line := range lines {
+		most = max(most, line.BytesDownloaded+line.BytesReused)
+	}
+	for i := range lines {
+		lines[i].Down, lines[i].Kept = hundredths(lines[i].BytesDownloaded, most), hundredths(lines[i].BytesReused, most)
+	}
+	return lines
+}
+
+func pastOf(entry syncer.HistoryView, m syncer.ManifestReport) pastSync {
+	line := pastSync{ManifestReport: m, Time: entry.Time, Result: string(m.Result), Counted: m.DurationSeconds > 0, Took: took(m.DurationSeconds)}
+	switch {
+	case entry.Trigger == "rollback":
+		line.Result = "rolled back"
+	case m.Reason != "":
+		line.Result += " (" + strings.ReplaceAll(m.Reason, "_", " ") + ")"
+	}
+	return line
+}
+
+// took is a duration as exactly as it matters.
+func took(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func drawDisk(disk syncer.Disk) diskUse {
+	use := diskUse{Bytes: disk.Bytes, Free: disk.Free}
+	var most int64
+	for _, g := range disk.Generations {
+		most = max(most, g.Bytes)
+	}
+	for _, g := range disk.Generations {
+		use.Generations = append(use.Generations, generationUse{g, hundredths(g.Own, most), hundredths(g.Bytes-g.Own, most)})
+	}
+	return use
+}
+
+func hundredths(part, whole int64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}

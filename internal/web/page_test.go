@@ -1,0 +1,352 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"syncd/internal/emulator"
+	"syncd/internal/syncer"
+)
+
+// scene is a Source that stands still.
+type scene struct {
+	Source
+	status  syncer.Status
+	history syncer.History
+	disk    syncer.Disk
+	wanted  []syncer.Request
+}
+
+func (s *scene) Status() (syncer.Status, error)      { return s.status, nil }
+func (s *scene) History(int) (syncer.History, error) { return s.history, nil }
+func (s *scene) Disk() (syncer.Disk, error)          { return s.disk, nil }
+func (s *scene) Trigger(_ context.Context, req syncer.Request) error {
+	s.wanted = append(s.wanted, req)
+	return nil
+}
+
+const (
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+)
+
+func ago(d time.Duration) *time.Time {
+	t := time.Now().Add(-d)
+	return &t
+}
+
+// scenes are the states that a page can show.
+func scenes() map[string]*scene {
+	const day = 24 * time.Hour
+	data := syncer.ManifestStatus{
+		Name: "dq_addr_data", Wanted: "latest", Release: "2026.10", Revision: "4f0c2d91ab37", Files: 148, Bytes: 31 * gib / 2, Newest: "2026.10",
+		State: syncer.InSync, CheckedAt: ago(22 * time.Minute), SyncedAt: ago(22 * time.Minute), NextSync: ago(-38*time.Minute - 30*time.Second), ActiveSince: ago(11 * day),
+	}
+	bins := data
+	bins.Name, bins.Wanted, bins.Release, bins.Revision, bins.Files, bins.Bytes = "dq_addr_bins", "2026.09", "2026.09", "b81e77a3c0d5", 12, 84*mib
+	bins.ActiveSince = ago(41 * day)
+	idle := &scene{status: syncer.Status{DataDir: "/var/lib/syncd", Generation: 7, Daemon: true, Manifests: []syncer.ManifestStatus{data, bins}}}
+	line := func(release string, age time.Duration, trigger string, m syncer.ManifestReport) {
+		m.Name, m.Release = data.Name, release
+		idle.history.Entries = append(idle.history.Entries, syncer.HistoryView{HistoryEntry: syncer.HistoryEntry{
+			Time: *ago(age), Trigger: trigger, Report: syncer.Report{Changed: true, Manifests: []syncer.ManifestReport{m}},
+		}})
+	}
+	line("2026.10", 11*day, "schedule", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 148, FilesDownloaded: 31, FilesReused: 117, BytesDownloaded: 2600 * mib, BytesReused: 13 * gib, DurationSeconds: 262})
+	line("2026.09", 12*day, "schedule", syncer.ManifestReport{Result: syncer.Refused, Reason: "hash_mismatch", FilesTotal: 148, FilesDownloaded: 30, BytesDownloaded: 2500 * mib, DurationSeconds: 301})
+	line("2026.09", 41*day, "schedule", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 146, FilesDownloaded: 40, FilesReused: 106, BytesDownloaded: 4100 * mib, BytesReused: 11 * gib, DurationSeconds: 431})
+	line("2026.08", 70*day, "rollback", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 145, FilesReused: 145, BytesReused: 15 * gib})
+	line("2026.08", 72*day, "start", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 145, FilesDownloaded: 145, BytesDownloaded: 15 * gib, DurationSeconds: 1934})
+	shows := []syncer.ShownUnder{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.10"}}
+	older := []syncer.ShownUnder{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.09"}}
+	idle.disk = syncer.Disk{Bytes: 18 * gib, Free: 212 * gib, Generations: []syncer.GenerationUse{
+		{Number: 7, Current: true, PublishedAt: *ago(11 * day), Shows: shows, Bytes: 31*gib/2 + 84*mib, Own: 2600 * mib},
+		{Number: 6, PublishedAt: *ago(41 * day), Shows: older, Bytes: 15 * gib, Own: 2400 * mib},
+	}}
+	all := map[string]*scene{"idle": idle}
+	with := func(name string, change func(m *syncer.ManifestStatus)) {
+		next := *idle
+		next.status.Manifests = slices.Clone(idle.status.Manifests)
+		change(&next.status.Manifests[0])
+		all[name] = &next
+	}
+	with("syncing", func(m *syncer.ManifestStatus) {
+		m.State, m.Newest = syncer.Syncing, "2026.11"
+		m.Progress = &syncer.ManifestProgress{
+			Name: m.Name, Phase: "downloading", FilesTotal: 31, FilesDone: 12, BytesTotal: 2600 * mib, BytesDone: 1170 * mib,
+			BytesPerSecond: 11.5 * float64(mib), SecondsLeft: 124,
+		}
+	})
+	with("failed", func(m *syncer.ManifestStatus) {
+		m.State, m.Newest, m.Failing, m.Reason, m.RetryAt = syncer.StateRefused, "2026.11", "2026.11", "hash_mismatch", ago(-100*time.Minute)
+		m.Error = "fetch ews.txt: digest sha256:9f86d081884c7d65 does not match the promised sha256:60303ae22b998861, also when fetched again"
+	})
+	empty := &scene{status: syncer.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []syncer.ManifestStatus{
+		{Name: "dq_addr_data", Wanted: "latest", State: syncer.Pending, NextSync: ago(-38*time.Minute - 30*time.Second)},
+	}}}
+	all["empty"] = empty
+	for _, s := range all {
+		s.status.Explain(time.Now())
+	}
+	return all
+}
+
+func handlerOf(s Source) http.Handler { return Handler(s, prometheus.NewRegistry()) }
+
+func TestThePageNeedsNoScriptToTellEverything(t *testing.T) {
+	wants := map[string][]string{
+		"idle": {
+			"<strong>2026.10</strong>", "revision 4f0c2d91ab37", "11 days ago", "22 minutes ago", "in 38 minutes", "in sync", "up to date with 2026.10, in service since",
+			"configured: 2026.09", "pinned to 2026.09, while 2026.10 is out", "31 of 148", "2.5 GiB", "13 GiB", "4m22s", "rolled back", "refused (hash mismatch)",
+			"18 GiB", "212 GiB", "dq_addr_data 2026.09", `<rect class="down"`, `action="/api/v1/sync"`, "Generation <strong>7</strong>",
+		},
+		"syncing": {"syncing: 12 of 31 files, 1.1 GiB of 2.5 GiB, 12 MiB/s, about 2m4s left", `value="45"`, "2026.11"},
+		"failed":  {"refused 2026.11 because a file was not what its digest promises", "still serving 2026.10", "<title>(1) syncd</title>"},
+		"empty":   {"Nothing is served yet", "never synced yet; next check at", ">pending<", "Sync now"},
+	}
+	for name, s := range scenes() {
+		got := ask(handlerOf(s), "GET", "/", "")
+		body := got.Body.String()
+		if got.Code != 200 || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") {
+			t.Fatalf("%s: %d %v", name, got.Code, got.Header())
+		}
+		for _, want := range wants[name] {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, body)
+			}
+		}
+		for _, bad := range []string{"ZgotmplZ", "style=", "onclick", "http-equiv", "<script>", "%!", "http://", "https://"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s: %q in the page", name, bad)
+			}
+		}
+	}
+}
+
+func TestASyncAfterAFailureStillTellsIt(t *testing.T) {
+	s := scenes()["syncing"]
+	s.status.Manifests[0].Error = "status 503"
+	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, "The last sync ended with an error.</strong> status 503") {
+		t.Errorf("not told in\n%s", body)
+	}
+}
+
+func TestTheRealDaemonsPage(t *testing.T) {
+	s := open(t)
+	if body := s.ask("GET", "/", "").Body.String(); !strings.Contains(body, "Nothing is served yet") {
+		t.Errorf("before the first sync:\n%s", body)
+	}
+	s.sync()
+	body := s.ask("GET", "/", "").Body.String()
+	for _, want := range []string{"up to date with 2026.09", "What past releases cost", "Disk use by generation", "1 of 1", "1 B"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+}
+
+func TestWhatAProviderSaysIsOnlyText(t *testing.T) {
+	s := scenes()["failed"]
+	s.status.Manifests[0].Error = `<script>alert(1)</script>" onload="x`
+	s.status.Explain(time.Now())
+	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); strings.Contains(body, "<script>") || strings.Contains(body, `" onload="`) {
+		t.Errorf("the page has it as it came:\n%s", body)
+	}
+}
+
+func TestThePageIsGuarded(t *testing.T) {
+	handler := handlerOf(scenes()["idle"])
+	for _, path := range []string{"/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg", "/api/v1/status"} {
+		got := ask(handler, "GET", path, "")
+		if got.Code != 200 || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d %v", path, got.Code, got.Header())
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %s", policy)
+	}
+	if got := ask(handler, "GET", "/assets/page.html", ""); got.Code != 404 {
+		t.Errorf("the template itself: %d", got.Code)
+	}
+}
+
+func TestAnAssetThatIsKnownIsNotSentAgain(t *testing.T) {
+	handler := handlerOf(scenes()["idle"])
+	tag := ask(handler, "GET", "/assets/live.js", "").Header().Get("ETag")
+	if got := ask(handler, "GET", "/assets/live.js", "", "If-None-Match", tag); tag == "" || got.Code != 304 {
+		t.Errorf("tag %q: %d", tag, got.Code)
+	}
+}
+
+// form is what a browser sends with a form of the page.
+var form = []string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Site", "same-origin"}
+
+func TestThePagesFormAsksForASyncAndLeadsBack(t *testing.T) {
+	for body, want := range map[string]struct {
+		manifests []string
+		location  string
+		note      string
+	}{
+		"":                      {nil, "/?asked=", "A sync was asked for"},
+		"manifest=dq_addr_bins": {[]string{"dq_addr_bins"}, "/?asked=dq_addr_bins", "A sync of dq_addr_bins was asked for"},
+	} {
+		s := scenes()["idle"]
+		got := ask(handlerOf(s), "POST", "/api/v1/sync", body, form...)
+		if got.Code != 303 || got.Header().Get("Location") != want.location || len(s.wanted) != 1 || !slices.Equal(s.wanted[0].Manifests, want.manifests) {
+			t.Errorf("%q: %d to %q, asked %+v", body, got.Code, got.Header().Get("Location"), s.wanted)
+		}
+		if page := ask(handlerOf(s), "GET", want.location, "").Body.String(); !strings.Contains(page, want.note) {
+			t.Errorf("no note %q", want.note)
+		}
+	}
+	if page := ask(handlerOf(scenes()["idle"]), "GET", "/?asked=nosuch", "").Body.String(); strings.Contains(page, "nosuch") {
+		t.Error("a note about a manifest that does not exist")
+	}
+}
+
+func TestAFormThatCannotBeMeantAsksForNothing(t *testing.T) {
+	for body, want := range map[string]int{
+		"manifest=nosuch": 404, "manifest=": 404, "manifest=dq_addr_data&manifest=dq_addr_bins": 400, "manifest=%zz": 400,
+		"manifest=" + strings.Repeat("x", maxBody): 400,
+	} {
+		s := scenes()["idle"]
+		if got := ask(handlerOf(s), "POST", "/api/v1/sync", body, form...); got.Code != want || len(s.wanted) > 0 {
+			t.Errorf("%.40q: %d, asked %v", body, got.Code, s.wanted)
+		}
+	}
+	s := scenes()["idle"]
+	if got := ask(handlerOf(s), "POST", "/api/v1/sync", "", append(form[:4:4], "Sec-Fetch-Site", "cross-site")...); got.Code != 403 || len(s.wanted) > 0 {
+		t.Errorf("another site's form: %d, asked %v", got.Code, s.wanted)
+	}
+}
+
+func TestCurlIsAProgramAndNoForm(t *testing.T) {
+	s := scenes()["idle"]
+	got := ask(handlerOf(s), "POST", "/api/v1/sync", `{"manifests":["dq_addr_bins"]}`, "Content-Type", "application/x-www-form-urlencoded", "Accept", "*/*")
+	if got.Code != 202 || len(s.wanted) != 1 || !slices.Equal(s.wanted[0].Manifests, []string{"dq_addr_bins"}) {
+		t.Errorf("%d, asked %+v", got.Code, s.wanted)
+	}
+}
+
+func TestAPageWhoseStateCannotBeReadIsAnError(t *testing.T) {
+	if got := ask(handlerOf(broken{}), "GET", "/", ""); got.Code != 500 {
+		t.Errorf("status %d", got.Code)
+	}
+}
+
+func TestABrowserWithoutScriptSeesAllAndCanSync(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	s := scenes()["idle"]
+	site := httptest.NewServer(handlerOf(s))
+	t.Cleanup(site.Close)
+	b.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	b.visit(site.URL)
+	text := b.text()
+	for _, want := range []string{"dq_addr_data", "2026.10", "p to date with 2026.10", "What past releases cost", "4m22s", "Disk use by generation", "Sync all now"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	b.press("sync-dq_addr_bins")
+	b.until("the page confirms it", `document.body.innerText.includes("A sync of dq_addr_bins was asked for")`)
+	if len(s.wanted) != 1 {
+		t.Errorf("asked %+v", s.wanted)
+	}
+}
+
+// press activates a button by the keyboard.
+func (b *browser) press(id string) {
+	b.Helper()
+	var focused bool
+	if err := b.eval(`document.getElementById("`+id+`").focus(), document.activeElement.id === "`+id+`"`, &focused); err != nil || !focused {
+		b.Fatalf("no button %s: %v", id, err)
+	}
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		b.do("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}, nil)
+	}
+}
+
+func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	s := open(t)
+	s.sync()
+	base := serve(t, s, "")
+	s.provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, 10*mib)})
+	slow := s.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: mib, Host: emulator.HostDownload})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	b.visit(base)
+	go func() { done <- s.daemon.Run(ctx, make(chan os.Signal)) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+	})
+	const value = `(document.querySelector("progress") || {value: 0}).value`
+	b.until("the download is seen", value+" > 0")
+	var before float64
+	must(t, b.eval(value, &before))
+	b.until("it moves", value+" > "+jsonOf(t, before))
+	b.until("its speed is told", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
+	s.provider.RemoveFault(slow)
+	b.until("the new release is told", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
+	b.until("it is announced", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
+}
+
+func TestASlowClientCannotHoldTheServer(t *testing.T) {
+	t.Parallel()
+	base := serve(t, open(t), "")
+	slow, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	must(t, err)
+	defer slow.Close()
+	must(t, slow.SetDeadline(time.Now().Add(patience)))
+	_, err = io.WriteString(slow, "GET / HTTP/1.1\r\nHost: x\r\nX-Never-Ending: ")
+	must(t, err)
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(base)
+	must(t, err)
+	res.Body.Close()
+	if res.StatusCode != 200 {
+		t.Errorf("beside it another one gets %d", res.StatusCode)
+	}
+	rest, err := io.ReadAll(slow)
+	if err != nil || strings.Contains(string(rest), "200 OK") {
+		t.Errorf("not hung up on: %q, %v", rest, err)
+	}
+}
+
+func TestTimesAreTellable(t *testing.T) {
+	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
+	for away, want := range map[time.Duration]string{
+		0: "less than a minute ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago",
+		47 * time.Hour: "47 hours ago", 11*24*time.Hour + time.Hour: "11 days ago", -30 * time.Minute: "in 30 minutes", -5 * 24 * time.Hour: "in 5 days",
+	} {
+		if got := relative(now.Add(-away), now); got != want {
+			t.Errorf("%v away: %q, want %q", away, got, want)
+		}
+	}
+	for seconds, want := range map[float64]string{0.0123: "12ms", 4.26: "4.3s", 262.4: "4m22s"} {
+		if got := took(seconds); got != want {
+			t.Errorf("%v seconds: %q, want %q", seconds, got, want)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	must(t, err)
+	return string(data)
+}
