@@ -19,7 +19,7 @@ torture: ## the tests that count, in full, with their figures, then fuzzing (FUZ
 	bash .ci/torture
 
 lint: .tools/staticcheck ## gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l cmd internal bench); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l cmd internal bench deploy); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./...
 	.tools/staticcheck ./...
 

@@ -1,0 +1,224 @@
+// Package kubernetes_test holds the example to what it promises.
+package kubernetes_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"syncd/internal/config"
+)
+
+// The parts of Kubernetes' API that the example uses. They are decoded strictly, so
+// that a key that is misspelt or at the wrong place is found.
+type (
+	object struct {
+		APIVersion string            `yaml:"apiVersion"`
+		Kind       string            `yaml:"kind"`
+		Metadata   metadata          `yaml:"metadata"`
+		Data       map[string]string `yaml:"data"`
+		StringData map[string]string `yaml:"stringData"`
+		Type       string            `yaml:"type"`
+		Spec       spec              `yaml:"spec"`
+	}
+	metadata struct {
+		Name        string            `yaml:"name"`
+		Labels      map[string]string `yaml:"labels"`
+		Annotations map[string]string `yaml:"annotations"`
+	}
+	spec struct { // of a Service or a StatefulSet
+		ClusterIP            string  `yaml:"clusterIP"`
+		Selector             any     `yaml:"selector"`
+		Ports                []port  `yaml:"ports"`
+		ServiceName          string  `yaml:"serviceName"`
+		Replicas             int     `yaml:"replicas"`
+		Template             pod     `yaml:"template"`
+		VolumeClaimTemplates []claim `yaml:"volumeClaimTemplates"`
+	}
+	port struct {
+		Name          string `yaml:"name"`
+		Port          int    `yaml:"port"`
+		TargetPort    string `yaml:"targetPort"`
+		ContainerPort int    `yaml:"containerPort"`
+	}
+	claim struct {
+		Metadata metadata `yaml:"metadata"`
+		Spec     struct {
+			AccessModes []string  `yaml:"accessModes"`
+			Resources   resources `yaml:"resources"`
+		} `yaml:"spec"`
+	}
+	resources struct {
+		Requests map[string]string `yaml:"requests"`
+		Limits   map[string]string `yaml:"limits"`
+	}
+	pod struct {
+		Metadata metadata `yaml:"metadata"`
+		Spec     struct {
+			AutomountServiceAccountToken  *bool       `yaml:"automountServiceAccountToken"`
+			EnableServiceLinks            *bool       `yaml:"enableServiceLinks"`
+			TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
+			SecurityContext               podSecurity `yaml:"securityContext"`
+			Containers                    []container `yaml:"containers"`
+			Volumes                       []volume    `yaml:"volumes"`
+		} `yaml:"spec"`
+	}
+	podSecurity struct {
+		RunAsNonRoot        bool              `yaml:"runAsNonRoot"`
+		RunAsUser           int               `yaml:"runAsUser"`
+		RunAsGroup          int               `yaml:"runAsGroup"`
+		FSGroup             int               `yaml:"fsGroup"`
+		FSGroupChangePolicy string            `yaml:"fsGroupChangePolicy"`
+		SeccompProfile      map[string]string `yaml:"seccompProfile"`
+	}
+	container struct {
+		Name            string    `yaml:"name"`
+		Image           string    `yaml:"image"`
+		Ports           []port    `yaml:"ports"`
+		StartupProbe    *probe    `yaml:"startupProbe"`
+		LivenessProbe   *probe    `yaml:"livenessProbe"`
+		ReadinessProbe  *probe    `yaml:"readinessProbe"`
+		SecurityContext security  `yaml:"securityContext"`
+		Resources       resources `yaml:"resources"`
+		VolumeMounts    []mount   `yaml:"volumeMounts"`
+	}
+	probe struct {
+		Exec struct {
+			Command []string `yaml:"command"`
+		} `yaml:"exec"`
+		PeriodSeconds    int `yaml:"periodSeconds"`
+		TimeoutSeconds   int `yaml:"timeoutSeconds"`
+		FailureThreshold int `yaml:"failureThreshold"`
+	}
+	security struct {
+		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+		Privileged               bool  `yaml:"privileged"`
+		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+		Capabilities             struct {
+			Drop []string `yaml:"drop"`
+		} `yaml:"capabilities"`
+	}
+	mount struct {
+		Name      string `yaml:"name"`
+		MountPath string `yaml:"mountPath"`
+		SubPath   string `yaml:"subPath"`
+		ReadOnly  bool   `yaml:"readOnly"`
+	}
+	volume struct {
+		Name      string `yaml:"name"`
+		ConfigMap *struct {
+			Name string `yaml:"name"`
+		} `yaml:"configMap"`
+		Secret *struct {
+			SecretName  string `yaml:"secretName"`
+			DefaultMode int    `yaml:"defaultMode"`
+		} `yaml:"secret"`
+	}
+)
+
+// objects are the documents of both files by kind.
+func objects(t *testing.T) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	for _, path := range []string{"syncd.yaml", "secret.yaml"} {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for decoder := yaml.NewDecoder(file, yaml.Strict()); ; {
+			var o object
+			if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if o.APIVersion == "" || o.Metadata.Name != "syncd" {
+				t.Errorf("%s: %s %q of API %q", path, o.Kind, o.Metadata.Name, o.APIVersion)
+			}
+			all[o.Kind] = o
+		}
+	}
+	return all
+}
+
+func TestTheExampleIsWhole(t *testing.T) {
+	all := objects(t)
+	for _, kind := range []string{"ConfigMap", "Service", "StatefulSet", "Secret"} {
+		if all[kind].Kind == "" {
+			t.Errorf("no %s", kind)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "syncd.yaml")
+	if err := os.WriteFile(path, []byte(all["ConfigMap"].Data["syncd.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load(path, config.Environment{}); err != nil {
+		t.Error(err)
+	}
+	if all["Secret"].StringData["customer_id"] == "" {
+		t.Error("the Secret has no customer_id")
+	}
+	annotations := all["StatefulSet"].Spec.Template.Metadata.Annotations
+	if annotations["prometheus.io/scrape"] != "true" || annotations["prometheus.io/port"] != "9797" {
+		t.Errorf("annotations %v", annotations)
+	}
+}
+
+func TestEveryContainerIsLockedIn(t *testing.T) {
+	pod := objects(t)["StatefulSet"].Spec.Template.Spec
+	if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser == 0 || s.RunAsGroup == 0 || s.SeccompProfile["type"] != "RuntimeDefault" {
+		t.Errorf("the pod: %+v", s)
+	}
+	if token := pod.AutomountServiceAccountToken; token == nil || *token {
+		t.Error("the pod has a token of the API")
+	}
+	for _, c := range pod.Containers {
+		s := c.SecurityContext
+		if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Privileged || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+			t.Errorf("%s: %+v", c.Name, s)
+		}
+	}
+}
+
+func TestReadersMountTheWholeDataDirReadOnly(t *testing.T) {
+	set := objects(t)["StatefulSet"].Spec
+	data := set.VolumeClaimTemplates[0].Metadata.Name
+	for _, c := range set.Template.Spec.Containers {
+		found := slices.IndexFunc(c.VolumeMounts, func(m mount) bool { return m.Name == data })
+		if found < 0 {
+			t.Fatalf("%s has no %s", c.Name, data)
+		}
+		m := c.VolumeMounts[found]
+		if m.SubPath != "" || strings.Contains(m.MountPath, "current") || m.ReadOnly != (c.Name != "syncd") {
+			t.Errorf("%s: %+v", c.Name, m)
+		}
+	}
+}
+
+func TestTheProbesAskTheHealthcheck(t *testing.T) {
+	c := objects(t)["StatefulSet"].Spec.Template.Spec.Containers[0]
+	alive := []string{"/usr/bin/syncd", "healthcheck"}
+	tests := []struct {
+		name  string
+		probe *probe
+		want  []string
+	}{
+		{"startup", c.StartupProbe, alive},
+		{"liveness", c.LivenessProbe, alive},
+		{"readiness", c.ReadinessProbe, append(alive, "--ready")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.probe == nil || !slices.Equal(tt.probe.Exec.Command, tt.want) || tt.probe.TimeoutSeconds <= 5 {
+				t.Errorf("%+v; the verb itself gives up after 5 s", tt.probe)
+			}
+		})
+	}
+}
