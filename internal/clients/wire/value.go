@@ -81,45 +81,33 @@ func TextOf(v Value) (text string, ok bool) {
 
 // Map returns v with every text in it, names and numbers included, changed by f.
 // A number that f changes becomes a text.
-func Map(v Value, f func(string) string) Value {
-	switch v := v.(type) {
-	case string:
-		return f(v)
-	case json.Number:
-		if changed := f(v.String()); changed != v.String() {
-			return changed
-		}
-	case []Value:
-		mapped := make([]Value, len(v))
-		for i, item := range v {
-			mapped[i] = Map(item, f)
-		}
-		return mapped
-	case Object:
-		mapped := make(Object, len(v))
-		for i, m := range v {
-			mapped[i] = Member{f(m.Name), Map(m.Value, f)}
-		}
-		return mapped
-	}
-	return v
-}
+func Map(v Value, f func(string) string) Value { return change(v, f, f) }
 
 // Rename returns v with every name of a member changed by f.
 func Rename(v Value, f func(string) string) Value {
+	return change(v, f, func(text string) string { return text })
+}
+
+func change(v Value, name, text func(string) string) Value {
 	switch v := v.(type) {
+	case string:
+		return text(v)
+	case json.Number:
+		if changed := text(v.String()); changed != v.String() {
+			return changed
+		}
 	case []Value:
-		renamed := make([]Value, len(v))
+		list := make([]Value, len(v))
 		for i, item := range v {
-			renamed[i] = Rename(item, f)
+			list[i] = change(item, name, text)
 		}
-		return renamed
+		return list
 	case Object:
-		renamed := make(Object, len(v))
+		o := make(Object, len(v))
 		for i, m := range v {
-			renamed[i] = Member{f(m.Name), Rename(m.Value, f)}
+			o[i] = Member{name(m.Name), change(m.Value, name, text)}
 		}
-		return renamed
+		return o
 	}
 	return v
 }
