@@ -1,7 +1,6 @@
 package property_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,35 +14,19 @@ import (
 
 func read[R any](t *testing.T, op, fixture string) *R {
 	t.Helper()
-	form := service.Form{}
-	if strings.HasSuffix(fixture, ".xml") {
-		form.Format = service.XMLs
-	}
-	r, err := service.Read[R](operation(t, op), form, "Acme", []byte(servicetest.Fixture(t, fixture)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// check compares values as they print.
-func check(t *testing.T, got, want any) {
-	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	return servicetest.Read[R](t, operation(t, op), fixture)
 }
 
 func TestReadProperty(t *testing.T) {
 	for _, fixture := range []string{"property.json", "property.xml", "property_prefixed.xml"} {
 		t.Run(fixture, func(t *testing.T) {
 			r := read[property.Properties](t, "LookupProperty", fixture)
-			check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults, r.TotalRecords, len(r.Records)}, "[9.4.2.9001 p-2  2 2]")
+			servicetest.Check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults, r.TotalRecords, len(r.Records)}, "[9.4.2.9001 p-2  2 2]")
 			a, b := r.Records[0], r.Records[1]
-			check(t, []any{a.RecordID, a.Results.Has("YS07"), a.Parcel.FIPSCode, a.Parcel.FormattedAPN}, "[a true 20999 14-220-07]")
-			check(t, []any{a.PrimaryOwner.Name1Full, a.PrimaryOwner.CompanyFlag, a.PrimaryOwner.IdentityKey1, a.PrimaryOwner.IdentityKey2}, "[Ada Quill  77 ]")
-			check(t, []any{b.RecordID, b.Results.Has("AE01"), b.Parcel.County}, "[b true ]")
-			check(t, unknown(r), "[]")
+			servicetest.Check(t, []any{a.RecordID, a.Results.Has("YS07"), a.Parcel.FIPSCode, a.Parcel.FormattedAPN}, "[a true 20999 14-220-07]")
+			servicetest.Check(t, []any{a.PrimaryOwner.Name1Full, a.PrimaryOwner.CompanyFlag, a.PrimaryOwner.IdentityKey1, a.PrimaryOwner.IdentityKey2}, "[Ada Quill  77 ]")
+			servicetest.Check(t, []any{b.RecordID, b.Results.Has("AE01"), b.Parcel.County}, "[b true ]")
+			servicetest.Check(t, unknown(r), "[]")
 		})
 	}
 }
@@ -52,16 +35,16 @@ func TestReadDeeds(t *testing.T) {
 	for _, fixture := range []string{"deeds.json", "deeds.xml"} {
 		t.Run(fixture, func(t *testing.T) {
 			r := read[property.Deeds](t, "LookupDeeds", fixture)
-			check(t, []any{r.TransmissionReference, r.Results.Has("YS02", "YC01"), r.TotalRecords}, "[p-3 true 12]")
+			servicetest.Check(t, []any{r.TransmissionReference, r.Results.Has("YS02", "YC01"), r.TotalRecords}, "[p-3 true 12]")
 			d := r.Records[0]
-			check(t, []any{d.DocInfo.Book, d.DocInfo.RecordingDate, d.PrimaryGrantor.Name1Full, d.PrimaryGrantor.Name2LegalType}, "[8 20190304 Ada Quill T]")
-			check(t, []any{d.SecondaryGrantee.Name3Full, d.Mortgage1.Amount, d.Mortgage2.Amount}, "[Cy Marsh 150000 ]")
-			check(t, d.DocInfo.Unknown.Text("Notary"), "P. Reed")
+			servicetest.Check(t, []any{d.DocInfo.Book, d.DocInfo.RecordingDate, d.PrimaryGrantor.Name1Full, d.PrimaryGrantor.Name2LegalType}, "[8 20190304 Ada Quill T]")
+			servicetest.Check(t, []any{d.SecondaryGrantee.Name3Full, d.Mortgage1.Amount, d.Mortgage2.Amount}, "[Cy Marsh 150000 ]")
+			servicetest.Check(t, d.DocInfo.Unknown.Text("Notary"), "P. Reed")
 		})
 	}
 	// The same name holds an object in most answers, and a text in another.
 	r := read[property.Deeds](t, "LookupDeeds", "deeds.json")
-	check(t, unknown(r), "[Notary=P. Reed PropertyAddress=12 Larkspur Way]")
+	servicetest.Check(t, unknown(r), "[Notary=P. Reed PropertyAddress=12 Larkspur Way]")
 }
 
 func TestReadHomes(t *testing.T) {
@@ -69,24 +52,24 @@ func TestReadHomes(t *testing.T) {
 		t.Run(fixture, func(t *testing.T) {
 			r := read[property.Homes](t, "LookupHomesByOwner", fixture)
 			h := r.Records[0]
-			check(t, []any{r.Results, h.APN, h.FIPS, h.MAK, h.PropertyAddress, h.PropertyZip}, "[YS02 (address matched) 14-220-07 20999 4400112233 12 Larkspur Way 66999]")
+			servicetest.Check(t, []any{r.Results, h.APN, h.FIPS, h.MAK, h.PropertyAddress, h.PropertyZip}, "[YS02 (address matched) 14-220-07 20999 4400112233 12 Larkspur Way 66999]")
 		})
 	}
 	r := read[property.Homes](t, "LookupHomesByOwner", "homes.json")
-	check(t, []any{r.TotalRecords, r.Records[1].MAK, r.Records[1].PropertyZip}, "[2 4400112299 ]")
-	check(t, unknown(r), `[PropertyAddress={"Address":"16 Larkspur Way"} Since=2004]`)
+	servicetest.Check(t, []any{r.TotalRecords, r.Records[1].MAK, r.Records[1].PropertyZip}, "[2 4400112299 ]")
+	servicetest.Check(t, unknown(r), `[PropertyAddress={"Address":"16 Larkspur Way"} Since=2004]`)
 }
 
 // Names in another case, misspelt and spelt right, numbers for texts, a record
 // that is no list, and everything that no field takes.
 func TestReadOddAnswer(t *testing.T) {
 	r := read[property.Properties](t, "LookupProperty", "property_odd.json")
-	check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.TotalRecords, len(r.Records)}, "[9.4  1 1 1]")
+	servicetest.Check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.TotalRecords, len(r.Records)}, "[9.4  1 1 1]")
 	p := r.Records[0]
-	check(t, []any{p.RecordID, p.Results.Has("YS02"), p.Parcel.County, p.Parcel.MapPage, p.PrimaryOwner.IdentityKey1}, "[7 true Quill 12 77]")
-	check(t, []any{p.IntRoomInfo.ExerciseFlag, p.IntAmenities.AccessibilityElevatorFlag, p.IntAmenities.AccessibilityHandicapFlag}, "[Y Y N]")
-	check(t, p.Pool.Unknown, "[{Pool [indoor]}]")
-	check(t, unknown(r), `[Billing={"Units":1} Legal=see the deed OtherIdentityKey1=78 Pool=["indoor"] Ratings=["A"] Soil=loam]`)
+	servicetest.Check(t, []any{p.RecordID, p.Results.Has("YS02"), p.Parcel.County, p.Parcel.MapPage, p.PrimaryOwner.IdentityKey1}, "[7 true Quill 12 77]")
+	servicetest.Check(t, []any{p.IntRoomInfo.ExerciseFlag, p.IntAmenities.AccessibilityElevatorFlag, p.IntAmenities.AccessibilityHandicapFlag}, "[Y Y N]")
+	servicetest.Check(t, p.Pool.Unknown, "[{Pool [indoor]}]")
+	servicetest.Check(t, unknown(r), `[Billing={"Units":1} Legal=see the deed OtherIdentityKey1=78 Pool=["indoor"] Ratings=["A"] Soil=loam]`)
 	for _, text := range []string{"Ratings", "Soil", "Billing"} {
 		if !strings.Contains(string(r.Raw), text) {
 			t.Errorf("%s is not in Raw", text)
@@ -98,9 +81,9 @@ func TestReadOddAnswer(t *testing.T) {
 func TestReadAllColumns(t *testing.T) {
 	p := read[property.Properties](t, "LookupProperty", "property_all.json")
 	d := read[property.Deeds](t, "LookupDeeds", "deeds_all.json")
-	check(t, unknown(p), "[]")
-	check(t, unknown(d), "[]")
-	check(t, []any{p.TotalRecords, d.TotalRecords}, "[1 12]")
+	servicetest.Check(t, unknown(p), "[]")
+	servicetest.Check(t, unknown(d), "[]")
+	servicetest.Check(t, []any{p.TotalRecords, d.TotalRecords}, "[1 12]")
 	checkColumns(t, "", reflect.ValueOf(p.Records[0]))
 	checkColumns(t, "", reflect.ValueOf(d.Records[0]))
 }

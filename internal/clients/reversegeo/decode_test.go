@@ -1,7 +1,6 @@
 package reversegeo_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,23 +13,7 @@ import (
 
 func read[R any](t *testing.T, op, fixture string) *R {
 	t.Helper()
-	form := service.Form{}
-	if strings.HasSuffix(fixture, ".xml") {
-		form.Format = service.XMLs
-	}
-	r, err := service.Read[R](operation(t, op), form, "Acme", []byte(servicetest.Fixture(t, fixture)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// check compares values as they print.
-func check(t *testing.T, got, want any) {
-	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	return servicetest.Read[R](t, operation(t, op), fixture)
 }
 
 func TestReadAddresses(t *testing.T) {
@@ -42,8 +25,8 @@ func TestReadAddresses(t *testing.T) {
 	for _, fixture := range []string{"lookup.json", "lookup.xml", "lookup_no_namespace.xml", "lookup_prefixed.xml"} {
 		t.Run(fixture, func(t *testing.T) {
 			r := read[reversegeo.Addresses](t, "doLookup", fixture)
-			check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[8.3.0.9001 rg-1 0 true 1 []]")
-			check(t, r.Records, []reversegeo.Address{want})
+			servicetest.Check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[8.3.0.9001 rg-1 0 true 1 []]")
+			servicetest.Check(t, r.Records, []reversegeo.Address{want})
 		})
 	}
 }
@@ -58,8 +41,8 @@ func TestReadPostalCodes(t *testing.T) {
 	for _, fixture := range []string{"postal.json", "postal.xml"} {
 		t.Run(fixture, func(t *testing.T) {
 			r := read[reversegeo.PostalCodes](t, "doLookupPostalCodes", fixture)
-			check(t, []any{r.TransmissionReference, r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[rg-3 true 2 []]")
-			check(t, r.Records, want)
+			servicetest.Check(t, []any{r.TransmissionReference, r.Results.Has("GS07"), r.TotalRecords, r.Unknown}, "[rg-3 true 2 []]")
+			servicetest.Check(t, r.Records, want)
 		})
 	}
 }
@@ -67,19 +50,19 @@ func TestReadPostalCodes(t *testing.T) {
 func TestReadTargets(t *testing.T) {
 	r := read[reversegeo.Addresses](t, "doLookupFromList", "from_list.json")
 	a := r.Records[0]
-	check(t, []any{a.RecordID, a.SuiteCount, a.Key, a.BaseKey, a.Distance, a.Unknown}, "[depot-b 12 4400113355 4400113300 0.611 []]")
+	servicetest.Check(t, []any{a.RecordID, a.SuiteCount, a.Key, a.BaseKey, a.Distance, a.Unknown}, "[depot-b 12 4400113355 4400113300 0.611 []]")
 }
 
 // Names in another case, numbers for texts, a record that is no list, and
 // everything that no field takes.
 func TestReadOddAnswer(t *testing.T) {
 	r := read[reversegeo.Addresses](t, "doLookup", "odd.json")
-	check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults.Has("GW01"), len(r.Results), r.TotalRecords}, "[8.3  true 0 0]")
-	check(t, r.Unknown, "[{TotalRecords many} {Quota [{Left 3}]}]")
-	check(t, len(r.Records), 1)
+	servicetest.Check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults.Has("GW01"), len(r.Results), r.TotalRecords}, "[8.3  true 0 0]")
+	servicetest.Check(t, r.Unknown, "[{TotalRecords many} {Quota [{Left 3}]}]")
+	servicetest.Check(t, len(r.Records), 1)
 	a := r.Records[0]
-	check(t, []any{a.SuiteCount, a.City, a.Latitude, a.Longitude, a.Distance, a.Key}, "[2  38.1 0 0 4400112233]")
-	check(t, a.Unknown, "[{AddressLine1 [12 Larkspur Way Rear]} {Longitude west} {Distance NaN} {Plus4 1205}]")
+	servicetest.Check(t, []any{a.SuiteCount, a.City, a.Latitude, a.Longitude, a.Distance, a.Key}, "[2  38.1 0 0 4400112233]")
+	servicetest.Check(t, a.Unknown, "[{AddressLine1 [12 Larkspur Way Rear]} {Longitude west} {Distance NaN} {Plus4 1205}]")
 	for _, text := range []string{"Quota", "Plus4", "west"} {
 		if !strings.Contains(string(r.Raw), text) {
 			t.Errorf("%s is not in Raw", text)
@@ -89,7 +72,7 @@ func TestReadOddAnswer(t *testing.T) {
 
 // What is found nowhere may be an empty list, null, or not there.
 func TestReadNothing(t *testing.T) {
-	check(t, len(read[reversegeo.Addresses](t, "doLookup", "nothing.json").Records), 0)
+	servicetest.Check(t, len(read[reversegeo.Addresses](t, "doLookup", "nothing.json").Records), 0)
 	tests := map[string]struct{ format, body string }{
 		"empty list":    {service.JSON, `{"Results":"","Records":[]}`},
 		"no list":       {service.JSON, `{"Results":""}`},

@@ -169,3 +169,26 @@ func Fixture(t *testing.T, name string) string {
 	}
 	return string(content)
 }
+
+// Read is what a client makes of a fixture that answers an operation, for the
+// vendor's word Acme.
+func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
+	t.Helper()
+	form := service.Form{}
+	if strings.HasSuffix(fixture, ".xml") {
+		form.Format = service.XMLs
+	}
+	r, err := service.Read[R](op, form, "Acme", []byte(Fixture(t, fixture)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Check compares values as they print.
+func Check(t *testing.T, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
