@@ -44,7 +44,7 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	f := fetcher.New(client, temp, cfg.Transfers.Bandwidth)
+	f := fetcher.New(client, temp, cfg.Transfers)
 	for _, ref := range refs {
 		fetched, err := getOne(ctx, client, f, cfg, ref)
 		if err != nil {

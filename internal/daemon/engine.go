@@ -216,7 +216,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
 	return syncer.Config{
 		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
-		Fetcher: fetcher.New(client, e.mirror.Partial(), cfg.Transfers.Bandwidth),
+		Fetcher: fetcher.New(client, e.mirror.Partial(), cfg.Transfers),
 		Log:     e.options.Log, Version: e.options.Version,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,

@@ -2,10 +2,16 @@
 
 package durable
 
-import "os"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // NoFsync is true in builds that exist to show that the tests of power cuts can
 // fail.
 const NoFsync = false
 
 func fsync(f *os.File) error { return f.Sync() }
+
+func syncfs(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) }

@@ -9,3 +9,5 @@ import "os"
 const NoFsync = true
 
 func fsync(*os.File) error { return nil }
+
+func syncfs(*os.File) error { return nil }

@@ -3,6 +3,8 @@ package durable
 import (
 	"io/fs"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Every change of a file system that recovery has to answer for is one step, made
@@ -48,6 +50,11 @@ func Chmod(path string, perm fs.FileMode) error {
 	return step("chmod", path, func() error { return os.Chmod(path, perm) })
 }
 
+// Fchmod sets the permissions of an open file as a step.
+func Fchmod(f *os.File, perm fs.FileMode) error {
+	return step("chmod", f.Name(), func() error { return f.Chmod(perm) })
+}
+
 // Remove is os.Remove as a step.
 func Remove(path string) error {
 	return step("remove", path, func() error { return os.Remove(path) })
@@ -63,6 +70,12 @@ func RemoveAll(path string) error {
 // new file.
 func SyncFile(f *os.File) error {
 	return step("fsync", f.Name(), func() error { return fsync(f) })
+}
+
+// StartWriteBack has the disk begin to write n bytes of a file from offset on, and
+// does not wait: a later SyncFile finds less to do. It promises nothing.
+func StartWriteBack(f *os.File, offset, n int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), offset, n, unix.SYNC_FILE_RANGE_WRITE) // SyncFile tells what went wrong
 }
 
 // Commit runs the transaction of a database at path as a step.

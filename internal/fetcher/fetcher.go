@@ -5,23 +5,24 @@
 package fetcher
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"syscall"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/config"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
+	"syncd/internal/verify"
 )
 
-// bufferSize is read, hashed and written at a time, once for each running transfer.
+// bufferSize is read, written and hashed at a time.
 const bufferSize = 256 << 10
 
 // Source opens downloads. Download makes one attempt; Retry repeats op while its
@@ -31,7 +32,7 @@ type Source interface {
 	Retry(ctx context.Context, op func(progress func()) error) error
 }
 
-// Watcher is told what happens to one file, from the goroutine of its Fetch.
+// Watcher is told what happens to one file, by one goroutine at a time.
 type Watcher interface {
 	// Announced tells the size in the response when it is known; an error ends
 	// the fetch for good.
@@ -49,28 +50,37 @@ type Watcher interface {
 // Fetcher downloads files. Safe for concurrent use, by one process, as long as
 // no two calls want the same digest at once.
 type Fetcher struct {
-	source  Source
-	dir     string
-	limiter *rate.Limiter
-	buffers sync.Pool
+	source      Source
+	dir         string
+	segments    int // connections of one file
+	connections *semaphore.Weighted
+	limiter     *rate.Limiter
+	buffers     sync.Pool
 }
 
-// New returns a Fetcher that keeps unfinished downloads in dir, which exists.
-// bandwidth is the limit for all transfers together in bytes per second, 0 for none.
-func New(source Source, dir string, bandwidth int64) *Fetcher {
-	f := &Fetcher{source: source, dir: dir, limiter: rate.NewLimiter(rate.Inf, 0)}
-	if bandwidth > 0 {
-		f.limiter = rate.NewLimiter(rate.Limit(bandwidth), bufferSize)
+// New returns a Fetcher that keeps unfinished downloads in dir, which exists. Files
+// and their segments share one budget of connections: as many as there may be
+// files, or segments of one.
+func New(source Source, dir string, transfers config.Transfers) *Fetcher {
+	f := &Fetcher{
+		source: source, dir: dir, segments: transfers.Segments,
+		connections: semaphore.NewWeighted(int64(max(transfers.Files, transfers.Segments, 1))),
+		limiter:     rate.NewLimiter(rate.Inf, 0),
+	}
+	if transfers.Bandwidth > 0 {
+		f.limiter = rate.NewLimiter(rate.Limit(transfers.Bandwidth), bufferSize)
 	}
 	f.buffers.New = func() any { return new([bufferSize]byte) }
 	return f
 }
 
-// Fetched is a proven file, read-only and durable: its name among the unfinished
-// downloads, from where the caller moves it, and its content.
+// Fetched is a proven, read-only file: its name among the unfinished downloads,
+// from where the caller moves it, and its content. The bytes of a small one are
+// not durable yet, for it is cheaper to make many of them so at once.
 type Fetched struct {
-	Path   string
-	Object manifest.Object
+	Path    string
+	Object  manifest.Object
+	Durable bool
 }
 
 // Fetch downloads a file until its digest is the promised one. One mismatch is
@@ -79,7 +89,7 @@ type Fetched struct {
 // source, after which what arrived so far is kept for the next call, and of the
 // disk, after which it is not.
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (Fetched, error) {
-	p, err := openPartial(ctx, f.dir, file.Expected)
+	p, err := openPartial(ctx, f.dir, file.Expected, &f.buffers)
 	if err != nil {
 		return Fetched{}, noSpace(err)
 	}
@@ -94,7 +104,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 	if err := p.finish(); err != nil {
 		return Fetched{}, f.giveUp(p, err)
 	}
-	return Fetched{Path: p.path, Object: object}, nil
+	return Fetched{Path: p.path, Object: object, Durable: !p.isSmall()}, nil
 }
 
 // giveUp removes a file that its disk failed, and one without an end, which the
@@ -121,17 +131,26 @@ func noSpace(err error) error {
 }
 
 func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, watch Watcher) (manifest.Object, error) {
-	if object, err := p.hasher.Check(file.Expected); err == nil && p.size() > 0 {
-		watch.Resumed(p.size())
-		return object, nil // the last process was stopped after the last byte
+	if p.isOld && p.hasNoGaps() {
+		if object, err := p.check(file.Expected); err == nil {
+			watch.Resumed(object.Size)
+			return object, nil // the last process was stopped after the last byte
+		}
+		if p.isWhole() {
+			if err := p.restart(); err != nil {
+				return manifest.Object{}, err
+			}
+		}
 	}
 	for clean := false; ; {
-		if err := f.transfer(ctx, p, file.Reference, watch); err != nil {
+		t := &transfer{Fetcher: f, partial: p, ref: file.Reference, watch: watch}
+		if err := t.run(ctx); err != nil {
 			return manifest.Object{}, err
 		}
-		object, err := p.hasher.Check(file.Expected)
-		if err == nil {
-			return object, nil
+		object, err := p.check(file.Expected)
+		var mismatch *verify.Mismatch
+		if !errors.As(err, &mismatch) {
+			return object, err
 		}
 		watch.Mismatch(err)
 		isOld := p.isOld // what an earlier call left may be all that is wrong
@@ -142,82 +161,5 @@ func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, 
 			return manifest.Object{}, refusal.New(refusal.HashMismatch, "%w, also after a clean retry", err)
 		}
 		clean = !isOld
-	}
-}
-
-// transfer moves the rest of the file, over as many connections as it takes.
-func (f *Fetcher) transfer(ctx context.Context, p *partial, ref manifest.Reference, watch Watcher) error {
-	var furthest int64 // of this call, so that starting over again and again is no progress
-	return f.source.Retry(ctx, func(progress func()) error {
-		before := p.size()
-		err := f.transferOnce(ctx, p, ref, watch)
-		if p.size() > furthest && p.size() != before { // bytes that were here before are none either
-			furthest = p.size()
-			progress()
-		}
-		return err
-	})
-}
-
-func (f *Fetcher) transferOnce(ctx context.Context, p *partial, ref manifest.Reference, watch Watcher) error {
-	res, err := f.open(ctx, p, ref)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if err := p.begin(res); err != nil {
-		return err
-	}
-	if p.size() > 0 {
-		watch.Resumed(p.size())
-	}
-	if res.Length >= 0 {
-		if err := watch.Announced(p.size() + res.Length); err != nil {
-			return err
-		}
-	}
-	if err := watch.Moved(0, p.size()); err != nil {
-		return err
-	}
-	return f.copy(ctx, p, res.Body, watch)
-}
-
-// open asks for what is missing. A server that does not know the range any more
-// (416) is asked for everything.
-func (f *Fetcher) open(ctx context.Context, p *partial, ref manifest.Reference) (*transport.Response, error) {
-	res, err := f.source.Download(ctx, ref, p.header())
-	var failed *transport.Error
-	if errors.As(err, &failed) && failed.Status == http.StatusRequestedRangeNotSatisfiable && p.size() > 0 {
-		if err := p.restart(); err != nil {
-			return nil, err
-		}
-		return f.source.Download(ctx, ref, p.header())
-	}
-	return res, err
-}
-
-func (f *Fetcher) copy(ctx context.Context, p *partial, body io.Reader, watch Watcher) error {
-	buffer := f.buffers.Get().(*[bufferSize]byte)
-	defer f.buffers.Put(buffer)
-	for {
-		n, err := body.Read(buffer[:])
-		if n > 0 {
-			if err := f.limiter.WaitN(ctx, n); err != nil {
-				// WaitN also fails before the deadline when it would take longer.
-				return cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
-			}
-			if err := p.write(buffer[:n]); err != nil {
-				return err
-			}
-			if err := watch.Moved(int64(n), p.size()); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
 	}
 }

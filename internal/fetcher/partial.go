@@ -1,20 +1,20 @@
 package fetcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
 	"syncd/internal/verify"
 )
 
@@ -23,11 +23,18 @@ import (
 type partial struct {
 	path      string
 	file      *os.File
-	hasher    *verify.Hasher // of every byte in the file
 	algorithm manifest.Algorithm
-	validator validator
-	isOld     bool // it begins with bytes of an earlier call
-	isUnsure  bool // the disk failed: nothing is known of the bytes
+	buffers   *sync.Pool
+	validator validator // changed by the first connection only
+	isOld     bool      // it begins with bytes of an earlier call
+
+	mu       sync.Mutex // what several connections change
+	layout   layout
+	follower *follower
+	isUnsure bool  // the disk failed: nothing is known of the bytes
+	isNoted  bool  // the validator is on disk
+	hasGaps  bool  // or had: the validator tells which bytes are there
+	unnoted  int64 // bytes that came since
 }
 
 // Name is the name of the unfinished download of a content.
@@ -37,16 +44,24 @@ func Name(expected manifest.Digest) string {
 
 // openPartial opens what an earlier call left, or a new file in place of
 // something that cannot be used and would stop every later call too.
-func openPartial(ctx context.Context, dir string, expected manifest.Digest) (*partial, error) {
-	path := filepath.Join(dir, Name(expected))
-	p, err := reopen(ctx, path, expected.Algorithm)
+func openPartial(ctx context.Context, dir string, expected manifest.Digest, buffers *sync.Pool) (*partial, error) {
+	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, buffers: buffers}
+	var err error
+	if p.file, err = durable.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		p.forget()
+		return p, durable.RemoveAll(p.path + validatorSuffix) // of a file that is gone
+	}
+	if !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	err = p.reopen(ctx)
 	if err == nil || ctx.Err() != nil || isShortage(err) {
 		return p, err
 	}
-	if removeErr := remove(path); removeErr != nil {
+	if removeErr := remove(p.path); removeErr != nil {
 		return nil, fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
 	}
-	return reopen(ctx, path, expected.Algorithm)
+	return p, p.reopen(ctx)
 }
 
 // isShortage is true when a file could not be opened through no fault of its own.
@@ -56,17 +71,15 @@ func isShortage(err error) bool {
 
 // reopen opens the file at path, or a new one. The kept bytes are read once more,
 // to hash them: a crash may have lost some.
-func reopen(ctx context.Context, path string, algorithm manifest.Algorithm) (*partial, error) {
-	f, err := openWritable(path)
-	if err != nil {
-		return nil, err
+func (p *partial) reopen(ctx context.Context) (err error) {
+	if p.file, err = openWritable(p.path); err != nil {
+		return err
 	}
-	p := &partial{path: path, file: f, algorithm: algorithm, hasher: verify.NewHasher(algorithm)}
 	if err := p.resume(ctx); err != nil {
-		f.Close()
-		return nil, err
+		p.file.Close()
+		return err
 	}
-	return p, nil
+	return nil
 }
 
 // openWritable opens a partial file, also one that was about to become a
@@ -86,119 +99,247 @@ func (p *partial) resume(ctx context.Context) (err error) {
 	if p.validator, err = readValidator(p.path + validatorSuffix); err != nil {
 		return err
 	}
-	// Without one the file cannot be continued, but it may be complete.
-	if p.hasher, err = verify.HashFile(ctx, p.path, p.algorithm); err != nil {
+	p.isNoted = p.validator.Condition != ""
+	info, err := p.file.Stat()
+	if err != nil {
 		return err
 	}
-	p.isOld = p.size() > 0
-	_, err = p.file.Seek(p.size(), io.SeekStart)
+	here := p.validator.Here
+	if p.hasGaps = here != nil; !p.hasGaps {
+		here = []span{{0, info.Size()}}
+	}
+	p.layout = layout{size: cmp.Or(p.validator.Total, endless), here: within(here, info.Size())}
+	p.isOld = p.layout.bytes() > 0
+	// Without a validator the file cannot be continued, but it may be complete.
+	hasher, err := verify.Reader(ctx, io.NewSectionReader(p.file, 0, p.layout.prefix()), p.algorithm)
+	p.follow(hasher)
 	return err
 }
 
-func (p *partial) size() int64 { return p.hasher.Size() }
-
-// header asks for the bytes that are missing, plain: a compressed body could not
-// be continued.
-func (p *partial) header() http.Header {
-	h := http.Header{"Accept-Encoding": {"identity"}}
-	if p.size() > 0 && p.validator.Condition != "" {
-		h.Set("Range", fmt.Sprintf("bytes=%d-", p.size()))
-		h.Set("If-Range", p.validator.Condition)
-	}
-	return h
+// follow goes on with the hash of the file's first bytes.
+func (p *partial) follow(hasher *verify.Hasher) {
+	p.follower = &follower{file: p.file, buffers: p.buffers, hasher: hasher, next: hasher.Size()}
 }
 
-// begin brings the file to where the response's body starts.
-func (p *partial) begin(res *transport.Response) error {
-	if encoding := res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return refusal.New(refusal.BadShape, "download with Content-Encoding %.32q, which was not asked for", encoding)
-	}
-	switch {
-	case res.Status == http.StatusPartialContent && p.size() > 0:
-		return p.checkContinues(res)
-	case res.Status != http.StatusOK:
-		return refusal.New(refusal.BadShape, "download answered with status %d", res.Status)
-	}
-	if p.size() > 0 {
-		if err := p.restart(); err != nil {
-			return err
-		}
-	}
-	return p.remember(res)
+// forget is the state of a file that holds nothing.
+func (p *partial) forget() {
+	p.validator, p.isOld, p.hasGaps, p.layout = validator{}, false, false, layout{size: endless}
+	p.follow(verify.NewHasher(p.algorithm))
 }
 
-// checkContinues starts clean, at the next attempt, when a 206 is not the
-// continuation of what is here.
-func (p *partial) checkContinues(res *transport.Response) error {
-	got, err := p.validator.checkRest(p.size(), res)
-	if err == nil {
-		p.validator.Total = max(got.total, p.validator.Total)
+func (p *partial) size() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.layout.bytes()
+}
+
+// check settles the hash of all bytes and returns the object that they are, if
+// they are the expected ones.
+func (p *partial) check(expected manifest.Digest) (manifest.Object, error) {
+	if err := p.follower.settle(); err != nil {
+		return manifest.Object{}, p.note(err)
+	}
+	return p.follower.hasher.Check(expected)
+}
+
+// hasNoGaps is true when all that is there comes first.
+func (p *partial) hasNoGaps() bool { return p.layout.prefix() == p.layout.bytes() }
+
+// isWhole is true when all bytes of a file of known size are there.
+func (p *partial) isWhole() bool { return p.layout.prefix() >= p.layout.size }
+
+// ask notes what is asked for a claim: everything up to the file's end where that
+// is the claim's.
+func (p *partial) ask(c *claim) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.asked = span{c.next, c.end}
+	if c.end == p.layout.size {
+		c.asked.to = endless
+	}
+}
+
+// tell notes the size that an answer with the rest of the file tells.
+func (p *partial) tell(c *claim, got contentRange) {
+	if c.asked.to != endless {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.layout.size == endless {
+		p.validator.Total = got.end + 1
+		p.setSize(p.validator.Total, c)
+	}
+}
+
+// setSize ends a claim to all of a file whose size was not known.
+func (p *partial) setSize(size int64, c *claim) {
+	p.layout.size = min(size, endless-1)
+	c.end = min(c.end, p.layout.size)
+}
+
+// write puts bytes down at their place.
+func (p *partial) write(b []byte, at int64) error {
+	if _, err := p.file.WriteAt(b, at); err != nil {
+		return p.note(err)
+	}
+	return nil
+}
+
+// take counts n bytes that were written for a claim, and has them hashed. keeps is
+// true when b, which holds them, is needed until then. The caller holds mu.
+func (p *partial) take(c *claim, b *[bufferSize]byte, n int) (keeps bool, err error) {
+	if c.next == p.follower.next {
+		keeps = p.follower.take(b, n)
+	}
+	p.writeBack(c.next, c.next+int64(n))
+	p.layout.advance(c, int64(n))
+	if prefix := p.layout.prefix(); prefix > p.follower.next {
+		p.follower.catchUp(prefix)
+	}
+	return keeps, p.noteGaps(int64(n))
+}
+
+// ended notes the end of an answer's body, which is that of the file where nobody
+// told its size.
+func (p *partial) ended(c *claim, res *transport.Response) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.layout.size == endless {
+		p.setSize(c.next, c)
+	}
+	if c.next < c.end {
+		return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: res.Status, Err: io.ErrUnexpectedEOF}
+	}
+	return nil
+}
+
+// writeBackEvery is how much is written before the disk is told to begin. The
+// fsync at the end then finds little left to do.
+const writeBackEvery = 8 << 20
+
+// writeBack has the disk begin with each part of writeBackEvery bytes that is full.
+func (p *partial) writeBack(from, to int64) {
+	if end := to / writeBackEvery * writeBackEvery; end > from {
+		durable.StartWriteBack(p.file, end-writeBackEvery, writeBackEvery)
+	}
+}
+
+// noteEvery is how many bytes may have to come again after a kill.
+const noteEvery = 4 << 20
+
+// noteGaps keeps on disk from time to time which bytes of a file with gaps are
+// there. Without gaps its size tells.
+func (p *partial) noteGaps(arrived int64) error {
+	if !p.hasGaps {
 		return nil
 	}
-	if restartErr := p.restart(); restartErr != nil {
-		return restartErr
+	if p.unnoted += arrived; p.unnoted < noteEvery {
+		return nil
 	}
-	return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: res.Status, Err: err}
+	return p.keepValidator()
 }
 
-// remember keeps the response's validator, on disk when the file is worth it.
-func (p *partial) remember(res *transport.Response) error {
+// beginGaps is called before anything is written out of its order, for from then
+// on the file's size says nothing.
+func (p *partial) beginGaps() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hasGaps {
+		return nil
+	}
+	p.hasGaps = true
+	return p.keepValidator()
+}
+
+// remember keeps the validator of a new content, on disk when the file is worth it.
+func (p *partial) remember(res *transport.Response, c *claim) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.validator = validatorOf(res)
+	if res.Length >= 0 {
+		p.setSize(res.Length, c)
+	}
 	if p.validator.Condition == "" || res.Length >= 0 && res.Length < worthResuming {
 		return nil
 	}
-	return p.note(p.validator.keep(p.path + validatorSuffix))
+	return p.keepValidator()
 }
 
-func (p *partial) write(b []byte) error {
-	if _, err := p.file.Write(b); err != nil {
-		return p.note(err)
+func (p *partial) keepValidator() error {
+	v := p.validator
+	if p.hasGaps {
+		v.Here = append([]span{}, p.layout.here...)
 	}
-	_, err := p.hasher.Write(b)
-	return err
+	p.isNoted, p.unnoted = true, 0
+	return p.noteLocked(v.keep(p.path + validatorSuffix))
 }
 
-// restart forgets every byte, and the validator of them.
+// restart forgets every byte, and the validator of them. The file must have one
+// connection only.
 func (p *partial) restart() error {
-	p.validator, p.isOld = validator{}, false
-	p.hasher = verify.NewHasher(p.algorithm)
+	p.follower.abandon()
+	p.forget()
 	if err := p.removeValidator(); err != nil {
 		return p.note(err)
 	}
-	if err := durable.Truncate(p.file, 0); err != nil {
-		return p.note(err)
-	}
-	_, err := p.file.Seek(0, io.SeekStart)
-	return p.note(err)
+	return p.note(durable.Truncate(p.file, 0))
 }
 
-// finish makes the proven bytes read-only and durable.
+// finish makes the proven bytes read-only and, unless they are few, durable: small
+// files are made durable many at a time, by who takes them.
 func (p *partial) finish() error {
-	if err := durable.Chmod(p.path, 0o444); err != nil {
+	if err := durable.Fchmod(p.file, 0o444); err != nil {
 		return p.note(err)
 	}
-	if err := durable.SyncFile(p.file); err != nil {
-		return p.note(err)
+	if !p.isSmall() {
+		if err := durable.SyncFile(p.file); err != nil {
+			return p.note(err)
+		}
 	}
 	return p.note(p.removeValidator())
 }
+
+// small is the size below which an fsync costs more than the bytes.
+const small = 1 << 20
+
+// isSmall is true when a file is not worth an fsync of its own.
+func (p *partial) isSmall() bool { return p.layout.bytes() < small }
 
 // note passes on an error of the file itself. Bytes that the disk refused can
 // still be read, from memory, and a second fsync may call them durable: the file
 // must not be used again.
 func (p *partial) note(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.noteLocked(err)
+}
+
+func (p *partial) noteLocked(err error) error {
 	p.isUnsure = p.isUnsure || err != nil
 	return err
 }
 
-func (p *partial) removeValidator() error { return durable.RemoveAll(p.path + validatorSuffix) }
+func (p *partial) removeValidator() error {
+	if !p.isNoted {
+		return nil
+	}
+	p.isNoted = false
+	return durable.RemoveAll(p.path + validatorSuffix)
+}
 
 // remove removes whatever is in the place of a partial file and its validator.
 func remove(path string) error {
 	return errors.Join(durable.RemoveAll(path), durable.RemoveAll(path+validatorSuffix))
 }
 
-func (p *partial) close() { p.file.Close() }
+func (p *partial) close() {
+	p.follower.abandon()
+	if p.hasGaps && p.isNoted && p.unnoted > 0 {
+		_ = p.keepValidator() // without it some bytes come again
+	}
+	p.file.Close()
+}
 
 // Sweep removes the unfinished downloads in dir whose digest wanted does not hold.
 func Sweep(dir string, wanted map[string]bool) error {

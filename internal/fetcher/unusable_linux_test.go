@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -66,7 +67,7 @@ func (s *swapping) swap() {
 func (b *bed) fetchInto(other string, at int64) (Fetched, error) {
 	b.t.Helper()
 	w := &swapping{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
-	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, 0).Fetch(b.t.Context(), b.file, w)
+	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(b.t.Context(), b.file, w)
 }
 
 // A FIFO refuses fsync. What was written before is in memory and looks right, as
@@ -161,7 +162,7 @@ func TestTooManyOpenFilesCostNoPartialFile(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPartial(t.Context(), dir, file.Expected)
+	_, err := openPartial(t.Context(), dir, file.Expected, nil)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}

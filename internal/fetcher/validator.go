@@ -33,6 +33,7 @@ const validatorSuffix = ".validator"
 type validator struct {
 	Condition string `json:"validator"`       // an ETag or a date for If-Range; "" when the file cannot be continued
 	Total     int64  `json:"total,omitempty"` // the size of the content, 0 when not known
+	Here      []span `json:"here,omitzero"`   // the bytes that are there; nil when they are all that the file has
 }
 
 // validatorOf reads the answer with the whole content.
@@ -78,36 +79,51 @@ func parseValidator(data []byte) validator {
 	if json.Unmarshal(data, &v.Condition) != nil && json.Unmarshal(data, &v) != nil {
 		return validator{}
 	}
-	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0)}
+	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0), Here: v.Here}
 }
 
-// keep writes the validator to path. A power cut may lose or tear it.
+// keep replaces the validator at path. A kill leaves the old one or the new one,
+// a power cut may lose both.
 func (v validator) keep(path string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	f, err := durable.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	temp := durable.TempName(path)
+	f, err := durable.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = durable.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, durable.RemoveAll(temp))
+	}
+	return nil
 }
 
-// checkRest returns an error unless a 206 brings what is missing, from the byte
-// at have to the end, of the same content. A server may have ignored If-Range.
-func (v validator) checkRest(have int64, res *transport.Response) (contentRange, error) {
+// isStrong is true when bytes of two answers under it are of one content for
+// certain, RFC 9110 section 8.8.1.
+func (v validator) isStrong() bool { return strings.HasPrefix(v.Condition, `"`) }
+
+// checkRange returns an error unless a 206 brings the bytes of want, of the same
+// content. The end of want is endless when the rest was asked for. A server may
+// have ignored If-Range.
+func (v validator) checkRange(want span, res *transport.Response) (contentRange, error) {
 	got, err := parseContentRange(res.Header)
 	if err != nil {
 		return got, err
 	}
-	size := got.end + 1
+	end := got.end + 1
+	isRest := want.to == endless
 	switch {
-	case got.start != have, got.total >= 0 && got.total != size, res.Length >= 0 && res.Length != size-have:
-		return got, fmt.Errorf("asked for bytes from %d, got %d to %d of %d in a body of %d", have, got.start, got.end, got.total, res.Length)
-	case v.Total > 0 && v.Total != size:
-		return got, fmt.Errorf("the content had %d bytes before and has %d now", v.Total, size)
+	case got.start != want.from, isRest && got.total >= 0 && got.total != end, !isRest && end != want.to,
+		res.Length >= 0 && res.Length != end-want.from:
+		return got, fmt.Errorf("asked for the bytes %s, got %d to %d of %d in a body of %d", want, got.start, got.end, got.total, res.Length)
+	case v.Total > 0 && got.total >= 0 && got.total != v.Total, v.Total > 0 && isRest && end != v.Total:
+		return got, fmt.Errorf("the content had %d bytes before and has %d now", v.Total, max(got.total, end))
 	case !v.allows(res.Header):
 		return got, errors.New("the content has another validator now")
 	}

@@ -25,7 +25,7 @@ func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := m.Adopt(path, object); !errors.Is(err, unix.EINVAL) {
+	if err := m.Adopt(Proven{Path: path, Object: object}); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -67,10 +67,10 @@ func adopt(t tb, m *Mirror, text string) manifest.Object {
 	t.Helper()
 	object := manifest.Object{SHA256: sumOf(text), Size: int64(len(text))}
 	path := filepath.Join(m.Partial(), "sha256-"+object.SHA256)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o444)); err != nil {
 		t.Fatalf("%v", err)
 	}
-	if err := m.Adopt(path, object); err != nil {
+	if err := m.Adopt(Proven{Path: path, Object: object}); err != nil {
 		t.Fatalf("adopt: %v", err)
 	}
 	return object

@@ -209,50 +209,71 @@ func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha
 // objectName is an object's path within the data directory.
 func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
 
-// Adopt makes a proven, durable, read-only file an object by renaming it. The new
-// name is made durable by the next Publish or SyncObjects. Safe for concurrent use.
-func (m *Mirror) Adopt(path string, object manifest.Object) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Mode().Perm() != 0o444 {
-		if err := m.disk.Chmod(path, 0o444); err != nil {
-			// Another fsync of it could report success for bytes that were dropped.
-			return errors.Join(err, durable.Remove(path))
+// Proven is a read-only file whose content was proven. Durable says whether its
+// bytes are on stable storage already.
+type Proven struct {
+	Path    string
+	Object  manifest.Object
+	Durable bool
+}
+
+// Adopt makes proven files objects by renaming them, when their bytes are durable.
+// The new names are made durable by the next Publish or SyncObjects. After an error
+// some may be objects, and those whose bytes may not be durable are gone. Safe for
+// concurrent use.
+func (m *Mirror) Adopt(files ...Proven) error {
+	var paths []string
+	for _, f := range files {
+		if !f.Durable {
+			paths = append(paths, f.Path)
 		}
 	}
-	target := m.ObjectPath(object.SHA256)
-	if err := m.makeObjectDir(filepath.Dir(target)); err != nil {
+	if err := m.disk.SyncFiles(paths); err != nil {
+		for _, path := range paths { // another fsync could report success for bytes that were dropped
+			err = errors.Join(err, durable.RemoveAll(path))
+		}
 		return err
 	}
-	err = durable.Rename(path, target)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil {
-		delete(m.objectDirs, filepath.Dir(target)) // somebody may have removed it
-		return err
+	for _, f := range files {
+		if err := m.adopt(f); err != nil {
+			return err
+		}
 	}
-	m.objectDirs[filepath.Dir(target)] = dirty
 	return nil
 }
 
-// makeObjectDir makes sure of an object folder once in this process's life.
-func (m *Mirror) makeObjectDir(dir string) error {
-	m.mu.Lock()
-	_, made := m.objectDirs[dir]
-	m.mu.Unlock()
-	if made {
-		return nil
-	}
-	if err := m.makeDir(dir, 0o755); err != nil {
+func (m *Mirror) adopt(f Proven) error {
+	target := m.ObjectPath(f.Object.SHA256)
+	dir := filepath.Dir(target)
+	if err := m.makeObjectDir(dir); err != nil {
 		return err
 	}
+	err := durable.Rename(f.Path, target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, made := m.objectDirs[dir]; !made {
-		m.objectDirs[dir] = clean
+	if err != nil {
+		delete(m.objectDirs, dir) // somebody may have removed it
+		return err
 	}
+	m.objectDirs[dir] = dirty
+	return nil
+}
+
+// makeObjectDir makes sure of an object folder once in this process's life, and of
+// its permissions whatever the umask, also after a try that was cut off half-way.
+func (m *Mirror) makeObjectDir(dir string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, made := m.objectDirs[dir]; made {
+		return nil
+	}
+	if err := durable.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
+		return err
+	}
+	if err := durable.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	m.objectDirs[dir], m.objectDirs[filepath.Dir(dir)] = clean, dirty
 	return nil
 }
 
@@ -260,18 +281,19 @@ func (m *Mirror) makeObjectDir(dir string) error {
 // under way.
 func (m *Mirror) SyncObjects() error {
 	m.mu.Lock()
-	states := maps.Clone(m.objectDirs)
-	m.mu.Unlock()
-	for _, dir := range slices.Sorted(maps.Keys(states)) { // every sync takes the same steps
-		if states[dir] == clean {
-			continue
+	defer m.mu.Unlock()
+	var dirs []string
+	for dir, state := range m.objectDirs {
+		if state == dirty {
+			dirs = append(dirs, dir)
 		}
-		if err := m.disk.SyncDir(dir); err != nil {
-			return err
-		}
-		m.mu.Lock()
+	}
+	slices.Sort(dirs) // every sync takes the same steps
+	if err := m.disk.SyncDirs(dirs); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
 		m.objectDirs[dir] = clean
-		m.mu.Unlock()
 	}
 	return nil
 }

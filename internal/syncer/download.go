@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 )
 
 // task is one content to fetch, for every job that wants it.
@@ -16,6 +19,9 @@ type task struct {
 	file manifest.File
 	size int64 // foreseen, -1 when unknown
 	jobs []*job
+
+	payer  *job          // whose download it is, in counts
+	proven mirror.Proven // once it was fetched
 }
 
 // download fetches what the jobs miss, the largest first so that none trails,
@@ -27,15 +33,19 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 		j.ctx, j.abort = context.WithCancelCause(ctx)
 		defer j.abort(nil)
 	}
+	var small batch
 	var group errgroup.Group
 	group.SetLimit(r.Transfers)
 	for _, t := range tasksOf(jobs) {
 		group.Go(func() error {
-			r.fetch(ctx, t)
+			if r.fetch(ctx, t) {
+				r.adopt(small.add(t))
+			}
 			return nil
 		})
 	}
-	_ = group.Wait() // each failure is its jobs' own
+	_ = group.Wait()      // each failure is its jobs' own
+	r.adopt(small.take())
 }
 
 func tasksOf(jobs []*job) []*task {
@@ -59,31 +69,91 @@ func tasksOf(jobs []*job) []*task {
 	return tasks
 }
 
-// fetch turns one content into an object. A content that only one job wants ends
-// with that job.
-func (r *run) fetch(ctx context.Context, t *task) {
+// fetch brings one content; true when it is there. A content that only one job
+// wants ends with that job.
+func (r *run) fetch(ctx context.Context, t *task) bool {
 	wanting := openJobs(t.jobs)
 	if len(wanting) == 0 || ctx.Err() != nil {
-		return
+		return false
 	}
 	if len(t.jobs) == 1 {
 		ctx = t.jobs[0].ctx
 	}
-	object, err := r.bring(ctx, wanting[0].target.Name, t.file, t.size, wanting[0].arrived)
-	if errors.Is(err, errAborted) {
-		return // the job has failed for another reason
+	t.payer = wanting[0]
+	var err error
+	t.proven, err = r.bring(ctx, t.payer.target.Name, t.file, t.size, t.payer.arrived)
+	if err != nil {
+		if !errors.Is(err, errAborted) { // else the job has failed for another reason
+			t.fail(err)
+		}
+		return false
 	}
 	for _, j := range t.jobs {
+		r.progress.done(j.target.Name, t.proven.Object.Size)
+	}
+	r.Metrics.FileDownloaded(t.payer.target.Name)
+	return true
+}
+
+// adopt turns contents into objects.
+func (r *run) adopt(tasks []*task) {
+	files := make([]mirror.Proven, len(tasks))
+	for i, t := range tasks {
+		files[i] = t.proven
+	}
+	err := r.Mirror.Adopt(files...)
+	for _, t := range tasks {
 		if err != nil {
-			j.fail(err)
+			t.fail(fmt.Errorf("keep %s: %w", t.file.Path, noSpace(err)))
 			continue
 		}
-		j.proven(t.file.Expected, object, j == wanting[0])
-		r.progress.done(j.target.Name, object.Size)
+		for _, j := range t.jobs {
+			j.proven(t.file.Expected, t.proven.Object, j == t.payer)
+		}
 	}
-	if err == nil {
-		r.Metrics.FileDownloaded(wanting[0].target.Name)
+}
+
+func (t *task) fail(err error) {
+	for _, j := range t.jobs {
+		j.fail(err)
 	}
+}
+
+// batch gathers small files until so many are there that it pays to make them
+// durable together. Safe for concurrent use.
+type batch struct {
+	mu    sync.Mutex
+	tasks []*task
+	bytes int64
+}
+
+// A batch of so many files or bytes is full. A kill costs little more of it than
+// their names, but for one after which nothing wants them any more.
+const batchFiles, batchBytes = 4000, 64 << 20
+
+// add returns what is to be adopted now: the file itself when it is durable, and
+// the whole batch when it is full.
+func (b *batch) add(t *task) []*task {
+	if t.proven.Durable {
+		return []*task{t}
+	}
+	b.mu.Lock()
+	b.tasks, b.bytes = append(b.tasks, t), b.bytes+t.proven.Object.Size
+	full := len(b.tasks) >= batchFiles || b.bytes >= batchBytes
+	b.mu.Unlock()
+	if full {
+		return b.take()
+	}
+	return nil
+}
+
+// take empties the batch.
+func (b *batch) take() []*task {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tasks := b.tasks
+	b.tasks, b.bytes = nil, 0
+	return tasks
 }
 
 // downloadReplaced looks again at manifests of which a file did not have the

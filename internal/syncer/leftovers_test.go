@@ -21,7 +21,7 @@ import (
 func killed(t *testing.T, w *world) {
 	t.Helper()
 	w.provider.SetManifest("data", "2026.09", emulator.File{Name: "large.dat", Content: emulator.Random(7, large)},
-		emulator.File{Name: "a.dat", Content: emulator.Text("a")}, emulator.File{Name: "b.dat", Content: emulator.Text("b")})
+		emulator.File{Name: "a.dat", Content: emulator.Random(8, 1<<20)}, emulator.File{Name: "b.dat", Content: emulator.Random(9, 1<<20)})
 	fault := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStall, Host: emulator.HostDownload, Path: "*/large.dat", After: large / 2})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -30,7 +30,7 @@ func killed(t *testing.T, w *world) {
 		_, err := w.syncer.Sync(ctx, syncer.Request{Demand: true, Manifests: []string{"data"}})
 		done <- err
 	}()
-	eventually(t, "the two small files and half of the large one are there", func() bool {
+	eventually(t, "the two smaller files and half of the large one are there", func() bool {
 		s := w.progress.Snapshot()
 		return len(s.Files) == 1 && s.Files[0].Done == large/2 && s.Manifests[0].FilesDone == 2
 	})

@@ -101,6 +101,9 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 		return err
 	}
 	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256}}
-	_, err = s.bring(ctx, d.Manifest, file, d.File.Size, func(int64) {})
-	return err
+	proven, err := s.bring(ctx, d.Manifest, file, d.File.Size, func(int64) {})
+	if err != nil {
+		return err
+	}
+	return s.Mirror.Adopt(proven)
 }

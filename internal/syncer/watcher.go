@@ -7,22 +7,20 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 )
 
-// bring fetches one file for a manifest and makes it an object. size is foreseen,
-// -1 when unknown; arrived is told of bytes as they come.
-func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (manifest.Object, error) {
+// bring fetches one file for a manifest. size is foreseen, -1 when unknown; arrived
+// is told of bytes as they come.
+func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (mirror.Proven, error) {
 	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
 	defer s.progress.finish(watch.bar)
 	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
-	if err == nil {
-		err = s.Mirror.Adopt(fetched.Path, fetched.Object)
-	}
 	if err != nil {
-		return manifest.Object{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
+		return mirror.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
 	}
-	return fetched.Object, nil
+	return mirror.Proven(fetched), nil
 }
 
 // watcher follows one download.

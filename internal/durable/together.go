@@ -1,0 +1,121 @@
+package durable
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// many is from how many files on one sync of the file system costs less than
+	// one of each.
+	many = 500
+	// parallel is how many files are synced at once where each is by itself: the
+	// file system writes its journal once for those that wait together.
+	parallel = 16
+	// busy is how many bytes may wait for the disk, of whatever process, before a
+	// sync of the file system would have to wait for others than ours.
+	busy = 64 << 20
+)
+
+// SyncFiles makes the bytes and permissions of closed files of one file system
+// durable, together. After an error nothing is known of any of them, see SyncFile.
+func (d *Disk) SyncFiles(paths []string) error {
+	return syncTogether(paths, func(path string) error {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return SyncFile(f)
+	})
+}
+
+// SyncDirs makes the entries of directories of one file system durable, together.
+func (d *Disk) SyncDirs(dirs []string) error { return syncTogether(dirs, d.SyncDir) }
+
+func syncTogether(paths []string, syncOne func(path string) error) error {
+	if len(paths) >= many && syncsWhole(filepath.Dir(paths[0])) && dirtyBytes() < busy {
+		return syncFileSystem(filepath.Dir(paths[0]))
+	}
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, path := range paths {
+		group.Go(func() error { return syncOne(path) })
+	}
+	return group.Wait()
+}
+
+func syncFileSystem(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return step("syncfs", dir, func() error { return syncfs(f) })
+}
+
+// syncsWhole is true where syncfs(2) is known to make everything durable and to
+// tell what went wrong: local file systems, on Linux 5.8 and later.
+func syncsWhole(dir string) bool {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+		return kernelIsAtLeast(5, 8)
+	}
+	return false
+}
+
+func kernelIsAtLeast(major, minor int) bool {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return false
+	}
+	return releaseIsAtLeast(unix.ByteSliceToString(name.Release[:]), major, minor)
+}
+
+// releaseIsAtLeast reads a kernel's release, as `6.1.0-18-amd64`.
+func releaseIsAtLeast(release string, major, minor int) bool {
+	first, rest, _ := strings.Cut(release, ".")
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	x, err := strconv.Atoi(first)
+	y, err2 := strconv.Atoi(rest[:end])
+	if errors.Join(err, err2) != nil {
+		return false
+	}
+	return x > major || x == major && y >= minor
+}
+
+// dirtyBytes is how much of all that processes wrote waits for a disk; 0 where the
+// kernel does not tell.
+func dirtyBytes() int64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if name != "Dirty" && name != "Writeback" {
+			continue
+		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
+		if err == nil {
+			sum += kilobytes << 10
+		}
+	}
+	return sum
+}
