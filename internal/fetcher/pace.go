@@ -11,7 +11,7 @@ const (
 	// probeTicks is how long more connections have to show what they bring; the
 	// first tick of them goes by while they are opened.
 	probeTicks = 3
-	// restTicks is for how long a decision stands.
+	// restTicks is for how long a decision for one connection stands.
 	restTicks = int(30 * time.Second / paceTime)
 	// worthwhile is how much faster more connections must be.
 	worthwhile = 1.25
@@ -38,7 +38,7 @@ func (p *pace) look(rate float64, connections int) {
 	p.ticks++
 	switch {
 	case p.rest:
-		if p.ticks >= restTicks {
+		if p.wanted == 1 && p.ticks >= restTicks { // to look again at more would mean to go without them
 			*p = pace{limit: p.limit, wanted: 1, each: p.each}
 		}
 	case p.alone == 0:

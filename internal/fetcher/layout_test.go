@@ -1,0 +1,200 @@
+package fetcher
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// check holds what has to be true of a layout at any time.
+func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
+	var end int64 = -1
+	for _, s := range l.here {
+		if s.from <= end || s.to <= s.from || s.to > l.size {
+			t.Fatalf("spans %v of %d bytes", l.here, l.size)
+		}
+		end = s.to
+	}
+	for i, c := range l.claims {
+		if c.next > c.end || c.end > l.size {
+			t.Fatalf("claim %+v of %d bytes", *c, l.size)
+		}
+		for _, other := range l.claims[:i] {
+			if c.next < other.end && other.next < c.end {
+				t.Fatalf("claims %+v and %+v overlap", *c, *other)
+			}
+		}
+		for _, s := range l.here {
+			if c.next < c.end && c.next < s.to && s.from < c.end {
+				t.Fatalf("claim %+v is there already: %v", *c, l.here)
+			}
+		}
+	}
+}
+
+// Whatever connections do, no byte is fetched twice and none is left out.
+func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.Int64Range(0, 64*minSegment).Draw(t, "size")
+		l := &layout{size: size}
+		arrived := int64(0)
+		for !(l.prefix() >= size && len(l.claims) == 0) {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				l.claim(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
+			case 1:
+				l.cut(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
+			case 2:
+				if len(l.claims) > 0 {
+					c := rapid.SampledFrom(l.claims).Draw(t, "claim")
+					n := rapid.Int64Range(0, c.end-c.next).Draw(t, "bytes")
+					l.advance(c, n)
+					arrived += n
+				}
+			case 3:
+				if len(l.claims) > 0 {
+					l.release(rapid.SampledFrom(l.claims).Draw(t, "released"))
+				}
+			}
+			l.check(t)
+			if l.bytes() != arrived {
+				t.Fatalf("%d bytes are there, %d arrived", l.bytes(), arrived)
+			}
+		}
+		if arrived != size || l.claim(endless) != nil {
+			t.Fatalf("%d of %d bytes", arrived, size)
+		}
+	})
+}
+
+func TestWhatIsCutFromAClaim(t *testing.T) {
+	tests := map[string]struct {
+		claim claim
+		limit int64
+		end   int64 // 0: it is left alone
+	}{
+		"a long one keeps its next part": {claim{next: 100, end: 100 * mib}, 8 * mib, 100 + 8*mib},
+		"a short one is halved":          {claim{next: 0, end: 4 * mib}, 8 * mib, 2 * mib},
+		"the least":                      {claim{next: 0, end: 2 * mib}, 8 * mib, mib},
+		"too little":                     {claim{next: 1, end: 2 * mib}, 8 * mib, 0},
+		"no known end":                   {claim{next: 0, end: endless}, 8 * mib, 0},
+	}
+	for name, tt := range tests {
+		c := tt.claim
+		l := layout{size: c.end, claims: []*claim{{next: 0, end: 0}, &c}}
+		if did := l.cut(tt.limit); did != (tt.end != 0) || did && c.end != tt.end {
+			t.Errorf("%s: %t, %+v", name, did, c)
+		}
+	}
+	if (&layout{size: 100 * mib}).cut(mib) {
+		t.Error("something was cut from nothing")
+	}
+}
+
+func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		size int64
+		want []span
+	}{
+		"in order":           {`[[0,5],[7,9]]`, 10, []span{{0, 5}, {7, 9}}},
+		"none":               {`[]`, 10, nil},
+		"beyond the file":    {`[[0,5],[7,20]]`, 10, []span{{0, 5}, {7, 10}}},
+		"behind its end":     {`[[0,5],[17,20]]`, 10, []span{{0, 5}}},
+		"empty":              {`[[5,5]]`, 10, nil},
+		"backwards":          {`[[5,4]]`, 10, nil},
+		"negative":           {`[[-5,4]]`, 10, nil},
+		"in the wrong order": {`[[7,9],[0,5]]`, 10, nil},
+		"overlapping":        {`[[0,5],[4,9]]`, 10, nil},
+		"touching":           {`[[0,5],[5,9]]`, 10, nil},
+	}
+	for name, tt := range tests {
+		var spans []span
+		if err := json.Unmarshal([]byte(tt.text), &spans); err != nil {
+			t.Fatal(err)
+		}
+		if got := within(spans, tt.size); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func FuzzValidator(f *testing.F) {
+	for _, text := range []string{`"\"e\""`, `{"validator":"\"e\"","total":9,"here":[[0,5],[7,9]]}`, `{"here":[[1]]}`, `{"here":null}`, `{"total":-1}`} {
+		f.Add([]byte(text), int64(10))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, size int64) {
+		v := parseValidator(data)
+		l := layout{size: max(v.Total, size, 0), here: within(v.Here, max(size, 0))}
+		l.check(t)
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := parseValidator(text); !cmp.Equal(again, v, cmp.AllowUnexported(span{})) {
+			t.Errorf("%+v became %+v", v, again)
+		}
+	})
+}
+
+func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
+	const each = 12e6
+	tests := map[string]struct {
+		rate func(connections int) float64
+		want int
+	}{
+		"each is capped":                {func(n int) float64 { return each * float64(n) }, 4},
+		"twice as much at most":         {func(n int) float64 { return min(each*float64(n), 2*each) }, 2},
+		"the link is full":              {func(int) float64 { return each }, 1},
+		"more cost":                     {func(n int) float64 { return each / float64(n) }, 1},
+		"a little more":                 {func(n int) float64 { return each * (1 + 0.05*float64(n)) }, 1},
+		"one is fast enough":            {func(n int) float64 { return fast * float64(n) }, 1},
+		"each is capped, with a tremor": {func(n int) float64 { return each * float64(n) * (0.9 + 0.2*rand.Float64()) }, 4},
+	}
+	for name, tt := range tests {
+		p := pace{limit: 4}
+		connections := 1
+		for range 20 {
+			p.look(tt.rate(connections), connections)
+			connections = max(p.wanted, 1)
+		}
+		if p.wanted != tt.want {
+			t.Errorf("%s: %d connections", name, p.wanted)
+		}
+	}
+}
+
+func TestThePaceLooksAgainAfterAWhile(t *testing.T) {
+	p := pace{limit: 4}
+	p.look(1e6, 1)
+	p.giveUp()
+	for range restTicks {
+		p.look(1e6, 1)
+	}
+	if p.look(1e6, 1); p.wanted != 4 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestThePaceLearnsNothingWhereNoConnectionIsFree(t *testing.T) {
+	p := pace{limit: 4}
+	for range 50 {
+		p.look(1e6, 1)
+	}
+	if p.wanted != 4 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestASegmentIsWorthItsRequestAndStaysNear(t *testing.T) {
+	for each, want := range map[float64]int64{0: 4 * minSegment, 12e6: 24e6, 1e9: maxSegment} {
+		p := pace{each: each}
+		if got := p.segment(); got != want {
+			t.Errorf("at %g bytes per second: %d", each, got)
+		}
+	}
+}

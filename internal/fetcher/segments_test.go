@@ -1,0 +1,283 @@
+package fetcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// segmented is what a host with the usual settings uses.
+var segmented = config.Transfers{Files: 4, Segments: 4}
+
+// capped has every connection bring so much a second, as some links do.
+func (b *bed) capped(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
+
+func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (Fetched, error) {
+	b.t.Helper()
+	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, segmented).Fetch(ctx, b.file, watch)
+}
+
+func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		b := newBed(t, emulator.Random(8, 40*mib+7), algorithm)
+		b.capped(16 * mib)
+		w := &watcher{}
+		got, err := b.fetchSegmented(t.Context(), w)
+		b.proven(got, err)
+		if want := (&watcher{moved: 40*mib + 7, done: 40*mib + 7, announced: []int64{40*mib + 7}}); !equal(w, want) || w.resumed != 0 {
+			t.Errorf("%s: the watcher was told %+v", algorithm, w)
+		}
+		if len(b.ranges()) < 3 {
+			t.Errorf("%s: ranges %q", algorithm, b.ranges())
+		}
+	}
+}
+
+func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
+	tests := map[string]struct {
+		size      int64
+		fault     emulator.Fault
+		transfers config.Transfers
+	}{
+		"no validator":   {24 * mib, emulator.Fault{Kind: emulator.KindNoValidators}, segmented},
+		"no length":      {24 * mib, emulator.Fault{Kind: emulator.KindNoLength}, segmented},
+		"a small file":   {worthSegments - 1, emulator.Fault{Kind: emulator.KindSlow, Rate: 32 * mib}, segmented},
+		"not configured": {24 * mib, emulator.Fault{Kind: emulator.KindSlow, Rate: 48 * mib}, config.Transfers{Files: 4, Segments: 1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, emulator.Random(8, tt.size), manifest.SHA256)
+			b.fault(tt.fault)
+			got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, tt.transfers).Fetch(t.Context(), b.file, &watcher{})
+			b.proven(got, err)
+			b.wantRanges("")
+		})
+	}
+}
+
+// hosted serves a content, each connection at a rate, and lets a test answer
+// segments in its own way.
+func hosted(t *testing.T, content []byte, rate int, segment http.HandlerFunc) (url string, asked func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var ranges []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		ranges = append(ranges, r.Header.Get("Range"))
+		mu.Unlock()
+		if r.Header.Get("Range") != "" && segment != nil {
+			segment(w, r)
+			return
+		}
+		w.Header().Set("ETag", `"e"`)
+		http.ServeContent(&dripping{ResponseWriter: w, rate: rate}, r, "", time.Time{}, bytes.NewReader(content))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(ranges)
+	}
+}
+
+// dripping writes at a rate.
+type dripping struct {
+	http.ResponseWriter
+	rate int // bytes a second
+}
+
+func (d *dripping) Write(p []byte) (int, error) {
+	written := 0
+	for len(p) > 0 {
+		n, err := d.ResponseWriter.Write(p[:min(len(p), d.rate/100)])
+		if written += n; err != nil {
+			return written, err
+		}
+		p = p[n:]
+		time.Sleep(10 * time.Millisecond)
+	}
+	return written, nil
+}
+
+func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 24*mib))
+	tests := map[string]http.HandlerFunc{
+		"the whole": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"e"`)
+			w.Write(content)
+		},
+		"another content": func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("If-Range")
+			w.Header().Set("ETag", `"f"`)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
+		},
+		"another range": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"e"`)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-9/%d", len(content)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(make([]byte, 10))
+		},
+		"busy":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"cut off":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"no content": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+	}
+	for name, segment := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			var once atomic.Bool
+			url, asked := hosted(t, content, 16*mib, func(w http.ResponseWriter, r *http.Request) {
+				if once.CompareAndSwap(false, true) {
+					segment(w, r)
+					return
+				}
+				w.Header().Set("ETag", `"e"`)
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+			})
+			w := &watcher{}
+			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
+			b.proven(got, err)
+			if w.mismatches != 0 || len(asked()) < 2 {
+				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked())
+			}
+		})
+	}
+}
+
+// A kill leaves what the last process had written and noted.
+func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
+	const size = 48 * mib
+	b := newBed(t, emulator.Random(8, size), manifest.SHA256)
+	b.capped(16 * mib)
+	cause := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w := &cancelling{at: size / 2, cancel: func() { cancel(cause) }}
+	if _, err := b.fetchSegmented(ctx, w); err != cause {
+		t.Fatal(err)
+	}
+	kept := parseValidator(readFile(t, b.path()+validatorSuffix))
+	if len(kept.Here) < 2 {
+		t.Fatalf("there are no gaps: %v", kept.Here)
+	}
+	b.ClearFaults()
+	b.ResetRequests()
+	next := &watcher{}
+	got, err := b.fetchSegmented(t.Context(), next)
+	b.proven(got, err)
+	var sent int64
+	for _, r := range b.downloads() {
+		sent += r.BytesSent
+	}
+	if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
+		t.Errorf("%d bytes came again, %d were resumed, %d were sent", next.moved, next.resumed, sent)
+	}
+}
+
+func TestGapsThatAreNotOnDiskCostACleanStart(t *testing.T) {
+	const size = 20 * mib
+	content := readAll(t, emulator.Random(8, size))
+	for name, kept := range map[string]string{
+		"bytes that are not there":   `{"validator":"%s","total":20971520,"here":[[0,1048576],[4194304,8388608]]}`,
+		"beyond the end of the file": `{"validator":"%s","total":20971520,"here":[[0,1048576],[18874368,20971520]]}`,
+		"in no order":                `{"validator":"%s","total":20971520,"here":[[4194304,8388608],[0,1048576]]}`,
+		"none":                       `{"validator":"%s","total":20971520,"here":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b.interrupt(8 * mib)
+			etag := parseValidator(readFile(t, b.path()+validatorSuffix)).Condition
+			partial := make([]byte, 8*mib) // after a power cut: nothing but the beginning
+			copy(partial, content[:mib])
+			b.leave(partial, fmt.Sprintf(kept, strings.ReplaceAll(etag, `"`, `\"`)))
+			got, err := b.fetchSegmented(t.Context(), &watcher{})
+			b.proven(got, err)
+		})
+	}
+}
+
+func TestAWatcherThatRefusesASegmentEndsTheFetch(t *testing.T) {
+	b := newBed(t, emulator.Random(8, 40*mib), manifest.SHA256)
+	b.capped(16 * mib)
+	no := refusal.New(refusal.NoSpace, "enough")
+	_, err := b.fetchSegmented(t.Context(), &refusing{at: 20 * mib, err: no})
+	if !errors.Is(err, no) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// refusing ends a fetch when so many bytes are there.
+type refusing struct {
+	watcher
+	at  int64
+	err error
+}
+
+func (r *refusing) Moved(_, done int64) error {
+	if done >= r.at {
+		return r.err
+	}
+	return nil
+}
+
+func TestAContentThatIsReplacedDuringSegmentsIsNeverMixed(t *testing.T) {
+	older, newer := readAll(t, emulator.Random(1, 32*mib)), readAll(t, emulator.Random(2, 32*mib))
+	b := newBed(t, emulator.Bytes(newer), manifest.SHA256)
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, etag := older, `"older"`
+		if sent.Add(1) > 3 {
+			content, etag = newer, `"newer"`
+		}
+		w.Header().Set("ETag", etag)
+		http.ServeContent(&dripping{ResponseWriter: w, rate: 16 * mib}, r, "", time.Time{}, bytes.NewReader(content))
+	}))
+	defer server.Close()
+	w := &watcher{}
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
+	b.proven(got, err)
+	if w.mismatches != 0 {
+		t.Errorf("%d mismatches", w.mismatches)
+	}
+}
+
+func TestFilesGoBeforeSegments(t *testing.T) {
+	b := newBed(t, emulator.Random(8, 32*mib), manifest.SHA256)
+	other := emulator.Random(9, mib)
+	b.SetManifest("m", "2026.10", emulator.File{Name: "a.dat", Content: b.content}, emulator.File{Name: "b.dat", Content: other})
+	b.capped(8 * mib)
+	f := New(connect(t, b.URL(), patient, time.Minute), b.dir, segmented)
+	var running sync.WaitGroup
+	running.Go(func() {
+		got, err := f.Fetch(t.Context(), b.file, &watcher{})
+		b.proven(got, err)
+	})
+	for len(b.downloads()) < 4 { // all connections are the large file's
+		if t.Context().Err() != nil {
+			t.Fatal("no segments")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	want := digestOf(t, other, manifest.SHA256)
+	if _, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "b.dat"}, Expected: want}, &watcher{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(b.path()); err != nil {
+		t.Error("the small file waited for the end of the large one")
+	}
+	running.Wait()
+}
