@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ const (
 	maxRedirects   = 10
 	maxProblem     = 64 << 10  // bytes read of an error's body
 	maxHeader      = 256 << 10 // bytes of response headers
+	readBuffer     = 8 << 10   // of a connection: headers and a small file come in one read
 	idlePerHost    = 64        // connections kept, at least as many as any caller uses at once
 	connectTimeout = 30 * time.Second
 	keepIdle       = 90 * time.Second
@@ -62,7 +64,7 @@ type Config struct {
 // Client sends requests below one base URL. Safe for concurrent use.
 type Client struct {
 	cfg    Config
-	origin string
+	base   base
 	redact Redactor
 	folded Redactor // for HoldsID
 	rt     *http.Transport
@@ -83,7 +85,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		cfg:    cfg,
-		origin: Origin(cfg.Base),
+		base:   newBase(cfg),
 		redact: NewRedactor(cfg.CustomerID),
 		folded: foldedRedactor(cfg.CustomerID),
 		rt: &http.Transport{
@@ -95,6 +97,7 @@ func New(cfg Config) (*Client, error) {
 			MaxIdleConnsPerHost:    idlePerHost,
 			IdleConnTimeout:        keepIdle,
 			MaxResponseHeaderBytes: maxHeader,
+			ReadBufferSize:         readBuffer,
 		},
 	}, nil
 }
@@ -128,7 +131,7 @@ func (c *Client) Redactor() Redactor { return c.redact }
 // or the context's.
 func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
 	attempt := func(func()) (err error) {
-		res, body, err = c.exchange(ctx, req)
+		res, body, err = c.exchange(ctx, &req)
 		return err
 	}
 	if req.Once {
@@ -144,22 +147,23 @@ func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byt
 
 // exchange sends a request once and reads the answer. Answers are short, so one
 // that drips in must not hold up a sync for longer than a lasting fault would.
-func (c *Client) exchange(parent context.Context, req Request) (*Response, []byte, error) {
-	ctx, cancel := context.WithTimeoutCause(parent, c.cfg.Retry.MaxElapsed+c.cfg.StallTimeout, errTooSlow)
-	defer cancel()
-	res, err := c.Open(ctx, req)
+func (c *Client) exchange(ctx context.Context, req *Request) (*Response, []byte, error) {
+	watch := newStallWatch(ctx, c.cfg.StallTimeout)
+	defer watch.end()
+	defer watch.endAfter(c.cfg.Retry.MaxElapsed + c.cfg.StallTimeout).Stop()
+	res, err := c.open(ctx, req, watch)
 	var body []byte
 	if err == nil {
 		defer res.Body.Close()
 		body, err = c.readAll(ctx, req, res)
 	}
 	if errors.Is(err, errTooSlow) {
-		err = c.fail(parent, req, 0, errTooSlow)
+		err = c.fail(ctx, req, 0, errTooSlow)
 	}
 	return res, body, err
 }
 
-func (c *Client) readAll(ctx context.Context, req Request, res *Response) ([]byte, error) {
+func (c *Client) readAll(ctx context.Context, req *Request, res *Response) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, req.Limit+1))
 	if err != nil {
 		return nil, err
@@ -173,78 +177,82 @@ func (c *Client) readAll(ctx context.Context, req Request, res *Response) ([]byt
 // Open sends a request once, follows redirects and returns the answer with its
 // body still to be read. Errors are as for Do.
 func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
-	target := c.URL(req)
+	watch := newStallWatch(ctx, c.cfg.StallTimeout)
+	res, err := c.open(ctx, &req, watch)
+	if err != nil {
+		watch.end()
+	}
+	return res, err
+}
+
+// open is Open under a watch, which the response's body ends.
+func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Response, error) {
+	target := address{c.URL(*req), c.base.origin}
 	for range maxRedirects + 1 {
-		if err := c.cfg.Gate.pass(ctx, Origin(target), c.cfg.Retry.MaxElapsed); err != nil {
+		if err := c.cfg.Gate.pass(watch.ctx, target.origin, c.cfg.Retry.MaxElapsed); err != nil {
 			return nil, err
 		}
-		res, err := c.send(ctx, req, target)
+		answer, err := c.send(ctx, req, target, watch)
 		if err != nil {
 			return nil, err
 		}
-		location := res.Header.Get("Location")
-		if res.Status < 300 || res.Status > 399 || res.Status == http.StatusNotModified || location == "" {
-			return c.judge(req, target, res)
+		location := redirection(answer)
+		if location == "" {
+			return c.judge(req, target, c.response(ctx, req, answer, watch))
 		}
-		res.Body.Close()
-		if target, err = c.follow(req, target, location); err != nil {
+		drain(answer)
+		if target, err = c.follow(req, target.url, location); err != nil {
 			return nil, err
 		}
 	}
 	return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: fmt.Errorf("more than %d redirects", maxRedirects)}
 }
 
-// URL is the address of a request. It holds the Customer ID.
-func (c *Client) URL(req Request) *url.URL {
-	u := c.cfg.Base.JoinPath(req.escaped()...)
-	query := u.Query()
-	for name, values := range req.Query {
-		query[name] = values
-	}
-	if c.cfg.IDParam != "" && isRead(req.method()) {
-		query.Set(c.cfg.IDParam, c.cfg.CustomerID)
-	}
-	u.RawQuery = query.Encode()
-	return u
-}
-
 // path is what errors show of a request's address.
-func (c *Client) path(req Request) string {
+func (c *Client) path(req *Request) string {
 	return c.redact.String("/" + strings.Join(req.escaped(), "/"))
 }
 
 // send makes one exchange with one host. The transport is used without
 // http.Client, which would add a Referer and print whole URLs in its errors.
-func (c *Client) send(parent context.Context, req Request, target *url.URL) (*Response, error) {
-	ctx, watch := newStallWatch(parent, c.cfg.StallTimeout)
-	request, err := http.NewRequestWithContext(ctx, req.method(), target.String(), bytes.NewReader(req.Body))
+func (c *Client) send(ctx context.Context, req *Request, target address, watch *stallWatch) (*http.Response, error) {
+	request, err := newRequest(watch.ctx, req)
 	if err != nil {
-		watch.end()
 		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
 	}
-	if req.Once && len(req.Body) == 0 {
-		// A body that net/http cannot have again keeps it from repeating a GET by itself.
-		request.Body, request.GetBody = io.NopCloser(strings.NewReader("")), nil
-	}
-	for name, values := range req.Header {
-		request.Header[name] = values
-	}
-	request.Header.Set("User-Agent", c.cfg.UserAgent)
-	if user := c.cfg.Base.User; user != nil && Origin(target) == c.origin {
-		password, _ := user.Password()
-		request.SetBasicAuth(user.Username(), password)
-	}
-	res, err := c.rt.RoundTrip(request) //nolint:bodyclose // it becomes the Response's
-	if err != nil {
-		err = contextError(ctx, err)
-		watch.end()
-		c.observe(req.Endpoint, "error")
-		return nil, c.fail(parent, req, 0, err)
-	}
+	request.URL, request.Host = target.url, target.url.Host
+	request.Header = c.base.header(req, target.origin)
+	watch.resume()
+	answer, err := c.rt.RoundTrip(request)
 	watch.pause()
-	c.observe(req.Endpoint, fmt.Sprint(res.StatusCode))
-	body := &watchedBody{body: res.Body, watch: watch, ctx: ctx, wrap: func(err error) error { return c.fail(parent, req, res.StatusCode, err) }}
-	return &Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: body}, nil
+	if err != nil {
+		c.observe(req.Endpoint, "error")
+		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, err))
+	}
+	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
+	return answer, nil
+}
+
+// response puts an answer's body under the watch.
+func (c *Client) response(ctx context.Context, req *Request, answer *http.Response, watch *stallWatch) *Response {
+	wrap := func(err error) error { return c.fail(ctx, req, answer.StatusCode, err) }
+	return &Response{
+		Status: answer.StatusCode, Header: answer.Header, Length: answer.ContentLength,
+		Body: &watchedBody{body: answer.Body, watch: watch, wrap: wrap},
+	}
+}
+
+// newRequest makes a request without an address.
+func newRequest(ctx context.Context, req *Request) (*http.Request, error) {
+	var body io.Reader
+	switch {
+	case len(req.Body) > 0:
+		body = bytes.NewReader(req.Body)
+	case req.Once:
+		// A body that net/http cannot have again keeps it from repeating a GET by itself.
+		body = io.NopCloser(strings.NewReader(""))
+	}
+	return http.NewRequestWithContext(ctx, req.method(), "", body)
 }
 
 func (c *Client) observe(endpoint, code string) {
@@ -255,7 +263,7 @@ func (c *Client) observe(endpoint, code string) {
 
 // fail turns a cause into an *Error. The end of the caller's context is passed
 // on as it is.
-func (c *Client) fail(ctx context.Context, req Request, status int, err error) error {
+func (c *Client) fail(ctx context.Context, req *Request, status int, err error) error {
 	if ended := context.Cause(ctx); ended != nil {
 		return ended
 	}
@@ -264,7 +272,7 @@ func (c *Client) fail(ctx context.Context, req Request, status int, err error) e
 
 // judge passes a success on and turns every other status into an error. A 304
 // is one only where it was asked for.
-func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, error) {
+func (c *Client) judge(req *Request, target address, res *Response) (*Response, error) {
 	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
 		res.Header = c.redactHeader(res.Header)
 		return res, nil
@@ -278,7 +286,7 @@ func (c *Client) judge(req Request, target *url.URL, res *Response) (*Response, 
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: Origin(target),
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: target.origin,
 	}
 	if failed.Kind == Passing {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {

@@ -210,7 +210,7 @@ func TestALongRetryAfterEndsInCoolingDownAndNoRequestIsMadeMeanwhile(t *testing.
 					t.Helper()
 					_, _, err := c.Do(t.Context(), list)
 					var cooling *CoolingDown
-					if !errors.As(err, &cooling) || cooling.Origin != c.origin || !cooling.Until.Equal(gate.Until(c.origin)) {
+					if !errors.As(err, &cooling) || cooling.Origin != c.base.origin || !cooling.Until.Equal(gate.Until(c.base.origin)) {
 						t.Errorf("got %v", err)
 					}
 					if n := len(e.Requests()); n != 1 {
@@ -224,7 +224,7 @@ func TestALongRetryAfterEndsInCoolingDownAndNoRequestIsMadeMeanwhile(t *testing.
 				}
 				asking.Wait()
 				want(newClient(t, e.URL(), slow)) // another client, the same gate
-				if until := saved[c.origin]; time.Until(until) > 24*time.Hour || time.Until(until) < 30*time.Minute {
+				if until := saved[c.base.origin]; time.Until(until) > 24*time.Hour || time.Until(until) < 30*time.Minute {
 					t.Errorf("saved %v", saved)
 				}
 				e.ClearFaults() // the service would answer again, but it is not asked

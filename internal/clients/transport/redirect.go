@@ -2,9 +2,12 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"syncd/internal/config"
 	"syncd/internal/refusal"
@@ -20,36 +23,61 @@ func Origin(u *url.URL) string {
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
+// redirection is where an answer redirects to, "" when it is none that can be followed.
+func redirection(answer *http.Response) string {
+	if answer.StatusCode < 300 || answer.StatusCode > 399 || answer.StatusCode == http.StatusNotModified {
+		return ""
+	}
+	return answer.Header.Get("Location")
+}
+
+// The text of a redirect is read to its end, without which a connection cannot be
+// kept, as far as that is cheaper than a new connection.
+const (
+	maxDrained = 4 << 10
+	drainTime  = time.Second
+)
+
+// drain ends with the body of a redirect.
+func drain(answer *http.Response) {
+	defer answer.Body.Close()
+	if answer.ContentLength != 0 && answer.ContentLength <= maxDrained {
+		defer time.AfterFunc(drainTime, func() { answer.Body.Close() }).Stop()
+		_, _ = io.CopyN(io.Discard, answer.Body, maxDrained+1) // what fails costs the connection
+	}
+}
+
 // follow resolves a redirect. On the configured origin the Customer ID goes
 // along; no other origin gets it, whatever the Location repeats.
-func (c *Client) follow(req Request, from *url.URL, location string) (*url.URL, error) {
-	reject := func(err error) error {
+func (c *Client) follow(req *Request, from *url.URL, location string) (address, error) {
+	reject := func(err error) (address, error) {
 		kind := Rejected
 		if refusal.ReasonOf(err) != "" {
 			kind = Malformed
 		}
-		return &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
+		return address{}, &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
 	}
 	if req.Once || !isRead(req.method()) {
-		return nil, reject(errors.New("redirected, which only a reading request may be"))
+		return reject(errors.New("redirected, which only a reading request may be"))
 	}
 	target, err := from.Parse(location)
 	if err != nil || target.Host == "" {
-		return nil, reject(errors.New("redirect to an address that cannot be read"))
+		return reject(errors.New("redirect to an address that cannot be read"))
 	}
 	if err := c.checkScheme(from, target); err != nil {
-		return nil, reject(err)
+		return reject(err)
 	}
 	target.User, target.Fragment = nil, ""
-	if Origin(target) == c.origin {
+	to := address{target, Origin(target)}
+	if to.origin == c.base.origin {
 		c.addID(target)
-		return target, nil
+		return to, nil
 	}
 	c.stripID(target)
 	if c.redact.Contains(target.String()) {
-		return nil, reject(errors.New("redirect to another host repeats the Customer ID"))
+		return reject(errors.New("redirect to another host repeats the Customer ID"))
 	}
-	return target, nil
+	return to, nil
 }
 
 func (c *Client) checkScheme(from, target *url.URL) error {

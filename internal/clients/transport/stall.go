@@ -10,23 +10,33 @@ import (
 // while syncd waits for the network, so that a slow disk or a bandwidth limit
 // is never taken for a stall.
 type stallWatch struct {
+	ctx     context.Context //nolint:containedctx // of the one transfer
 	timeout time.Duration
 	timer   *time.Timer
 	cancel  context.CancelCauseFunc
 }
 
-func newStallWatch(ctx context.Context, timeout time.Duration) (context.Context, *stallWatch) {
+// newStallWatch returns a watch that does not run yet. Its context is that of
+// the transfer.
+func newStallWatch(ctx context.Context, timeout time.Duration) *stallWatch {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &stallWatch{timeout: timeout, cancel: cancel, timer: time.AfterFunc(timeout, func() { cancel(errStalled) })}
+	w := &stallWatch{ctx: ctx, timeout: timeout, cancel: cancel}
+	w.timer = time.AfterFunc(timeout, func() { cancel(errStalled) })
+	w.timer.Stop()
+	return w
 }
 
 func (w *stallWatch) resume() { w.timer.Reset(w.timeout) }
 func (w *stallWatch) pause()  { w.timer.Stop() }
 func (w *stallWatch) end()    { w.timer.Stop(); w.cancel(nil) }
 
+// endAfter ends the transfer after some time, however many bytes it moves.
+func (w *stallWatch) endAfter(limit time.Duration) *time.Timer {
+	return time.AfterFunc(limit, func() { w.cancel(errTooSlow) })
+}
+
 // watchedBody is a response body under a stallWatch.
 type watchedBody struct {
-	ctx   context.Context
 	body  io.ReadCloser
 	watch *stallWatch
 	wrap  func(error) error
@@ -37,7 +47,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.watch.pause()
 	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF itself is the end; one that is wrapped is a failure
-		err = b.wrap(contextError(b.ctx, err))
+		err = b.wrap(contextError(b.watch.ctx, err))
 	}
 	return n, err
 }

@@ -14,14 +14,13 @@ import (
 // connection, the end of the context ends its reads.
 func pipeBody(t *testing.T, timeout time.Duration) (*watchedBody, *io.PipeWriter) {
 	t.Helper()
-	ctx, watch := newStallWatch(t.Context(), timeout)
-	watch.pause()
+	watch := newStallWatch(t.Context(), timeout)
 	r, w := io.Pipe()
 	go func() {
-		<-ctx.Done()
+		<-watch.ctx.Done()
 		r.CloseWithError(errors.New("connection closed"))
 	}()
-	body := &watchedBody{ctx: ctx, body: r, watch: watch, wrap: func(err error) error { return err }}
+	body := &watchedBody{body: r, watch: watch, wrap: func(err error) error { return err }}
 	t.Cleanup(func() {
 		body.Close()
 		synctest.Wait()
