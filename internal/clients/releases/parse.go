@@ -51,18 +51,23 @@ func trim(body []byte) []byte {
 }
 
 func parseJSONList(body []byte) ([]string, error) {
-	var items []*string
+	var items []string
 	if err := json.Unmarshal(body, &items); err != nil {
 		return nil, refusal.New(refusal.BadShape, "list is not a JSON array of strings")
 	}
-	list := make([]string, len(items))
-	for i, item := range items {
-		if item == nil {
+	if slices.Contains(items, "") { // which a null leaves too
+		if i := indexOfNull(body); i >= 0 {
 			return nil, refusal.New(refusal.BadShape, "entry %d of the list is null", i+1)
 		}
-		list[i] = *item
 	}
-	return list, nil
+	return items, nil
+}
+
+// indexOfNull returns where the first null of an array of strings is, or -1.
+func indexOfNull(body []byte) int {
+	var items []*string
+	_ = json.Unmarshal(body, &items) // it was read before
+	return slices.Index(items, nil)
 }
 
 // notAList tells an error object, which some servers send with status 200, from nonsense.
@@ -268,6 +273,9 @@ func parseMetadata(body []byte) (Metadata, error) {
 // jsonText is the text of a string, and everything else as it was written: a
 // number out of range is no reason to refuse the rest.
 func jsonText(value json.RawMessage) string {
+	if inner, isString := bytes.CutPrefix(value, []byte(`"`)); isString && bytes.IndexByte(inner, '\\') < 0 {
+		return string(bytes.TrimSuffix(inner, []byte(`"`))) // nothing in it stands for something else
+	}
 	var text string // stays empty for null
 	if json.Unmarshal(value, &text) != nil {
 		return string(value)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,14 +34,24 @@ func (r Redactor) String(s string) string {
 	return string(r.Bytes([]byte(s)))
 }
 
+// readsOtherwise are the bytes that can be read as others. A text without them
+// holds the Customer ID as it is, or not at all: the usual case, made quick.
+const readsOtherwise = `%\&+`
+
 // Contains is true when s holds the Customer ID in any form.
 func (r Redactor) Contains(s string) bool {
+	if !strings.ContainsAny(s, readsOtherwise) {
+		return r.secret != "" && strings.Contains(s, r.secret)
+	}
 	start, _ := r.scan([]byte(s)).find(0)
 	return start >= 0
 }
 
 // Bytes returns b without the Customer ID; b itself when it holds none.
 func (r Redactor) Bytes(b []byte) []byte {
+	if !bytes.ContainsAny(b, readsOtherwise) && !bytes.Contains(b, []byte(r.secret)) {
+		return b
+	}
 	scan := r.scan(b)
 	start, end := scan.find(0)
 	if start < 0 {
