@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -48,16 +49,16 @@ var browseOrders = map[string]func(a, b browseRow) int{
 // GET /Browse: a page for people, without a script or any other asset.
 func (e *Emulator) browse(c *call) {
 	data := browseData{ID: c.id, IDParam: e.cfg.IDParam, Manifests: e.catalogue.manifests(), Releases: e.catalogue.allReleases()}
-	data.Manifest, data.Rows = parameter(c.r, "mft"), nil
+	data.Manifest, data.Rows = named(c.query, "mft"), nil
 	if data.Manifest == "" && len(data.Manifests) > 0 {
 		data.Manifest = data.Manifests[0]
 	}
-	asked := cmp.Or(parameter(c.r, "release"), "latest")
+	asked := cmp.Or(named(c.query, "release"), "latest")
 	if release, ok := resolveRelease(e.catalogue.releases(data.Manifest), asked); ok {
 		l, _ := e.catalogue.list(data.Manifest, release)
 		data.Release, data.Rows = release, browseRows(c, l)
 	}
-	sortRows(data.Rows, parameter(c.r, "sort"))
+	sortRows(data.Rows, named(c.query, "sort"))
 	var page bytes.Buffer
 	if err := browsePage.Execute(&page, data); err != nil {
 		c.unreadable(err)
@@ -69,7 +70,7 @@ func (e *Emulator) browse(c *call) {
 func browseRows(c *call, l listing) []browseRow {
 	var rows []browseRow
 	for _, it := range l.items {
-		row := browseRow{File: it.File, Size: -1, Link: link(c.base, it.File, c.id, false)}
+		row := browseRow{File: it.File, Size: -1, Link: link(c.base, it.File, url.QueryEscape(c.id), false)}
 		if it.Content != nil {
 			row.Size = it.Content.Size()
 		}

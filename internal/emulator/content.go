@@ -13,9 +13,11 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -155,39 +157,41 @@ var hashTypes = map[string]func() hash.Hash{
 // is held while computing, so that nothing is read twice at a time.
 type digests struct {
 	mu   sync.Mutex
-	sums map[string]string
+	sums map[string]string // replaced, never changed
 }
 
-// get returns the sums of the named types, in lower-case hex; those still
-// missing are computed in one pass over r, which ends with ctx.
+// hashBuffers are for what is read to be hashed.
+var hashBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// get returns the sums of the named types, in lower-case hex, and maybe others;
+// those still missing are computed in one pass over r, which ends with ctx.
 func (d *digests) get(ctx context.Context, r io.Reader, types ...string) (map[string]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	isMissing := func(t string) bool { return d.sums[t] == "" }
+	if !slices.ContainsFunc(types, isMissing) {
+		return d.sums, nil
+	}
 	missing := make(map[string]hash.Hash)
 	var writers []io.Writer
 	for _, t := range types {
-		if _, ok := d.sums[t]; !ok && missing[t] == nil {
+		if isMissing(t) && missing[t] == nil {
 			missing[t] = hashTypes[t]()
 			writers = append(writers, missing[t])
 		}
 	}
-	if len(missing) > 0 {
-		buf := make([]byte, 256<<10)
-		if _, err := io.CopyBuffer(io.MultiWriter(writers...), boundReader{ctx, r}, buf); err != nil {
-			return nil, err
-		}
+	buf := hashBuffers.Get().(*[256 << 10]byte)
+	defer hashBuffers.Put(buf)
+	if _, err := io.CopyBuffer(io.MultiWriter(writers...), boundReader{ctx, r}, buf[:]); err != nil {
+		return nil, err
 	}
-	if d.sums == nil {
-		d.sums = make(map[string]string)
-	}
+	sums := make(map[string]string)
+	maps.Copy(sums, d.sums)
 	for t, h := range missing {
-		d.sums[t] = hex.EncodeToString(h.Sum(nil))
+		sums[t] = hex.EncodeToString(h.Sum(nil))
 	}
-	found := make(map[string]string, len(types))
-	for _, t := range types {
-		found[t] = d.sums[t]
-	}
-	return found, nil
+	d.sums = sums
+	return sums, nil
 }
 
 // boundReader fails when its context ends.

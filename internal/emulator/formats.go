@@ -120,19 +120,36 @@ func renderMetadata(f format, fs fields) (format, []byte) {
 	if f == formatXML {
 		return f, asXML(document{root: "Metadata", members: fs})
 	}
-	return formatJSON, asJSON(fs)
+	body, _ := fs.MarshalJSON() // never fails
+	return formatJSON, body
 }
 
 // asJSON is for values that cannot fail: strings, and structs and slices of
 // such. Ampersands stay readable, as the provider writes them.
 func asJSON(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	w := newJSONWriter()
+	w.value(v)
+	return w.Bytes()
+}
+
+// jsonWriter is asJSON for several values, one behind the other.
+type jsonWriter struct {
+	bytes.Buffer
+	encoder *json.Encoder
+}
+
+func newJSONWriter() *jsonWriter {
+	w := new(jsonWriter)
+	w.encoder = json.NewEncoder(&w.Buffer)
+	w.encoder.SetEscapeHTML(false)
+	return w
+}
+
+func (w *jsonWriter) value(v any) {
+	if err := w.encoder.Encode(v); err != nil {
 		panic(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	w.Truncate(w.Len() - 1) // the encoder's line break
 }
 
 // asXML is asJSON for XML.

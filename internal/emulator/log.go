@@ -3,7 +3,9 @@ package emulator
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +53,8 @@ type entry struct {
 type requestLog struct {
 	mu      sync.Mutex
 	entries []*entry
+	headers [8]http.Header // of the last requests that differed, see sharedLocked
+	next    int            // of headers, to be replaced
 }
 
 // begin adds the request before it is served, so that a client that has its
@@ -58,15 +62,29 @@ type requestLog struct {
 func (l *requestLog) begin(host string, r *http.Request, body []byte) *entry {
 	en := &entry{request: Request{
 		Host: host, Method: r.Method, Path: r.URL.Path, RawQuery: r.URL.RawQuery,
-		Header: r.Header, Body: string(body), Time: time.Now(),
+		Body: string(body), Time: time.Now(),
 	}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	en.request.Header = l.sharedLocked(r.Header)
 	if len(l.entries) >= maxRequests {
 		l.entries = append([]*entry(nil), l.entries[maxRequests/2:]...)
 	}
 	l.entries = append(l.entries, en)
 	return en
+}
+
+// sharedLocked returns headers that are equal, of an earlier request if it can:
+// a client repeats its own, and they are the most of what a request takes.
+func (l *requestLog) sharedLocked(h http.Header) http.Header {
+	for _, known := range l.headers {
+		if known != nil && maps.EqualFunc(known, h, slices.Equal) {
+			return known
+		}
+	}
+	l.headers[l.next] = h
+	l.next = (l.next + 1) % len(l.headers)
+	return h
 }
 
 func (l *requestLog) snapshot() []Request {

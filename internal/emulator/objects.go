@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -36,18 +35,18 @@ type document struct {
 const nsSchemaInstance = "http://www.w3.org/2001/XMLSchema-instance"
 
 func (fs fields) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	w := newJSONWriter()
+	w.WriteByte('{')
 	for i, f := range fs {
 		if i > 0 {
-			b.WriteByte(',')
+			w.WriteByte(',')
 		}
-		b.Write(asJSON(f.key))
-		b.WriteByte(':')
-		b.Write(asJSON(f.value))
+		w.value(f.key)
+		w.WriteByte(':')
+		w.value(f.value)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	w.WriteByte('}')
+	return w.Bytes(), nil
 }
 
 func (l list) MarshalJSON() ([]byte, error) {

@@ -18,6 +18,7 @@ import (
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
+	query  url.Values
 	id     string   // the caller's Customer ID
 	base   string   // of the links in the answer
 	args   []string // the path segments after the first, decoded
@@ -42,21 +43,21 @@ func (e *Emulator) serveRelease(w http.ResponseWriter, r *http.Request) {
 	if !isRead(w, r) {
 		return
 	}
-	c := &call{w: w, r: r, base: e.release.urlFor(r)}
+	c := &call{w: w, r: r, query: r.URL.Query(), base: e.release.urlFor(r)}
 	verb, args, ok := splitPath(r.URL.EscapedPath())
 	handler := e.endpoint(verb)
 	if handler == nil || !ok {
 		c.unknownEndpoint(args)
 		return
 	}
-	if c.id, ok = e.authorise(r); !ok {
+	if c.id, ok = e.authorise(c.query); !ok {
 		problem{
 			status: http.StatusUnauthorized, kind: "invalidLicense",
 			message: "The Customer ID is missing or not valid.",
 		}.write(w)
 		return
 	}
-	if c.format, ok = parseFormat(parameter(r, "format")); !ok {
+	if c.format, ok = parseFormat(named(c.query, "format")); !ok {
 		problem{
 			status: http.StatusBadRequest, shape: shapeTitle, field: "format",
 			message: "The value of format is not known.",
@@ -115,8 +116,11 @@ func splitPath(escaped string) (verb string, args []string, ok bool) {
 }
 
 // parameter returns a query parameter whose name is matched without case.
-func parameter(r *http.Request, name string) string {
-	for key, values := range r.URL.Query() {
+func parameter(r *http.Request, name string) string { return named(r.URL.Query(), name) }
+
+// named is parameter for a query that is taken apart.
+func named(query url.Values, name string) string {
+	for key, values := range query {
 		if strings.EqualFold(key, name) && len(values) > 0 {
 			return values[0]
 		}
@@ -125,8 +129,8 @@ func parameter(r *http.Request, name string) string {
 }
 
 // authorise returns the caller's Customer ID and whether it is accepted.
-func (e *Emulator) authorise(r *http.Request) (string, bool) {
-	id := parameter(r, e.cfg.IDParam)
+func (e *Emulator) authorise(query url.Values) (string, bool) {
+	id := named(query, e.cfg.IDParam)
 	return id, id != "" && (e.cfg.CustomerID == "" || id == e.cfg.CustomerID)
 }
 
@@ -278,6 +282,7 @@ func (l listing) urls(base, id string) []string {
 		return l.links
 	}
 	links := make([]string, len(l.items))
+	id = url.QueryEscape(id)
 	for i, it := range l.items {
 		links[i] = link(base, it.File, id, i%2 == 0)
 	}
@@ -285,17 +290,21 @@ func (l listing) urls(base, id string) []string {
 }
 
 // link writes a download link the way the service does: the id under its
-// upper-case name, at times behind a slash.
+// upper-case name, at times behind a slash. The id comes escaped.
 func link(base string, f File, id string, slash bool) string {
 	var b strings.Builder
-	b.WriteString(base + "/Download")
+	b.Grow(128)
+	b.WriteString(base)
+	b.WriteString("/Download")
 	for _, s := range append(f.segments(), f.Release, f.Name) {
-		b.WriteString("/" + url.PathEscape(s))
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
 	}
 	if slash {
 		b.WriteByte('/')
 	}
-	b.WriteString("?ID=" + url.QueryEscape(id))
+	b.WriteString("?ID=")
+	b.WriteString(id)
 	return b.String()
 }
 

@@ -172,6 +172,7 @@ func (e *Emulator) DownloadURL() string { return e.download.url("127.0.0.1") }
 type listener struct {
 	scheme string
 	ln     net.Listener
+	fixed  string // its URL, "" when it listens on all addresses
 	srv    *http.Server
 }
 
@@ -195,21 +196,27 @@ func (e *Emulator) listen(address string) (*listener, error) {
 	if e.cfg.TLS != nil {
 		l.scheme = "https"
 	}
+	if addr, ok := ln.Addr().(*net.TCPAddr); !ok || !addr.IP.IsUnspecified() {
+		l.fixed = l.scheme + "://" + ln.Addr().String()
+	}
 	return l, nil
 }
 
 // url names the listener; one that listens on every address is reached by the
 // name that the caller used.
 func (l *listener) url(wildcard string) string {
-	addr, ok := l.ln.Addr().(*net.TCPAddr)
-	if !ok || !addr.IP.IsUnspecified() {
-		return l.scheme + "://" + l.ln.Addr().String()
+	if l.fixed != "" {
+		return l.fixed
 	}
-	return l.scheme + "://" + net.JoinHostPort(wildcard, fmt.Sprint(addr.Port))
+	_, port, _ := net.SplitHostPort(l.ln.Addr().String()) // it listens there
+	return l.scheme + "://" + net.JoinHostPort(wildcard, port)
 }
 
 // urlFor is url as the sender of r reaches it.
 func (l *listener) urlFor(r *http.Request) string {
+	if l.fixed != "" {
+		return l.fixed
+	}
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
