@@ -23,6 +23,9 @@ const (
 	maxMetadata = 64 << 10
 )
 
+// jsonFormat is the query of every request but for downloads.
+var jsonFormat = url.Values{"format": {"json"}}
+
 // maxEntries bounds a list: each file costs a request at least.
 const maxEntries = 250_000
 
@@ -240,7 +243,7 @@ func (c *Client) get(ctx context.Context, endpoint string, limit int64, header h
 	}
 	return c.t.Do(ctx, transport.Request{
 		Endpoint: endpoint, Segments: segments, Limit: limit, Header: header,
-		Query: url.Values{"format": {"json"}},
+		Query: jsonFormat,
 	})
 }
 

@@ -47,7 +47,8 @@ func (c *Client) URL(req Request) *url.URL {
 		u.RawPath = c.base.path + "/" + strings.Join(req.escaped(), "/")
 		u.Path, _ = url.PathUnescape(u.RawPath) // what was escaped just now
 	}
-	query := maps.Clone(c.base.query)
+	query := make(url.Values, 8) // with room that needs no allocation
+	maps.Copy(query, c.base.query)
 	maps.Copy(query, req.Query)
 	if c.cfg.IDParam != "" && isRead(req.method()) {
 		query[c.cfg.IDParam] = c.base.id
