@@ -1,13 +1,14 @@
-// Command bench measures cold syncs beside the tools that people script with:
-// aria2 with checksums, and wget2 followed by openssl on all cores. One server,
-// the emulator in this process, serves all of them over loopback; the runs are
-// interleaved, each in a fresh directory. syncd asks the Hash endpoints, fsyncs
-// and swaps; the others are given the digests and do neither.
+// Command bench measures syncd beside the tools that people script with: wget2
+// or curl followed by openssl on both cores, and aria2 with checksums. One
+// server, the emulator in this process, serves all of them over loopback. The
+// runs are interleaved, each in a fresh directory; all ask for the same hashes.
+// syncd fsyncs and swaps, the others do neither.
 //
 //	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -25,10 +26,9 @@ func main() {
 func run() error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
 	runs := flag.Int("runs", 5, "counted runs of each tool, after one to warm up")
-	dir := flag.String("dir", "", "folder for the downloads (default: the system's temporary folder)")
-	write := flag.String("write", "", "Markdown file whose results are to be replaced")
-	only := flag.String("only", "", "one workload: "+names())
-	scrapes := flag.Int("scrapes", 0, "measure a daemon's first sync beside so many scrapes of /metrics a second instead")
+	dir := flag.String("dir", "", "folder for contents and downloads, some 25 GiB (default: the system's temporary folder)")
+	write := flag.String("write", "", "Markdown file whose tables are to be replaced")
+	only := flag.String("only", "", "one case: "+caseNames())
 	flag.Parse()
 
 	binary, err := filepath.Abs(*syncd)
@@ -38,29 +38,29 @@ func run() error {
 	if _, err := os.Stat(binary); err != nil {
 		return fmt.Errorf("%w: `make build` makes it", err)
 	}
-	work, err := os.MkdirTemp(*dir, "syncd-bench-")
-	if err != nil {
-		return err
+	if *runs < 1 {
+		return errors.New("-runs must be at least 1")
 	}
-	defer os.RemoveAll(work)
-	if *scrapes > 0 {
-		return measureScrapes(*scrapes, binary, work, *runs)
-	}
-	var results []result
-	for _, w := range workloads() {
-		if *only != "" && *only != w.name {
+	found := false
+	for _, c := range cases() {
+		if *only != "" && *only != c.name {
 			continue
 		}
-		measured, err := measure(w, binary, work, *runs)
+		found = true
+		table, err := c.measured(bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
 		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		results = append(results, measured...)
+		fmt.Printf("%s\n\n%s\n", c.name, table)
+		if *write == "" {
+			continue
+		}
+		if err := replaceTable(*write, c.name, table); err != nil {
+			return err
+		}
 	}
-	table := tableOf(results)
-	fmt.Println(table)
-	if *write == "" {
-		return nil
+	if !found {
+		return fmt.Errorf("no case is called %q: %s", *only, caseNames())
 	}
-	return replaceResults(*write, table)
+	return nil
 }

@@ -1,108 +1,70 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
-// measureScrapes prints what scrapes cost the first sync of a daemon: in turn
+const scrapesASecond = 1000
+
+// measureScrapes tells what scrapes cost the first sync of a daemon: in turn
 // without and with them, each in a fresh directory.
-func measureScrapes(rate int, syncd, work string, runs int) error {
-	w := workloads()[0]
-	s, err := serve(w)
+func measureScrapes(b bench) (string, error) {
+	s, err := b.serve([]int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer s.emulator.Close()
-	rates := []int{0, rate}
-	samples := map[int][]sample{}
-	for round := range runs + 1 {
-		for _, r := range rates {
-			taken, scraped, err := syncBeside(r, syncd, s, work)
+	samples, answered := map[int][]sample{}, 0.0
+	for round := range b.runs + 1 {
+		for _, rate := range []int{0, scrapesASecond} {
+			taken, scraped, err := b.syncBeside(rate, s)
 			if err != nil {
-				return err
+				return "", err
 			}
-			log.Printf("%d scrapes in %.2fs, CPU %.2fs", scraped, taken.wall.Seconds(), taken.cpu.Seconds())
-			if round > 0 {
-				samples[r] = append(samples[r], taken)
+			log.Printf("scrapes: %d in %.2f s, CPU %.2f s", scraped, taken.wall.Seconds(), taken.cpu.Seconds())
+			if round == 0 {
+				continue
 			}
+			samples[rate] = append(samples[rate], taken)
+			answered = max(answered, float64(scraped)/taken.wall.Seconds())
 		}
 	}
-	fmt.Print("| workload | scrapes a second | sync | CPU |\n|---|---|---|---|\n")
-	for _, r := range rates {
-		fmt.Printf("| %s: %s | %d | %.2f s | %.2f s |\n", w.name, w.what, r,
-			median(samples[r], func(s sample) time.Duration { return s.wall }).Seconds(),
-			median(samples[r], func(s sample) time.Duration { return s.cpu }).Seconds())
-	}
-	return nil
-}
-
-// event is a line of the daemon's log.
-type event struct {
-	Message, Address string
-	Changed          bool
-	Seconds          float64
+	without, with := medians(samples[0]), medians(samples[scrapesASecond])
+	return figuresTable("The first sync of a daemon, 800 MiB in two files, beside 1,000 scrapes of its metrics a second over ten connections, by one without.", []figure{
+		{"wall", with.wall.Seconds() / without.wall.Seconds(), "%.2f", 0},
+		{"CPU of the daemon", with.cpu.Seconds() / without.cpu.Seconds(), "%.2f", 0},
+		{"scrapes answered a second, at most", answered, "%.0f", 0},
+	}), nil
 }
 
 // syncBeside runs a daemon until its first sync is done; wall is the sync's, CPU
 // the whole process's.
-func syncBeside(rate int, syncd string, s *served, work string) (taken sample, scraped int64, err error) {
-	dir, err := os.MkdirTemp(work, "run-")
+func (b bench) syncBeside(rate int, s *served) (taken sample, scraped int64, err error) {
+	s.emulator.ResetRequests()
+	d, err := b.startDaemon(s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
 	if err != nil {
 		return sample{}, 0, err
 	}
-	text := fmt.Sprintf("source: {url: %q, customer_id: %q}\ndata_dir: %q\nhttp: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n",
-		s.emulator.URL(), customerID, filepath.Join(dir, "data"), manifestName)
-	if err := writeAll(dir, map[string]string{"syncd.yaml": text}); err != nil {
-		return sample{}, 0, err
-	}
-	cmd := exec.Command(syncd, "--config", filepath.Join(dir, "syncd.yaml"), "run")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return sample{}, 0, err
-	}
-	if err := cmd.Start(); err != nil {
-		return sample{}, 0, err
-	}
-	taken.wall, scraped, err = follow(stderr, rate)
-	err = errors.Join(err, cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
-	taken.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return taken, scraped, err
-}
-
-// follow reads the log up to the end of the first sync, and scrapes until then.
-func follow(stderr io.Reader, rate int) (wall time.Duration, scraped int64, err error) {
-	var s scraper
 	ctx, stop := context.WithCancel(context.Background())
-	defer s.workers.Wait()
-	defer stop()
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		var e event
-		switch err := json.Unmarshal(lines.Bytes(), &e); {
-		case err != nil:
-			return 0, 0, fmt.Errorf("the daemon wrote %q", lines.Text())
-		case e.Message == "listening":
-			s.start(ctx, "http://"+e.Address+"/metrics", rate)
-		case e.Message == "sync" && !e.Changed:
-			return 0, 0, fmt.Errorf("the sync failed: %s", lines.Text())
-		case e.Message == "sync":
-			return time.Duration(e.Seconds * float64(time.Second)), s.done.Load(), s.failed()
-		}
+	var beside scraper
+	beside.start(ctx, "http://"+d.address+"/metrics", rate)
+	e, err := d.next("sync")
+	if err == nil && !e.Changed {
+		err = errors.New("the sync failed")
 	}
-	return 0, 0, errors.New("the daemon ended before its first sync did")
+	stop()
+	beside.workers.Wait()
+	taken, ended := d.end()
+	taken.wall = e.wall()
+	return taken, beside.done.Load(), errors.Join(err, beside.failed(), ended)
 }
 
 // scraper asks for metrics over connections that stay open.

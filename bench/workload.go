@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 
-	"syncd/internal/clients/releases"
-	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
-	"syncd/internal/manifest"
 )
 
 const (
@@ -19,39 +19,17 @@ const (
 	gib = int64(1) << 30
 )
 
-// workload is one manifest to fetch.
-type workload struct {
-	name, what string
-	sizes      []int64
-	alone      bool // only syncd: this is about its memory
+const (
+	customerID   = "BENCH-ID"
+	manifestName = "bench"
+	release      = "2026.10"
+)
+
+func repeat(n, size int64) []int64 {
+	return slices.Repeat([]int64{size}, int(n))
 }
 
-func workloads() []workload {
-	return []workload{
-		{name: "big", what: "7 files, 800 MiB, one of 500 MiB", sizes: repeat(1, 500*mib, repeat(6, 50*mib, nil))},
-		{name: "typical", what: "60 files from 1 KiB to 128 MiB", sizes: spread(60, kib, 128*mib)},
-		{name: "many", what: "3,000 files of 4 KiB", sizes: repeat(3000, 4*kib, nil)},
-		{name: "huge", what: "one file of 4 GiB", sizes: []int64{4 * gib}, alone: true},
-	}
-}
-
-func names() string {
-	var list []string
-	for _, w := range workloads() {
-		list = append(list, w.name)
-	}
-	return strings.Join(list, ", ")
-}
-
-func repeat(n int, size int64, more []int64) []int64 {
-	for range n {
-		more = append(more, size)
-	}
-	return more
-}
-
-// spread returns n sizes from smallest to largest, each the same factor apart
-// from the one before, in steps of whole files.
+// spread returns n sizes from smallest to largest, by doublings.
 func spread(n int, smallest, largest int64) []int64 {
 	sizes := make([]int64, n)
 	doublings := 0
@@ -59,69 +37,127 @@ func spread(n int, smallest, largest int64) []int64 {
 		doublings++
 	}
 	for i := range sizes {
-		sizes[i] = smallest << (i * doublings / (n - 1))
+		sizes[i] = smallest << (i * doublings / max(1, n-1))
 	}
 	return sizes
 }
 
-const (
-	customerID   = "BENCH-ID"
-	manifestName = "bench"
-	release      = "2026.10"
-)
-
-// served is a workload on the emulator.
+// served is a release of files on the emulator.
 type served struct {
-	workload
 	emulator *emulator.Emulator
 	files    []servedFile
 }
 
-type servedFile struct{ name, url, sha256 string }
+type servedFile struct {
+	name string
+	size int64
+}
 
-// serve starts the emulator and asks it for every digest once, so that no
-// measured run waits for the server to compute one.
-func serve(w workload) (*served, error) {
-	e, err := emulator.Start(emulator.Config{CustomerID: customerID})
+func (s *served) hashURL(f servedFile) string     { return s.url("SHA256", f) }
+func (s *served) downloadURL(f servedFile) string { return s.url("Download", f) }
+
+func (s *served) url(endpoint string, f servedFile) string {
+	return fmt.Sprintf("%s/%s/Data/%s/%s?id=%s", s.emulator.URL(), endpoint, release, f.name, customerID)
+}
+
+// serve starts the emulator with files of these sizes in one manifest.
+func (b bench) serve(sizes []int64, over link) (*served, error) {
+	s, err := start(over)
 	if err != nil {
 		return nil, err
 	}
-	s := &served{workload: w, emulator: e}
 	var files []emulator.File
-	for i, size := range w.sizes {
-		name := fmt.Sprintf("file%05d.dat", i)
-		files = append(files, emulator.File{Class: string(manifest.Data), Name: name, Content: emulator.Random(uint64(i+1), size)})
+	for i, size := range sizes {
+		f, err := b.file(i, size)
+		if err != nil {
+			s.emulator.Close()
+			return nil, err
+		}
+		files = append(files, f)
+		s.files = append(s.files, servedFile{f.Name, size})
 	}
-	e.SetManifest(manifestName, release, files...)
-	return s, s.warmUp()
+	s.emulator.SetManifest(manifestName, release, files...)
+	if err := s.hashAll(); err != nil {
+		s.emulator.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
-func (s *served) warmUp() error {
-	base, err := url.Parse(s.emulator.URL())
-	if err != nil {
-		return err
+func start(over link) (*served, error) {
+	cfg := emulator.Config{CustomerID: customerID}
+	if over != (link{}) {
+		cfg.Wrap = func(ln net.Listener) net.Listener { return over.around(ln) }
 	}
-	source := config.Default().Source
-	source.URL = base
-	client, err := releases.Connect(source, customerID, transport.Options{})
+	e, err := emulator.Start(cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	refs, err := client.Manifest(context.Background(), release, manifestName)
+	return &served{emulator: e}, nil
+}
+
+// file is the file of a number. Large contents lie on disk and go out by
+// sendfile: what it costs the server to make bytes is not to be measured. Those
+// of one number and size are the same bytes.
+func (b bench) file(number int, size int64) (emulator.File, error) {
+	f := emulator.File{Name: fmt.Sprintf("file%06d.dat", number)}
+	random, err := emulator.Random(uint64(number+1), size).Open()
 	if err != nil {
-		return err
+		return f, err
 	}
-	for _, ref := range refs {
-		if _, err := client.Metadata(context.Background(), ref); err != nil {
-			return err
+	defer random.Close()
+	if size <= mib {
+		data, err := io.ReadAll(random)
+		f.Content = emulator.Bytes(data)
+		return f, err
+	}
+	path := filepath.Join(b.work, "contents", f.Name)
+	f.Content = emulator.OnDisk(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return f, err
+	}
+	to, err := os.Create(path)
+	if err != nil {
+		return f, err
+	}
+	defer to.Close()
+	_, err = io.CopyBuffer(struct{ io.Writer }{to}, random, make([]byte, mib))
+	return f, err
+}
+
+// hashAll asks for the digest of every large file once, so that no run waits
+// for the server to compute one; small ones are hashed in the round that does
+// not count.
+func (s *served) hashAll() error {
+	for _, f := range s.files {
+		if f.size <= mib {
+			continue
 		}
-		digest, err := client.Hash(context.Background(), manifest.SHA256, ref)
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.hashURL(f), nil)
 		if err != nil {
 			return err
 		}
-		address := base.JoinPath(append([]string{"Download"}, ref.Segments()...)...)
-		address.RawQuery = url.Values{"id": {customerID}}.Encode()
-		s.files = append(s.files, servedFile{name: ref.Name, url: address.String(), sha256: digest.Hex})
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK {
+			return fmt.Errorf("hash of %s: %s, %w", f.name, res.Status, err)
+		}
 	}
+	http.DefaultClient.CloseIdleConnections()
 	return nil
+}
+
+// sent counts the bytes of bodies that a host has sent since the log was reset;
+// "" is every host.
+func (s *served) sent(host string) (total int64) {
+	for _, r := range s.emulator.Requests() {
+		if host == "" || r.Host == host {
+			total += r.BytesSent
+		}
+	}
+	return total
 }

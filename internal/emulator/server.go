@@ -68,6 +68,9 @@ type Config struct {
 	ListenDownload string
 	// TLS makes both listeners speak TLS; it needs a certificate.
 	TLS *tls.Config
+	// Wrap, if set, is put around both listeners, so that all connections,
+	// those of redirects too, lead through what it returns.
+	Wrap func(net.Listener) net.Listener
 }
 
 // Emulator is a running provider. All its methods are safe for concurrent use.
@@ -191,6 +194,9 @@ func (e *Emulator) listen(address string) (*listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
+	}
+	if e.cfg.Wrap != nil {
+		ln = e.cfg.Wrap(ln)
 	}
 	l := &listener{scheme: "http", ln: ln}
 	if e.cfg.TLS != nil {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"strings"
+)
+
+// bench is what every case is measured with.
+type bench struct {
+	syncd  string // the binary
+	dir    string // of temporary files, "" for the system's
+	runs   int
+	shrink int64  // divides sizes and counts, so that a test can go through all
+	work   string // the case's own folder
+}
+
+// benchCase is one table of the report.
+type benchCase struct {
+	name    string
+	measure func(bench) (string, error)
+}
+
+func cases() []benchCase {
+	var all []benchCase
+	for _, r := range races() {
+		all = append(all, benchCase{r.name, r.measure})
+	}
+	return append(all,
+		benchCase{"idle", measureIdle},
+		benchCase{"scale", measureScale},
+		benchCase{"huge", measureHuge},
+		benchCase{"monthly", measureMonthly},
+		benchCase{"kill", measureKill},
+		benchCase{"scrapes", measureScrapes},
+	)
+}
+
+func caseNames() string {
+	var list []string
+	for _, c := range cases() {
+		list = append(list, c.name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// measured gives the case a folder of its own and removes it with all that its
+// runs left, no sooner: creating files is many times slower on some file systems
+// just after thousands were deleted. Kept for longer, the downloads of all cases
+// would fill the page cache, and new pages are slow where a hypervisor gives
+// them out.
+func (c benchCase) measured(b bench) (table string, err error) {
+	if b.work, err = os.MkdirTemp(b.dir, "syncd-bench-"); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(b.work)
+	return c.measure(b)
+}
+
+// smaller divides a size or a count in a test; something is always left.
+func (b bench) smaller(n int64) int64 { return max(1, n/b.shrink) }

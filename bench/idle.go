@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"syncd/internal/emulator"
+)
+
+const idleManifests = 4
+
+// measureIdle lets a daemon poll four manifests that hold nothing new.
+func measureIdle(b bench) (string, error) {
+	s, err := start(link{})
+	if err != nil {
+		return "", err
+	}
+	defer s.emulator.Close()
+	var list []string
+	for m := range idleManifests {
+		name := fmt.Sprintf("idle%d", m)
+		list = append(list, "{name: "+name+"}")
+		var files []emulator.File
+		for i := range int(b.smaller(100)) {
+			f, err := b.file(i, kib)
+			if err != nil {
+				return "", err
+			}
+			f.Name = name + "-" + f.Name
+			files = append(files, f)
+		}
+		s.emulator.SetManifest(name, release, files...)
+	}
+	more := fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nschedule: \"@every 1s\"\njitter: 0s\nmanifests: [%s]\n", strings.Join(list, ", "))
+	d, err := b.startDaemon(s, more)
+	if err != nil {
+		return "", err
+	}
+	polls := int(max(2, b.smaller(30)))
+	requests, cpu, err := d.idle(s, polls)
+	_, ended := d.end()
+	if err := errors.Join(err, ended); err != nil {
+		return "", err
+	}
+	return figuresTable(fmt.Sprintf("A daemon with four manifests of 100 files, polled every second, %d times.", polls), []figure{
+		{"requests a poll and manifest", float64(requests) / float64(polls*idleManifests), "%.2f", 1},
+		{"CPU a poll of all four, ms", 1000 * cpu.Seconds() / float64(polls), "%.1f", 5},
+	}), nil
+}
+
+// idle counts requests and CPU from the end of one poll to the end of another,
+// once the first sync and the first poll are over.
+func (d *daemon) idle(s *served, polls int) (requests int, cpu time.Duration, err error) {
+	if err := d.syncs(2); err != nil {
+		return 0, 0, err
+	}
+	s.emulator.ResetRequests()
+	before, err := cpuOf(d.process.pid())
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := d.syncs(polls); err != nil {
+		return 0, 0, err
+	}
+	after, err := cpuOf(d.process.pid())
+	return len(s.emulator.Requests()), after - before, err
+}

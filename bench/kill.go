@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"log"
+	"os"
+	"path/filepath"
+
+	"syncd/internal/emulator"
+)
+
+// measureKill kills a sync of one file at its half and syncs again: on a plain
+// link, and on one where several connections are worth their while.
+func measureKill(b bench) (string, error) {
+	var figures []figure
+	for _, way := range []struct {
+		what string
+		over link
+	}{
+		{"on an uncapped link", link{}},
+		{"12 MB/s a connection", link{rate: 12e6}},
+	} {
+		again, err := b.killHalfWay(b.smaller(gib), way.over)
+		if err != nil {
+			return "", err
+		}
+		figures = append(figures, figure{"fetched again, percent, " + way.what, again, "%.2f", 1})
+	}
+	return figuresTable("kill -9 at the half of one file of 1 GiB, then another sync.", figures), nil
+}
+
+// killHalfWay tells how much of the file the process got twice, in percent.
+// What it got at first are the bytes it had read when it died: what the kernel
+// still held for it was never fetched, whatever the server had sent.
+func (b bench) killHalfWay(size int64, over link) (float64, error) {
+	s, err := b.serve([]int64{size}, over)
+	if err != nil {
+		return 0, err
+	}
+	defer s.emulator.Close()
+	dir, err := os.MkdirTemp(b.work, "run-")
+	if err != nil {
+		return 0, err
+	}
+	first, err := b.syncUntil(s, dir, size/2)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "data", "current")); err == nil {
+		return 0, errors.New("the sync was over before it could be killed")
+	}
+	s.emulator.ResetRequests()
+	if _, err := b.syncInto(s, dir); err != nil {
+		return 0, err
+	}
+	second := s.sent(emulator.HostDownload)
+	log.Printf("kill: %.1f MiB of %.1f before, %.1f after", inMiB(first), inMiB(size), inMiB(second))
+	return percent(first+second-size, size), nil
+}
+
+// syncUntil kills a sync that has read so many bytes, and tells how many it had
+// when it died.
+func (b bench) syncUntil(s *served, dir string, enough int64) (int64, error) {
+	cmd, err := b.syncCommand(s, dir, settings{})
+	if err != nil {
+		return 0, err
+	}
+	p, err := startProcess(cmd)
+	if err != nil {
+		return 0, err
+	}
+	err = until("half of the file", func() (bool, error) {
+		return countsOf(p.pid()).read >= enough || p.ended(), nil
+	})
+	p.kill()
+	taken, _ := p.wait() // it was killed
+	return taken.io.read, err
+}

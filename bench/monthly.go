@@ -1,0 +1,77 @@
+package main
+
+import (
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+
+	"syncd/internal/emulator"
+)
+
+// measureMonthly syncs a release and then its successor, of which a tenth is
+// new. The old release stays for retain_for, so that nothing is deleted, and
+// what the state and the journal take counts as written.
+func measureMonthly(b bench) (string, error) {
+	const count, changed = 100, 10
+	size := max(64*kib, b.smaller(8*mib))
+	s, err := b.serve(repeat(count, size), link{})
+	if err != nil {
+		return "", err
+	}
+	defer s.emulator.Close()
+	dir := filepath.Join(b.work, "run")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	if _, err := b.syncInto(s, dir); err != nil {
+		return "", err
+	}
+	if err := b.publishNext(s, changed, size); err != nil {
+		return "", err
+	}
+	s.emulator.ResetRequests()
+	taken, err := b.syncInto(s, dir)
+	if err != nil {
+		return "", err
+	}
+	log.Printf("monthly: %.2f s, CPU %.2f s", taken.wall.Seconds(), taken.cpu.Seconds())
+	fresh := changed * size
+	return figuresTable("The next release of 100 files of 8 MiB, ten of them new: what differs from their bytes, in percent.", []figure{
+		{"bodies sent by the provider", math.Abs(percent(s.sent("")-fresh, fresh)), "%.2f", 2},
+		{"written to disk, all included", math.Abs(percent(taken.io.written-fresh, fresh)), "%.2f", 2},
+	}), nil
+}
+
+// syncInto syncs what is served into dir, which may hold an older release.
+func (b bench) syncInto(s *served, dir string) (sample, error) {
+	cmd, err := b.syncCommand(s, dir, settings{})
+	if err != nil {
+		return sample{}, err
+	}
+	taken, err := measureProcess(cmd)
+	if err != nil {
+		return sample{}, err
+	}
+	return taken, mirrored(dir, len(s.files))
+}
+
+// publishNext publishes the files again in a newer release, the first of them
+// with other bytes.
+func (b bench) publishNext(s *served, changed int, size int64) error {
+	var files []emulator.File
+	for i := range s.files {
+		number := i
+		if i < changed {
+			number = len(s.files) + i
+		}
+		f, err := b.file(number, size)
+		if err != nil {
+			return err
+		}
+		f.Name = s.files[i].name
+		files = append(files, f)
+	}
+	s.emulator.SetManifest(manifestName, "2026.11", files...)
+	return nil
+}

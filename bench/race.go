@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"time"
+)
+
+// race is one workload, fetched by several contenders in turn.
+type race struct {
+	name, what string
+	sizes      []int64
+	over       link
+	contenders func(bench) []contender
+	pairs      []pair
+}
+
+// pair is what a race is held to: at most these parts of the best of others.
+type pair struct {
+	of        string
+	against   []string
+	wall, cpu float64 // 0 for no target
+}
+
+func races() []race {
+	return []race{
+		{
+			name: "big", what: "7 files, 800 MiB, one of 500 MiB",
+			sizes: append(repeat(6, 50*mib), 500*mib), contenders: everyone, pairs: against(1),
+		},
+		{
+			name: "typical", what: "60 files from 1 KiB to 128 MiB",
+			sizes: spread(60, kib, 128*mib), contenders: everyone, pairs: against(1),
+		},
+		{
+			name: "many", what: "3,000 files of 4 KiB",
+			sizes: repeat(3000, 4*kib), contenders: everyone, pairs: against(1.5),
+		},
+		{
+			name: "capped", what: "one file of 512 MiB, 12 MB/s a connection",
+			sizes: []int64{512 * mib}, over: link{rate: 12e6},
+			contenders: func(b bench) []contender {
+				return []contender{b.contender("syncd", settings{}), aria("aria2 -x4 -s4", "-x4 -s4", hashesAtATime)}
+			},
+			pairs: []pair{{of: "syncd", against: []string{"aria2 -x4 -s4"}, wall: 1}},
+		},
+		{
+			name: "uncapped", what: "one file of 512 MiB",
+			sizes: []int64{512 * mib},
+			contenders: func(b bench) []contender {
+				return []contender{b.contender("syncd, segments: 4", settings{segments: 4}), b.contender("syncd, segments: 1", settings{segments: 1})}
+			},
+			pairs: []pair{{of: "syncd, segments: 4", against: []string{"syncd, segments: 1"}, wall: 1}},
+		},
+		{
+			name: "latency", what: "60 files from 1 KiB to 1 MiB, a round trip of 50 ms",
+			sizes: spread(60, kib, mib), over: link{roundTrip: 50 * time.Millisecond},
+			contenders: func(b bench) []contender {
+				return []contender{
+					b.contender("syncd, files: 16", settings{files: 16}),
+					b.contender("syncd, its defaults", settings{}),
+					aria("aria2 -j16", "-j16", 16),
+				}
+			},
+			pairs: []pair{
+				{of: "syncd, files: 16", against: []string{"aria2 -j16"}, wall: 1},
+				{of: "syncd, its defaults", against: []string{"aria2 -j16"}},
+			},
+		},
+	}
+}
+
+// everyone has the connections with which each did best here.
+func everyone(b bench) []contender {
+	return []contender{b.contender("syncd", settings{}), wget(8), curl(8), aria(ariaName, "-j8", hashesAtATime)}
+}
+
+// against are the pairs of the workloads that everyone fetches.
+func against(cpu float64) []pair {
+	return []pair{
+		{of: "syncd", against: []string{wgetName}},
+		{of: "syncd", against: []string{curlName}},
+		{of: "syncd", against: []string{wgetName, curlName}, wall: 1, cpu: cpu},
+		{of: "syncd", against: []string{ariaName}, wall: 0.5},
+	}
+}
+
+// measure runs every contender in turn, A B C A B C …, so that a machine that
+// slows down slows them all. The first round does not count.
+func (r race) measure(b bench) (string, error) {
+	sizes := make([]int64, len(r.sizes))
+	for i, size := range r.sizes {
+		sizes[i] = b.smaller(size)
+	}
+	s, err := b.serve(sizes, r.over)
+	if err != nil {
+		return "", err
+	}
+	defer s.emulator.Close()
+	var present []contender
+	for _, c := range r.contenders(b) {
+		if missing := c.missing(); missing != nil {
+			log.Printf("%s is left out: %s is not installed", c.name, strings.Join(missing, ", "))
+			continue
+		}
+		present = append(present, c)
+	}
+	samples := map[string][]sample{}
+	for round := range b.runs + 1 {
+		for _, c := range present {
+			taken, err := b.runOnce(c, s)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", c.name, err)
+			}
+			log.Printf("%s, %s: %.2f s, CPU %.2f s", r.name, c.name, taken.wall.Seconds(), taken.cpu.Seconds())
+			if round > 0 {
+				samples[c.name] = append(samples[c.name], taken)
+			}
+		}
+	}
+	return r.table(b, present, samples), nil
+}
+
+// runOnce leaves its directory behind, see benchCase.measured.
+func (b bench) runOnce(c contender, s *served) (sample, error) {
+	dir, err := os.MkdirTemp(b.work, "run-")
+	if err != nil {
+		return sample{}, err
+	}
+	s.emulator.ResetRequests() // their memory is the server's
+	cmd, err := c.command(s, dir)
+	if err != nil {
+		return sample{}, err
+	}
+	taken, err := measureProcess(cmd)
+	if err == nil && c.needs == nil {
+		err = mirrored(dir, len(s.files)) // the scripts compare by themselves
+	}
+	return taken, err
+}
+
+func (r race) table(b bench, present []contender, samples map[string][]sample) string {
+	all := map[string]sample{}
+	for name, taken := range samples {
+		all[name] = medians(taken)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s. Ratios of the medians of %d runs.\n\n", r.what, b.runs)
+	out.WriteString("| | against | wall | target | met | CPU | target | met |\n|---|---|---|---|---|---|---|---|\n")
+	for _, p := range r.pairs {
+		best, found := bestOf(all, p.against)
+		if !found {
+			continue
+		}
+		name := p.against[0]
+		if len(p.against) > 1 {
+			name = "the better of these"
+		}
+		of := all[p.of]
+		wall := figure{value: of.wall.Seconds() / best.wall.Seconds(), format: "%.2f", target: p.wall}
+		cpu := figure{value: of.cpu.Seconds() / best.cpu.Seconds(), format: "%.2f", target: p.cpu}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", p.of, name, wall.cells(), cpu.cells())
+	}
+	var peaks []string
+	for _, c := range present {
+		peaks = append(peaks, fmt.Sprintf("%s %d MiB", c.name, all[c.name].peak/mib))
+	}
+	fmt.Fprintf(&out, "\nPeak memory of the largest process: %s.\n", strings.Join(peaks, "; "))
+	return out.String()
+}
+
+// bestOf is the shortest wall and the least CPU, be they of different contenders.
+func bestOf(all map[string]sample, names []string) (best sample, found bool) {
+	for _, name := range names {
+		taken, ok := all[name]
+		if !ok {
+			continue
+		}
+		if !found || taken.wall < best.wall {
+			best.wall = taken.wall
+		}
+		if !found || taken.cpu < best.cpu {
+			best.cpu = taken.cpu
+		}
+		found = true
+	}
+	return best, found
+}
