@@ -34,7 +34,7 @@ const (
 // to compare them has to. A failed comparison fails the script: a download that
 // nobody checks proves nothing. Neither fsyncs or swaps.
 const (
-	askHashes = `curl -sS --fail --parallel --parallel-max %d -K hashes.curl &&
+	askHashes = `curl -sS --no-progress-meter --fail --parallel --parallel-max %d -K hashes.curl &&
 (cd hashes && awk '{print $1 " *" FILENAME}' *) > promised && `
 	// hashAndCompare runs openssl once on each core: its start is not free.
 	// Debian's sha256sum does not know the processor's instructions.
@@ -50,14 +50,16 @@ func wget(threads int) contender {
 		for _, f := range s.files {
 			fmt.Fprintln(&urls, s.downloadURL(f))
 		}
-		script := fmt.Sprintf(askHashes+"wget2 -q -nd -P files --max-threads=%[2]d --cut-file-get-vars -i urls"+hashAndCompare, hashesAtATime, threads)
+		// wget2 names what comes by way of a redirect after the first address.
+		script := fmt.Sprintf(askHashes+`wget2 -q --max-threads=%[2]d --cut-file-get-vars -i urls &&
+rmdir files && mv Download/Data/%[3]s files`+hashAndCompare, hashesAtATime, threads, release)
 		return shell(s, dir, script, map[string]string{"urls": urls.String()})
 	}}
 }
 
 func curl(atATime int) contender {
 	return contender{name: curlName, needs: []string{"curl", "openssl"}, command: func(s *served, dir string) (*exec.Cmd, error) {
-		script := fmt.Sprintf(askHashes+"curl -sS --fail -L --parallel --parallel-max %[2]d -K files.curl"+hashAndCompare, hashesAtATime, atATime)
+		script := fmt.Sprintf(askHashes+"curl -sS --no-progress-meter --fail -L --parallel --parallel-max %[2]d -K files.curl"+hashAndCompare, hashesAtATime, atATime)
 		return shell(s, dir, script, map[string]string{"files.curl": curlConfig(s, "files", s.downloadURL)})
 	}}
 }

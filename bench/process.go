@@ -43,7 +43,8 @@ func measureProcess(cmd *exec.Cmd) (sample, error) {
 	}
 	taken, err := p.wait()
 	if err != nil {
-		return sample{}, fmt.Errorf("%w: %s", err, output.Bytes())
+		said := output.Bytes()
+		return sample{}, fmt.Errorf("%w: %s", err, said[:min(len(said), 2000)])
 	}
 	return taken, nil
 }
