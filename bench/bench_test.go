@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEveryCaseRunsAndHasItsPlace goes through all cases with workloads so small
+// that their figures mean nothing: the harness must not rot between the runs
+// that count. Peers that are not installed are left out, as they are there.
+func TestEveryCaseRunsAndHasItsPlace(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "syncd")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/syncd").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	report, err := os.ReadFile("../BENCHMARKS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			table, err := c.measured(bench{syncd: binary, dir: dir, runs: 1, shrink: 64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := filepath.Join(dir, "BENCHMARKS.md")
+			if err := os.WriteFile(copied, report, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := replaceTable(copied, c.name, table); err != nil {
+				t.Fatal(err)
+			}
+			if text, _ := os.ReadFile(copied); !strings.Contains(string(text), table) {
+				t.Errorf("the table was not written: %s", table)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "syncd-bench-*")); left != nil {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+func TestATargetIsComparedWithWhatIsShown(t *testing.T) {
+	for name, row := range map[string]struct {
+		figure figure
+		want   string
+	}{
+		"met":               {figure{value: 0.5, format: "%.2f", target: 1}, "0.50 | ≤ 1.00 | yes"},
+		"met when rounded":  {figure{value: 1.004, format: "%.2f", target: 1}, "1.00 | ≤ 1.00 | yes"},
+		"missed":            {figure{value: 1.006, format: "%.2f", target: 1}, "1.01 | ≤ 1.00 | **no**"},
+		"without a target":  {figure{value: 3, format: "%.2f"}, "3.00 | | "},
+		"no fraction shown": {figure{value: 64.4, format: "%.0f", target: 64}, "64 | ≤ 64 | yes"},
+	} {
+		if got := row.figure.cells(); got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+func TestTheBestOfPeersIsTakenFigureByFigure(t *testing.T) {
+	all := map[string]sample{"quick": {wall: 1, cpu: 4}, "thrifty": {wall: 2, cpu: 3}}
+	best, found := bestOf(all, []string{"quick", "missing", "thrifty"})
+	if !found || best.wall != 1 || best.cpu != 3 {
+		t.Errorf("%+v, %v", best, found)
+	}
+	if _, found := bestOf(all, []string{"missing"}); found {
+		t.Error("found one that did not run")
+	}
+}
+
+func TestSpreadGrowsFromTheSmallestToTheLargest(t *testing.T) {
+	sizes := spread(60, kib, 128*mib)
+	if len(sizes) != 60 || sizes[0] != kib || sizes[59] != 128*mib {
+		t.Errorf("%d sizes from %d to %d", len(sizes), sizes[0], sizes[len(sizes)-1])
+	}
+}
