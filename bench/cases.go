@@ -58,3 +58,15 @@ func (c benchCase) measured(b bench) (table string, err error) {
 
 // smaller divides a size or a count in a test; something is always left.
 func (b bench) smaller(n int64) int64 { return max(1, n/b.shrink) }
+
+// smallerAll divides all sizes, and takes but a few of them in a test.
+func (b bench) smallerAll(sizes []int64) (smaller []int64) {
+	step := 1
+	if b.shrink > 1 {
+		step = max(1, len(sizes)/8)
+	}
+	for i := 0; i < len(sizes); i += step {
+		smaller = append(smaller, b.smaller(sizes[i]))
+	}
+	return smaller
+}

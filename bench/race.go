@@ -90,11 +90,7 @@ func against(cpu float64) []pair {
 // measure runs every contender in turn, A B C A B C …, so that a machine that
 // slows down slows them all. The first round does not count.
 func (r race) measure(b bench) (string, error) {
-	sizes := make([]int64, len(r.sizes))
-	for i, size := range r.sizes {
-		sizes[i] = b.smaller(size)
-	}
-	s, err := b.serve(sizes, r.over)
+	s, err := b.serve(b.smallerAll(r.sizes), r.over)
 	if err != nil {
 		return "", err
 	}
