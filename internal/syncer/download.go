@@ -44,7 +44,7 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 			return nil
 		})
 	}
-	_ = group.Wait()      // each failure is its jobs' own
+	_ = group.Wait() // each failure is its jobs' own
 	r.adopt(small.take())
 }
 

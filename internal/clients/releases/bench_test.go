@@ -38,7 +38,10 @@ func BenchmarkManifestList(b *testing.B) {
 		links[i] = fmt.Sprintf("https://provider.example/Download/Data/2026.10/Some_File-%06d.dat/?ID=BENCH-ID", i)
 	}
 	c := connect(b, "https://provider.example")
-	for name, body := range map[string]string{"json": `["` + strings.Join(links, `","`) + `"]`, "text": strings.Join(links, "\r\n")} {
+	for name, body := range map[string]string{
+		"json": `["` + strings.Join(links, `","`) + `"]`, "text": strings.Join(links, "\r\n"),
+		"xml": "<ArrayOfstring><string>" + strings.Join(links, "</string><string>") + "</string></ArrayOfstring>",
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
