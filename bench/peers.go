@@ -65,20 +65,20 @@ func curl(atATime int) contender {
 }
 
 // aria takes the options that say how many connections it opens.
-func aria(name, connections string, hashesAtATime int) contender {
+func aria(name, connections string) contender {
 	return contender{name: name, needs: []string{"curl", "aria2c"}, command: func(s *served, dir string) (*exec.Cmd, error) {
 		var urls strings.Builder
 		for _, f := range s.files {
 			fmt.Fprintf(&urls, "%s *%s\n", s.downloadURL(f), f.name)
 		}
 		script := fmt.Sprintf(askHashes+`awk 'NR == FNR { sum[$2] = $1; next } { print $1; print " out=" substr($2, 2); print " checksum=sha-256=" sum[$2] }' promised urls > list &&
-aria2c -q --no-conf %[2]s --file-allocation=none --async-dns=false --summary-interval=0 --auto-save-interval=0 -d files -i list`, hashesAtATime, connections)
+aria2c -q --no-conf %[2]s --file-allocation=none --disk-cache=64M --async-dns=false --summary-interval=0 --auto-save-interval=0 -d files -i list`, hashesAtATime, connections)
 		return shell(s, dir, script, map[string]string{"urls": urls.String()})
 	}}
 }
 
-// hashesAtATime was the best of 4, 8, 16 and 32 for thousands of hashes.
-const hashesAtATime = 8
+// hashesAtATime was the best of 2, 4, 8, 16, 32 and 64 for thousands of hashes.
+const hashesAtATime = 16
 
 // curlConfig fetches every file of the release into a folder.
 func curlConfig(s *served, folder string, url func(servedFile) string) string {

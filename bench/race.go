@@ -42,7 +42,7 @@ func races() []race {
 			name: "capped", what: "one file of 512 MiB, 12 MB/s a connection",
 			sizes: []int64{512 * mib}, over: link{rate: 12e6},
 			contenders: func(b bench) []contender {
-				return []contender{b.contender("syncd", settings{}), aria("aria2 -x4 -s4", "-x4 -s4", hashesAtATime)}
+				return []contender{b.contender("syncd", settings{}), aria("aria2 -x4 -s4", "-x4 -s4")}
 			},
 			pairs: []pair{{of: "syncd", against: []string{"aria2 -x4 -s4"}, wall: 1}},
 		},
@@ -61,7 +61,7 @@ func races() []race {
 				return []contender{
 					b.contender("syncd, files: 16", settings{files: 16}),
 					b.contender("syncd, its defaults", settings{}),
-					aria("aria2 -j16", "-j16", 16),
+					aria("aria2 -j16", "-j16"),
 				}
 			},
 			pairs: []pair{
@@ -72,9 +72,9 @@ func races() []race {
 	}
 }
 
-// everyone has the connections with which each did best here.
+// everyone has the connections with which each did best of 2, 4, 8, 16 and 32.
 func everyone(b bench) []contender {
-	return []contender{b.contender("syncd", settings{}), wget(8), curl(8), aria(ariaName, "-j8", hashesAtATime)}
+	return []contender{b.contender("syncd", settings{}), wget(16), curl(8), aria(ariaName, "-j8")}
 }
 
 // against are the pairs of the workloads that everyone fetches.
