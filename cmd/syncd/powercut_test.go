@@ -315,6 +315,22 @@ func TestPowerCuts(t *testing.T) {
 	})
 }
 
+// TestPowerCutsOfManySmallFiles is about files that are made durable together, by
+// one sync of the file system.
+func TestPowerCutsOfManySmallFiles(t *testing.T) {
+	t.Parallel()
+	onEachMachine(t, func(t *testing.T, d *disk) {
+		o := newOutage(t, d)
+		o.small = 600 // half of them are new in each release
+		for range times(2, 50) {
+			if err := o.round(); err != nil {
+				t.Fatalf("%v\n%s", err, o.story)
+			}
+		}
+		reliability(t, "power cuts of many small files on "+d.fs(), o.tally.String(), o.tally.all())
+	})
+}
+
 // TestPowerCutsAreNoticed proves that TestPowerCuts can fail: a syncd without
 // its fsyncs does not stand it.
 func TestPowerCutsAreNoticed(t *testing.T) {
@@ -341,6 +357,7 @@ type outage struct {
 	disk      *disk
 	random    *rand.Rand
 	number    int                 // of the release that the provider publishes
+	small     int                 // files of a few bytes beside the others
 	files     []emulator.File     // of that release
 	digests   map[string][]string // of each release, sorted
 	promised  promise
@@ -430,12 +447,18 @@ func (o *outage) publish() {
 			o.files = append(o.files, emulator.File{Name: fmt.Sprintf("file%02d.dat", i)})
 		}
 		o.files = append(o.files, emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "libfile.so"})
+		for i := range o.small {
+			o.files = append(o.files, emulator.File{Name: fmt.Sprintf("small%03d.dat", i)})
+		}
 	}
 	digests := []string{}
 	for i := range o.files {
 		limit := int64(20_000)
-		if i%5 == 0 {
-			limit = 1 << 20
+		switch {
+		case i >= len(o.files)-o.small:
+			limit = 200
+		case i%5 == 0:
+			limit = 2 << 20
 		}
 		if o.files[i].Content == nil || o.random.IntN(2) == 0 {
 			o.files[i].Content = emulator.Random(o.random.Uint64(), 1+o.random.Int64N(limit))

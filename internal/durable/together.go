@@ -16,7 +16,7 @@ import (
 const (
 	// many is from how many files on one sync of the file system costs less than
 	// one of each.
-	many = 500
+	many = 256
 	// parallel is how many files are synced at once where each is by itself: the
 	// file system writes its journal once for those that wait together.
 	parallel = 16
