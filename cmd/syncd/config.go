@@ -9,13 +9,16 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check the configuration file and that the Customer ID can be read", Args: cobra.NoArgs,
+		Use: "check", Short: "Check the configuration file, and that the Customer ID and http.web_config can be read", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
 				return err
 			}
 			if _, err := a.readID(cfg); err != nil {
+				return err
+			}
+			if err := checkWebConfig(cfg); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "%s: ok, %d manifests\n", cfg.Path, len(cfg.Manifests))

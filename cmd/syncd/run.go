@@ -86,7 +86,22 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
 	if _, err := a.readID(cfg); err != nil {
 		return nil, err
 	}
-	return cfg, becomeOwner(cfg.DataDir)
+	if err := becomeOwner(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	return cfg, checkWebConfig(cfg)
+}
+
+// checkWebConfig finds a web_config that cannot be used before systemd is told that
+// all is well: the server itself would only find it then.
+func checkWebConfig(cfg *config.Config) error {
+	if cfg.HTTP.Listen == "" {
+		return nil
+	}
+	if err := web.CheckConfig(cfg.HTTP.WebConfig); err != nil {
+		return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `mend it, or leave the key out for plain http without passwords`}
+	}
+	return nil
 }
 
 func (a *app) open(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*daemon.Engine, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,6 +96,40 @@ func TestSystemdIsNotToldREADYByADaemonThatCannotListen(t *testing.T) {
 			t.Errorf("told %q", message)
 		}
 	}
+}
+
+func TestAWebConfigThatCannotBeUsedIsAConfigurationErrorBeforeREADY(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	s := h.underSystemd()
+	config, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.write("syncd.yaml", regexp.MustCompile(`(?m)^http: .*$`).ReplaceAllString(string(config), `http: {listen: "127.0.0.1:0", web_config: web.yml}`), 0o644)
+	for name, text := range map[string]string{
+		"none":            "",
+		"no certificate":  "tls_server_config: {cert_file: nosuch.pem, key_file: nosuch.key}\n",
+		"no hash":         "basic_auth_users: {alice: hunter2}\n",
+		"not of its form": "basic_auth_users: hunter2\n",
+		"unknown key":     "hunter2: hunter2\n",
+	} {
+		if text != "" {
+			h.write("web.yml", text, 0o600)
+		}
+		for _, args := range [][]string{{"run"}, {"config", "check"}} {
+			r := h.expect(2, args...)
+			h.contains(name, r.stderr, "syncd.yaml: http.web_config: ", "; mend it")
+			if strings.Contains(r.stderr, "hunter2") {
+				t.Errorf("%s: %s tells a password: %s", name, args, r.stderr)
+			}
+		}
+		if err := os.Remove(h.path("web.yml")); text != "" {
+			h.must(err)
+		}
+	}
+	if message := s.told(time.Millisecond); message != "" {
+		t.Errorf("systemd is told %q", message)
+	}
+	same(h, "requests", 0, len(h.provider.Requests()))
 }
 
 // The interval is far below the loop's own naps, so only the watchdog wakes it.

@@ -7,6 +7,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"mime"
@@ -161,6 +162,17 @@ func unknown(status syncer.Status, names []string) (name string, found bool) {
 		}
 	}
 	return "", false
+}
+
+// CheckConfig is nil when the exporter-toolkit file and the files that it names can
+// be used; "" is none. What it says holds no piece of them: a password can be there
+// where its hash belongs.
+func CheckConfig(path string) error {
+	err := toolkit.Validate(path)
+	if err != nil && strings.HasPrefix(err.Error(), "yaml: ") {
+		return errors.New("is not of the form that Prometheus' exporter-toolkit describes")
+	}
+	return err
 }
 
 // Serve answers on listener until ctx ends. webConfig is the exporter-toolkit
