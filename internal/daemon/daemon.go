@@ -205,7 +205,11 @@ func (q *queue) want(req syncer.Request) {
 		q.demand.Manifests = nil
 		return
 	}
-	q.demand.Manifests = append(q.demand.Manifests, req.Manifests...)
+	for _, name := range req.Manifests { // once each: a sync can take hours, and who asks need not get tired
+		if !slices.Contains(q.demand.Manifests, name) {
+			q.demand.Manifests = append(q.demand.Manifests, name)
+		}
+	}
 }
 
 // take returns the next request: first what was asked for, then what is due.

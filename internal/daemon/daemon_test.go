@@ -338,6 +338,12 @@ func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
 	if diff := cmp.Diff(want, []syncer.Request{first, second}); diff != "" || more {
 		t.Errorf("taken (-want +got), more %v:\n%s", more, diff)
 	}
+	for range 1000 {
+		q.want(syncer.Request{Manifests: []string{"x", "y", "x"}})
+	}
+	if few, _ := q.take(); len(few.Manifests) > 3 {
+		t.Errorf("a thousand requests keep %d names", len(few.Manifests))
+	}
 	q.want(syncer.Request{Manifests: []string{"x"}})
 	q.want(syncer.Request{})
 	if all, _ := q.take(); all.Manifests != nil {

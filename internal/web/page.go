@@ -75,11 +75,12 @@ type generationUse struct {
 type pages struct {
 	source   Source
 	now      func() time.Time // its zone is the page's
+	turns    turns
 	template *template.Template
 }
 
-func newPages(source Source, now func() time.Time) *pages {
-	p := &pages{source: source, now: now}
+func newPages(source Source, now func() time.Time, turns turns) *pages {
+	p := &pages{source: source, now: now, turns: turns}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
@@ -90,13 +91,15 @@ func newPages(source Source, now func() time.Time) *pages {
 }
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	view, err := p.view(r.URL.Query())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	var b bytes.Buffer
-	if err := p.template.Execute(&b, view); err != nil {
+	err := p.turns.take(r.Context(), func() error {
+		view, err := p.view(r.URL.Query())
+		if err != nil {
+			return err
+		}
+		return p.template.Execute(&b, view)
+	})
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

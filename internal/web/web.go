@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/net/netutil"
+	"golang.org/x/time/rate"
 
 	"syncd/internal/metrics"
 	"syncd/internal/syncer"
@@ -33,6 +36,15 @@ const (
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
 	maxBody       = 64 << 10
+
+	// Each connection takes a file descriptor, of which a sync needs some too.
+	maxConnections = 200
+
+	// A sync that is asked for asks the provider for everything anew. Who asks more
+	// often is told to wait, so that nobody uses up the Customer ID's quota from here.
+	syncEvery, syncBurst = 10 * time.Second, 10
+
+	maxViews = 2 // of the page and the history are made at once
 )
 
 // Source is what the pages show. Safe for concurrent use.
@@ -55,12 +67,22 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 		status, err := source.Status()
 		answer(w, status, err)
 	})
+	views := make(turns, maxViews)
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
-		history, err := source.History(syncer.HistoryLimit)
-		answer(w, history, err)
+		var body json.RawMessage
+		err := views.take(r.Context(), func() error {
+			history, err := source.History(syncer.HistoryLimit)
+			if err != nil {
+				return err
+			}
+			body, err = json.Marshal(history)
+			return err
+		})
+		answer(w, body, err)
 	})
-	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source) })
-	mux.Handle("GET /{$}", newPages(source, time.Now))
+	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
+	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
+	mux.Handle("GET /{$}", newPages(source, time.Now, views))
 	mux.Handle("GET /assets/style.css", asset("style.css", "text/css; charset=utf-8"))
 	mux.Handle("GET /assets/live.js", asset("live.js", "text/javascript; charset=utf-8"))
 	mux.Handle("GET /assets/icon.svg", asset("icon.svg", "image/svg+xml"))
@@ -102,7 +124,7 @@ func answer(w http.ResponseWriter, value any, err error) {
 // {"manifests": ["…"]}, and it is answered 202; the page's form may name one, and
 // is led back to the page. Without a name all are meant. Forcing is left to those
 // who can reach the data directory.
-func trigger(w http.ResponseWriter, r *http.Request, source Source) {
+func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
 	names, ok := wanted(r, form)
@@ -117,6 +139,11 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source) {
 	}
 	if name, found := unknown(status, names); found {
 		http.Error(w, (&syncer.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
+		return
+	}
+	if !limit.Allow() {
+		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
+		http.Error(w, "syncs are asked for too often: what was asked for before is done", http.StatusTooManyRequests)
 		return
 	}
 	if err := source.Trigger(r.Context(), syncer.Request{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
@@ -150,8 +177,11 @@ func wanted(r *http.Request, form bool) (names []string, ok bool) {
 	}
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&wish)
-	return wish.Manifests, err == nil || err == io.EOF
+	if err := decoder.Decode(&wish); err != nil {
+		return nil, err == io.EOF
+	}
+	_, err := decoder.Token()
+	return wish.Manifests, err == io.EOF
 }
 
 // unknown finds the first of names that is not in the status.
@@ -184,7 +214,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, web
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	err := toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &webConfig}, log)
+	err := toolkit.Serve(netutil.LimitListener(listener, maxConnections), server, &toolkit.FlagConfig{WebConfigFile: &webConfig}, log)
 	if ctx.Err() != nil {
 		return nil
 	}
