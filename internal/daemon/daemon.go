@@ -28,7 +28,7 @@ type Daemon struct {
 	load     func() (*config.Config, error) // reads the configuration again, for SIGHUP
 	watchdog time.Duration                  // within which systemd wants to hear of the loop, 0 when it does not ask
 	wanted   chan syncer.Request            // on demand, from the API
-	tick     atomic.Int64                   // when the loop was last awake, in Unix nanoseconds
+	tick     atomic.Pointer[time.Time]      // when the loop was last awake
 	next     atomic.Pointer[map[string]time.Time]
 }
 
@@ -37,7 +37,7 @@ func New(engine *Engine, load func() (*config.Config, error)) *Daemon {
 	d := &Daemon{Engine: engine, load: load, wanted: make(chan syncer.Request, 1)}
 	d.watchdog, _ = daemon.SdWatchdogEnabled(false) // what is no duration asks for nothing
 	d.next.Store(&map[string]time.Time{})
-	d.tick.Store(time.Now().UnixNano())
+	d.awake()
 	return d
 }
 
@@ -91,9 +91,15 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 		case <-time.After(d.nap()):
 		}
 		d.collectDue(q, time.Now())
-		d.tick.Store(time.Now().UnixNano())
+		d.awake()
 		notify(daemon.SdNotifyWatchdog)
 	}
+}
+
+// awake notes that the loop went round.
+func (d *Daemon) awake() {
+	now := time.Now()
+	d.tick.Store(&now)
 }
 
 // notify tells systemd, when it listens; without it there is nothing to tell.
@@ -279,7 +285,7 @@ func (d *Daemon) nap() time.Duration {
 // collectDue moves what is due into the queue. When the clock was set back, what
 // seems due far in the future is planned anew.
 func (d *Daemon) collectDue(q *queue, now time.Time) {
-	if now.Before(time.Unix(0, d.tick.Load()).Add(-time.Minute)) {
+	if now.Before(d.tick.Load().Round(0).Add(-time.Minute)) {
 		d.plan(now, nil)
 		return
 	}
@@ -343,9 +349,11 @@ func (d *Daemon) Status() (syncer.Status, error) {
 // errStuck says that the loop has not been awake for long.
 var errStuck = errors.New("the scheduler's loop is stuck")
 
-// Alive is nil while the loop goes round and has a data directory to work in.
+// Alive is nil while the loop goes round and has a data directory to work in. It
+// goes by the monotonic clock: a clock that is set makes no loop look stuck, and
+// hides none that is.
 func (d *Daemon) Alive() error {
-	if time.Since(time.Unix(0, d.tick.Load())) > 4*maxNap {
+	if time.Since(*d.tick.Load()) > 4*maxNap {
 		return errStuck
 	}
 	return d.Engine.Alive()

@@ -253,7 +253,7 @@ func planned(t *testing.T, schedules map[string]string) *Daemon {
 func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 	d := planned(t, map[string]string{"hourly": "CRON_TZ=UTC 0 * * * *", "nightly": "CRON_TZ=UTC 0 3 * * *", "every": "@every 1h"})
 	now := time.Date(2026, 10, 3, 2, 4, 0, 0, time.UTC)
-	d.tick.Store(now.UnixNano())
+	d.tick.Store(&now)
 	d.plan(now, nil)
 	at := func(hour, minute int) time.Time { return time.Date(2026, 10, 3, hour, minute, 0, 0, time.UTC) }
 	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 9)}
@@ -284,7 +284,7 @@ func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
 	d := planned(t, map[string]string{"every": "@every 1h"})
 	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
-	d.tick.Store(now.UnixNano())
+	d.tick.Store(&now)
 	d.plan(now, nil)
 	back := now.AddDate(-1, 0, 0)
 	q := &queue{due: map[string]bool{}}
@@ -356,7 +356,11 @@ func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
 	defer e.Close()
 	d := New(e, nil)
 	must(t, d.Alive())
-	d.tick.Store(time.Now().Add(-time.Hour).UnixNano())
+	if tick := *d.tick.Load(); tick == tick.Round(0) {
+		t.Errorf("%v has no monotonic reading: a clock that is set would make the loop look stuck", tick)
+	}
+	long := time.Now().Add(-time.Hour)
+	d.tick.Store(&long)
 	if err := d.Alive(); !errors.Is(err, errStuck) {
 		t.Errorf("after an hour: %v", err)
 	}
