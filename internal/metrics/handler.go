@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,15 +17,13 @@ import (
 // last answer again, so that no number of scrapes slows a sync down.
 const gathersPerSecond, gatherBurst = 5, 20
 
-// maxKept bounds the answers that are kept, one for each form that is asked for.
-const maxKept = 8
-
-// Handler serves what gatherer has.
+// Handler serves what gatherer has, as text, plain or zipped. There are no other
+// forms, so that nobody can ask for one that is not kept yet.
 func Handler(gatherer prometheus.Gatherer) http.Handler {
 	return &handler{
 		inner: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 		limit: rate.NewLimiter(gathersPerSecond, gatherBurst),
-		kept:  map[form]*response{},
+		kept:  map[string]*response{},
 	}
 }
 
@@ -32,40 +32,48 @@ type handler struct {
 	limit *rate.Limiter
 
 	mu   sync.Mutex
-	kept map[form]*response
+	kept map[string]*response // the last answer in each encoding
 }
 
-// form is what decides how an answer looks.
-type form struct{ accept, encoding, query string }
-
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f := form{r.Header.Get("Accept"), r.Header.Get("Accept-Encoding"), r.URL.RawQuery}
-	answer := h.last(f)
+	encoding := encodingFor(r)
+	answer := h.last(encoding)
 	if h.limit.Allow() || answer == nil {
 		answer = &response{header: http.Header{}, status: http.StatusOK}
-		h.inner.ServeHTTP(answer, r)
-		h.keep(f, answer)
+		bare := r.Clone(r.Context())
+		bare.URL, bare.Header = &url.URL{Path: r.URL.Path}, http.Header{"Accept-Encoding": {encoding}}
+		h.inner.ServeHTTP(answer, bare)
+		h.keep(encoding, answer)
 	}
 	maps.Copy(w.Header(), answer.header)
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(answer.body.Bytes()) // a client that is gone needs no answer
 }
 
-func (h *handler) last(f form) *response {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.kept[f]
+// encodingFor is gzip for who takes it.
+func encodingFor(r *http.Request) string {
+	for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(offer, ";")
+		if strings.TrimSpace(name) == "gzip" && strings.Trim(weight, " .0") != "q=" {
+			return "gzip"
+		}
+	}
+	return "identity"
 }
 
-func (h *handler) keep(f form, answer *response) {
+func (h *handler) last(encoding string) *response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.kept) >= maxKept {
-		clear(h.kept)
+	return h.kept[encoding]
+}
+
+func (h *handler) keep(encoding string, answer *response) {
+	if answer.status != http.StatusOK {
+		return
 	}
-	if answer.status == http.StatusOK {
-		h.kept[f] = answer
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept[encoding] = answer
 }
 
 // response is an answer that is written into memory.

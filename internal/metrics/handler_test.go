@@ -66,11 +66,32 @@ func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
 	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "syncd_build_info") {
 		t.Errorf("%v: %q", err, text)
 	}
+	before := source.asked
 	for i := range 100 {
-		ask(h, "Accept", fmt.Sprint(i))
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", fmt.Sprintf("/metrics?%d&name[]=syncd_build_info", i), nil)
+		r.Header.Set("Accept", fmt.Sprintf("text/plain;x=%d, application/openmetrics-text", i))
+		r.Header.Set("Accept-Encoding", fmt.Sprintf("zstd, x-%d", i))
+		h.ServeHTTP(w, r)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "syncd_files_downloaded_total") {
+			t.Fatalf("asked for in another way: %d %.100s", w.Code, w.Body)
+		}
 	}
-	if n := len(h.(*handler).kept); n > maxKept {
-		t.Errorf("%d answers are kept", n)
+	if source.asked > before {
+		t.Errorf("asked for in another way, it gathers %d times", source.asked-before)
+	}
+}
+
+func TestOnlyWhoTakesGzipGetsIt(t *testing.T) {
+	for offer, want := range map[string]string{
+		"": "identity", "gzip": "gzip", "gzip;q=0": "identity", "gzip; q=0.0, br": "identity", "gzip;q=0.5": "gzip", "deflate, gzip": "gzip",
+		"zstd": "identity", "x-gzip": "identity", "*": "identity",
+	} {
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.Header.Set("Accept-Encoding", offer)
+		if got := encodingFor(r); got != want {
+			t.Errorf("%q: %s, want %s", offer, got, want)
+		}
 	}
 }
 

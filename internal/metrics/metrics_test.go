@@ -41,6 +41,9 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	m.Reloaded(true)
 	m.Reloaded(false)
 	m.Request("Hash", "200")
+	m.Request("Hash", "error")
+	m.Request("Hash", "712")
+	m.Request("Hash", "799")
 	m.Retry("Hash")
 	return m, reg
 }
@@ -68,6 +71,8 @@ syncd_files_downloaded_total{manifest="one"} 1
 syncd_files_downloaded_total{manifest="two"} 1
 # TYPE syncd_http_requests_total counter
 syncd_http_requests_total{code="200",endpoint="Hash"} 1
+syncd_http_requests_total{code="7xx",endpoint="Hash"} 2
+syncd_http_requests_total{code="error",endpoint="Hash"} 1
 # TYPE syncd_http_retries_total counter
 syncd_http_retries_total{endpoint="Hash"} 1
 # TYPE syncd_last_check_timestamp_seconds gauge
