@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,14 +156,11 @@ func (a *app) exitCode(err error) int {
 
 // load reads the configuration.
 func (a *app) load() (*config.Config, error) {
-	path := a.configPath
-	if path == "" {
-		path = a.getenv("SYNCD_CONFIG")
-	}
-	if path == "" {
-		path = defaultConfig
-	}
-	return config.Load(path, config.Environment{Getenv: a.getenv})
+	return config.Load(a.configFile(), config.Environment{Getenv: a.getenv})
+}
+
+func (a *app) configFile() string {
+	return cmp.Or(a.configPath, a.getenv("SYNCD_CONFIG"), defaultConfig)
 }
 
 // loadAndWarn is load for commands that run once.

@@ -142,3 +142,23 @@ func TestHealthcheckAsksTheDaemon(t *testing.T) {
 	p.terminate()
 	h.expect(1, "healthcheck", "--ready")
 }
+
+func TestAConfigurationBrokenBesideADaemonDoesNotMakeItIll(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	p := h.daemon()
+	p.logged("sync")
+	config, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	for name, text := range map[string]string{
+		"a key that nobody knows": string(config) + "nonsense: 1\n",
+		"no YAML":                 string(config) + "manifests: [\n",
+	} {
+		h.write("syncd.yaml", text, 0o644)
+		r := h.expect(0, "healthcheck", "--ready")
+		h.contains(name, r.stderr, "warning: "+h.path("syncd.yaml"), "the next start would not")
+		same(h, name, "ok\n", r.stdout)
+	}
+	p.terminate()
+	h.contains("without a daemon", h.expect(2, "healthcheck").stderr, h.path("syncd.yaml"))
+}

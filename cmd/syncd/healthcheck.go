@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/config"
 	"syncd/internal/control"
 )
 
@@ -24,19 +26,24 @@ func (a *app) healthcheckCommand() *cobra.Command {
 const healthPatience = 5 * time.Second
 
 func (a *app) healthcheck(ctx context.Context, ready bool) error {
-	cfg, err := a.load()
-	if err != nil {
-		return err
+	// A file that was broken beside a daemon does not make that ill: who ends it for
+	// that, as a container engine does, turns a slip into an outage.
+	cfg, broken := a.load()
+	if broken != nil {
+		cfg = &config.Config{DataDir: config.DataDir(a.configFile())}
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
 	client, err := control.Dial(ctx, stateDir(cfg))
 	if err != nil {
-		return err
+		return cmp.Or(broken, err)
 	}
 	defer client.Close()
 	if err := client.Health(ctx, ready); err != nil {
 		return err
+	}
+	if broken != nil {
+		fmt.Fprintf(a.stderr, "syncd: warning: %v: the running syncd goes on without it, the next start would not\n", broken)
 	}
 	fmt.Fprintln(a.stdout, "ok")
 	return nil

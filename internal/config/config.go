@@ -10,6 +10,8 @@
 package config
 
 import (
+	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -111,6 +113,22 @@ func Load(path string, env Environment) (*Config, error) {
 		c.secrets = nil
 	}
 	return c, nil
+}
+
+// dataDirLine is the line of a file, of whatever else it holds, that names data_dir.
+var dataDirLine = regexp.MustCompile(`(?m)^data_dir:[ \t]+["']?([^"'#\r\n]*[^"'#\s])`)
+
+// DataDir is the data_dir that a file names, also a file that Load refuses: who asks
+// after a running daemon needs no more of it. Where the file does not tell, it is
+// the default one.
+func DataDir(path string) string {
+	data, _, err := readFile(path)
+	if line := dataDirLine.FindSubmatch(data); err == nil && line != nil {
+		if dir, err := filepath.Abs(string(line[1])); err == nil {
+			return dir
+		}
+	}
+	return Default().DataDir
 }
 
 // Names returns the names of the manifests, in the order of the file.

@@ -510,3 +510,32 @@ func allKeys(t *testing.T) map[string]bool {
 	}
 	return found
 }
+
+func TestTheDataDirOfAFileThatCannotBeLoaded(t *testing.T) {
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"":                                     "/var/lib/syncd",
+		"retain: -1\n":                         "/var/lib/syncd",
+		"a: {data_dir: /no}\n  data_dir: /no":  "/var/lib/syncd",
+		"data_dir:\nretain: 1\n":               "/var/lib/syncd",
+		"data_dir: '' # none":                  "/var/lib/syncd",
+		"x: [\ndata_dir: /srv/a b # here\r\n":  "/srv/a b",
+		"data_dir:\t\"/srv/q\"\nnonsense: 1\n": "/srv/q",
+		"data_dir: ../mirror/":                 filepath.Join(wd, "..", "mirror"),
+	} {
+		path := filepath.Join(dir, "syncd.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := DataDir(path); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if got := DataDir(filepath.Join(dir, "nosuch")); got != "/var/lib/syncd" {
+		t.Errorf("no file: %s", got)
+	}
+}
