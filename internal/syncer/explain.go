@@ -64,8 +64,9 @@ func shorten(text string, limit int) string {
 	return text
 }
 
-// oneLine takes out what could begin a new line, or steer a terminal: errors
-// quote what a provider sent.
+// oneLine takes out what could begin a new line, steer a terminal, or turn the
+// direction of a text around: errors quote what a provider sent, names of files
+// among it. It is applied where an error becomes a text that is shown or kept.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

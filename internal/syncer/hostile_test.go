@@ -262,3 +262,28 @@ func TestADownloadOfTheRightBytesIsTakenWhateverItsMetadataSaysWithinReason(t *t
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload})
 	w.expect(w.demand(), "data", syncer.Updated)
 }
+
+func TestANameThatTurnsTextAroundIsNotShownAsItIs(t *testing.T) {
+	w := served(t)
+	// To the right-to-left override, no width, a line of Unicode's own, and an isolate.
+	bad := "a\u202egpj\u200b\u2028\u2066.dat"
+	october := october()
+	october[bad] = "x"
+	w.publish("data", "2026.10", october)
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/a\u202e*"})
+	m := w.refuses(refusal.HashMismatch)
+	status, err := json.Marshal(w.status())
+	must(t, err)
+	history, err := syncer.HistoryOf(w.cfg.Mirror, w.cfg.Store, 10)
+	must(t, err)
+	told, err := json.Marshal(history)
+	must(t, err)
+	for where, text := range map[string]string{"report": m.Error, "status": string(status), "history": string(told)} {
+		if !strings.Contains(text, "gpj") || strings.Contains(text, `\u2028`) || strings.ContainsAny(text, "\u202e\u200b\u2028\u2066") {
+			t.Errorf("%s: %q", where, text)
+		}
+	}
+	w.provider.ClearFaults()
+	w.expect(w.demand(), "data", syncer.Updated)
+	w.serves("data", october)
+}

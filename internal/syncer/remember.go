@@ -77,7 +77,7 @@ func (r *run) rememberFailure(j *job, now time.Time) (news bool) {
 		j.state.FullAt, j.state.Config = time.Time{}, r.configOf(j.target)
 	}
 	failure := &store.Failure{
-		Release: string(j.release), Result: string(j.result), Error: j.err.Error(),
+		Release: string(j.release), Result: string(j.result), Error: oneLine(j.err.Error()),
 		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
 	}
 	before := j.state.Failure

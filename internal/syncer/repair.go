@@ -51,7 +51,7 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 	}
 	report := RepairReport{Files: checked.Files, Bytes: checked.Bytes, Damage: []DamageLine{}}
 	for _, d := range checked.Damage {
-		report.Damage = append(report.Damage, DamageLine{Manifest: d.Manifest, Path: d.File.Path, Error: d.Err.Error()})
+		report.Damage = append(report.Damage, DamageLine{Manifest: d.Manifest, Path: d.File.Path, Error: oneLine(d.Err.Error())})
 	}
 	return report, checked.Damage, nil
 }
@@ -80,7 +80,7 @@ func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, erro
 		}
 		report.Damage[i].Repaired = err == nil
 		if err != nil {
-			report.Damage[i].Error += "; not repaired: " + err.Error()
+			report.Damage[i].Error += "; not repaired: " + oneLine(err.Error())
 		}
 	}
 	return report, nil

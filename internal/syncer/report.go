@@ -74,7 +74,7 @@ func (r *run) reportJob(j *job) ManifestReport {
 		Result: j.result, DurationSeconds: j.finished.Sub(r.started).Seconds(),
 	}
 	if j.err != nil {
-		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), j.err.Error()
+		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), oneLine(j.err.Error())
 	}
 	if j.repeated {
 		m.Reason = j.state.Failure.Reason
