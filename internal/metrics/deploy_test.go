@@ -117,6 +117,9 @@ func TestEveryAlertHasAFixtureInWhichItFiresAndOneInWhichItDoesNot(t *testing.T)
 			silent[check.Alert] = silent[check.Alert] || len(check.Firing) == 0
 		}
 	}
+	if len(rules.Groups) != 1 { // another would go untested here
+		t.Fatalf("%d groups of rules", len(rules.Groups))
+	}
 	for _, rule := range rules.Groups[0].Rules {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: a fixture where it fires: %v, one where it does not: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
