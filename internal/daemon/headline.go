@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"time"
-
-	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // headlineInterval is how often systemd is told how things stand, if that changed.
@@ -21,9 +19,11 @@ func (d *Daemon) tellHeadline(ctx context.Context) {
 	defer ticks.Stop()
 	told := ""
 	for {
-		if status, err := d.Status(); err == nil && status.Headline() != told {
-			told = status.Headline()
-			_, _ = daemon.SdNotify(false, "STATUS="+told) // like notify
+		if status, err := d.Status(); err == nil {
+			if headline := status.Headline(); headline != told {
+				told = headline
+				notify("STATUS=" + told)
+			}
 		}
 		select {
 		case <-ctx.Done():
