@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,7 +170,8 @@ func TestThePageIsGuarded(t *testing.T) {
 	handler := handlerOf(scenes()["idle"])
 	for _, path := range []string{"/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg", "/api/v1/status"} {
 		got := ask(handler, "GET", path, "")
-		if got.Code != 200 || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("X-Content-Type-Options") != "nosniff" {
+		if got.Code != 200 || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("X-Content-Type-Options") != "nosniff" ||
+			got.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
 			t.Errorf("%s: %d %v", path, got.Code, got.Header())
 		}
 	}
@@ -303,6 +305,40 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	s.provider.RemoveFault(slow)
 	b.until("the new release is told", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
 	b.until("it is announced", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
+}
+
+func TestABrowserTellsThatSyncdHangsOrAnswersAgain(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	handler := handlerOf(scenes()["idle"])
+	var looked, hanging atomic.Bool
+	over := make(chan struct{})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hanging.Load() {
+			select {
+			case <-r.Context().Done():
+			case <-over:
+			}
+			return
+		}
+		handler.ServeHTTP(w, r)
+		if r.URL.Path == "/api/v1/status" {
+			looked.Store(true)
+		}
+	}))
+	t.Cleanup(site.Close)
+	t.Cleanup(func() { close(over) })
+	b.visit(site.URL)
+	for deadline := time.Now().Add(patience); !looked.Load(); time.Sleep(20 * time.Millisecond) { // its script runs
+		if time.Now().After(deadline) {
+			t.Fatal("the page does not look at the status")
+		}
+	}
+	hanging.Store(true)
+	const news = `document.getElementById("news").textContent`
+	b.until("it is told that nothing answers", news+`.includes("does not answer")`)
+	hanging.Store(false)
+	b.until("it is told that it answers", news+`.includes("answers again")`)
 }
 
 func TestASlowClientCannotHoldTheServer(t *testing.T) {

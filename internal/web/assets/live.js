@@ -3,12 +3,20 @@
 
 const every = 2000;     // milliseconds between two looks at the status
 const renewal = 30000;  // the ages on the page are no older than this
+const patience = 10000; // a syncd that takes longer to answer does not
 let known = null;       // the status without what moves during a download
 let states = {};        // the state of each manifest
 let renewed = Date.now();
 let lost = false;
 
 const news = document.getElementById("news");
+
+// ask fetches a path of this site; an error is thrown, as no answer is.
+async function ask(path) {
+  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(patience) });
+  if (!answer.ok) throw new Error(answer.statusText);
+  return answer;
+}
 
 // still is what a change of calls for a new page.
 function still(status) {
@@ -28,8 +36,7 @@ function move(manifest) {
 
 // renew takes the page's main part from a new page, and leaves the focus where it is.
 async function renew() {
-  const answer = await fetch("/", { cache: "no-store" });
-  if (!answer.ok) throw new Error(answer.statusText);
+  const answer = await ask("/");
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   const main = document.getElementById("main");
   const focused = main.contains(document.activeElement) ? document.activeElement.id : "";
@@ -46,8 +53,7 @@ function announce(status) {
 }
 
 async function look() {
-  const answer = await fetch("/api/v1/status", { cache: "no-store" });
-  if (!answer.ok) throw new Error(answer.statusText);
+  const answer = await ask("/api/v1/status");
   const status = await answer.json();
   if (lost) news.textContent = "syncd answers again.";
   lost = false;
