@@ -44,7 +44,7 @@ const (
 	// often is told to wait, so that nobody uses up the Customer ID's quota from here.
 	syncEvery, syncBurst = 10 * time.Second, 10
 
-	maxViews = 2 // of the page and the history are made at once
+	maxViews = 1 // of the page and the history are made at once: they read every record on disk
 )
 
 // Source is what the pages show. Safe for concurrent use.
