@@ -287,7 +287,7 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	s.sync()
 	base := serve(t, s, "")
 	s.provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, 10*mib)})
-	slow := s.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: mib, Host: emulator.HostDownload})
+	slow := s.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: mib / 2, Host: emulator.HostDownload})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	b.visit(base)

@@ -42,7 +42,7 @@ const (
 
 	// A sync that is asked for asks the provider for everything anew. Who asks more
 	// often is told to wait, so that nobody uses up the Customer ID's quota from here.
-	syncEvery, syncBurst = 10 * time.Second, 10
+	syncEvery, syncBurst = 10 * time.Second, 100
 
 	maxViews = 1 // of the page and the history are made at once: they read every record on disk
 )
