@@ -173,7 +173,7 @@ func (r *run) downloadReplaced(ctx context.Context) {
 		j.suspend()
 	}
 	r.each(ctx, again, r.planAgain)
-	r.each(ctx, again, r.size)
+	r.size(ctx, again)
 	r.reserveSpace(ctx, again)
 	r.download(ctx, again)
 }

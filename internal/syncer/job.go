@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"syncd/internal/manifest"
@@ -27,6 +28,7 @@ type job struct {
 	links    string                    // fingerprint of the provider's list
 	plan     manifest.Plan             // its Known grows by downloads, under mu
 	sizes    map[manifest.Digest]int64 // of missing files, as far as Metadata told
+	noSizes  atomic.Bool               // Metadata failed: it is asked no more
 	mismatch error                     // why the plan was started over
 	repeated bool                      // the result is an earlier sync's: its back-off is not over
 	ctx      context.Context           // of the downloads that only this job wants

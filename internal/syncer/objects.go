@@ -19,8 +19,19 @@ type objectIndex struct {
 // known returns the lookup that a plan needs: the object with a file's promised
 // content, if it is on disk.
 func (r *run) known(ctx context.Context, j *job) func(manifest.File) (manifest.Object, bool) {
+	return func(f manifest.File) (manifest.Object, bool) {
+		if object, there := r.onDisk(ctx, f.Expected); there || r.Algorithm == manifest.SHA256 {
+			return object, there
+		}
+		return r.rehash(ctx, j, f)
+	}
+}
+
+// onDisk returns the object that should have a promised content, if there is one.
+// Safe for concurrent use.
+func (r *run) onDisk(ctx context.Context, promised manifest.Digest) (manifest.Object, bool) {
 	if r.Algorithm == manifest.SHA256 {
-		return func(f manifest.File) (manifest.Object, bool) { return r.Mirror.Object(f.Expected.Hex) }
+		return r.Mirror.Object(promised.Hex)
 	}
 	r.objects.once.Do(func() {
 		index, err := r.indexObjects(ctx, r.Algorithm)
@@ -29,12 +40,11 @@ func (r *run) known(ctx context.Context, j *job) func(manifest.File) (manifest.O
 		}
 		r.objects.byDigest = index
 	})
-	return func(f manifest.File) (manifest.Object, bool) {
-		if sha256, ok := r.objects.byDigest[f.Expected.String()]; ok {
-			return r.Mirror.Object(sha256)
-		}
-		return r.rehash(ctx, j, f)
+	sha256, ok := r.objects.byDigest[promised.String()]
+	if !ok {
+		return manifest.Object{}, false
 	}
+	return r.Mirror.Object(sha256)
 }
 
 // indexObjects maps digests of one algorithm to the objects on disk: as the

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
@@ -171,7 +170,7 @@ func (r *run) list(ctx context.Context, j *job) (files []manifest.File, settled 
 		files[i] = manifest.File{Reference: ref, Path: ref.Path()}
 	}
 	slices.SortFunc(files, func(a, b manifest.File) int { return strings.Compare(a.Path, b.Path) })
-	return files, false, r.askDigests(ctx, files)
+	return files, false, r.ask(ctx, j, files)
 }
 
 // linksOf identifies a list of files without their digests.
@@ -181,13 +180,6 @@ func linksOf(refs []manifest.Reference) string {
 		files[i].Path = ref.String()
 	}
 	return manifest.Fingerprint(files)
-}
-
-func (r *run) askDigests(ctx context.Context, files []manifest.File) error {
-	return r.forAll(ctx, len(files), func(ctx context.Context, i int) (err error) {
-		files[i].Expected, err = r.Provider.Hash(ctx, r.Algorithm, files[i].Reference)
-		return err
-	})
 }
 
 // upToDate is true when the provider promises exactly what is served.
@@ -227,42 +219,4 @@ func (s *Syncer) configOf(t Target) string {
 
 func (s *Syncer) filterOf(t Target) string {
 	return fmt.Sprintf("%s %s", s.Algorithm, t.Filter.Fingerprint())
-}
-
-// metadataPatience bounds one Metadata request: sizes help to foresee a full
-// disk, and a sync goes on without them.
-const metadataPatience = 10 * time.Second
-
-// size asks for the sizes of the missing files. The first lasting failure ends
-// the asking: then the sizes come with the downloads.
-func (r *run) size(ctx context.Context, j *job) error {
-	j.sizes = make(map[manifest.Digest]int64, len(j.plan.Missing))
-	sizes := make([]int64, len(j.plan.Missing))
-	for i := range sizes {
-		sizes[i] = -1
-	}
-	err := r.forAll(ctx, len(sizes), func(ctx context.Context, i int) error {
-		ctx, cancel := context.WithTimeout(ctx, metadataPatience)
-		defer cancel()
-		meta, err := r.Provider.Metadata(ctx, j.plan.Missing[i].Reference)
-		if err == nil {
-			sizes[i] = meta.Size
-		}
-		return err
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		r.Log.Warn().Err(err).Str("manifest", j.target.Name).Msg("no metadata: sizes come with the downloads")
-	}
-	var total int64
-	for i, f := range j.plan.Missing {
-		if sizes[i] >= 0 {
-			j.sizes[f.Expected] = sizes[i]
-			total = min(total+sizes[i], maxSpace)
-		}
-	}
-	r.progress.sized(j.target.Name, total)
-	return nil
 }

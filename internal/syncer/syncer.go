@@ -24,7 +24,10 @@ import (
 )
 
 // lookups is how many small requests are under way at once, over all manifests.
-const lookups = 16
+// What they cost is latency: 60 files and 50 ms take 4 rounds with 32, 8 with 16,
+// and twice as many connections would save two rounds more at most. Over HTTP/2
+// all of them are one connection, whose servers allow 100 at once.
+const lookups = 32
 
 // Provider answers questions about releases. It retries by itself; its errors
 // are final for this sync. Safe for concurrent use.
@@ -100,6 +103,7 @@ type run struct {
 	jobs     []*job
 	pending  map[string][]store.Pending // what unfinished syncs wanted before this one
 	objects  objectIndex
+	sizes    sizes
 	previous int
 }
 
@@ -114,7 +118,7 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 	defer s.progress.end()
 
 	r.each(ctx, r.jobs, r.resolve)
-	r.each(ctx, r.jobs, r.size)
+	r.size(ctx, r.jobs)
 	r.reserveSpace(ctx, r.jobs)
 	if req.DryRun {
 		return r.report(), context.Cause(ctx)
@@ -208,7 +212,7 @@ func (r *run) lookup(ctx context.Context, request func() error) error {
 	return request()
 }
 
-// forAll looks something up for each of n files at once; the first failure ends it.
+// forAll looks things up for n files, many at once; the first failure ends it.
 func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(lookups)
@@ -216,9 +220,7 @@ func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Contex
 		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() error {
-			return r.lookup(ctx, func() error { return request(ctx, i) })
-		})
+		group.Go(func() error { return request(ctx, i) })
 	}
 	return group.Wait()
 }
