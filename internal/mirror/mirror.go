@@ -194,13 +194,20 @@ func (m *Mirror) Objects() ([]string, error) {
 	return names, err
 }
 
-// Object returns the object of that name if it is on disk.
+// Object returns the object of that name if it is on disk. Whether its content is
+// what the name says was known when it got the name.
 func (m *Mirror) Object(sha256 string) (manifest.Object, bool) {
-	info, err := os.Stat(m.ObjectPath(sha256))
-	if err != nil || !info.Mode().IsRegular() {
+	info, there := m.ObjectInfo(sha256)
+	if !there {
 		return manifest.Object{}, false
 	}
 	return manifest.Object{SHA256: sha256, Size: info.Size()}, true
+}
+
+// ObjectInfo is how the file of an object looks, if it is on disk.
+func (m *Mirror) ObjectInfo(sha256 string) (info os.FileInfo, there bool) {
+	info, err := os.Stat(m.ObjectPath(sha256))
+	return info, err == nil && info.Mode().IsRegular()
 }
 
 // ObjectPath is where the object of that name lies, or would.

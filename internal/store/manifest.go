@@ -41,10 +41,11 @@ type Pending struct {
 }
 
 // Changes are committed together. Nil maps and values change nothing; an empty
-// list in Pending removes the manifest's entry.
+// list in Pending, or empty Proofs, remove the manifest's entry.
 type Changes struct {
 	Manifests map[string]Manifest
 	Pending   map[string][]Pending
+	Proofs    map[string]*Proofs
 	History   any // one entry to append, marshalled to JSON
 }
 
@@ -58,6 +59,11 @@ func (s *Store) Commit(c Changes) error {
 		}
 		for name, pending := range c.Pending {
 			if err := putPending(tx.Bucket(bucketPending), name, pending); err != nil {
+				return err
+			}
+		}
+		for name, proofs := range c.Proofs {
+			if err := putProofs(tx, name, proofs); err != nil {
 				return err
 			}
 		}

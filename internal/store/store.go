@@ -27,6 +27,7 @@ var (
 	bucketPending   = []byte("pending")   // name -> []Pending
 	bucketOrigins   = []byte("origins")   // origin -> time
 	bucketHistory   = []byte("history")   // sequence number -> JSON
+	bucketProofs    = []byte("proofs")    // name -> Proofs; made by the first that are kept
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")

@@ -187,6 +187,5 @@ func (r *run) planAgain(ctx context.Context, j *job) error {
 	if manifest.Fingerprint(files) == manifest.Fingerprint(j.plan.Files) {
 		return j.mismatch
 	}
-	r.plan(ctx, j, files)
-	return nil
+	return r.plan(ctx, j, files)
 }

@@ -113,7 +113,11 @@ func (r *run) rehash(ctx context.Context, j *job, f manifest.File) (manifest.Obj
 		if served.Path != f.Path || served.Digest().Algorithm == r.Algorithm {
 			continue
 		}
+		info, there := r.Mirror.ObjectInfo(served.SHA256)
 		object, err := verify.File(ctx, r.Mirror.ObjectPath(served.SHA256), f.Expected)
+		if err == nil && there && object.SHA256 == served.SHA256 {
+			r.trust.prove(object.SHA256, info)
+		}
 		return object, err == nil
 	}
 	return manifest.Object{}, false

@@ -56,7 +56,7 @@ func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 		var broken *mirror.BuildError
 		if !errors.As(err, &broken) {
 			if err == nil {
-				r.pruneAt = time.Now()
+				r.pruneAt, r.removed = time.Now(), change.Remove
 			}
 			return err
 		}

@@ -11,10 +11,16 @@ import (
 // record commits what is to be remembered of the sync, in one transaction.
 func (r *run) record() error {
 	now := time.Now().UTC()
-	changes := store.Changes{Manifests: map[string]store.Manifest{}, Pending: map[string][]store.Pending{}}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}, Pending: map[string][]store.Pending{}, Proofs: map[string]*store.Proofs{}}
+	for _, name := range r.removed {
+		changes.Proofs[name] = &store.Proofs{}
+	}
 	report, news := r.report(), r.Mirror.Current().Number != r.previous
 	for _, j := range r.jobs {
 		name := j.target.Name
+		if len(j.plan.Files) > 0 {
+			changes.Proofs[name] = r.proofs(j)
+		}
 		switch j.result {
 		case Failed, Refused:
 			news = r.rememberFailure(j, now) || news

@@ -33,19 +33,34 @@ func (r *run) resolve(ctx context.Context, j *job) error {
 		j.settle(Unchanged)
 		return nil
 	}
-	r.plan(ctx, j, files)
-	return nil
+	return r.plan(ctx, j, files)
 }
 
 // plan may be a second one in the same sync: what the first has fetched is known.
-func (r *run) plan(ctx context.Context, j *job, files []manifest.File) {
+func (r *run) plan(ctx context.Context, j *job, files []manifest.File) error {
 	onDisk, proven := r.known(ctx, j), j.plan.Known
-	j.plan = manifest.NewPlan(files, func(f manifest.File) (manifest.Object, bool) {
+	var unread []manifest.Object
+	known := func(f manifest.File) (manifest.Object, bool) {
 		if object, ok := proven[f.Expected]; ok {
 			return object, true
 		}
-		return onDisk(f)
-	})
+		object, there := onDisk(f)
+		switch r.trust.of(r, object.SHA256, there) {
+		case damaged:
+			return manifest.Object{}, false
+		case doubtful:
+			unread = append(unread, object)
+		}
+		return object, there
+	}
+	plan := manifest.NewPlan(files, known)
+	if len(unread) > 0 {
+		if err := r.trust.read(ctx, r, j.target.Name, unread); err != nil {
+			return err
+		}
+		plan = manifest.NewPlan(files, known) // without those that are not what they should be
+	}
+	j.plan = plan
 	fetched := map[manifest.Digest]bool{}
 	for digest := range j.plan.Known {
 		if j.fetched[digest] {
@@ -54,6 +69,7 @@ func (r *run) plan(ctx context.Context, j *job, files []manifest.File) {
 	}
 	j.fetched = fetched
 	r.progress.planned(j.target.Name, j.plan)
+	return nil
 }
 
 // chooseRelease resolves the configured release once; only that one is used from

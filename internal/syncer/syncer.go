@@ -103,7 +103,9 @@ type run struct {
 	jobs     []*job
 	pending  map[string][]store.Pending // what unfinished syncs wanted before this one
 	objects  objectIndex
+	trust    trust
 	sizes    sizes
+	removed  []string // manifests that left with this sync's generation
 	previous int
 }
 
@@ -227,14 +229,14 @@ func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Contex
 
 // interrupted keeps what was proven for the next sync and returns why this one ended.
 func (r *run) interrupted(ctx context.Context) error {
-	pending := map[string][]store.Pending{}
+	pending, proofs := map[string][]store.Pending{}, map[string]*store.Proofs{}
 	for _, j := range r.jobs {
 		if len(j.plan.Files) > 0 {
-			pending[j.target.Name] = j.pending()
+			pending[j.target.Name], proofs[j.target.Name] = j.pending(), r.proofs(j)
 		}
 	}
 	r.supersede(pending)
-	if err := r.Store.Commit(store.Changes{Pending: pending}); err != nil {
+	if err := r.Store.Commit(store.Changes{Pending: pending, Proofs: proofs}); err != nil {
 		r.Log.Warn().Err(err).Msg("state not kept")
 	}
 	if err := r.Mirror.SyncObjects(); err != nil {

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+func objectName(i int) string {
+	sum := sha256.Sum256(fmt.Append(nil, i))
+	return hex.EncodeToString(sum[:])
+}
+
+func someProofs(n int) *Proofs {
+	p := NewProofs(n)
+	for i := range n {
+		p.Add(objectName(i), Proof{Size: int64(i), ModTime: -int64(i), Inode: 1<<63 + uint64(i)})
+	}
+	p.Add("no name", Proof{Size: 1})
+	p.Sort()
+	return p
+}
+
+func TestProofsAreFoundAgainAfterAReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s, _, err := Open(path, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(Changes{Proofs: map[string]*Proofs{"data": someProofs(1000), "bins": someProofs(3)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(Changes{Proofs: map[string]*Proofs{"bins": {}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, note, err := Open(path, time.Second)
+	if err != nil || note != "" {
+		t.Fatal(note, err)
+	}
+	defer s.Close()
+	all, err := s.Proofs()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d manifests: %v", len(all), err)
+	}
+	for i := range 1000 {
+		want := Proof{Size: int64(i), ModTime: -int64(i), Inode: 1<<63 + uint64(i)}
+		if got, known := all["data"].Of(objectName(i)); !known || got != want {
+			t.Fatalf("object %d: %+v %v, want %+v", i, got, known, want)
+		}
+	}
+	for _, other := range []string{"", "no name", objectName(1000)} {
+		if _, known := all["data"].Of(other); known {
+			t.Errorf("%q is known", other)
+		}
+	}
+}
+
+func TestDamagedProofsAreNone(t *testing.T) {
+	good := someProofs(3).encode()
+	for name, data := range map[string][]byte{
+		"nothing":   nil,
+		"a part":    good[:entrySize-1],
+		"unordered": append(append([]byte{}, good[entrySize:]...), good[:entrySize]...),
+	} {
+		if got := decodeProofs(data); len(got.entries) != 0 {
+			t.Errorf("%s: %d proofs", name, len(got.entries))
+		}
+	}
+}
+
+func TestAFileOfAnEarlierVersionHasNoProofsAndTakesThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s, _, err := Open(path, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.view(func(tx *bbolt.Tx) error {
+		if tx.Bucket(bucketProofs) != nil {
+			t.Error("a new file has the bucket")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.Proofs(); err != nil || len(all) != 0 {
+		t.Errorf("%d manifests: %v", len(all), err)
+	}
+	if err := s.Commit(Changes{Proofs: map[string]*Proofs{"data": someProofs(1)}}); err != nil {
+		t.Error(err)
+	}
+}
