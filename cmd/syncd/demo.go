@@ -215,7 +215,7 @@ func (d *demonstration) rollback(ctx context.Context) error {
 
 func (d *demonstration) verify(ctx context.Context) error {
 	d.headline("Every published byte is read once more: syncd verify.")
-	report, err := d.engine.Repair(ctx, nil)
+	report, err := d.engine.Repair(ctx, syncer.VerifyRequest{})
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func checkNames(cfg *config.Config, names []string) error {
 type holder interface {
 	Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (syncer.Report, error)
 	Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error)
-	Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (syncer.RepairReport, error)
+	Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (syncer.RepairReport, error)
 }
 
 // startPatience is how long a command waits for a holder that has the lock and
@@ -157,9 +157,9 @@ func (o own) Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.R
 	return o.engine.Rollback(ctx, req)
 }
 
-func (o own) Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (syncer.RepairReport, error) {
+func (o own) Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (syncer.RepairReport, error) {
 	defer o.watch(show)()
-	return o.engine.Repair(ctx, manifests)
+	return o.engine.Repair(ctx, req)
 }
 
 // watch tells the progress to show until the returned function is called.

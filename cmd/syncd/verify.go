@@ -7,6 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/syncer"
@@ -14,12 +15,19 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var repair, asJSON bool
+	var rate string
 	cmd := &cobra.Command{
 		Use: "verify [MANIFEST...]", Short: "Re-read the published files against their digests",
 		Long: `Re-read what is served of the named manifests, or of all, with all cores, and name
-each damaged file. With --repair, fetch a proven copy of it and put it in place.`,
+each damaged file. With --repair, fetch a proven copy of it and put it in place.
+--rate bounds the reading, in bytes a second, so that readers of the same disk are
+not starved.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := a.verify(cmd.Context(), args, repair)
+			bytes, err := config.ParseRate(rate)
+			if err != nil {
+				return usagef("--rate: %w", err)
+			}
+			report, err := a.verify(cmd.Context(), syncer.VerifyRequest{Manifests: args, Rate: bytes}, repair)
 			if err != nil {
 				return err
 			}
@@ -27,23 +35,24 @@ each damaged file. With --repair, fetch a proven copy of it and put it in place.
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files by proven copies")
+	cmd.Flags().StringVar(&rate, "rate", "1GiB", "`size` read a second at most, such as 500MiB; 0 for no limit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, manifests []string, repair bool) (report syncer.RepairReport, err error) {
+func (a *app) verify(ctx context.Context, req syncer.VerifyRequest, repair bool) (report syncer.RepairReport, err error) {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return report, err
 	}
-	if err := checkNames(cfg, manifests); err != nil {
+	if err := checkNames(cfg, req.Manifests); err != nil {
 		return report, err
 	}
 	if repair {
 		err = a.withHolder(ctx, cfg, func(h holder) error {
 			display := a.display(false)
 			defer display.close()
-			report, err = h.Repair(ctx, manifests, display.show)
+			report, err = h.Repair(ctx, req, display.show)
 			return err
 		})
 		return report, err
@@ -52,7 +61,7 @@ func (a *app) verify(ctx context.Context, manifests []string, repair bool) (repo
 	if err != nil {
 		return report, err
 	}
-	report, _, err = syncer.Verify(ctx, m, manifests)
+	report, _, err = syncer.Verify(ctx, m, req)
 	return report, err
 }
 

@@ -170,3 +170,16 @@ func TestRollbackFetchesNothingAndNeedsNoProvider(t *testing.T) {
 	h.expect(0, "rollback")
 	same(h, "requests", 0, len(h.provider.Requests()))
 }
+
+func TestTheRateOfVerify(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.sync(0)
+	for _, rate := range []string{"0", "500MiB", "2GiB/s"} {
+		h.contains("verify at "+rate, h.expect(0, "verify", "--rate", rate).stdout, "5 files", "0 damaged")
+		h.expect(0, "verify", "--repair", "--rate="+rate)
+	}
+	for _, rate := range []string{"fast", "-1", "0.1B"} {
+		h.contains("verify at "+rate, h.expect(2, "verify", "--rate="+rate).stderr, "--rate", "use a form such as 50MiB")
+	}
+}

@@ -63,6 +63,16 @@ func parseBandwidth(text string) (int64, *fault) {
 	return int64(n), nil
 }
 
+// ParseRate takes bytes per second as the configuration does: with a unit, nothing
+// or 0 for no limit.
+func ParseRate(text string) (int64, error) {
+	n, f := parseBandwidth(text)
+	if f != nil {
+		return 0, fmt.Errorf("%q %s: %s", text, f.problem, f.suggestion)
+	}
+	return n, nil
+}
+
 // integer takes a whole number within bounds.
 func integer(low, high int) func(string) (int, *fault) {
 	return func(text string) (int, *fault) {

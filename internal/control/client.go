@@ -93,8 +93,8 @@ func (c *Client) Rollback(ctx context.Context, req syncer.RollbackRequest) (repo
 }
 
 // Repair asks for a verification that mends what it can.
-func (c *Client) Repair(ctx context.Context, manifests []string, show func(syncer.Snapshot)) (report syncer.RepairReport, err error) {
-	err = c.call(ctx, http.MethodPost, "/repair", manifests, &report, show)
+func (c *Client) Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (report syncer.RepairReport, err error) {
+	err = c.call(ctx, http.MethodPost, "/repair", req, &report, show)
 	return report, err
 }
 

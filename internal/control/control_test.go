@@ -70,8 +70,8 @@ func (h *holder) Rollback(_ context.Context, req syncer.RollbackRequest) (syncer
 	h.note(req)
 	return report, h.err
 }
-func (h *holder) Repair(_ context.Context, names []string) (syncer.RepairReport, error) {
-	h.note(names)
+func (h *holder) Repair(_ context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error) {
+	h.note(req)
 	return repaired, h.err
 }
 
@@ -125,13 +125,14 @@ func TestEveryMethodCrossesTheSocket(t *testing.T) {
 	back := syncer.RollbackRequest{Generation: 2, Manifests: []string{"one"}}
 	gotReport, err = c.Rollback(ctx, back)
 	check("rollback", gotReport, err, report)
-	gotRepair, err := c.Repair(ctx, []string{"one"}, nil)
+	verify := syncer.VerifyRequest{Manifests: []string{"one"}, Rate: 1 << 20}
+	gotRepair, err := c.Repair(ctx, verify, nil)
 	check("repair", gotRepair, err, repaired)
-	_, err = c.Repair(ctx, nil, nil)
+	_, err = c.Repair(ctx, syncer.VerifyRequest{}, nil)
 	check("repair of all", nil, err, nil)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{syncer.HistoryLimit, req, back, []string{"one"}, []string(nil), "ready"})
+	equal(t, "asked", h.asked, []any{syncer.HistoryLimit, req, back, verify, syncer.VerifyRequest{}, "ready"})
 }
 
 func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
@@ -143,7 +144,7 @@ func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
 		"history":  func() error { _, err := c.History(ctx); return err },
 		"sync":     func() error { _, err := c.Sync(ctx, syncer.Request{}, nil); return err },
 		"rollback": func() error { _, err := c.Rollback(ctx, syncer.RollbackRequest{}); return err },
-		"repair":   func() error { _, err := c.Repair(ctx, nil, nil); return err },
+		"repair":   func() error { _, err := c.Repair(ctx, syncer.VerifyRequest{}, nil); return err },
 		"ready":    func() error { return c.Health(ctx, true) },
 	}
 	for name, call := range calls {

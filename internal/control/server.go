@@ -35,7 +35,7 @@ type Holder interface {
 	Alive() error
 	Sync(ctx context.Context, req syncer.Request) (syncer.Report, error)
 	Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error)
-	Repair(ctx context.Context, manifests []string) (syncer.RepairReport, error)
+	Repair(ctx context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error)
 }
 
 // Listen opens the socket in the state folder of the data directory that the
@@ -103,7 +103,7 @@ func Handler(ctx context.Context, h Holder) http.Handler {
 	})
 	mux.HandleFunc("POST /sync", stream(h, func(req syncer.Request) (any, error) { return h.Sync(ctx, req) }))
 	mux.HandleFunc("POST /rollback", stream(h, func(req syncer.RollbackRequest) (any, error) { return h.Rollback(ctx, req) }))
-	mux.HandleFunc("POST /repair", stream(h, func(manifests []string) (any, error) { return h.Repair(ctx, manifests) }))
+	mux.HandleFunc("POST /repair", stream(h, func(req syncer.VerifyRequest) (any, error) { return h.Repair(ctx, req) }))
 	return mux
 }
 

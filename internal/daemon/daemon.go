@@ -144,8 +144,8 @@ func (d *Daemon) Rollback(ctx context.Context, req syncer.RollbackRequest) (sync
 }
 
 // Repair mends what is damaged and logs each damaged file.
-func (d *Daemon) Repair(ctx context.Context, names []string) (syncer.RepairReport, error) {
-	report, err := d.Engine.Repair(ctx, names)
+func (d *Daemon) Repair(ctx context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error) {
+	report, err := d.Engine.Repair(ctx, req)
 	for _, damage := range report.Damage {
 		d.options.Log.Error().Str("manifest", damage.Manifest).Str("path", damage.Path).
 			Bool("repaired", damage.Repaired).Str("error", damage.Error).Msg("damage")

@@ -220,7 +220,7 @@ func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
 	path := filepath.Join(w.cfg.DataDir, "current", "one", "one.dat")
 	must(t, os.Chmod(path, 0o644))
 	must(t, os.WriteFile(path, []byte("damaged"), 0o444))
-	repaired, err := r.Repair(context.Background(), nil)
+	repaired, err := r.Repair(context.Background(), syncer.VerifyRequest{})
 	must(t, err)
 	if !repaired.OK() || w.content("one") != "one" || w.logged(`"message":"damage"`, `"path":"one.dat"`, `"repaired":true`) != 1 {
 		t.Errorf("report %+v; the log:\n%s", repaired, w.log)

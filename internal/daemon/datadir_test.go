@@ -70,7 +70,7 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 			before := listing(t, dir)
 			_, synced := e.Sync(ctx, syncer.Request{Demand: true})
 			_, rolledBack := e.Rollback(ctx, syncer.RollbackRequest{})
-			_, repaired := e.Repair(ctx, nil)
+			_, repaired := e.Repair(ctx, syncer.VerifyRequest{})
 			status, err := e.Status()
 			must(t, err)
 			told := state(t, status, "one")

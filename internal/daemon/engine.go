@@ -302,9 +302,9 @@ func (e *Engine) Rollback(ctx context.Context, req syncer.RollbackRequest) (repo
 }
 
 // Repair mends what is damaged; see syncer.Syncer.Repair.
-func (e *Engine) Repair(ctx context.Context, names []string) (report syncer.RepairReport, err error) {
+func (e *Engine) Repair(ctx context.Context, req syncer.VerifyRequest) (report syncer.RepairReport, err error) {
 	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
-		report, err = s.Repair(ctx, names)
+		report, err = s.Repair(ctx, req)
 		return err
 	})
 	return report, err

@@ -129,7 +129,7 @@ func TestWorkIsDoneOnePieceAtATime(t *testing.T) {
 	}
 	w.let("/Manifest/2026.09/one")
 	must(t, <-done)
-	report, err := e.Repair(context.Background(), nil)
+	report, err := e.Repair(context.Background(), syncer.VerifyRequest{})
 	if err != nil || !report.OK() || report.Files != 1 {
 		t.Errorf("repair %+v, %v", report, err)
 	}

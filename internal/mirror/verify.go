@@ -31,38 +31,56 @@ type Checked struct {
 	Damage []Damage
 }
 
-// Verify re-reads the published files of the given manifests with all cores and
-// compares each with its digest. It reads through the generation that is current
-// when it starts, as a reader does, and needs no lock.
-func (m *Mirror) Verify(ctx context.Context, names []string) (Checked, error) {
+// Verify re-reads the published files of the given manifests with all cores, the
+// largest first so that none trails, and compares each with its digest. It reads
+// through the generation that is current when it starts, as a reader does, at most
+// so many bytes a second (0 for no limit), and needs no lock.
+func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
 	generation := m.Current()
+	dir := m.path("generations", generationName(generation.Number))
+	files := verify.NewFiles(rate)
 	var mu sync.Mutex
 	var checked Checked
-	group, ctx := errgroup.WithContext(ctx)
+	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range names {
-		record := generation.Records[name]
-		dir := m.path("generations", generationName(generation.Number), name)
-		for _, f := range record.Files {
-			group.Go(func() error {
-				object, err := verify.File(ctx, filepath.Join(dir, f.Path), manifest.Digest{Algorithm: manifest.SHA256, Hex: f.SHA256})
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				checked.Files++
-				checked.Bytes += object.Size
-				if err != nil {
-					checked.Damage = append(checked.Damage, Damage{Manifest: name, File: f, Err: err})
-				}
-				return nil
-			})
-		}
+	for _, p := range generation.published(names) {
+		group.Go(func() error {
+			object, err := files.Check(reading, filepath.Join(dir, p.manifest, p.Path), manifest.Digest{Algorithm: manifest.SHA256, Hex: p.SHA256})
+			if reading.Err() != nil {
+				return reading.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			checked.Files++
+			checked.Bytes += object.Size
+			if err != nil {
+				checked.Damage = append(checked.Damage, Damage{Manifest: p.manifest, File: *p.File, Err: err})
+			}
+			return nil
+		})
 	}
 	err := group.Wait()
 	sortDamage(checked.Damage)
 	return checked, err
+}
+
+// published is a file of a generation.
+type published struct {
+	manifest string
+	*File
+}
+
+// published are the files of some manifests, the largest first.
+func (g Generation) published(names []string) []published {
+	var all []published
+	for _, name := range names {
+		files := g.Records[name].Files
+		for i := range files {
+			all = append(all, published{name, &files[i]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b published) int { return cmp.Compare(b.Size, a.Size) })
+	return all
 }
 
 // Reread is nil when a file that was damaged is what its record says now.

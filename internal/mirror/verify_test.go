@@ -36,7 +36,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 		recordOf(t, m, "b", "2026.10", files{"whole": "ok", "shared": "0123456789"}),
 	)
 	both := []string{"a", "b"}
-	checked, err := m.Verify(context.Background(), both)
+	checked, err := m.Verify(context.Background(), both, 0)
 	if diff := cmp.Diff(Checked{Files: 9, Bytes: 52}, checked); diff != "" || err != nil {
 		t.Fatalf("%s, %v", diff, err)
 	}
@@ -46,7 +46,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	if err := errors.Join(os.Remove(m.path("current/a/missing")), os.Remove(m.path("current/a/folder")), os.Mkdir(m.path("current/a/folder"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	checked, err = m.Verify(context.Background(), both)
+	checked, err = m.Verify(context.Background(), both, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	if checked.Files != 9 {
 		t.Errorf("%d files", checked.Files)
 	}
-	if checked, err := m.Verify(context.Background(), []string{"b"}); err != nil || checked.Files != 2 || len(checked.Damage) != 1 {
+	if checked, err := m.Verify(context.Background(), []string{"b"}, 0); err != nil || checked.Files != 2 || len(checked.Damage) != 1 {
 		t.Errorf("b alone: %+v, %v", checked, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1", "y": "2"}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if checked, err := m.Verify(ctx, []string{"a"}); !errors.Is(err, context.Canceled) || len(checked.Damage) != 0 {
+	if checked, err := m.Verify(ctx, []string{"a"}, 0); !errors.Is(err, context.Canceled) || len(checked.Damage) != 0 {
 		t.Errorf("%+v, %v", checked, err)
 	}
 }

@@ -299,7 +299,7 @@ func (w *world) whole() {
 	if len(w.cfg.Mirror.Current().Records) == 0 {
 		return
 	}
-	report, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, nil)
+	report, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, syncer.VerifyRequest{})
 	if err != nil || !report.OK() {
 		w.Errorf("current is not whole: %v %+v", err, report.Damage)
 	}

@@ -182,7 +182,7 @@ func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
 			w.publish("data", "2026.10", october())
 			w.expect(w.poll(), "data", syncer.Updated)
 			must(t, damage(w))
-			report, err := w.syncer.Repair(context.Background(), nil)
+			report, err := w.syncer.Repair(context.Background(), syncer.VerifyRequest{})
 			for _, line := range report.Damage {
 				data, _ := os.ReadFile(filepath.Join(w.dir, "generations", "000002", "data", line.Path))
 				if line.Repaired && string(data) != october()[line.Path] {

@@ -31,9 +31,15 @@ func (r RepairReport) OK() bool {
 	return !slices.ContainsFunc(r.Damage, func(d DamageLine) bool { return !d.Repaired })
 }
 
-// Verify re-reads what is served of the named manifests, of all when there are
-// none. It changes nothing.
-func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport, []mirror.Damage, error) {
+// VerifyRequest says what to re-read and how fast.
+type VerifyRequest struct {
+	Manifests []string `json:"manifests,omitempty"` // empty: all
+	Rate      int64    `json:"rate,omitempty"`      // bytes a second at most; 0 for no limit
+}
+
+// Verify re-reads what is served of the named manifests. It changes nothing.
+func Verify(ctx context.Context, m *mirror.Mirror, req VerifyRequest) (RepairReport, []mirror.Damage, error) {
+	names := req.Manifests
 	if len(names) == 0 {
 		names = m.Current().Names()
 	}
@@ -45,7 +51,7 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 			return RepairReport{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
 		}
 	}
-	checked, err := m.Verify(ctx, names)
+	checked, err := m.Verify(ctx, names, req.Rate)
 	if err != nil {
 		return RepairReport{}, nil, err
 	}
@@ -59,13 +65,13 @@ func Verify(ctx context.Context, m *mirror.Mirror, names []string) (RepairReport
 // Repair verifies and mends each damaged file in place, for every revision that
 // has it: from its object if that is whole, else with a proven copy of the
 // provider's.
-func (s *Syncer) Repair(ctx context.Context, names []string) (RepairReport, error) {
+func (s *Syncer) Repair(ctx context.Context, req VerifyRequest) (RepairReport, error) {
 	s.progress.begin("repair", time.Now(), nil)
 	defer s.progress.end()
 	if err := s.Mirror.Intact(); err != nil {
 		return RepairReport{}, err
 	}
-	report, damage, err := Verify(ctx, s.Mirror, names)
+	report, damage, err := Verify(ctx, s.Mirror, req)
 	if err != nil {
 		return RepairReport{}, err
 	}

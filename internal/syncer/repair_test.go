@@ -13,7 +13,7 @@ import (
 func (w *world) repair() syncer.RepairReport {
 	w.Helper()
 	w.provider.ResetRequests()
-	report, err := w.syncer.Repair(context.Background(), nil)
+	report, err := w.syncer.Repair(context.Background(), syncer.VerifyRequest{})
 	must(w, err)
 	return report
 }
@@ -89,7 +89,7 @@ func TestRepairNeverTakesWhatTheProviderHasReplaced(t *testing.T) {
 
 func TestVerifyOfAManifestThatIsNotServedSaysSo(t *testing.T) {
 	w := served(t)
-	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, []string{"nosuch"})
+	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, syncer.VerifyRequest{Manifests: []string{"nosuch"}})
 	if err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}

@@ -13,13 +13,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 
 	"syncd/internal/manifest"
 )
-
-// bufferSize keeps memory constant whatever the file's size; larger ones were not faster.
-const bufferSize = 256 << 10
 
 // Hasher computes a content's SHA-256 and, where the provider's algorithm is
 // another one, that digest too. Write never fails. Not safe for concurrent use.
@@ -81,42 +77,17 @@ func (h *Hasher) Check(expected manifest.Digest) (manifest.Object, error) {
 	return h.Object(), nil
 }
 
-// File reads a file and compares it with an expected digest: nil, *Mismatch, an
-// I/O error or the context's error. Safe for concurrent use.
+// File is Files.Check of a single file.
 func File(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
-	h, err := HashFile(ctx, path, expected.Algorithm)
-	if err != nil {
-		return manifest.Object{}, err
-	}
-	return h.Check(expected)
+	return NewFiles(0).Check(ctx, path, expected)
 }
 
 // HashFile reads a whole file into a new Hasher.
 func HashFile(ctx context.Context, path string, algorithm manifest.Algorithm) (*Hasher, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Reader(ctx, f, algorithm)
+	return NewFiles(0).hash(ctx, path, algorithm)
 }
 
 // Reader reads r to its end into a new Hasher, or until the context ends.
 func Reader(ctx context.Context, r io.Reader, algorithm manifest.Algorithm) (*Hasher, error) {
-	h := NewHasher(algorithm)
-	_, err := io.CopyBuffer(h, &contextReader{ctx: ctx, r: r}, make([]byte, bufferSize))
-	return h, err
-}
-
-// contextReader ends a long read when the context does.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
+	return NewFiles(0).read(ctx, r, algorithm)
 }
