@@ -22,6 +22,10 @@ type Files struct {
 	buffers sync.Pool
 }
 
+// unbounded serves those who read one file now and then: all of them share its
+// buffers, of which there are as many as ever were in use at once.
+var unbounded = NewFiles(0)
+
 // NewFiles returns a Files that reads at most so many bytes a second, in all; 0
 // for no limit.
 func NewFiles(bytesPerSecond int64) *Files {

@@ -79,15 +79,15 @@ func (h *Hasher) Check(expected manifest.Digest) (manifest.Object, error) {
 
 // File is Files.Check of a single file.
 func File(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
-	return NewFiles(0).Check(ctx, path, expected)
+	return unbounded.Check(ctx, path, expected)
 }
 
 // HashFile reads a whole file into a new Hasher.
 func HashFile(ctx context.Context, path string, algorithm manifest.Algorithm) (*Hasher, error) {
-	return NewFiles(0).hash(ctx, path, algorithm)
+	return unbounded.hash(ctx, path, algorithm)
 }
 
 // Reader reads r to its end into a new Hasher, or until the context ends.
 func Reader(ctx context.Context, r io.Reader, algorithm manifest.Algorithm) (*Hasher, error) {
-	return NewFiles(0).read(ctx, r, algorithm)
+	return unbounded.read(ctx, r, algorithm)
 }
