@@ -19,10 +19,6 @@ func (m *Mirror) recordDir(name string) string { return m.path("state", "records
 
 // keepRecord writes the record of a revision that is about to be published.
 func (m *Mirror) keepRecord(r Record) error {
-	data, err := r.encode()
-	if err != nil {
-		return err
-	}
 	dir := m.recordDir(r.Manifest)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -30,7 +26,7 @@ func (m *Mirror) keepRecord(r Record) error {
 	final := filepath.Join(dir, r.ID()+recordSuffix)
 	temp := durable.TempName(final)
 	defer os.Remove(temp) // a full disk gets no fuller by every try
-	if err := m.disk.WriteFile(temp, data, 0o600); err != nil {
+	if err := m.disk.WriteStream(temp, 0o600, r.write); err != nil {
 		return err
 	}
 	return m.disk.Rename(temp, final)
@@ -55,14 +51,11 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 			records = append(records, r)
 		}
 	}
-	kept, err := m.keptRecords(name)
+	kept, err := m.keptRecords(name, seen)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range kept {
-		if seen[r.ID()] {
-			continue
-		}
 		// Generations tell their order by number, whatever the clock did; a record
 		// that is in none has only its time.
 		older := slices.IndexFunc(records, func(other Record) bool { return r.PublishedAt.After(other.PublishedAt) })
@@ -74,15 +67,19 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 	return records, nil
 }
 
-// keptRecords reads the records in the state folder whose revision is on disk.
-// One that cannot be used says nothing about the revision.
-func (m *Mirror) keptRecords(name string) ([]Record, error) {
+// keptRecords reads the records in the state folder whose revision is on disk, but
+// for those whose IDs are in known. One that cannot be used says nothing about the
+// revision.
+func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, error) {
 	entries, err := os.ReadDir(m.recordDir(name))
 	if err != nil && !isGone(err) {
 		return nil, err
 	}
 	var records []Record
 	for _, entry := range entries {
+		if known[strings.TrimSuffix(entry.Name(), recordSuffix)] {
+			continue
+		}
 		record, err := readRecordOf(name, filepath.Join(m.recordDir(name), entry.Name()))
 		if err != nil || record.ID()+recordSuffix != entry.Name() {
 			continue

@@ -36,7 +36,8 @@ type Mirror struct {
 
 	mu         sync.Mutex
 	current    Generation
-	objectDirs map[string]dirState // the object folders that are known to exist
+	looks      map[string]os.FileInfo // how the current generation's records looked when they were read
+	objectDirs map[string]dirState    // the object folders that are known to exist
 }
 
 // Open reads the data directory dir as it is, which may be empty or missing, and
@@ -47,10 +48,11 @@ func Open(dir string, disk *durable.Disk) (*Mirror, error) {
 	if err != nil || number == 0 {
 		return m, err
 	}
-	m.current, err = m.readGeneration(number)
+	current, err := m.readGeneration(number)
 	if err != nil {
 		return m, &BrokenError{Generation: number, Err: err}
 	}
+	m.setCurrent(current)
 	return m, nil
 }
 
@@ -89,9 +91,10 @@ func (m *Mirror) Current() Generation {
 }
 
 func (m *Mirror) setCurrent(g Generation) {
+	looks := m.looksOf(g)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.current = g
+	m.current, m.looks = g, looks
 }
 
 var (
@@ -172,7 +175,7 @@ func (m *Mirror) Records() ([]Record, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		kept, err := m.keptRecords(name.Name())
+		kept, err := m.keptRecords(name.Name(), nil)
 		if err != nil {
 			return nil, err
 		}

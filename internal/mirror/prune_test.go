@@ -144,7 +144,7 @@ func checkNoOrphans(t tb, m *Mirror, held map[string]bool) {
 		}
 	}
 	for _, name := range below(t, m, "state/records/*") {
-		records, err := m.keptRecords(filepath.Base(name))
+		records, err := m.keptRecords(filepath.Base(name), nil)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

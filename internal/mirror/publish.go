@@ -295,12 +295,8 @@ func (m *Mirror) writeEntry(dir string, r Record) error {
 	if err := durable.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
-	record, err := r.encode()
-	if err != nil {
+	if err := m.disk.WriteStream(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
 		return err
 	}
-	if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+recordSuffix), record, 0o444); err != nil {
-		return err
-	}
-	return m.disk.WriteFile(filepath.Join(dir, r.Manifest+sumsSuffix), r.sums(), 0o444)
+	return m.disk.WriteStream(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
 }

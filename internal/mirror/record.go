@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,19 +72,53 @@ func (r Record) Fingerprint() string {
 	return manifest.Fingerprint(files)
 }
 
-// sums is the content of `<manifest>.SHA256SUMS`, which sha256sum reads from
-// within the generation. Names need no escaping: those that would are refused.
-func (r Record) sums() []byte {
-	var b strings.Builder
+// writeSums writes `<manifest>.SHA256SUMS`, which sha256sum reads from within the
+// generation. Names need no escaping: those that would are refused.
+func (r Record) writeSums(w io.Writer) error {
+	var line []byte
 	for _, f := range r.Files {
-		fmt.Fprintf(&b, "%s  %s/%s\n", f.SHA256, r.Manifest, f.Path)
+		line = append(append(line[:0], f.SHA256...), "  "...)
+		line = append(append(line, r.Manifest...), '/')
+		line = append(append(line, f.Path...), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
 	}
-	return []byte(b.String())
+	return nil
 }
 
-func (r Record) encode() ([]byte, error) {
-	data, err := json.MarshalIndent(r, "", " ")
-	return append(data, '\n'), err
+// noFiles is how json.MarshalIndent writes and ends a record without files.
+const noFiles = "[]\n}"
+
+// write writes what json.MarshalIndent would, file by file: that would have the
+// text several times in memory, of a record that may have 100,000 files.
+func (r Record) write(w io.Writer) error {
+	files := r.Files
+	r.Files = []File{}
+	head, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		_, err := w.Write(append(head, '\n'))
+		return err
+	}
+	before := strings.TrimSuffix(string(head), noFiles) + "[\n  "
+	for _, f := range files {
+		text, err := json.MarshalIndent(f, "  ", " ")
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, before); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		before = ",\n  "
+	}
+	_, err = io.WriteString(w, "\n ]\n}\n")
+	return err
 }
 
 // Generation is a complete view of all mirrored manifests.
@@ -129,7 +164,7 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 		if !entry.Type().IsRegular() || !strings.HasSuffix(entry.Name(), recordSuffix) {
 			continue
 		}
-		record, err := readRecord(filepath.Join(dir, entry.Name()))
+		record, err := m.readServed(number, filepath.Join(dir, entry.Name()))
 		if err != nil {
 			return Generation{}, err
 		}
@@ -144,6 +179,34 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 		}
 	}
 	return g, nil
+}
+
+// readServed is readRecord, but does not read again what is served and looks as it
+// did: a poll with nothing new looks at every record.
+func (m *Mirror) readServed(number int, path string) (Record, error) {
+	m.mu.Lock()
+	current, looks := m.current, m.looks
+	m.mu.Unlock()
+	if number == current.Number {
+		name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
+		then, known := looks[name]
+		now, err := os.Lstat(path)
+		if known && err == nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime()) {
+			return current.Records[name], nil
+		}
+	}
+	return readRecord(path)
+}
+
+// looksOf is how the records of a generation look on disk.
+func (m *Mirror) looksOf(g Generation) map[string]os.FileInfo {
+	looks := map[string]os.FileInfo{}
+	for name := range g.Records {
+		if info, err := os.Lstat(m.path("generations", generationName(g.Number), name+recordSuffix)); err == nil {
+			looks[name] = info
+		}
+	}
+	return looks
 }
 
 // checkEntry requires what readers of a generation find beside a record: the link

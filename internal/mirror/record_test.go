@@ -2,9 +2,16 @@ package mirror
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/durable"
 )
@@ -20,20 +27,17 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		requireInside(t, m, r)
-		if lines := bytes.Count(r.sums(), []byte("\n")); lines != len(r.Files) {
+		if lines := bytes.Count(written(t, r.writeSums), []byte("\n")); lines != len(r.Files) {
 			t.Errorf("%d files in %d lines of sums", len(r.Files), lines)
 		}
 		r.Fingerprint()
-		text, err := r.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := written(t, r.write)
 		again, err := decodeRecord(name, text)
 		if err != nil {
 			t.Fatalf("what it writes it cannot read: %v", err)
 		}
-		if second, err := again.encode(); err != nil || !bytes.Equal(text, second) {
-			t.Errorf("%s became %s, %v", text, second, err)
+		if second := written(t, again.write); !bytes.Equal(text, second) {
+			t.Errorf("%s became %s", text, second)
 		}
 	})
 }
@@ -59,5 +63,58 @@ func requireInside(t *testing.T, m *Mirror, r Record) {
 		if object := m.ObjectPath(file.SHA256); filepath.Dir(filepath.Dir(object)) != m.path("objects") {
 			t.Errorf("object %q", object)
 		}
+	}
+}
+
+// written is what a function writes.
+func written(t *testing.T, write func(io.Writer) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestARecordIsWrittenAsJSONWritesIt(t *testing.T) {
+	record := Record{Manifest: "m", Release: "2026.10", Files: []File{
+		{Path: `a"b<é>`, Reference: "Data/2026.10/x", Size: 1 << 40, SHA256: "ab", Promised: "md5:cd"}, {Path: "c"},
+	}, Held: &Hold{Release: "2026.11"}}
+	for range 3 {
+		want, err := json.MarshalIndent(record, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want)+"\n", string(written(t, record.write))); diff != "" {
+			t.Errorf("%d files:\n%s", len(record.Files), diff)
+		}
+		record.Files = record.Files[:max(0, len(record.Files)-1)]
+	}
+}
+
+func TestAServedRecordIsReadAgainOnlyWhenItLooksOtherwise(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
+	path := m.path("generations", generationName(1), "a"+recordSuffix)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, path, strings.Repeat("x", len(good)))
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.readGeneration(1); err != nil {
+		t.Errorf("it was read: %v", err)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.readGeneration(1); !errors.Is(err, errDamaged) {
+		t.Errorf("damage is not seen: %v", err)
 	}
 }

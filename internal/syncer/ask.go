@@ -47,7 +47,7 @@ func (r *run) newContent(ctx context.Context, j *job) func(manifest.File) bool {
 }
 
 // sizes are what Metadata says of contents that are to be fetched: each is asked
-// for once in a sync, however many files and manifests have it.
+// for once, however many files and manifests have it.
 type sizes struct {
 	mu sync.Mutex
 	of map[manifest.Digest]int64 // unknownSize while it is asked for
@@ -134,4 +134,5 @@ func (r *run) size(ctx context.Context, jobs []*job) {
 		}
 		r.progress.sized(j.target.Name, total)
 	}
+	r.sizes = sizes{} // a plan that starts over asks anew
 }

@@ -50,6 +50,14 @@ func (j *job) open() bool {
 	return j.result == ""
 }
 
+// wants is true until what the job planned is in service: from then on its record
+// keeps the objects.
+func (j *job) wants() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result != Updated && j.result != Unchanged
+}
+
 // settle ends the job without a failure.
 func (j *job) settle(result Result) {
 	j.mu.Lock()
@@ -111,6 +119,9 @@ func (j *job) arrived(bytes int64) {
 func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHere bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if expected.Hex == object.SHA256 {
+		object.SHA256 = expected.Hex // one text in memory, not two
+	}
 	j.plan.Known[expected] = object
 	if fetchedHere {
 		j.fetched[expected] = true

@@ -84,7 +84,7 @@ func (r *run) wanted() (map[string][]store.Pending, error) {
 		wanted[t.Name] = pending[t.Name]
 	}
 	for _, j := range r.jobs {
-		if len(j.plan.Files) > 0 {
+		if len(j.plan.Files) > 0 && j.wants() {
 			wanted[j.target.Name] = j.pending()
 		}
 	}

@@ -86,6 +86,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		MirroredAt: now, PublishedAt: now, Version: r.Version,
 	}
 	sums := make([]manifest.Sum, len(j.plan.Files))
+	record.Files = make([]mirror.File, 0, len(j.plan.Files))
 	for i, f := range j.plan.Files {
 		object := j.plan.Known[f.Expected]
 		sums[i] = manifest.Sum{SHA256: object.SHA256, Path: f.Path}
