@@ -29,7 +29,7 @@ golangci: .tools/golangci-lint ## the longer list of .golangci.yml
 fuzz: ## each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
-bench: build ## cold syncs beside aria2 and wget2, and memory; see BENCHMARKS.md
+bench: build ## every case of BENCHMARKS.md, whose tables it writes; needs curl, wget2, openssl, aria2
 	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
 
 image: ## the container image

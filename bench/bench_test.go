@@ -24,7 +24,7 @@ func TestEveryCaseRunsAndHasItsPlace(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			table, err := c.measured(bench{syncd: binary, dir: dir, runs: 1, shrink: 1000})
+			table, err := c.measured(t.Context(), bench{syncd: binary, dir: dir, runs: 1, shrink: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}

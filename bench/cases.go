@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strings"
 )
@@ -17,7 +18,7 @@ type bench struct {
 // benchCase is one table of the report.
 type benchCase struct {
 	name    string
-	measure func(bench) (string, error)
+	measure func(context.Context, bench) (string, error)
 }
 
 func cases() []benchCase {
@@ -45,15 +46,13 @@ func caseNames() string {
 
 // measured gives the case a folder of its own and removes it with all that its
 // runs left, no sooner: creating files is many times slower on some file systems
-// just after thousands were deleted. Kept for longer, the downloads of all cases
-// would fill the page cache, and new pages are slow where a hypervisor gives
-// them out.
-func (c benchCase) measured(b bench) (table string, err error) {
+// just after thousands were deleted.
+func (c benchCase) measured(ctx context.Context, b bench) (table string, err error) {
 	if b.work, err = os.MkdirTemp(b.dir, "syncd-bench-"); err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(b.work)
-	return c.measure(b)
+	return c.measure(ctx, b)
 }
 
 // smaller divides a size or a count in a test; something is always left.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type event struct {
 }
 
 // startDaemon returns when the daemon listens.
-func (b bench) startDaemon(s *served, more string) (*daemon, error) {
+func (b bench) startDaemon(ctx context.Context, s *served, more string) (*daemon, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (b bench) startDaemon(s *served, more string) (*daemon, error) {
 		return nil, err
 	}
 	cmd.Stderr = writer
-	p, err := startProcess(cmd)
+	p, err := startProcess(ctx, cmd)
 	writer.Close()
 	if err != nil {
 		return nil, err

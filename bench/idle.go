@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +13,7 @@ import (
 const idleManifests = 4
 
 // measureIdle lets a daemon poll four manifests that hold nothing new.
-func measureIdle(b bench) (string, error) {
+func measureIdle(ctx context.Context, b bench) (string, error) {
 	s, err := start(link{})
 	if err != nil {
 		return "", err
@@ -34,7 +35,7 @@ func measureIdle(b bench) (string, error) {
 		s.emulator.SetManifest(name, release, files...)
 	}
 	more := fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nschedule: \"@every 1s\"\njitter: 0s\nmanifests: [%s]\n", strings.Join(list, ", "))
-	d, err := b.startDaemon(s, more)
+	d, err := b.startDaemon(ctx, s, more)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 // measureKill kills a sync of one file at its half and syncs again: on a plain
 // link, and on one where several connections are worth their while.
-func measureKill(b bench) (string, error) {
+func measureKill(ctx context.Context, b bench) (string, error) {
 	var figures []figure
 	for _, way := range []struct {
 		what string
@@ -23,7 +24,7 @@ func measureKill(b bench) (string, error) {
 		if b.shrink > 1 && way.over == (link{}) {
 			continue // over before it could be killed
 		}
-		again, err := b.killHalfWay(max(4*mib, b.smaller(gib)), way.over)
+		again, err := b.killHalfWay(ctx, max(4*mib, b.smaller(gib)), way.over)
 		if err != nil {
 			return "", err
 		}
@@ -35,8 +36,8 @@ func measureKill(b bench) (string, error) {
 // killHalfWay tells how much of the file the process got twice, in percent.
 // What it got at first are the bytes it had read when it died: what the kernel
 // still held for it was never fetched, whatever the server had sent.
-func (b bench) killHalfWay(size int64, over link) (float64, error) {
-	s, err := b.serve([]int64{size}, over)
+func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64, error) {
+	s, err := b.serve(ctx, []int64{size}, over)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +46,7 @@ func (b bench) killHalfWay(size int64, over link) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	first, err := b.syncUntil(s, dir, size/2)
+	first, err := b.syncUntil(ctx, s, dir, size/2)
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +54,7 @@ func (b bench) killHalfWay(size int64, over link) (float64, error) {
 		return 0, errors.New("the sync was over before it could be killed")
 	}
 	s.emulator.ResetRequests()
-	if _, err := b.syncInto(s, dir); err != nil {
+	if _, err := b.syncInto(ctx, s, dir); err != nil {
 		return 0, err
 	}
 	second := s.sent(emulator.HostDownload)
@@ -63,16 +64,16 @@ func (b bench) killHalfWay(size int64, over link) (float64, error) {
 
 // syncUntil kills a sync that has read so many bytes, and tells how many it had
 // when it died.
-func (b bench) syncUntil(s *served, dir string, enough int64) (int64, error) {
+func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int64) (int64, error) {
 	cmd, err := b.syncCommand(s, dir, settings{})
 	if err != nil {
 		return 0, err
 	}
-	p, err := startProcess(cmd)
+	p, err := startProcess(ctx, cmd)
 	if err != nil {
 		return 0, err
 	}
-	err = until("half of the file", func() (bool, error) {
+	err = until(ctx, "half of the file", func() (bool, error) {
 		return countsOf(p.pid()).read >= enough || p.ended(), nil
 	})
 	p.kill()

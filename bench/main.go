@@ -8,25 +8,31 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 func main() {
 	log.SetFlags(0)
-	if err := run(); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
 		log.Fatal("bench: ", err)
 	}
 }
 
-func run() error {
+func run(ctx context.Context) error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
 	runs := flag.Int("runs", 5, "counted runs of each tool, after one to warm up")
-	dir := flag.String("dir", "", "folder for contents and downloads, some 25 GiB (default: the system's temporary folder)")
+	dir := flag.String("dir", "", "folder for contents and downloads, some 21 GiB (default: the system's temporary folder)")
 	write := flag.String("write", "", "Markdown file whose tables are to be replaced")
 	only := flag.String("only", "", "one case: "+caseNames())
 	flag.Parse()
@@ -47,7 +53,7 @@ func run() error {
 			continue
 		}
 		found = true
-		table, err := c.measured(bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
+		table, err := c.measured(ctx, bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log"
 	"math"
 	"os"
@@ -12,10 +13,10 @@ import (
 // measureMonthly syncs a release and then its successor, of which a tenth is
 // new. The old release stays for retain_for, so that nothing is deleted, and
 // what the state and the journal take counts as written.
-func measureMonthly(b bench) (string, error) {
+func measureMonthly(ctx context.Context, b bench) (string, error) {
 	const count, changed = 100, 10
 	size := max(64*kib, b.smaller(8*mib))
-	s, err := b.serve(repeat(count, size), link{})
+	s, err := b.serve(ctx, repeat(count, size), link{})
 	if err != nil {
 		return "", err
 	}
@@ -24,14 +25,14 @@ func measureMonthly(b bench) (string, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	if _, err := b.syncInto(s, dir); err != nil {
+	if _, err := b.syncInto(ctx, s, dir); err != nil {
 		return "", err
 	}
 	if err := b.publishNext(s, changed, size); err != nil {
 		return "", err
 	}
 	s.emulator.ResetRequests()
-	taken, err := b.syncInto(s, dir)
+	taken, err := b.syncInto(ctx, s, dir)
 	if err != nil {
 		return "", err
 	}
@@ -44,12 +45,12 @@ func measureMonthly(b bench) (string, error) {
 }
 
 // syncInto syncs what is served into dir, which may hold an older release.
-func (b bench) syncInto(s *served, dir string) (sample, error) {
+func (b bench) syncInto(ctx context.Context, s *served, dir string) (sample, error) {
 	cmd, err := b.syncCommand(s, dir, settings{})
 	if err != nil {
 		return sample{}, err
 	}
-	taken, err := measureProcess(cmd)
+	taken, err := measureProcess(ctx, cmd)
 	if err != nil {
 		return sample{}, err
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -50,8 +52,10 @@ func wget(threads int) contender {
 		for _, f := range s.files {
 			fmt.Fprintln(&urls, s.downloadURL(f))
 		}
-		// wget2 names what comes by way of a redirect after the first address.
-		script := fmt.Sprintf(askHashes+`wget2 -q --max-threads=%[2]d --cut-file-get-vars -i urls &&
+		// wget2 names what comes by way of a redirect after the first address, and
+		// now and then its threads fail over making the folders for it.
+		script := fmt.Sprintf(askHashes+`mkdir -p Download/Data/%[3]s &&
+wget2 -q --max-threads=%[2]d --cut-file-get-vars -i urls &&
 rmdir files && mv Download/Data/%[3]s files`+hashAndCompare, hashesAtATime, threads, release)
 		return shell(s, dir, script, map[string]string{"urls": urls.String()})
 	}}
@@ -110,18 +114,18 @@ func shell(s *served, dir, script string, files map[string]string) (*exec.Cmd, e
 }
 
 // halves are two lists of names with the same bytes as nearly as can be: a gift
-// to the scripts, which would have to split by size themselves. The sizes of a
-// workload grow, so the largest come first from the end.
+// to the scripts, which would have to split by size themselves.
 func halves(files []servedFile) (first, second string) {
 	var lists [2]strings.Builder
 	var bytes [2]int64
-	for i := len(files) - 1; i >= 0; i-- {
+	largestFirst := slices.SortedStableFunc(slices.Values(files), func(a, b servedFile) int { return cmp.Compare(b.size, a.size) })
+	for _, f := range largestFirst {
 		shorter := 0
 		if bytes[1] < bytes[0] {
 			shorter = 1
 		}
-		fmt.Fprintln(&lists[shorter], files[i].name)
-		bytes[shorter] += files[i].size + 16*kib // opening costs too
+		fmt.Fprintln(&lists[shorter], f.name)
+		bytes[shorter] += f.size + 16*kib // opening costs too
 	}
 	return lists[0].String(), lists[1].String()
 }

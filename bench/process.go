@@ -34,10 +34,10 @@ type ioCounts struct {
 }
 
 // measureProcess runs a command to its end, within bounds.
-func measureProcess(cmd *exec.Cmd) (sample, error) {
+func measureProcess(ctx context.Context, cmd *exec.Cmd) (sample, error) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	p, err := startProcess(cmd)
+	p, err := startProcess(ctx, cmd)
 	if err != nil {
 		return sample{}, err
 	}
@@ -54,17 +54,19 @@ type process struct {
 	cmd     *exec.Cmd
 	started time.Time
 	memory  memory
-	timer   *time.Timer
+	bounds  context.Context //nolint:containedctx // of the time from start to wait
+	release func()
 }
 
-func startProcess(cmd *exec.Cmd) (*process, error) {
+func startProcess(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	p := &process{cmd: cmd, started: started, memory: watchMemory(cmd.Process.Pid)}
-	p.timer = time.AfterFunc(patience, p.kill)
+	p.bounds, p.release = context.WithTimeout(ctx, patience)
+	context.AfterFunc(p.bounds, p.kill)
 	return p, nil
 }
 
@@ -82,8 +84,8 @@ func (p *process) wait() (sample, error) {
 	}
 	taken := sample{wall: time.Since(p.started), io: countsOf(p.pid())}
 	taken.peak = p.memory.end()
-	p.timer.Stop()
-	err := errors.Join(waited, p.cmd.Wait())
+	err := errors.Join(waited, p.bounds.Err(), p.cmd.Wait())
+	p.release()
 	taken.cpu = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 	return taken, err
 }
@@ -121,8 +123,8 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 // until asks again and again whether something has come true.
-func until(what string, true func() (bool, error)) error {
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+func until(ctx context.Context, what string, true func() (bool, error)) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -132,7 +134,7 @@ func until(what string, true func() (bool, error)) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %s", what, patience)
+			return fmt.Errorf("%s: %w", what, ctx.Err())
 		case <-tick.C:
 		}
 	}

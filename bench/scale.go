@@ -1,12 +1,13 @@
 package main
 
 import (
+	"context"
 	"log"
 	"math"
 )
 
 // measureScale syncs ever more files of 1 KiB. 100,000 are synced once, cold.
-func measureScale(b bench) (string, error) {
+func measureScale(ctx context.Context, b bench) (string, error) {
 	counts := []int64{2500, 10_000, 100_000}
 	taken := make([]sample, len(counts))
 	for i, count := range counts {
@@ -15,7 +16,7 @@ func measureScale(b bench) (string, error) {
 			runs, warmUps = 1, 0
 		}
 		var err error
-		if taken[i], err = b.alone("scale", repeat(b.smaller(count), kib), runs, warmUps); err != nil {
+		if taken[i], err = b.alone(ctx, "scale", repeat(b.smaller(count), kib), runs, warmUps); err != nil {
 			return "", err
 		}
 	}
@@ -29,16 +30,16 @@ func measureScale(b bench) (string, error) {
 }
 
 // measureHuge is about memory too.
-func measureHuge(b bench) (string, error) {
-	taken, err := b.alone("huge", []int64{b.smaller(10 * gib)}, 1, 0)
+func measureHuge(ctx context.Context, b bench) (string, error) {
+	taken, err := b.alone(ctx, "huge", []int64{b.smaller(10 * gib)}, 1, 0)
 	return figuresTable("A cold sync of one file of 10 GiB.", []figure{
 		{"peak memory, MiB", inMiB(taken.peak), "%.0f", 64},
 	}), err
 }
 
 // alone measures syncd without a peer.
-func (b bench) alone(name string, sizes []int64, runs, warmUps int) (sample, error) {
-	s, err := b.serve(sizes, link{})
+func (b bench) alone(ctx context.Context, name string, sizes []int64, runs, warmUps int) (sample, error) {
+	s, err := b.serve(ctx, sizes, link{})
 	if err != nil {
 		return sample{}, err
 	}
@@ -46,7 +47,7 @@ func (b bench) alone(name string, sizes []int64, runs, warmUps int) (sample, err
 	syncd := b.contender("syncd", settings{})
 	var samples []sample
 	for round := range warmUps + runs {
-		taken, err := b.runOnce(syncd, s)
+		taken, err := b.runOnce(ctx, syncd, s)
 		if err != nil {
 			return sample{}, err
 		}

@@ -16,8 +16,8 @@ const scrapesASecond = 1000
 
 // measureScrapes tells what scrapes cost the first sync of a daemon: in turn
 // without and with them, each in a fresh directory.
-func measureScrapes(b bench) (string, error) {
-	s, err := b.serve([]int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
+func measureScrapes(ctx context.Context, b bench) (string, error) {
+	s, err := b.serve(ctx, []int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
 	if err != nil {
 		return "", err
 	}
@@ -25,7 +25,7 @@ func measureScrapes(b bench) (string, error) {
 	samples, answered := map[int][]sample{}, 0.0
 	for round := range b.runs + 1 {
 		for _, rate := range []int{0, scrapesASecond} {
-			taken, scraped, err := b.syncBeside(rate, s)
+			taken, scraped, err := b.syncBeside(ctx, rate, s)
 			if err != nil {
 				return "", err
 			}
@@ -47,15 +47,15 @@ func measureScrapes(b bench) (string, error) {
 
 // syncBeside runs a daemon until its first sync is done; wall is the sync's, CPU
 // the whole process's.
-func (b bench) syncBeside(rate int, s *served) (taken sample, scraped int64, err error) {
+func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sample, scraped int64, err error) {
 	s.emulator.ResetRequests()
-	d, err := b.startDaemon(s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
+	d, err := b.startDaemon(ctx, s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
 	if err != nil {
 		return sample{}, 0, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	scraping, stop := context.WithCancel(ctx)
 	var beside scraper
-	beside.start(ctx, "http://"+d.address+"/metrics", rate)
+	beside.start(scraping, "http://"+d.address+"/metrics", rate)
 	e, err := d.next("sync")
 	if err == nil && !e.Changed {
 		err = errors.New("the sync failed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +28,13 @@ const (
 
 func repeat(n, size int64) []int64 {
 	return slices.Repeat([]int64{size}, int(n))
+}
+
+// mixed returns the sizes in an order of no meaning, always the same: lists are
+// not sorted by size, and whoever takes them as they come should not be punished.
+func mixed(sizes []int64) []int64 {
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	return sizes
 }
 
 // spread returns n sizes from smallest to largest, by doublings.
@@ -61,7 +69,7 @@ func (s *served) url(endpoint string, f servedFile) string {
 }
 
 // serve starts the emulator with files of these sizes in one manifest.
-func (b bench) serve(sizes []int64, over link) (*served, error) {
+func (b bench) serve(ctx context.Context, sizes []int64, over link) (*served, error) {
 	s, err := start(over)
 	if err != nil {
 		return nil, err
@@ -77,7 +85,7 @@ func (b bench) serve(sizes []int64, over link) (*served, error) {
 		s.files = append(s.files, servedFile{f.Name, size})
 	}
 	s.emulator.SetManifest(manifestName, release, files...)
-	if err := s.hashAll(); err != nil {
+	if err := s.hashAll(ctx); err != nil {
 		s.emulator.Close()
 		return nil, err
 	}
@@ -128,12 +136,12 @@ func (b bench) file(number int, size int64) (emulator.File, error) {
 // hashAll asks for the digest of every large file once, so that no run waits
 // for the server to compute one; small ones are hashed in the round that does
 // not count.
-func (s *served) hashAll() error {
+func (s *served) hashAll(ctx context.Context) error {
 	for _, f := range s.files {
 		if f.size <= mib {
 			continue
 		}
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.hashURL(f), nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.hashURL(f), nil)
 		if err != nil {
 			return err
 		}
