@@ -6,16 +6,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"syncd/internal/emulator"
 )
+
+func buildSyncd(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "syncd")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/syncd").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}
 
 // TestEveryCaseRunsAndHasItsPlace goes through all cases with workloads so small
 // that their figures mean nothing: the harness must not rot between the runs
 // that count. Peers that are not installed are left out, as they are there.
 func TestEveryCaseRunsAndHasItsPlace(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "syncd")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/syncd").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := buildSyncd(t)
 	report, err := os.ReadFile("../BENCHMARKS.md")
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +50,28 @@ func TestEveryCaseRunsAndHasItsPlace(t *testing.T) {
 				t.Errorf("left behind: %q", left)
 			}
 		})
+	}
+}
+
+func TestEveryContenderRefusesAWrongByte(t *testing.T) {
+	b := bench{syncd: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1}
+	s, err := b.serve(t.Context(), repeat(10, 4*kib), link{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.emulator.Close()
+	for _, c := range append(everyone(b), aria("aria2 -x4 -s4", "-x4 -s4")) {
+		if c.missing() != nil {
+			continue
+		}
+		s.emulator.ClearFaults()
+		if _, err := b.runOnce(t.Context(), c, s); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		s.emulator.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/" + s.files[7].name})
+		if _, err := b.runOnce(t.Context(), c, s); err == nil {
+			t.Errorf("%s took it", c.name)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // daemon is `syncd run` with its log.
 type daemon struct {
 	process *process
+	dir     string
 	address string // of its web server
 	log     io.ReadCloser
 	lines   *bufio.Scanner
@@ -50,7 +51,7 @@ func (b bench) startDaemon(ctx context.Context, s *served, more string) (*daemon
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{process: p, log: reader, lines: bufio.NewScanner(reader)}
+	d := &daemon{process: p, dir: dir, log: reader, lines: bufio.NewScanner(reader)}
 	e, err := d.next("listening")
 	if err != nil {
 		_, ended := d.end()
@@ -84,8 +85,9 @@ func (d *daemon) syncs(count int) error {
 	return nil
 }
 
-// end asks the daemon to end and tells what it has used.
+// end asks the daemon to end, removes what it made and tells what it has used.
 func (d *daemon) end() (sample, error) {
+	defer os.RemoveAll(d.dir)
 	defer d.log.Close()
 	err := d.process.cmd.Process.Signal(syscall.SIGTERM)
 	for d.lines.Scan() { // or the daemon could wait for room in the pipe
