@@ -41,7 +41,7 @@ func (f Filter) Fingerprint() string {
 
 // Choose returns the references that pass f.
 func (f Filter) Choose(refs []Reference) []Reference {
-	var chosen []Reference
+	chosen := make([]Reference, 0, len(refs))
 	for _, ref := range refs {
 		if f.passes(ref) {
 			chosen = append(chosen, ref)

@@ -236,27 +236,112 @@ func readRecord(path string) (Record, error) {
 }
 
 func readRecordOf(name, path string) (Record, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return Record{}, err
 	}
-	record, err := decodeRecord(name, data)
-	if err != nil {
+	defer f.Close()
+	record, err := decodeRecord(name, f)
+	var fault *fs.PathError
+	switch {
+	case errors.As(err, &fault): // of reading it
+		return Record{}, err
+	case err != nil:
 		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
 	}
 	return record, nil
 }
 
 // decodeRecord takes the text of a manifest's record for what it may be: anything.
-func decodeRecord(name string, data []byte) (Record, error) {
-	var record Record
-	if err := json.Unmarshal(data, &record); err != nil {
+func decodeRecord(name string, text io.Reader) (Record, error) {
+	record, err := parseRecord(text)
+	if err != nil {
 		return Record{}, err
 	}
 	if record.Manifest != name {
 		return Record{}, errors.New("it is about another manifest")
 	}
 	return record, record.check()
+}
+
+// parseRecord is json.Unmarshal, file by file: the text of a record may be longer
+// than all else that a sync has in memory.
+func parseRecord(text io.Reader) (Record, error) {
+	var files []File
+	rest := map[string]json.RawMessage{}
+	decoder := json.NewDecoder(text)
+	if err := expect(decoder, '{'); err != nil {
+		return Record{}, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return Record{}, err
+		}
+		if key == "files" {
+			files, err = parseFiles(decoder)
+		} else {
+			var value json.RawMessage
+			err = decoder.Decode(&value)
+			rest[fmt.Sprint(key)] = value
+		}
+		if err != nil {
+			return Record{}, err
+		}
+	}
+	if err := expect(decoder, '}'); err != nil {
+		return Record{}, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return Record{}, errors.Join(errors.New("something follows it"), err)
+	}
+	var record Record
+	data, err := json.Marshal(rest)
+	if err == nil {
+		err = json.Unmarshal(data, &record)
+	}
+	record.Files = files
+	return record, err
+}
+
+func parseFiles(decoder *json.Decoder) ([]File, error) {
+	switch token, err := decoder.Token(); {
+	case err != nil || token == nil: // null is no files
+		return nil, err
+	case token != json.Delim('['):
+		return nil, fmt.Errorf("%v in place of files", token)
+	}
+	var files []File
+	for decoder.More() {
+		var f File
+		if err := decoder.Decode(&f); err != nil {
+			return nil, err
+		}
+		files = append(files, f.Share())
+	}
+	return files, expect(decoder, ']')
+}
+
+func expect(decoder *json.Decoder, want json.Delim) error {
+	token, err := decoder.Token()
+	if err == nil && token != want {
+		err = fmt.Errorf("%v in place of %v", token, want)
+	}
+	return err
+}
+
+// Share makes a file's two texts of one digest one in memory.
+func (f File) Share() File {
+	if hex, is := strings.CutPrefix(f.Promised, "sha256:"); is && hex == f.SHA256 {
+		f.SHA256 = hex
+	}
+	return f
+}
+
+// Promises is true when the digest is what the provider promised for the file.
+func (f File) Promises(digest manifest.Digest) bool {
+	algorithm, hex, _ := strings.Cut(f.Promised, ":")
+	return hex != "" && hex == digest.Hex && strings.EqualFold(algorithm, string(digest.Algorithm))
 }
 
 // check refuses a record that does not name files within its own folder and

@@ -22,7 +22,7 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		r, err := decodeRecord(name, data)
+		r, err := decodeRecord(name, bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -32,7 +32,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		r.Fingerprint()
 		text := written(t, r.write)
-		again, err := decodeRecord(name, text)
+		again, err := decodeRecord(name, bytes.NewReader(text))
 		if err != nil {
 			t.Fatalf("what it writes it cannot read: %v", err)
 		}
@@ -118,3 +118,26 @@ func TestAServedRecordIsReadAgainOnlyWhenItLooksOtherwise(t *testing.T) {
 		t.Errorf("damage is not seen: %v", err)
 	}
 }
+
+func TestARecordOfAnyFormOfJSONIsRead(t *testing.T) {
+	const file = `{"path":"x","reference":"Data/2026.10/x","size":1,"sha256":"` + sixtyFour + `","promised":"sha256:` + sixtyFour + `"}`
+	for text, want := range map[string]int{
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]}`:                     1,
+		`{"files":[` + file + `],"unknown":{"a":[1]},"manifest":"m","release":"2026.10","revision":"r"}`: 1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":null}`:                               0,
+		`{"manifest":"m","release":"2026.10","revision":"r"} `:                                           0,
+		`{"manifest":"m","release":"2026.10","revision":"r"} {}`:                                         -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]`:                      -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":{}}`:                                 -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[1]}`:                                -1,
+		`{"manifest":1,"release":"2026.10","revision":"r"}`:                                              -1,
+		`[]`: -1, ``: -1, `null`: -1,
+	} {
+		record, err := decodeRecord("m", strings.NewReader(text))
+		if (err != nil) != (want < 0) || err == nil && len(record.Files) != want {
+			t.Errorf("%s: %d files, %v", text, len(record.Files), err)
+		}
+	}
+}
+
+const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -2,10 +2,13 @@ package syncer
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 )
 
 // ask fills in the digests that the provider promises for a manifest's files, and
@@ -29,16 +32,13 @@ func (r *run) ask(ctx context.Context, j *job, files []manifest.File) error {
 // miss. In doubt it says no, and size asks later: a check that finds nothing new
 // must not ask for sizes.
 func (r *run) newContent(ctx context.Context, j *job) func(manifest.File) bool {
-	served := make(map[manifest.Digest]bool, len(j.active.Files))
-	for _, f := range j.active.Files {
-		digest := f.Digest()
-		if digest.Algorithm != r.Algorithm || j.active.Held != nil {
-			return func(manifest.File) bool { return false }
-		}
-		served[digest] = true
+	served := j.active.Files // sorted by path
+	if len(served) > 0 && (j.active.Held != nil || served[0].Digest().Algorithm != r.Algorithm) {
+		return func(manifest.File) bool { return false }
 	}
 	return func(f manifest.File) bool {
-		if served[f.Expected] {
+		i, found := slices.BinarySearchFunc(served, f.Path, func(s mirror.File, path string) int { return strings.Compare(s.Path, path) })
+		if found && served[i].Promises(f.Expected) {
 			return false
 		}
 		_, there := r.onDisk(ctx, f.Expected)

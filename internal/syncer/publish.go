@@ -94,7 +94,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		record.Files = append(record.Files, mirror.File{
 			Path: f.Path, Reference: f.Reference.String(), Size: object.Size,
 			SHA256: object.SHA256, Promised: f.Expected.String(),
-		})
+		}.Share())
 	}
 	record.Revision = manifest.RevisionID(sums)
 	return record

@@ -169,7 +169,7 @@ func (r *run) list(ctx context.Context, j *job) (files []manifest.File, settled 
 	if err := r.checkListed(j); err != nil {
 		return nil, false, err
 	}
-	j.links = linksOf(refs)
+	j.links = manifest.ListFingerprint(refs)
 	if !r.wantsFull(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
 		j.settle(Unchanged) // an alias that still lists the same files
 		return nil, true, nil
@@ -189,19 +189,16 @@ func (r *run) list(ctx context.Context, j *job) (files []manifest.File, settled 
 	return files, false, r.ask(ctx, j, files)
 }
 
-// linksOf identifies a list of files without their digests.
-func linksOf(refs []manifest.Reference) string {
-	files := make([]manifest.File, len(refs))
-	for i, ref := range refs {
-		files[i].Path = ref.String()
-	}
-	return manifest.Fingerprint(files)
-}
-
 // upToDate is true when the provider promises exactly what is served.
 func (r *run) upToDate(j *job, files []manifest.File) bool {
 	if !j.served || j.active.Held != nil || j.release != j.active.Release {
 		return false
+	}
+	same := func(f manifest.File, served mirror.File) bool {
+		return f.Path == served.Path && served.Promises(f.Expected)
+	}
+	if slices.EqualFunc(files, j.active.Files, same) {
+		return true
 	}
 	fingerprint := manifest.Fingerprint(files)
 	return fingerprint == j.active.Fingerprint() || matches(fingerprint, j.active) == j.state.Matches
