@@ -137,8 +137,21 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 		return Report{}, r.interrupted(ctx)
 	}
 	err = r.record()
+	report := r.report()
+	r.release()
 	r.prune(ctx)
-	return r.report(), err
+	return report, err
+}
+
+// release gives back what only the finished part of a sync needed, before pruning
+// reads what else is on disk.
+func (r *run) release() {
+	r.trust.kept = nil
+	for _, j := range r.jobs {
+		if !j.wants() {
+			j.plan, j.active, j.record, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil, nil
+		}
+	}
 }
 
 // begin reads what is remembered and served of each manifest.
