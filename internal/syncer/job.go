@@ -100,7 +100,8 @@ func (j *job) pending() []store.Pending {
 	pending := make([]store.Pending, 0, len(j.plan.Files))
 	for _, f := range j.plan.Files {
 		p := store.Pending{Digest: f.Expected.String()}
-		if object, ok := j.plan.Known[f.Expected]; ok {
+		// A SHA-256 is the object's name: to write it twice would make a long list twice as long.
+		if object, ok := j.plan.Known[f.Expected]; ok && f.Expected.Algorithm != manifest.SHA256 {
 			p.SHA256, p.Size = object.SHA256, object.Size
 		}
 		pending = append(pending, p)
