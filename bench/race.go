@@ -88,8 +88,9 @@ func against(cpu float64) []pair {
 	}
 }
 
-// measure runs every contender in turn, A B C A B C …, so that a machine that
-// slows down slows them all. The first round does not count.
+// measure runs every contender in turn, so that a machine that slows down slows
+// them all, and each round begins with another one, so that none always comes
+// after the same: A B C, B C A, C A B. The first round does not count.
 func (r race) measure(ctx context.Context, b bench) (string, error) {
 	s, err := b.serve(ctx, b.smallerAll(r.sizes), r.over)
 	if err != nil {
@@ -106,7 +107,8 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 	}
 	samples := map[string][]sample{}
 	for round := range b.runs + 1 {
-		for _, c := range present {
+		first := round % len(present)
+		for _, c := range append(present[first:len(present):len(present)], present[:first]...) {
 			taken, err := b.runOnce(ctx, c, s)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", c.name, err)
@@ -140,6 +142,7 @@ func (b bench) runOnce(ctx context.Context, c contender, s *served) (sample, err
 	if err != nil {
 		return sample{}, err
 	}
+	warmMemory(b.smaller(warm))
 	taken, err := measureProcess(ctx, cmd)
 	if err == nil && c.needs == nil {
 		err = mirrored(dir, len(s.files)) // the scripts compare by themselves

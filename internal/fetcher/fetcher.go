@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/semaphore"
@@ -54,6 +55,7 @@ type Fetcher struct {
 	dir         string
 	segments    int // connections of one file
 	connections *semaphore.Weighted
+	running     atomic.Int32 // files on their way
 	limiter     *rate.Limiter
 	buffers     sync.Pool
 }

@@ -40,10 +40,11 @@ type piece struct {
 	n      int64
 }
 
-// take hashes the next n bytes, which are in b. When it returns true it keeps b.
-func (f *follower) take(b *[bufferSize]byte, n int) (keeps bool) {
+// take hashes the next n bytes, which are in b: beside the caller if a core is
+// free for that. When it returns true it keeps b.
+func (f *follower) take(b *[bufferSize]byte, n int, coreIsFree bool) (keeps bool) {
 	f.next += int64(n)
-	if f.pieces == nil && f.next <= followBehind {
+	if f.pieces == nil && (f.next <= followBehind || !coreIsFree) {
 		f.hasher.Write(b[:n])
 		return false
 	}

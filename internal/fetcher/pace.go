@@ -7,7 +7,7 @@ const (
 	paceTime = 200 * time.Millisecond
 	// fast is a rate, in bytes per second, at which a connection is not held
 	// back by its provider: more of them would only cost this host.
-	fast = 200 << 20
+	fast = 100 << 20
 	// probeTicks is how long more connections have to show what they bring; the
 	// first tick of them goes by while they are opened.
 	probeTicks = 3

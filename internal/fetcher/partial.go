@@ -188,9 +188,9 @@ func (p *partial) write(b []byte, at int64) error {
 
 // take counts n bytes that were written for a claim, and has them hashed. keeps is
 // true when b, which holds them, is needed until then. The caller holds mu.
-func (p *partial) take(c *claim, b *[bufferSize]byte, n int) (keeps bool, err error) {
+func (p *partial) take(c *claim, b *[bufferSize]byte, n int, coreIsFree bool) (keeps bool, err error) {
 	if c.next == p.follower.next {
-		keeps = p.follower.take(b, n)
+		keeps = p.follower.take(b, n, coreIsFree || p.hasGaps) // where connections meet, none may wait for a hash
 	}
 	p.writeBack(c.next, c.next+int64(n))
 	p.layout.advance(c, int64(n))

@@ -33,7 +33,7 @@ type segments struct {
 
 	ctx     context.Context // of what runs beside the first connection, if begun
 	end     context.CancelFunc
-	running sync.WaitGroup
+	workers sync.WaitGroup
 	isBegun bool
 
 	mu     sync.Mutex
@@ -56,14 +56,14 @@ func (s *segments) begin() {
 	}
 	s.isBegun = true
 	s.ctx, s.end = context.WithCancel(s.parent)
-	s.running.Go(s.adapt)
+	s.workers.Go(s.adapt)
 }
 
 // stop ends all connections but the first, and returns when they have.
 func (s *segments) stop() {
 	if s.isBegun {
 		s.end()
-		s.running.Wait()
+		s.workers.Wait()
 		s.isBegun = false
 	}
 }
@@ -90,7 +90,7 @@ func (s *segments) look(rate float64) {
 	s.pace.look(rate, 1+s.others)
 	for 1+s.others < s.pace.wanted && s.connections.TryAcquire(1) {
 		s.others++
-		s.running.Go(s.work)
+		s.workers.Go(s.work)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
@@ -31,6 +32,8 @@ func (t *transfer) run(parent context.Context) error {
 		return context.Cause(parent)
 	}
 	defer t.connections.Release(1)
+	t.running.Add(1)
+	defer t.running.Add(-1)
 	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
 	t.beside.init(ctx, t, fail)
@@ -189,6 +192,10 @@ func (t *transfer) copy(ctx context.Context, c *claim, res *transport.Response) 
 	}
 }
 
+// coreIsFree is true while there are fewer files on their way than cores: where
+// there are more, each hashes what is in its core's cache still.
+func (t *transfer) coreIsFree() bool { return int(t.running.Load()) < runtime.GOMAXPROCS(0) }
+
 func (t *transfer) buffer() *[bufferSize]byte { return t.buffers.Get().(*[bufferSize]byte) }
 
 // arrived writes and counts the next n bytes of a claim. more is false when the
@@ -201,7 +208,7 @@ func (t *transfer) arrived(c *claim, b *[bufferSize]byte, n int) (keeps, more bo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n64 := min(int64(n), c.end-c.next) // somebody may have taken the rear meanwhile
-	keeps, err = p.take(c, b, int(n64))
+	keeps, err = p.take(c, b, int(n64), t.coreIsFree())
 	if err == nil {
 		err = t.watch.Moved(n64, p.layout.bytes())
 	}
