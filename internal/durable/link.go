@@ -5,20 +5,37 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// Link gives the file oldName, within root, a second name. Where the file system or
-// its limit on links forbids that, the content is shared by reflink, else
-// copied, and made durable; the copy gets its permissions.
-func (d *Disk) Link(root *os.Root, oldName, newName string) error {
-	err := step("link", newName, func() error { return root.Link(oldName, newName) })
+// Link gives the file oldName in the directory from a second name, newName in the
+// directory to; names are of one segment. Where the file system or its limit on
+// links forbids that, the content is shared by reflink, else copied, and made
+// durable; the copy gets its permissions.
+func (d *Disk) Link(from *os.File, oldName string, to *os.File, newName string) error {
+	path := filepath.Join(to.Name(), newName)
+	for _, name := range []string{oldName, newName} {
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
+		}
+	}
+	err := step("link", path, func() error {
+		return linkError(from, oldName, path, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
+	})
 	if err == nil || !isNoLink(err) {
 		return err
 	}
-	return d.copyWithin(root, oldName, newName)
+	return copyBetween(from, oldName, to, newName)
+}
+
+func linkError(from *os.File, oldName, newPath string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: newPath, Err: err}
 }
 
 // isNoLink is true when the file system has no more hard links to give, or none
@@ -29,13 +46,13 @@ func isNoLink(err error) bool {
 	}, func(no error) bool { return errors.Is(err, no) })
 }
 
-func (d *Disk) copyWithin(root *os.Root, oldName, newName string) error {
-	src, err := root.Open(oldName)
+func copyBetween(from *os.File, oldName string, to *os.File, newName string) error {
+	src, err := openIn(from, oldName, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := openIn(to, newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -50,6 +67,16 @@ func (d *Disk) copyWithin(root *os.Root, oldName, newName string) error {
 		return err
 	}
 	return finish(dst, info.Mode().Perm())
+}
+
+// openIn opens a file in an open directory, and follows no symlink.
+func openIn(dir *os.File, name string, flag int) (*os.File, error) {
+	path := filepath.Join(dir.Name(), name)
+	fd, err := unix.Openat(int(dir.Fd()), name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // finish makes a written file durable, permissions included, and closes it.

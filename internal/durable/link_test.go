@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rooted opens a folder that holds the read-only file "old".
-func rooted(t *testing.T) (dir string, root *os.Root) {
+// opened opens a folder that holds the read-only file "old".
+func opened(t *testing.T) (dir string, folder *os.File) {
 	t.Helper()
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "old"), "content")
 	if err := os.Chmod(filepath.Join(dir, "old"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
+	folder, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { root.Close() })
-	return dir, root
+	t.Cleanup(func() { folder.Close() })
+	return dir, folder
 }
 
 // wantCopy requires a second file with the content and permissions of the first.
@@ -45,8 +45,8 @@ func wantCopy(t *testing.T, old, new string) {
 }
 
 func TestLinkGivesTheFileASecondName(t *testing.T) {
-	dir, root := rooted(t)
-	if err := new(Disk).Link(root, "old", "new"); err != nil {
+	dir, folder := opened(t)
+	if err := new(Disk).Link(folder, "old", folder, "new"); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := os.Stat(filepath.Join(dir, "old"))
@@ -57,23 +57,23 @@ func TestLinkGivesTheFileASecondName(t *testing.T) {
 }
 
 func TestLinkDoesNotCopyWhereANameIsTakenOrMissingOrOutside(t *testing.T) {
-	dir, root := rooted(t)
+	dir, folder := opened(t)
 	write(t, filepath.Join(dir, "taken"), "mine")
 	var disk Disk
-	if err := disk.Link(root, "old", "taken"); !errors.Is(err, fs.ErrExist) {
+	if err := disk.Link(folder, "old", folder, "taken"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("taken: %v", err)
 	}
-	if err := disk.Link(root, "missing", "new"); !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Link(folder, "missing", folder, "new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	outside := filepath.Join(filepath.Dir(dir), "outside")
-	if err := disk.Link(root, "old", "../outside"); err == nil {
+	if err := disk.Link(folder, "old", folder, "../outside"); err == nil {
 		t.Error("a name outside the root was made")
 	}
 	if err := os.Symlink(filepath.Dir(dir), filepath.Join(dir, "exit")); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Link(root, "old", "exit/outside"); err == nil {
+	if err := disk.Link(folder, "old", folder, "exit/outside"); err == nil {
 		t.Error("a symlink led out of the root")
 	}
 	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
@@ -84,15 +84,15 @@ func TestLinkDoesNotCopyWhereANameIsTakenOrMissingOrOutside(t *testing.T) {
 	}
 }
 
-func TestCopyWithinKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
-	dir, root := rooted(t)
+func TestACopyKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
+	dir, folder := opened(t)
 	underUmask(0o077, func() {
-		if err := new(Disk).copyWithin(root, "old", "new"); err != nil {
+		if err := copyBetween(folder, "old", folder, "new"); err != nil {
 			t.Fatal(err)
 		}
 	})
 	wantCopy(t, filepath.Join(dir, "old"), filepath.Join(dir, "new"))
-	if err := new(Disk).copyWithin(root, "old", "new"); !errors.Is(err, fs.ErrExist) {
+	if err := copyBetween(folder, "old", folder, "new"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestLinkCopiesAFileThatHasAllTheLinksItCanHave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes thousands of links")
 	}
-	dir, root := rooted(t)
+	dir, folder := opened(t)
 	old := filepath.Join(dir, "old")
 	if err := os.Mkdir(filepath.Join(dir, "links"), 0o755); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestLinkCopiesAFileThatHasAllTheLinksItCanHave(t *testing.T) {
 			t.Skipf("NOT TESTED: this file system allows more than %d links to a file", reasonable)
 		}
 	}
-	if err := new(Disk).Link(root, "old", "new"); err != nil {
+	if err := new(Disk).Link(folder, "old", folder, "new"); err != nil {
 		t.Fatal(err)
 	}
 	wantCopy(t, old, filepath.Join(dir, "new"))

@@ -49,7 +49,10 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest, buff
 	var err error
 	if p.file, err = durable.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		p.forget()
-		return p, durable.RemoveAll(p.path + validatorSuffix) // of a file that is gone
+		if _, err := os.Lstat(p.path + validatorSuffix); err == nil { // of a file that is gone
+			return p, durable.RemoveAll(p.path + validatorSuffix)
+		}
+		return p, nil
 	}
 	if !errors.Is(err, os.ErrExist) {
 		return nil, err

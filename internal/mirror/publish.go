@@ -8,6 +8,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/durable"
@@ -220,11 +222,36 @@ func (m *Mirror) linkTree(r Record, temp string) error {
 		return err
 	}
 	for _, f := range r.Files {
-		path := filepath.Join(base, f.Path)
-		if err := makeReadable(root, filepath.Dir(path), made); err != nil {
+		if err := makeReadable(root, filepath.Dir(filepath.Join(base, f.Path)), made); err != nil {
 			return err
 		}
-		if err := m.disk.Link(root, objectName(f.SHA256), path); err != nil {
+	}
+	return m.linkFiles(root, base, r.Files)
+}
+
+// linkFiles links files in the order of their objects, so that each folder is
+// opened once, however many files there are.
+func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
+	objects, tree := folders{root: root, limit: 1}, folders{root: root, limit: openFolders}
+	defer objects.close()
+	defer tree.close()
+	order := make([]int32, len(list))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].SHA256, list[b].SHA256) })
+	for _, i := range order {
+		dir, name := filepath.Split(objectName(list[i].SHA256))
+		from, err := objects.open(dir)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(base, list[i].Path)
+		to, err := tree.open(filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		if err := m.disk.Link(from, name, to, filepath.Base(path)); err != nil {
 			return err
 		}
 	}

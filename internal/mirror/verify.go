@@ -137,13 +137,28 @@ func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
 	}
 	temp := durable.TempName(filepath.Join("revisions", name, "relink"))
 	defer func() { _ = root.Remove(temp) }() // rename(2) leaves both names when they are one file
-	if err := m.disk.Link(root, objectName(sha256), temp); err != nil {
+	if err := m.linkObject(root, sha256, temp); err != nil {
 		return err
 	}
 	if err := root.Rename(temp, path); err != nil {
 		return err
 	}
 	return m.disk.SyncDir(m.path(filepath.Dir(path)))
+}
+
+// linkObject gives an object a name, path within the data directory.
+func (m *Mirror) linkObject(root *os.Root, sha256, path string) error {
+	from, err := root.Open(filepath.Dir(objectName(sha256)))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := root.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	return m.disk.Link(from, sha256, to, filepath.Base(path))
 }
 
 func sortDamage(damage []Damage) {
