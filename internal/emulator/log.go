@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -132,22 +133,33 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps the way to sendfile open, which a plain wrapper would close.
+// ReadFrom keeps the way to sendfile open for files, which a plain wrapper would
+// close. Other contents go through Write, so that a small one leaves together with
+// its headers.
 func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 	to, ok := w.ResponseWriter.(io.ReaderFrom)
-	if !ok || w.head {
-		return io.Copy(struct{ io.Writer }{w}, src)
+	limited, isLimited := src.(*io.LimitedReader)
+	if !ok || w.head || !isLimited || !isFile(limited.R) {
+		b := copyBuffers.Get().(*[copySize]byte)
+		defer copyBuffers.Put(b)
+		return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{src}, b[:])
 	}
 	w.entry.status.CompareAndSwap(0, http.StatusOK)
-	var promised int64
-	if limited, ok := src.(*io.LimitedReader); ok {
-		promised = limited.N
-	}
+	promised := limited.N
 	w.entry.bytes.Add(promised)
 	n, err := to.ReadFrom(src)
 	w.entry.bytes.Add(n - promised)
 	return n, err
 }
+
+func isFile(r io.Reader) bool {
+	_, is := r.(*os.File)
+	return is
+}
+
+const copySize = 64 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
 
 // readBody takes a request's body up to maxBody bytes, and puts it back for who
 // serves the request. A body that breaks off is what there was of it.
