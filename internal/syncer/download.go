@@ -129,7 +129,7 @@ type batch struct {
 
 // A batch of so many files or bytes is full. A kill costs little more of it than
 // their names, but for one after which nothing wants them any more.
-const batchFiles, batchBytes = 4000, 64 << 20
+const batchFiles, batchBytes = 1000, 64 << 20
 
 // add returns what is to be adopted now: the file itself when it is durable, and
 // the whole batch when it is full.
