@@ -16,7 +16,7 @@ import (
 
 // task is one content to fetch, for every job that wants it.
 type task struct {
-	file manifest.File
+	file *manifest.File // one of a plan
 	size int64 // foreseen, -1 when unknown
 	jobs []*job
 
@@ -52,7 +52,8 @@ func tasksOf(jobs []*job) []*task {
 	byDigest := map[manifest.Digest]*task{}
 	var tasks []*task
 	for _, j := range jobs {
-		for _, f := range j.plan.Missing {
+		for i := range j.plan.Missing {
+			f := &j.plan.Missing[i]
 			t := byDigest[f.Expected]
 			if t == nil {
 				t = &task{file: f, size: -1}
@@ -81,7 +82,7 @@ func (r *run) fetch(ctx context.Context, t *task) bool {
 	}
 	t.payer = wanting[0]
 	var err error
-	t.proven, err = r.bring(ctx, t.payer.target.Name, t.file, t.size, t.payer.arrived)
+	t.proven, err = r.bring(ctx, t.payer.target.Name, *t.file, t.size, t.payer.arrived)
 	if err != nil {
 		if !errors.Is(err, errAborted) { // else the job has failed for another reason
 			t.fail(err)
@@ -110,6 +111,7 @@ func (r *run) adopt(tasks []*task) {
 		for _, j := range t.jobs {
 			j.proven(t.file.Expected, t.proven.Object, j == t.payer)
 		}
+		t.proven = mirror.Proven{} // the paths of 100,000 files are worth giving back
 	}
 }
 

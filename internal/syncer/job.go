@@ -123,6 +123,9 @@ func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHe
 	if expected.Hex == object.SHA256 {
 		object.SHA256 = expected.Hex // one text in memory, not two
 	}
+	if object.SHA256 == expected.Hex {
+		object.SHA256 = expected.Hex // one text, not two, for each of many files
+	}
 	j.plan.Known[expected] = object
 	if fetchedHere {
 		j.fetched[expected] = true
