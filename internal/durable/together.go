@@ -46,7 +46,9 @@ func syncTogether(paths []string, syncOne func(path string) error) error {
 		return syncFileSystem(filepath.Dir(paths[0]))
 	}
 	var group errgroup.Group
-	group.SetLimit(parallel)
+	if group.SetLimit(parallel); len(paths) < parallel {
+		group.SetLimit(1) // a few take no time, and their order is worth more
+	}
 	for _, path := range paths {
 		group.Go(func() error { return syncOne(path) })
 	}
