@@ -40,6 +40,14 @@ func (l *layout) prefix() int64 {
 	return l.here[0].to
 }
 
+// end is where the last bytes that are there end.
+func (l *layout) end() int64 {
+	if len(l.here) == 0 {
+		return 0
+	}
+	return l.here[len(l.here)-1].to
+}
+
 // bytes is how many are there.
 func (l *layout) bytes() (n int64) {
 	for _, s := range l.here {
@@ -108,9 +116,33 @@ func (l *layout) advance(c *claim, n int64) {
 	l.here = slices.Replace(l.here, i, j, added)
 }
 
-// release gives a claim up; what is missing of it is a gap.
+// release gives a claim up. What is missing of it goes back to the one from which
+// it was cut, if that is still there and has asked for it; else it is a gap.
 func (l *layout) release(c *claim) {
 	l.claims = slices.DeleteFunc(l.claims, func(other *claim) bool { return other == c })
+	for _, other := range l.claims {
+		if other.end == c.next && other.end < other.asked.to {
+			other.end = min(other.asked.to, l.free(other.end))
+		}
+	}
+}
+
+// free is where the bytes end that are not there and that nobody fetches, from one
+// of them on.
+func (l *layout) free(from int64) int64 {
+	end := l.size
+	for _, s := range l.here {
+		if s.to > from {
+			end = min(end, max(s.from, from))
+			break
+		}
+	}
+	for _, c := range l.claims {
+		if c.end > from {
+			end = min(end, max(c.next, from))
+		}
+	}
+	return end
 }
 
 // String is the span as a header asks for it.

@@ -45,7 +45,9 @@ func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
 		for !(l.prefix() >= size && len(l.claims) == 0) {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
-				l.claim(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
+				if c := l.claim(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
+					c.asked = span{c.next, c.end} // from here on its rear can come back
+				}
 			case 1:
 				l.cut(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
 			case 2:
@@ -196,5 +198,31 @@ func TestASegmentIsWorthItsRequestAndStaysNear(t *testing.T) {
 		if got := p.segment(); got != want {
 			t.Errorf("at %g bytes per second: %d", each, got)
 		}
+	}
+}
+
+func TestWhatASegmentLeavesGoesBackToTheOneItWasCutFrom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asked   span // of the first claim, which is cut to 10 to 40
+		here    []span
+		fetched int64 // of the released claim, from 40 to 60
+		want    int64 // the end of the first claim
+	}{
+		"all":                        {asked: everything, want: 70},
+		"up to what was asked for":   {asked: span{10, 50}, want: 50},
+		"not what it never asked":    {asked: span{10, 40}, want: 40},
+		"not asked yet":              {want: 40},
+		"not behind what came":       {asked: everything, fetched: 5, want: 40},
+		"not over what is there":     {asked: everything, here: []span{{0, 10}, {55, 58}}, want: 55},
+		"what is there right behind": {asked: everything, here: []span{{0, 10}, {40, 41}}, want: 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, cut, next := &claim{next: 10, end: 40, asked: tt.asked}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
+			l := layout{size: 100, here: tt.here, claims: []*claim{first, cut, next}}
+			l.advance(cut, tt.fetched)
+			if l.release(cut); first.end != tt.want {
+				t.Errorf("the first claim ends at %d, want %d", first.end, tt.want)
+			}
+		})
 	}
 }

@@ -78,8 +78,15 @@ func (p *pace) probe(rate float64) {
 
 func (p *pace) settle(wanted int) { p.wanted, p.rest, p.ticks = wanted, true, 0 }
 
-// giveUp is for a server that does not bear with more connections.
+// giveUp is for a server that does not bear with more connections now.
 func (p *pace) giveUp() { p.settle(1) }
+
+// refuse is for a server that does not send parts of this content: more
+// connections are not tried again.
+func (p *pace) refuse() {
+	p.limit = 1
+	p.giveUp()
+}
 
 // segment is how many bytes one request should ask for.
 func (p *pace) segment() int64 {

@@ -107,11 +107,16 @@ func (p *partial) resume(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	here := p.validator.Here
-	if p.hasGaps = here != nil; !p.hasGaps {
-		here = []span{{0, info.Size()}}
+	p.layout.size = cmp.Or(p.validator.Total, endless)
+	p.layout.here = within([]span{{0, info.Size()}}, info.Size())
+	if p.hasGaps = p.validator.Here != nil; p.hasGaps {
+		p.layout.here = within(p.validator.Here, min(info.Size(), p.layout.size))
 	}
-	p.layout = layout{size: cmp.Or(p.validator.Total, endless), here: within(here, info.Size())}
+	if end := p.layout.end(); end < info.Size() { // what is behind would stay
+		if err := durable.Truncate(p.file, end); err != nil {
+			return err
+		}
+	}
 	p.isOld = p.layout.bytes() > 0
 	// Without a validator the file cannot be continued, but it may be complete.
 	hasher, err := verify.Reader(ctx, io.NewSectionReader(p.file, 0, p.layout.prefix()), p.algorithm)
@@ -179,6 +184,14 @@ func (p *partial) tell(c *claim, got contentRange) {
 func (p *partial) setSize(size int64, c *claim) {
 	p.layout.size = min(size, endless-1)
 	c.end = min(c.end, p.layout.size)
+}
+
+// room is how many bytes a claim still takes, bufferSize at most. To write them
+// needs no lock: a claim is cut no nearer than minSegment before it.
+func (p *partial) room(c *claim) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(min(c.end-c.next, bufferSize))
 }
 
 // write puts bytes down at their place.

@@ -125,35 +125,39 @@ func (s *segments) work() {
 // failed here the first connection will meet too, and answer for.
 func (s *segments) fetch(c *claim) bool {
 	res, err := s.source.Download(s.ctx, s.ref, s.header(c))
+	var failed *transport.Error
 	if err != nil {
-		s.giveUp()
+		s.giveUp(errors.As(err, &failed) && failed.Kind != transport.Passing)
 		return false
 	}
 	defer res.Body.Close()
 	if res.Status != http.StatusPartialContent {
-		s.giveUp()
+		s.giveUp(true)
 		return false
 	}
 	if _, err := s.partial.validator.checkRange(c.asked, res); err != nil {
-		s.giveUp()
+		s.giveUp(true)
 		return false
 	}
 	err = s.copy(s.ctx, c, res)
-	var failed *transport.Error
 	switch {
 	case err == nil:
 		return true
 	case errors.As(err, &failed):
-		s.giveUp()
+		s.giveUp(false)
 	case s.ctx.Err() == nil:
 		s.fail(err) // of the disk or the watcher
 	}
 	return false
 }
 
-func (s *segments) giveUp() {
+func (s *segments) giveUp(forGood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if forGood {
+		s.pace.refuse()
+		return
+	}
 	s.pace.giveUp()
 }
 

@@ -139,6 +139,7 @@ func (t *transfer) checkContinues(c *claim, res *transport.Response) error {
 // restart makes the claim one to the whole of an empty file.
 func (t *transfer) restart(c *claim) error {
 	t.beside.stop()
+	t.connected = false
 	err := t.partial.restart()
 	*c = claim{end: endless}
 	t.partial.layout.claims = []*claim{c}
@@ -202,15 +203,18 @@ func (t *transfer) buffer() *[bufferSize]byte { return t.buffers.Get().(*[buffer
 // rest of the body is another connection's.
 func (t *transfer) arrived(c *claim, b *[bufferSize]byte, n int) (keeps, more bool, err error) {
 	p := t.partial
-	if err := p.write(b[:n], c.next); err != nil {
+	fits := min(n, p.room(c)) // what lies behind may be hashed already
+	if fits == 0 {
+		return false, false, nil
+	}
+	if err := p.write(b[:fits], c.next); err != nil {
 		return false, false, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n64 := min(int64(n), c.end-c.next) // somebody may have taken the rear meanwhile
-	keeps, err = p.take(c, b, int(n64), t.coreIsFree())
+	keeps, err = p.take(c, b, fits, t.coreIsFree())
 	if err == nil {
-		err = t.watch.Moved(n64, p.layout.bytes())
+		err = t.watch.Moved(int64(fits), p.layout.bytes())
 	}
-	return keeps, n64 == int64(n), err
+	return keeps, fits == n, err
 }
