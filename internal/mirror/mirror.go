@@ -290,22 +290,28 @@ func (m *Mirror) makeObjectDir(dir string) error {
 // SyncObjects makes the names of all adopted objects durable. No Adopt may be
 // under way.
 func (m *Mirror) SyncObjects() error {
+	dirs := m.dirtyDirs()
+	if err := m.disk.SyncDirs(dirs); err != nil { // without the lock: who asks what is served must not wait for the disk
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var dirs []string
+	for _, dir := range dirs {
+		m.objectDirs[dir] = clean
+	}
+	return nil
+}
+
+func (m *Mirror) dirtyDirs() (dirs []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for dir, state := range m.objectDirs {
 		if state == dirty {
 			dirs = append(dirs, dir)
 		}
 	}
 	slices.Sort(dirs) // every sync takes the same steps
-	if err := m.disk.SyncDirs(dirs); err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		m.objectDirs[dir] = clean
-	}
-	return nil
+	return dirs
 }
 
 // dirState says whether all names in a folder are durable.
