@@ -144,8 +144,8 @@ func (f *Fetcher) complete(ctx context.Context, p *partial, file manifest.File, 
 			}
 		}
 	}
-	for clean := false; ; {
-		t := &transfer{Fetcher: f, partial: p, ref: file.Reference, watch: watch}
+	for clean, isAlone := false, false; ; isAlone = true { // after a mismatch, for the segments may be what is wrong
+		t := &transfer{Fetcher: f, partial: p, ref: file.Reference, watch: watch, isAlone: isAlone}
 		if err := t.run(ctx); err != nil {
 			return manifest.Object{}, err
 		}

@@ -171,3 +171,40 @@ func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+// What a provider serves whole must arrive, also where its ranges are broken in
+// a way that only the digest shows.
+func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 18*mib))
+	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+	url, asked := hosted(t, content, 16*mib, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"e"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
+	})
+	w := &watcher{}
+	got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
+	b.proven(got, err)
+	if ranges := asked(); w.mismatches != 1 || ranges[len(ranges)-1] != "" {
+		t.Errorf("%d mismatches, ranges %q", w.mismatches, ranges)
+	}
+}
+
+// An empty file can have a validator still that tells the size of an older content.
+func TestTheSizeOfAnOlderContentIsForgotten(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 3*mib))
+	for name, total := range map[string]int{"less": 1, "more": 9 * mib} {
+		for length, fault := range map[string]emulator.Fault{"told": {Kind: emulator.KindChangeETag}, "not told": {Kind: emulator.KindNoLength}} {
+			t.Run(name+" "+length, func(t *testing.T) {
+				b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+				b.leave(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
+				b.fault(fault)
+				got, w, err := b.fetch(patient, time.Minute)
+				b.proven(got, err)
+				b.wantRanges("")
+				if w.mismatches != 0 {
+					t.Errorf("%d mismatches", w.mismatches)
+				}
+			})
+		}
+	}
+}

@@ -49,8 +49,12 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest, buff
 	var err error
 	if p.file, err = durable.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		p.forget()
-		if _, err := os.Lstat(p.path + validatorSuffix); err == nil { // of a file that is gone
-			return p, durable.RemoveAll(p.path + validatorSuffix)
+		if _, err := os.Lstat(p.path + validatorSuffix); err != nil {
+			return p, nil
+		}
+		if err := durable.RemoveAll(p.path + validatorSuffix); err != nil { // of a file that is gone
+			p.file.Close()
+			return nil, err
 		}
 		return p, nil
 	}
@@ -273,6 +277,7 @@ func (p *partial) remember(res *transport.Response, c *claim) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.validator = validatorOf(res)
+	p.layout.size, c.end = endless, endless // what was known is of another content
 	if res.Length >= 0 {
 		p.setSize(res.Length, c)
 	}

@@ -51,7 +51,7 @@ func (s *segments) init(ctx context.Context, t *transfer, fail context.CancelCau
 // server are fit for it.
 func (s *segments) begin() {
 	p := s.partial
-	if s.isBegun || s.Fetcher.segments < 2 || !p.validator.isStrong() || p.validator.Total < worthSegments {
+	if s.isBegun || s.isAlone || s.Fetcher.segments < 2 || !p.validator.isStrong() || p.validator.Total < worthSegments {
 		return
 	}
 	s.isBegun = true

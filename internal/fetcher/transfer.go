@@ -20,6 +20,7 @@ type transfer struct {
 	partial *partial
 	ref     manifest.Reference
 	watch   Watcher
+	isAlone bool // there is to be no connection but the first
 
 	beside    segments
 	furthest  int64 // bytes that were there at once, so that starting over again and again is no progress
