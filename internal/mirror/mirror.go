@@ -227,11 +227,15 @@ type Proven struct {
 	Durable bool
 }
 
-// Adopt makes proven files objects by renaming them, when their bytes are durable.
-// The new names are made durable by the next Publish or SyncObjects. After an error
-// some may be objects, and those whose bytes may not be durable are gone. Safe for
-// concurrent use.
-func (m *Mirror) Adopt(files ...Proven) error {
+// Adopt is AdoptEach with one error for all.
+func (m *Mirror) Adopt(files ...Proven) error { return errors.Join(m.AdoptEach(files)...) }
+
+// AdoptEach makes proven files objects by renaming them, when their bytes are
+// durable. The new names are made durable by the next Publish or SyncObjects. Each
+// file has its own error; when bytes could not be made durable, those that are not
+// are gone. Safe for concurrent use.
+func (m *Mirror) AdoptEach(files []Proven) []error {
+	errs := make([]error, len(files))
 	var paths []string
 	for _, f := range files {
 		if !f.Durable {
@@ -242,14 +246,15 @@ func (m *Mirror) Adopt(files ...Proven) error {
 		for _, path := range paths { // another fsync could report success for bytes that were dropped
 			err = errors.Join(err, durable.RemoveAll(path))
 		}
-		return err
-	}
-	for _, f := range files {
-		if err := m.adopt(f); err != nil {
-			return err
+		for i := range errs {
+			errs[i] = err
 		}
+		return errs
 	}
-	return nil
+	for i, f := range files {
+		errs[i] = m.adopt(f)
+	}
+	return errs
 }
 
 func (m *Mirror) adopt(f Proven) error {

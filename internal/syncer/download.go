@@ -102,9 +102,9 @@ func (r *run) adopt(tasks []*task) {
 	for i, t := range tasks {
 		files[i] = t.proven
 	}
-	err := r.Mirror.Adopt(files...)
-	for _, t := range tasks {
-		if err != nil {
+	errs := r.Mirror.AdoptEach(files)
+	for i, t := range tasks {
+		if err := errs[i]; err != nil {
 			t.fail(fmt.Errorf("keep %s: %w", t.file.Path, noSpace(err)))
 			continue
 		}

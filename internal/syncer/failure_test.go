@@ -2,7 +2,9 @@ package syncer_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -379,4 +381,24 @@ func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
 	must(t, os.Remove(inTheWay))
 	w.expect(w.demand(), "bad", syncer.Updated)
 	w.serves("bad", files{"bad.dat": "bytes"})
+}
+
+// Small files are made durable together, but each by itself is kept or not.
+func TestAnObjectThatCannotBeKeptIsItsManifestsOwn(t *testing.T) {
+	w := start(t, "bad", "good")
+	w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
+	w.publish("good", "2026.09", september())
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("bytes")))
+	inTheWay := filepath.Join(w.cfg.Mirror.ObjectPath(sum), "folder")
+	must(t, os.MkdirAll(inTheWay, 0o755))
+	for range 2 {
+		report := w.demand()
+		w.expect(report, "bad", syncer.Failed)
+		if good := only(t, report, "good"); good.Result != syncer.Updated && good.Result != syncer.Unchanged {
+			t.Errorf("good: %+v", good)
+		}
+		w.serves("good", september())
+	}
+	must(t, os.RemoveAll(filepath.Dir(inTheWay)))
+	w.expect(w.demand(), "bad", syncer.Updated)
 }
