@@ -5,9 +5,11 @@
 package durable
 
 import (
+	"bufio"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,25 +93,22 @@ func (d *Disk) SyncTree(root string) error {
 }
 
 // WriteFile creates a file that must not exist yet, with perm whatever the umask,
-// and makes its bytes durable, not its name: call SyncDir on the parent, or
-// rename the whole directory.
-func (d *Disk) WriteFile(path string, data []byte, perm fs.FileMode) error {
-	var f *os.File
-	err := step("create", path, func() (err error) {
-		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		return err
-	})
-	if f != nil {
-		defer f.Close()
-	}
+// from what write makes piece by piece, and makes its bytes durable, not its name:
+// call SyncDir on the parent, or rename the whole directory.
+func (d *Disk) WriteFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
-	write := func() error {
-		_, err := f.Write(data)
-		return err
-	}
-	if err := step("write", path, write); err != nil {
+	defer f.Close()
+	err = step("write", path, func() error {
+		buffer := bufio.NewWriterSize(f, 64<<10)
+		if err := write(buffer); err != nil {
+			return err
+		}
+		return buffer.Flush()
+	})
+	if err != nil {
 		return err
 	}
 	return finish(f, perm)

@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,11 +47,19 @@ func underUmask(mask int, f func()) {
 	f()
 }
 
+// texts writes a text as WriteFile wants it.
+func texts(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
 func TestWriteFileMakesANewFileWithItsPermissionsWhateverTheUmask(t *testing.T) {
 	for _, perm := range []fs.FileMode{0o444, 0o644, 0o600} {
 		path := filepath.Join(t.TempDir(), "file")
 		underUmask(0o077, func() {
-			if err := new(Disk).WriteFile(path, []byte("text"), perm); err != nil {
+			if err := new(Disk).WriteFile(path, perm, texts("text")); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -72,7 +81,7 @@ func TestWriteFileNeverTouchesAFileThatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, taken := range []string{path, link} {
-		if err := new(Disk).WriteFile(taken, []byte("new"), 0o644); !errors.Is(err, fs.ErrExist) {
+		if err := new(Disk).WriteFile(taken, 0o644, texts("new")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", taken, err)
 		}
 	}

@@ -26,7 +26,7 @@ func (m *Mirror) keepRecord(r Record) error {
 	final := filepath.Join(dir, r.ID()+recordSuffix)
 	temp := durable.TempName(final)
 	defer os.Remove(temp) // a full disk gets no fuller by every try
-	if err := m.disk.WriteStream(temp, 0o600, r.write); err != nil {
+	if err := m.disk.WriteFile(temp, 0o600, r.write); err != nil {
 		return err
 	}
 	return m.disk.Rename(temp, final)

@@ -322,8 +322,8 @@ func (m *Mirror) writeEntry(dir string, r Record) error {
 	if err := durable.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
-	if err := m.disk.WriteStream(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
+	if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
 		return err
 	}
-	return m.disk.WriteStream(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
+	return m.disk.WriteFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
 }
