@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
@@ -32,19 +35,72 @@ func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (Fetched, error
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, segmented).Fetch(ctx, b.file, watch)
 }
 
+// cappedSource serves contents by their names, each connection at a rate, on the
+// clock of a bubble: how the connections share the work is no matter of the machine.
+type cappedSource struct {
+	contents map[string][]byte
+	rate     int64 // bytes a second
+
+	mu    sync.Mutex
+	asked []string // the ranges
+}
+
+func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, h.Get("Range"))
+	s.mu.Unlock()
+	answer := httptest.NewRecorder()
+	answer.Header().Set("ETag", `"e"`)
+	http.ServeContent(answer, &http.Request{Method: http.MethodGet, Header: h}, "", time.Time{}, bytes.NewReader(s.contents[ref.Name]))
+	res := answer.Result()
+	return &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, res.Body, s.rate}}, nil
+}
+
+func (s *cappedSource) Retry(_ context.Context, op func(progress func()) error) error {
+	return op(func() {})
+}
+
+func (s *cappedSource) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+type cappedBody struct {
+	ctx context.Context
+	io.ReadCloser
+	rate int64
+}
+
+func (b *cappedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	select {
+	case <-time.After(time.Duration(n) * time.Second / time.Duration(b.rate)):
+		return n, err
+	case <-b.ctx.Done():
+		return 0, context.Cause(b.ctx)
+	}
+}
+
 func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
+	const size, rate = 40*mib + 7, mib
+	content := readAll(t, emulator.Random(8, size))
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
-		b := newBed(t, emulator.Random(8, 40*mib+7), algorithm)
-		b.capped(16 * mib)
-		w := &watcher{}
-		got, err := b.fetchSegmented(t.Context(), w)
-		b.proven(got, err)
-		if want := (&watcher{moved: 40*mib + 7, done: 40*mib + 7, announced: []int64{40*mib + 7}}); !equal(w, want) || w.resumed != 0 {
-			t.Errorf("%s: the watcher was told %+v", algorithm, w)
-		}
-		if len(b.ranges()) < 3 {
-			t.Errorf("%s: ranges %q", algorithm, b.ranges())
-		}
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			source := &cappedSource{contents: map[string][]byte{"": content}, rate: rate}
+			expected := digestOf(t, emulator.Bytes(content), algorithm)
+			w, begin := &watcher{}, time.Now()
+			if _, err := New(source, dir, segmented).Fetch(t.Context(), manifest.File{Expected: expected}, w); err != nil {
+				t.Fatal(err)
+			}
+			if want := (&watcher{moved: size, done: size, announced: []int64{size}}); !equal(w, want) || w.resumed != 0 {
+				t.Errorf("%s: the watcher was told %+v", algorithm, w)
+			}
+			if alone := size / rate * time.Second; time.Since(begin) > alone/3 {
+				t.Errorf("%s: %v, alone %v: ranges %q", algorithm, time.Since(begin), alone, source.asked)
+			}
+		})
 	}
 }
 
@@ -162,30 +218,27 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 // A kill leaves what the last process had written and noted.
 func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
 	const size = 48 * mib
-	b := newBed(t, emulator.Random(8, size), manifest.SHA256)
-	b.capped(16 * mib)
-	cause := errors.New("stop")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	w := &cancelling{at: size / 2, cancel: func() { cancel(cause) }}
-	if _, err := b.fetchSegmented(ctx, w); err != cause {
-		t.Fatal(err)
-	}
-	kept := parseValidator(readFile(t, b.path()+validatorSuffix))
-	if len(kept.Here) < 2 {
-		t.Fatalf("there are no gaps: %v", kept.Here)
-	}
-	b.ClearFaults()
-	b.ResetRequests()
-	next := &watcher{}
-	got, err := b.fetchSegmented(t.Context(), next)
-	b.proven(got, err)
-	var sent int64
-	for _, r := range b.downloads() {
-		sent += r.BytesSent
-	}
-	if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
-		t.Errorf("%d bytes came again, %d were resumed, %d were sent", next.moved, next.resumed, sent)
-	}
+	content := readAll(t, emulator.Random(8, size))
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source, file := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}, fileOf(t, content)
+		cause := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if _, err := New(source, dir, segmented).Fetch(ctx, file, &cancelling{at: size / 2, cancel: func() { cancel(cause) }}); err != cause {
+			t.Fatal(err)
+		}
+		kept := parseValidator(readFile(t, filepath.Join(dir, Name(file.Expected)+validatorSuffix)))
+		if len(kept.Here) < 2 {
+			t.Fatalf("there are no gaps: %v", kept.Here)
+		}
+		next := &watcher{}
+		if _, err := New(source, dir, segmented).Fetch(t.Context(), file, next); err != nil {
+			t.Fatal(err)
+		}
+		if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
+			t.Errorf("%d bytes came again, %d were resumed", next.moved, next.resumed)
+		}
+	})
 }
 
 func TestGapsThatAreNotOnDiskCostACleanStart(t *testing.T) {
@@ -256,28 +309,32 @@ func TestAContentThatIsReplacedDuringSegmentsIsNeverMixed(t *testing.T) {
 }
 
 func TestFilesGoBeforeSegments(t *testing.T) {
-	b := newBed(t, emulator.Random(8, 32*mib), manifest.SHA256)
-	other := emulator.Random(9, mib)
-	b.SetManifest("m", "2026.10", emulator.File{Name: "a.dat", Content: b.content}, emulator.File{Name: "b.dat", Content: other})
-	b.capped(8 * mib)
-	f := New(connect(t, b.URL(), patient, time.Minute), b.dir, segmented)
-	var running sync.WaitGroup
-	running.Go(func() {
-		got, err := f.Fetch(t.Context(), b.file, &watcher{})
-		b.proven(got, err)
-	})
-	for len(b.downloads()) < 4 { // all connections are the large file's
-		if t.Context().Err() != nil {
-			t.Fatal("no segments")
+	large, small := readAll(t, emulator.Random(8, 32*mib)), readAll(t, emulator.Random(9, mib))
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source := &cappedSource{contents: map[string][]byte{"large": large, "small": small}, rate: mib}
+		f := New(source, dir, segmented)
+		fetch := func(name string) {
+			file := fileOf(t, source.contents[name])
+			file.Reference.Name = name
+			if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-		time.Sleep(time.Millisecond)
-	}
-	want := digestOf(t, other, manifest.SHA256)
-	if _, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "b.dat"}, Expected: want}, &watcher{}); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(b.path()); err != nil {
-		t.Error("the small file waited for the end of the large one")
-	}
-	running.Wait()
+		var running sync.WaitGroup
+		var isOver atomic.Bool
+		running.Go(func() {
+			fetch("large")
+			isOver.Store(true)
+		})
+		time.Sleep(time.Second) // of the bubble
+		if synctest.Wait(); source.requests() != segmented.Files {
+			t.Errorf("not all connections are the large file's: ranges %q", source.asked)
+		}
+		fetch("small")
+		if isOver.Load() {
+			t.Error("the small file waited for the end of the large one")
+		}
+		running.Wait()
+	})
 }
