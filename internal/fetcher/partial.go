@@ -1,16 +1,9 @@
 package fetcher
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/durable"
@@ -37,97 +30,6 @@ type partial struct {
 	unnoted  int64 // bytes that came since
 }
 
-// Name is the name of the unfinished download of a content.
-func Name(expected manifest.Digest) string {
-	return strings.ReplaceAll(expected.String(), ":", "-")
-}
-
-// openPartial opens what an earlier call left, or a new file in place of
-// something that cannot be used and would stop every later call too.
-func openPartial(ctx context.Context, dir string, expected manifest.Digest, buffers *sync.Pool) (*partial, error) {
-	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, buffers: buffers}
-	var err error
-	if p.file, err = durable.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		p.forget()
-		if _, err := os.Lstat(p.path + validatorSuffix); err != nil {
-			return p, nil
-		}
-		if err := durable.RemoveAll(p.path + validatorSuffix); err != nil { // of a file that is gone
-			p.file.Close()
-			return nil, err
-		}
-		return p, nil
-	}
-	if !errors.Is(err, os.ErrExist) {
-		return nil, err
-	}
-	err = p.reopen(ctx)
-	if err == nil || ctx.Err() != nil || isShortage(err) {
-		return p, err
-	}
-	if removeErr := remove(p.path); removeErr != nil {
-		return nil, fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
-	}
-	return p, p.reopen(ctx)
-}
-
-// isShortage is true when a file could not be opened through no fault of its own.
-func isShortage(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
-}
-
-// reopen opens the file at path, or a new one. The kept bytes are read once more,
-// to hash them: a crash may have lost some.
-func (p *partial) reopen(ctx context.Context) (err error) {
-	if p.file, err = openWritable(p.path); err != nil {
-		return err
-	}
-	if err := p.resume(ctx); err != nil {
-		p.file.Close()
-		return err
-	}
-	return nil
-}
-
-// openWritable opens a partial file, also one that was about to become a
-// read-only object when the last process was killed.
-func openWritable(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path) // to read it could take for ever
-	}
-	f, err := durable.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if !errors.Is(err, os.ErrPermission) || durable.Chmod(path, 0o600) != nil {
-		return f, err
-	}
-	return os.OpenFile(path, os.O_RDWR, 0o600)
-}
-
-func (p *partial) resume(ctx context.Context) (err error) {
-	if p.validator, err = readValidator(p.path + validatorSuffix); err != nil {
-		return err
-	}
-	p.isNoted = p.validator.Condition != ""
-	info, err := p.file.Stat()
-	if err != nil {
-		return err
-	}
-	p.layout.size = cmp.Or(p.validator.Total, endless)
-	p.layout.here = within([]span{{0, info.Size()}}, info.Size())
-	if p.hasGaps = p.validator.Here != nil; p.hasGaps {
-		p.layout.here = within(p.validator.Here, min(info.Size(), p.layout.size))
-	}
-	if end := p.layout.end(); end < info.Size() { // what is behind would stay
-		if err := durable.Truncate(p.file, end); err != nil {
-			return err
-		}
-	}
-	p.isOld = p.layout.bytes() > 0
-	// Without a validator the file cannot be continued, but it may be complete.
-	hasher, err := verify.Reader(ctx, io.NewSectionReader(p.file, 0, p.layout.prefix()), p.algorithm)
-	p.follow(hasher)
-	return err
-}
-
 // follow goes on with the hash of the file's first bytes.
 func (p *partial) follow(hasher *verify.Hasher) {
 	p.follower = &follower{file: p.file, buffers: p.buffers, hasher: hasher, next: hasher.Size()}
@@ -149,7 +51,7 @@ func (p *partial) size() int64 {
 // they are the expected ones.
 func (p *partial) check(expected manifest.Digest) (manifest.Object, error) {
 	if err := p.follower.settle(); err != nil {
-		return manifest.Object{}, p.note(err)
+		return manifest.Object{}, p.doubt(err)
 	}
 	return p.follower.hasher.Check(expected)
 }
@@ -201,7 +103,7 @@ func (p *partial) room(c *claim) int {
 // write puts bytes down at their place.
 func (p *partial) write(b []byte, at int64) error {
 	if _, err := p.file.WriteAt(b, at); err != nil {
-		return p.note(err)
+		return p.doubt(err)
 	}
 	return nil
 }
@@ -293,7 +195,7 @@ func (p *partial) keepValidator() error {
 		v.Here = append([]span{}, p.layout.here...)
 	}
 	p.isNoted, p.unnoted = true, 0
-	return p.noteLocked(v.keep(p.path + validatorSuffix))
+	return p.doubtLocked(v.keep(p.path + validatorSuffix))
 }
 
 // restart forgets every byte, and the validator of them. The file must have one
@@ -302,23 +204,23 @@ func (p *partial) restart() error {
 	p.follower.abandon()
 	p.forget()
 	if err := p.removeValidator(); err != nil {
-		return p.note(err)
+		return p.doubt(err)
 	}
-	return p.note(durable.Truncate(p.file, 0))
+	return p.doubt(durable.Truncate(p.file, 0))
 }
 
 // finish makes the proven bytes read-only and, unless they are few, durable: small
 // files are made durable many at a time, by who takes them.
 func (p *partial) finish() error {
 	if err := durable.Fchmod(p.file, 0o444); err != nil {
-		return p.note(err)
+		return p.doubt(err)
 	}
 	if !p.isSmall() {
 		if err := durable.SyncFile(p.file); err != nil {
-			return p.note(err)
+			return p.doubt(err)
 		}
 	}
-	return p.note(p.removeValidator())
+	return p.doubt(p.removeValidator())
 }
 
 // small is the size below which an fsync costs more than the bytes.
@@ -327,16 +229,16 @@ const small = 1 << 20
 // isSmall is true when a file is not worth an fsync of its own.
 func (p *partial) isSmall() bool { return p.layout.bytes() < small }
 
-// note passes on an error of the file itself. Bytes that the disk refused can
+// doubt passes on an error of the file itself. Bytes that the disk refused can
 // still be read, from memory, and a second fsync may call them durable: the file
 // must not be used again.
-func (p *partial) note(err error) error {
+func (p *partial) doubt(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.noteLocked(err)
+	return p.doubtLocked(err)
 }
 
-func (p *partial) noteLocked(err error) error {
+func (p *partial) doubtLocked(err error) error {
 	p.isUnsure = p.isUnsure || err != nil
 	return err
 }
@@ -349,26 +251,10 @@ func (p *partial) removeValidator() error {
 	return durable.RemoveAll(p.path + validatorSuffix)
 }
 
-// remove removes whatever is in the place of a partial file and its validator.
-func remove(path string) error {
-	return errors.Join(durable.RemoveAll(path), durable.RemoveAll(path+validatorSuffix))
-}
-
 func (p *partial) close() {
 	p.follower.abandon()
 	if p.hasGaps && p.isNoted && p.unnoted > 0 {
 		_ = p.keepValidator() // without it some bytes come again
 	}
 	p.file.Close()
-}
-
-// Sweep removes the unfinished downloads in dir whose digest wanted does not hold.
-func Sweep(dir string, wanted map[string]bool) error {
-	entries, err := os.ReadDir(dir)
-	for _, entry := range entries {
-		if name := strings.TrimSuffix(entry.Name(), validatorSuffix); !wanted[name] {
-			err = errors.Join(err, durable.RemoveAll(filepath.Join(dir, entry.Name())))
-		}
-	}
-	return err
 }

@@ -22,9 +22,9 @@ type transfer struct {
 	watch   Watcher
 	isAlone bool // there is to be no connection but the first
 
-	beside    segments
-	furthest  int64 // bytes that were there at once, so that starting over again and again is no progress
-	connected bool  // the last answer was taken to its end: the next one is no new start
+	beside   segments
+	furthest int64 // bytes that were there at once, so that starting over again and again is no progress
+	goesOn   bool  // the last answer was taken to its end: the next one is no new start
 }
 
 // run returns when all bytes are there, whatever they are.
@@ -47,7 +47,7 @@ func (t *transfer) run(parent context.Context) error {
 		err := t.source.Retry(ctx, func(progress func()) error {
 			before := t.partial.size()
 			err := t.bring(ctx, c)
-			t.connected = err == nil
+			t.goesOn = err == nil
 			if size := t.partial.size(); size > t.furthest && size != before { // bytes that were here before are none either
 				t.furthest = size
 				progress()
@@ -140,7 +140,7 @@ func (t *transfer) checkContinues(c *claim, res *transport.Response) error {
 // restart makes the claim one to the whole of an empty file.
 func (t *transfer) restart(c *claim) error {
 	t.beside.stop()
-	t.connected = false
+	t.goesOn = false
 	err := t.partial.restart()
 	*c = claim{end: endless}
 	t.partial.layout.claims = []*claim{c}
@@ -149,7 +149,7 @@ func (t *transfer) restart(c *claim) error {
 
 // announce has the watcher know where a new start begins.
 func (t *transfer) announce() error {
-	if t.connected {
+	if t.goesOn {
 		return nil
 	}
 	t.partial.mu.Lock()
