@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/durable"
-	"syncd/internal/manifest"
 )
 
 // Mirror is a data directory. Methods that change it are not safe for concurrent
@@ -184,149 +183,6 @@ func (m *Mirror) Records() ([]Record, error) {
 	return records, nil
 }
 
-// Objects returns the SHA-256 of every object on disk, sorted.
-func (m *Mirror) Objects() ([]string, error) {
-	paths, err := m.objectPaths()
-	var names []string
-	for _, path := range paths {
-		name := filepath.Base(path)
-		if _, err := manifest.ParseDigest(manifest.SHA256, name); err == nil && path == m.ObjectPath(name) {
-			names = append(names, name)
-		}
-	}
-	return names, err
-}
-
-// Object returns the object of that name if it is on disk. Whether its content is
-// what the name says was known when it got the name.
-func (m *Mirror) Object(sha256 string) (manifest.Object, bool) {
-	info, there := m.ObjectInfo(sha256)
-	if !there {
-		return manifest.Object{}, false
-	}
-	return manifest.Object{SHA256: sha256, Size: info.Size()}, true
-}
-
-// ObjectInfo is how the file of an object looks, if it is on disk.
-func (m *Mirror) ObjectInfo(sha256 string) (info os.FileInfo, there bool) {
-	info, err := os.Stat(m.ObjectPath(sha256))
-	return info, err == nil && info.Mode().IsRegular()
-}
-
-// ObjectPath is where the object of that name lies, or would.
-func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha256)) }
-
-// objectName is an object's path within the data directory.
-func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
-
-// Proven is a read-only file whose content was proven. Durable says whether its
-// bytes are on stable storage already.
-type Proven struct {
-	Path    string
-	Object  manifest.Object
-	Durable bool
-}
-
-// Adopt is AdoptEach with one error for all.
-func (m *Mirror) Adopt(files ...Proven) error { return errors.Join(m.AdoptEach(files)...) }
-
-// AdoptEach makes proven files objects by renaming them, when their bytes are
-// durable. The new names are made durable by the next Publish or SyncObjects. Each
-// file has its own error; when bytes could not be made durable, those that are not
-// are gone. Safe for concurrent use.
-func (m *Mirror) AdoptEach(files []Proven) []error {
-	errs := make([]error, len(files))
-	var paths []string
-	for _, f := range files {
-		if !f.Durable {
-			paths = append(paths, f.Path)
-		}
-	}
-	if err := m.disk.SyncFiles(paths); err != nil {
-		for _, path := range paths { // another fsync could report success for bytes that were dropped
-			err = errors.Join(err, durable.RemoveAll(path))
-		}
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
-	for i, f := range files {
-		errs[i] = m.adopt(f)
-	}
-	return errs
-}
-
-func (m *Mirror) adopt(f Proven) error {
-	target := m.ObjectPath(f.Object.SHA256)
-	dir := filepath.Dir(target)
-	if err := m.makeObjectDir(dir); err != nil {
-		return err
-	}
-	err := durable.Rename(f.Path, target)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil {
-		delete(m.objectDirs, dir) // somebody may have removed it
-		return err
-	}
-	m.objectDirs[dir] = dirty
-	return nil
-}
-
-// makeObjectDir makes sure of an object folder once in this process's life, and of
-// its permissions whatever the umask, also after a try that was cut off half-way.
-func (m *Mirror) makeObjectDir(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, made := m.objectDirs[dir]; made {
-		return nil
-	}
-	if err := durable.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
-		return err
-	}
-	if err := durable.Chmod(dir, 0o755); err != nil {
-		return err
-	}
-	m.objectDirs[dir], m.objectDirs[filepath.Dir(dir)] = clean, dirty
-	return nil
-}
-
-// SyncObjects makes the names of all adopted objects durable. No Adopt may be
-// under way.
-func (m *Mirror) SyncObjects() error {
-	dirs := m.dirtyDirs()
-	if err := m.disk.SyncDirs(dirs); err != nil { // without the lock: who asks what is served must not wait for the disk
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, dir := range dirs {
-		m.objectDirs[dir] = clean
-	}
-	return nil
-}
-
-func (m *Mirror) dirtyDirs() (dirs []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for dir, state := range m.objectDirs {
-		if state == dirty {
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs) // every sync takes the same steps
-	return dirs
-}
-
-// dirState says whether all names in a folder are durable.
-type dirState bool
-
-const (
-	clean dirState = false
-	dirty dirState = true
-)
-
 // makeDir makes sure of a folder, of its permissions whatever the umask, and of
 // its durable name, also after a try that was cut off half-way.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
@@ -348,15 +204,6 @@ type Space struct {
 // GenerationInodes is what a generation of so many manifests takes: its folder,
 // and the three names by which it holds each.
 func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
-
-// ObjectFolders is how many folders for objects are there, of 256.
-func (m *Mirror) ObjectFolders() int {
-	entries, err := os.ReadDir(m.path("objects"))
-	if err != nil {
-		return 0 // then each one is foreseen as missing
-	}
-	return len(entries)
-}
 
 // Free returns what the data directory's file system has left.
 func (m *Mirror) Free() (Space, error) {

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"syncd/internal/durable"
@@ -203,79 +201,6 @@ func (m *Mirror) checkFile(path string, f File) error {
 	}
 	_, err = verify.File(context.Background(), path, manifest.Digest{Algorithm: manifest.SHA256, Hex: f.SHA256})
 	return err
-}
-
-// linkTree links every file of r below the folder temp of the data directory.
-// os.Root keeps whatever a path might do within the data directory.
-func (m *Mirror) linkTree(r Record, temp string) error {
-	root, err := os.OpenRoot(m.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	base, err := filepath.Rel(m.dir, temp)
-	if err != nil {
-		return err
-	}
-	made := map[string]bool{}
-	if err := makeReadable(root, base, made); err != nil {
-		return err
-	}
-	for _, f := range r.Files {
-		if err := makeReadable(root, filepath.Dir(filepath.Join(base, f.Path)), made); err != nil {
-			return err
-		}
-	}
-	return m.linkFiles(root, base, r.Files)
-}
-
-// linkFiles links files in the order of their objects, so that each folder is
-// opened once, however many files there are.
-func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
-	objects, tree := folders{root: root, limit: 1}, folders{root: root, limit: openFolders}
-	defer objects.close()
-	defer tree.close()
-	order := make([]int32, len(list))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].SHA256, list[b].SHA256) })
-	for _, i := range order {
-		dir, name := filepath.Split(objectName(list[i].SHA256))
-		from, err := objects.open(dir)
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(base, list[i].Path)
-		to, err := tree.open(filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		if err := m.disk.Link(from, name, to, filepath.Base(path)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeReadable creates a folder and its parents with the readers' permissions,
-// whatever the umask. made remembers what is done.
-func makeReadable(root *os.Root, dir string, made map[string]bool) error {
-	if made[dir] {
-		return nil
-	}
-	if _, err := root.Stat(dir); err == nil {
-		made[dir] = true
-		return nil
-	}
-	if err := makeReadable(root, filepath.Dir(dir), made); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	made[dir] = true
-	return root.Chmod(dir, 0o755)
 }
 
 // buildGeneration makes the folder of the next generation, complete and durable,

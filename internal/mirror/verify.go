@@ -146,21 +146,6 @@ func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
 	return m.disk.SyncDir(m.path(filepath.Dir(path)))
 }
 
-// linkObject gives an object a name, path within the data directory.
-func (m *Mirror) linkObject(root *os.Root, sha256, path string) error {
-	from, err := root.Open(filepath.Dir(objectName(sha256)))
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := root.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	return m.disk.Link(from, sha256, to, filepath.Base(path))
-}
-
 func sortDamage(damage []Damage) {
 	slices.SortFunc(damage, func(a, b Damage) int {
 		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.File.Path, b.File.Path))

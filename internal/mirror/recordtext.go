@@ -1,0 +1,136 @@
+package mirror
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// writeSums writes `<manifest>.SHA256SUMS`, which sha256sum reads from within the
+// generation. Names need no escaping: those that would are refused.
+func (r Record) writeSums(w io.Writer) error {
+	var line []byte
+	for _, f := range r.Files {
+		line = append(append(line[:0], f.SHA256...), "  "...)
+		line = append(append(line, r.Manifest...), '/')
+		line = append(append(line, f.Path...), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noFiles is how json.MarshalIndent writes and ends a record without files.
+const noFiles = "[]\n}"
+
+// write writes what json.MarshalIndent would, file by file: that would have the
+// text several times in memory, of a record that may have 100,000 files.
+func (r Record) write(w io.Writer) error {
+	files := r.Files
+	r.Files = []File{}
+	head, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		_, err := w.Write(append(head, '\n'))
+		return err
+	}
+	before := strings.TrimSuffix(string(head), noFiles) + "[\n  "
+	for _, f := range files {
+		text, err := json.MarshalIndent(f, "  ", " ")
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, before); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		before = ",\n  "
+	}
+	_, err = io.WriteString(w, "\n ]\n}\n")
+	return err
+}
+
+// decodeRecord takes the text of a manifest's record for what it may be: anything.
+func decodeRecord(name string, text io.Reader) (Record, error) {
+	record, err := parseRecord(text)
+	if err != nil {
+		return Record{}, err
+	}
+	if record.Manifest != name {
+		return Record{}, errors.New("it is about another manifest")
+	}
+	return record, record.check()
+}
+
+// parseRecord is json.Unmarshal, file by file: the text of a record may be longer
+// than all else that a sync has in memory.
+func parseRecord(text io.Reader) (Record, error) {
+	var files []File
+	rest := map[string]json.RawMessage{}
+	decoder := json.NewDecoder(text)
+	if err := expect(decoder, '{'); err != nil {
+		return Record{}, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return Record{}, err
+		}
+		if key == "files" {
+			files, err = parseFiles(decoder)
+		} else {
+			var value json.RawMessage
+			err = decoder.Decode(&value)
+			rest[fmt.Sprint(key)] = value
+		}
+		if err != nil {
+			return Record{}, err
+		}
+	}
+	if err := expect(decoder, '}'); err != nil {
+		return Record{}, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return Record{}, errors.Join(errors.New("something follows it"), err)
+	}
+	var record Record
+	data, err := json.Marshal(rest)
+	if err == nil {
+		err = json.Unmarshal(data, &record)
+	}
+	record.Files = files
+	return record, err
+}
+
+func parseFiles(decoder *json.Decoder) ([]File, error) {
+	switch token, err := decoder.Token(); {
+	case err != nil || token == nil: // null is no files
+		return nil, err
+	case token != json.Delim('['):
+		return nil, fmt.Errorf("%v in place of files", token)
+	}
+	var files []File
+	for decoder.More() {
+		var f File
+		if err := decoder.Decode(&f); err != nil {
+			return nil, err
+		}
+		files = append(files, f.Share())
+	}
+	return files, expect(decoder, ']')
+}
+
+func expect(decoder *json.Decoder, want json.Delim) error {
+	token, err := decoder.Token()
+	if err == nil && token != want {
+		err = fmt.Errorf("%v in place of %v", token, want)
+	}
+	return err
+}
