@@ -45,13 +45,16 @@ func (r *run) plan(ctx context.Context, j *job, files []manifest.File) error {
 			return object, true
 		}
 		object, there := onDisk(f)
-		switch r.trust.of(r, object.SHA256, there) {
+		if !there {
+			return manifest.Object{}, false
+		}
+		switch r.trust.of(r, object.SHA256) {
 		case damaged:
 			return manifest.Object{}, false
 		case doubtful:
 			unread = append(unread, object)
 		}
-		return object, there
+		return object, true
 	}
 	plan := manifest.NewPlan(files, known)
 	if len(unread) > 0 {

@@ -138,14 +138,14 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 	}
 	err = r.record()
 	report := r.report()
-	r.release()
+	r.giveBack()
 	r.prune(ctx)
 	return report, err
 }
 
-// release gives back what only the finished part of a sync needed, before pruning
-// reads what else is on disk.
-func (r *run) release() {
+// giveBack frees what only the finished part of a sync needed, before pruning reads
+// what else is on disk.
+func (r *run) giveBack() {
 	r.trust.kept = nil
 	for _, j := range r.jobs {
 		if !j.wants() {

@@ -32,17 +32,13 @@ type trust struct {
 type standing int
 
 const (
-	absent standing = iota
-	trusted
-	doubtful // it does not look as it did when it was proven, or nobody knows how that was
+	trusted  standing = iota
+	doubtful          // it does not look as it did when it was proven, or nobody knows how that was
 	damaged
 )
 
-// of looks at an object's file.
-func (t *trust) of(r *run, sha256 string, there bool) standing {
-	if !there {
-		return absent
-	}
+// of looks at the file of an object that was there.
+func (t *trust) of(r *run, sha256 string) standing {
 	info, there := r.Mirror.ObjectInfo(sha256)
 	if !there {
 		return damaged // it went away meanwhile
@@ -93,21 +89,20 @@ func (t *trust) read(ctx context.Context, r *run, name string, objects []manifes
 	t.reading.Lock() // what another manifest is reading need not be read twice
 	defer t.reading.Unlock()
 	slices.SortFunc(objects, func(a, b manifest.Object) int { return cmp.Compare(b.Size, a.Size) })
-	files := verify.NewFiles(0)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, object := range objects {
-		if t.of(r, object.SHA256, true) != doubtful {
+		if t.of(r, object.SHA256) != doubtful {
 			continue
 		}
-		group.Go(func() error { return t.readOne(ctx, r, files, name, object.SHA256) })
+		group.Go(func() error { return t.readOne(ctx, r, name, object.SHA256) })
 	}
 	return group.Wait()
 }
 
-func (t *trust) readOne(ctx context.Context, r *run, files *verify.Files, name, sha256 string) error {
+func (t *trust) readOne(ctx context.Context, r *run, name, sha256 string) error {
 	info, there := r.Mirror.ObjectInfo(sha256) // before the reading: what changes during it must show
-	_, err := files.Check(ctx, r.Mirror.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})
+	_, err := verify.File(ctx, r.Mirror.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
