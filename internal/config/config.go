@@ -39,7 +39,7 @@ type Config struct {
 // Transfers says how much is fetched at the same time, and how fast.
 type Transfers struct {
 	Files     int   // files at the same time
-	Segments  int   // connections a file
+	Segments  int   // connections of one large file, at most
 	Bandwidth int64 // bytes per second over all transfers, 0 = unlimited
 }
 

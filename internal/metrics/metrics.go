@@ -72,7 +72,7 @@ func New(reg prometheus.Registerer, version string, asked Asked) *Metrics {
 		verifyFailures:  counter("verify_failures_total", "Digests that were not the promised one: of every try of a download, and of files re-read.", "manifest"),
 		refusals:        counter("refusals_total", "Syncs of a manifest that were refused, by reason.", "manifest", "reason"),
 		mirrorBytes:     gauge("mirror_bytes", "Size of the served revision of a manifest.", "manifest"),
-		httpRequests:    counter("http_requests_total", "Requests to the provider, by endpoint and status; one without a meaning is told as 7xx, and code error means that no answer came.", "endpoint", "code"),
+		httpRequests:    counter("http_requests_total", "Requests to the provider, by endpoint and status; one without a meaning is told by its first digit, such as 7xx, and code error means that no answer came.", "endpoint", "code"),
 		httpRetries:     counter("http_retries_total", "Requests to the provider that were tried again.", "endpoint"),
 
 		state:        gauge("manifest_state", "How a manifest stands after its last sync: 1 for in_sync, failed, refused, held or pending, 0 for the others.", "manifest", "state"),
