@@ -22,7 +22,7 @@ func (s settings) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// syncd is a cold sync with the defaults, or with settings.
+// contender is a cold sync with the defaults, or with settings.
 func (b bench) contender(name string, set settings) contender {
 	return contender{name: name, command: func(s *served, dir string) (*exec.Cmd, error) {
 		return b.syncCommand(s, dir, set)

@@ -14,7 +14,8 @@ type figure struct {
 	target float64 // at most; 0 for none
 }
 
-// met compares what is shown: a ratio of 1.004 is 1.00.
+// cells are value, target and whether it is met, by what is shown: a ratio of 1.004
+// is 1.00.
 func (f figure) cells() string {
 	value := fmt.Sprintf(f.format, f.value)
 	if f.target == 0 {

@@ -1,7 +1,8 @@
 // Package fetcher brings files from the provider into a folder of unfinished
 // downloads. A file is hashed while it arrives, in one pass and constant memory;
 // an interrupted one continues where it stopped, in this process or the next. It
-// is handed on only when its digest is the promised one and its bytes are durable.
+// is handed on only when its digest is the promised one; the bytes of a large one
+// are durable then, those of small ones become so together, see Fetched.
 package fetcher
 
 import (

@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -145,6 +144,11 @@ func FuzzValidator(f *testing.F) {
 
 func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
 	const each = 12e6
+	tremor := 0.9
+	trembling := func(n int) float64 {
+		tremor = 2 - tremor // 1.1, 0.9, 1.1 …
+		return each * float64(n) * tremor
+	}
 	tests := map[string]struct {
 		rate func(connections int) float64
 		want int
@@ -155,7 +159,7 @@ func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
 		"more cost":                     {func(n int) float64 { return each / float64(n) }, 1},
 		"a little more":                 {func(n int) float64 { return each * (1 + 0.05*float64(n)) }, 1},
 		"one is fast enough":            {func(n int) float64 { return fast * float64(n) }, 1},
-		"each is capped, with a tremor": {func(n int) float64 { return each * float64(n) * (0.9 + 0.2*rand.Float64()) }, 4},
+		"each is capped, with a tremor": {trembling, 4},
 	}
 	for name, tt := range tests {
 		p := pace{limit: 4}

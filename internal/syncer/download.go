@@ -129,8 +129,8 @@ type batch struct {
 	bytes int64
 }
 
-// A batch of so many files or bytes is full. A kill costs little more of it than
-// their names, but for one after which nothing wants them any more.
+// A batch of so many files or bytes is full. What a kill leaves of one lies
+// among the unfinished downloads, where the next sync finds it whole.
 const batchFiles, batchBytes = 1000, 64 << 20
 
 // add returns what is to be adopted now: the file itself when it is durable, and
