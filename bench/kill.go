@@ -24,7 +24,7 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 		if b.shrink > 1 && way.over == (link{}) {
 			continue // over before it could be killed
 		}
-		again, err := b.killHalfWay(ctx, max(4*mib, b.smaller(gib)), way.over)
+		again, err := b.killHalfWay(ctx, max(12*mib, b.smaller(gib)), way.over)
 		if err != nil {
 			return "", err
 		}
