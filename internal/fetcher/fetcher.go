@@ -98,21 +98,21 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 	}
 	defer p.close()
 	if err := watch.Moved(0, p.size()); err != nil {
-		return Fetched{}, f.giveUp(p, err)
+		return Fetched{}, p.giveUp(err)
 	}
 	object, err := f.complete(ctx, p, file, watch)
 	if err != nil {
-		return Fetched{}, f.giveUp(p, err)
+		return Fetched{}, p.giveUp(err)
 	}
 	if err := p.finish(); err != nil {
-		return Fetched{}, f.giveUp(p, err)
+		return Fetched{}, p.giveUp(err)
 	}
 	return Fetched{Path: p.path, Object: object, Durable: !p.isSmall()}, nil
 }
 
 // giveUp removes a file that its disk failed, and one without an end, which the
 // next call would only refuse again. On a full disk that frees the space.
-func (f *Fetcher) giveUp(p *partial, err error) error {
+func (p *partial) giveUp(err error) error {
 	if p.isUnsure || refusal.ReasonOf(err) == refusal.TooLarge {
 		if removeErr := remove(p.path); removeErr != nil {
 			err = fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
