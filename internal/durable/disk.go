@@ -31,6 +31,9 @@ type Disk struct {
 	warned sync.Once
 }
 
+// IsFull is true for errors of a file system that has no room, or none for this user.
+func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
 // TempName returns a name beside path that nothing else uses.
 func TempName(path string) string {
 	return filepath.Join(filepath.Dir(path), tempPrefix+filepath.Base(path)+"-"+rand.Text()[:10])

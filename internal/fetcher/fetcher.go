@@ -12,13 +12,13 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"
@@ -121,13 +121,9 @@ func (p *partial) giveUp(err error) error {
 	return noSpace(err)
 }
 
-func isNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
 // noSpace makes a full disk a refusal.
 func noSpace(err error) error {
-	if isNoSpace(err) {
+	if durable.IsFull(err) {
 		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free space there", err)
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
-	"syscall"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -54,7 +53,7 @@ func notWritten(err error) error {
 // doubt, and the next may find room. An fsync's error has no path, and is never that.
 func foundNoRoom(err error) bool {
 	var write *fs.PathError
-	return errors.As(err, &write) && (errors.Is(write.Err, syscall.ENOSPC) || errors.Is(write.Err, syscall.EDQUOT))
+	return errors.As(err, &write) && durable.IsFull(write.Err)
 }
 
 // contain turns what bbolt does with a file that was damaged or truncated under

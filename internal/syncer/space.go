@@ -2,16 +2,15 @@ package syncer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/durable"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -269,7 +268,7 @@ func noSpace(err error) error {
 	if refusal.ReasonOf(err) != "" {
 		return err
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if durable.IsFull(err) {
 		return refusal.New(refusal.NoSpace, "disk full: %w: free space in data_dir, or lower `retain`", err)
 	}
 	return err
