@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/config"
+	"syncd/internal/durable"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 )
@@ -44,14 +45,14 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	f := fetcher.New(client, temp, cfg.Transfers)
+	f, disk := fetcher.New(client, temp, cfg.Transfers), new(durable.Disk)
 	for _, ref := range refs {
 		fetched, err := getOne(ctx, client, f, cfg, ref)
 		if err != nil {
 			return err
 		}
 		target := filepath.Join(dir, ref.Name)
-		if err := os.Chmod(fetched.Path, 0o644); err != nil {
+		if err := disk.Chmod(fetched.Path, 0o644); err != nil { // which makes the bytes of a small file durable too
 			return err
 		}
 		if err := os.Rename(fetched.Path, target); err != nil {
