@@ -41,6 +41,7 @@ type cappedSource struct {
 	contents map[string][]byte
 	rate     int64  // bytes a second
 	newer    []byte // if set, what there is from the fourth request on
+	change   func(*transport.Response)
 
 	mu    sync.Mutex
 	asked []string // the ranges
@@ -58,7 +59,11 @@ func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h h
 	answer.Header().Set("ETag", etag)
 	http.ServeContent(answer, &http.Request{Method: http.MethodGet, Header: h}, "", time.Time{}, bytes.NewReader(content))
 	res := answer.Result()
-	return &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, res.Body, s.rate}}, nil
+	changed := &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, res.Body, s.rate}}
+	if s.change != nil {
+		s.change(changed)
+	}
+	return changed, nil
 }
 
 func (s *cappedSource) Retry(_ context.Context, op func(progress func()) error) error {
@@ -112,21 +117,31 @@ func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 	tests := map[string]struct {
 		size      int64
-		fault     emulator.Fault
+		change    func(*transport.Response)
 		transfers config.Transfers
 	}{
-		"no validator":   {24 * mib, emulator.Fault{Kind: emulator.KindNoValidators}, segmented},
-		"no length":      {24 * mib, emulator.Fault{Kind: emulator.KindNoLength}, segmented},
-		"a small file":   {worthSegments - 1, emulator.Fault{Kind: emulator.KindSlow, Rate: 32 * mib}, segmented},
-		"not configured": {24 * mib, emulator.Fault{Kind: emulator.KindSlow, Rate: 48 * mib}, config.Transfers{Files: 4, Segments: 1}},
+		"no validator": {24 * mib, func(res *transport.Response) { res.Header.Del("ETag") }, segmented},
+		"a weak one":   {24 * mib, func(res *transport.Response) { res.Header.Set("ETag", `W/"e"`) }, segmented},
+		"a date": {24 * mib, func(res *transport.Response) {
+			res.Header.Del("ETag")
+			res.Header.Set("Last-Modified", "Thu, 01 Oct 2026 00:00:00 GMT")
+		}, segmented},
+		"no length":      {24 * mib, func(res *transport.Response) { res.Length = -1 }, segmented},
+		"a small file":   {worthSegments - 1, nil, segmented},
+		"not configured": {24 * mib, nil, config.Transfers{Files: 4, Segments: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, emulator.Random(8, tt.size), manifest.SHA256)
-			b.fault(tt.fault)
-			got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, tt.transfers).Fetch(t.Context(), b.file, &watcher{})
-			b.proven(got, err)
-			b.wantRanges("")
+			content, dir := readAll(t, emulator.Random(8, tt.size)), t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib, change: tt.change}
+				if _, err := New(source, dir, tt.transfers).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+					t.Error(err)
+				}
+				if len(source.asked) != 1 || source.asked[0] != "" {
+					t.Errorf("ranges %q", source.asked)
+				}
+			})
 		})
 	}
 }
