@@ -17,7 +17,7 @@ import (
 // task is one content to fetch, for every job that wants it.
 type task struct {
 	file *manifest.File // one of a plan
-	size int64 // foreseen, -1 when unknown
+	size int64          // foreseen, -1 when unknown
 	jobs []*job
 
 	payer  *job          // whose download it is, in counts
