@@ -237,9 +237,12 @@ func TestWhatAKilledSyncFetchedIsNotFetchedAgain(t *testing.T) {
 	h := slowFile(t)
 	p := h.start("sync")
 	h.partial()
-	h.eventually("the small file among the objects", func() bool {
-		matches, _ := filepath.Glob(filepath.Join(h.data, "objects", "*", "*"))
-		return len(matches) == 1
+	h.eventually("the small file, which waits for others", func() bool {
+		matches, _ := filepath.Glob(filepath.Join(h.data, "partial", "*"))
+		return slices.ContainsFunc(matches, func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && info.Mode().Perm() == 0o444
+		})
 	})
 	h.must(p.cmd.Process.Kill())
 	p.wait()

@@ -172,10 +172,13 @@ func TestSIGHUPReadsTheCustomerIDAgainAndSaysWhatNeedsARestart(t *testing.T) {
 	}
 }
 
-// slowFile gives a host a manifest with one big file that trickles.
+// slowFile gives a host a manifest with one big file that trickles, over one
+// connection, so that its size tells what is there.
 func slowFile(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t, "big")
+	h.settings.more = "transfers: {segments: 1}"
+	h.configure()
 	h.provider.SetManifest("big", "2026.10",
 		emulator.File{Name: "small", Content: emulator.Text("small")},
 		emulator.File{Name: "big.dat", Content: emulator.Random(7, 64<<20)})

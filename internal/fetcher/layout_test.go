@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -79,9 +80,9 @@ func TestWhatIsCutFromAClaim(t *testing.T) {
 		end   int64 // 0: it is left alone
 	}{
 		"a long one keeps its next part": {claim{next: 100, end: 100 * mib}, 8 * mib, 100 + 8*mib},
-		"a short one is halved":          {claim{next: 0, end: 4 * mib}, 8 * mib, 2 * mib},
-		"the least":                      {claim{next: 0, end: 2 * mib}, 8 * mib, mib},
-		"too little":                     {claim{next: 1, end: 2 * mib}, 8 * mib, 0},
+		"a short one is halved":          {claim{next: 0, end: 12 * mib}, 8 * mib, 6 * mib},
+		"the least":                      {claim{next: 0, end: 8 * mib}, 8 * mib, 4 * mib},
+		"too little":                     {claim{next: 1, end: 8 * mib}, 8 * mib, 0},
 		"no known end":                   {claim{next: 0, end: endless}, 8 * mib, 0},
 	}
 	for name, tt := range tests {
@@ -197,10 +198,20 @@ func TestThePaceLearnsNothingWhereNoConnectionIsFree(t *testing.T) {
 }
 
 func TestASegmentIsWorthItsRequestAndStaysNear(t *testing.T) {
-	for each, want := range map[float64]int64{0: 4 * minSegment, 12e6: 24e6, 1e9: maxSegment} {
-		p := pace{each: each}
-		if got := p.segment(); got != want {
-			t.Errorf("at %g bytes per second: %d", each, got)
+	for name, tt := range map[string]struct {
+		each    float64
+		latency time.Duration
+		want    int64
+	}{
+		"nothing known":  {0, 0, minSegment},
+		"near and slow":  {12e6, time.Millisecond, minSegment},
+		"near and fast":  {80e6, time.Millisecond, 20e6},
+		"far and slow":   {12e6, 100 * time.Millisecond, 24e6},
+		"very far, fast": {80e6, time.Second, maxSegment},
+	} {
+		p := pace{each: tt.each, latency: tt.latency}
+		if got := p.segment(); got != tt.want {
+			t.Errorf("%s: %d", name, got)
 		}
 	}
 }

@@ -13,6 +13,8 @@ const (
 	probeTicks = 3
 	// restTicks is for how long a decision for one connection stands.
 	restTicks = int(30 * time.Second / paceTime)
+	// minBusy is how long a connection should be busy with a request at least.
+	minBusy = 250 * time.Millisecond
 	// worthwhile is how much faster more connections must be.
 	worthwhile = 1.25
 )
@@ -23,6 +25,8 @@ const (
 type pace struct {
 	limit  int
 	wanted int // 0 at the start: one
+
+	latency time.Duration // of the last request
 
 	alone float64 // the rate of one connection, 0 while it is not known
 	each  float64 // the rate of each at the last look
@@ -39,7 +43,7 @@ func (p *pace) look(rate float64, connections int) {
 	switch {
 	case p.rest:
 		if p.wanted == 1 && p.ticks >= restTicks { // to look again at more would mean to go without them
-			*p = pace{limit: p.limit, wanted: 1, each: p.each}
+			*p = pace{limit: p.limit, wanted: 1, each: p.each, latency: p.latency}
 		}
 	case p.alone == 0:
 		p.measureAlone(rate, connections)
@@ -90,5 +94,6 @@ func (p *pace) refuse() {
 
 // segment is how many bytes one request should ask for.
 func (p *pace) segment() int64 {
-	return min(max(int64(p.each*segmentTime.Seconds()), 4*minSegment), maxSegment)
+	busy := max(p.latency.Seconds()/requestPart, minBusy.Seconds())
+	return int64(min(max(p.each*busy, minSegment), maxSegment))
 }

@@ -14,13 +14,14 @@ const (
 	// worthSegments is the size from which a file gets more than one connection.
 	worthSegments = 16 << 20
 	// minSegment is the least that is worth a request of its own.
-	minSegment = 1 << 20
+	minSegment = 4 << 20
 	// maxSegment keeps what arrives out of its order near, so that it is in the
 	// page cache still when its turn to be hashed comes.
 	maxSegment = 64 << 20
-	// segmentTime is how long a connection should be busy with one request: long
-	// beside a round trip.
-	segmentTime = 2 * time.Second
+	// A request should take a part of no more than this of its connection's time.
+	// Short ones keep what arrives in order, and little has to come again after a
+	// kill.
+	requestPart = 0.05
 )
 
 // segments are the connections of one file beside its first. They come and go
@@ -124,7 +125,7 @@ func (s *segments) work() {
 // fetch brings one segment; false when this connection should not go on. What
 // failed here the first connection will meet too, and answer for.
 func (s *segments) fetch(c *claim) bool {
-	res, err := s.source.Download(s.ctx, s.ref, s.header(c))
+	res, err := s.ask(s.ctx, c)
 	var failed *transport.Error
 	if err != nil {
 		s.giveUp(errors.As(err, &failed) && failed.Kind != transport.Passing)
@@ -159,6 +160,13 @@ func (s *segments) giveUp(forGood bool) {
 		return
 	}
 	s.pace.giveUp()
+}
+
+// answered tells how long a request took.
+func (s *segments) answered(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pace.latency = after
 }
 
 func (s *segments) isSurplus() bool {

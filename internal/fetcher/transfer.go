@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"time"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
@@ -82,13 +83,23 @@ func (t *transfer) bring(ctx context.Context, c *claim) error {
 // open asks for the bytes of a claim. A server that does not know the range any
 // more (416) is asked for everything.
 func (t *transfer) open(ctx context.Context, c *claim) (*transport.Response, error) {
-	res, err := t.source.Download(ctx, t.ref, t.header(c))
+	res, err := t.ask(ctx, c)
 	var failed *transport.Error
 	if errors.As(err, &failed) && failed.Status == http.StatusRequestedRangeNotSatisfiable && t.partial.size() > 0 {
 		if err := t.restart(c); err != nil {
 			return nil, err
 		}
-		return t.source.Download(ctx, t.ref, t.header(c))
+		return t.ask(ctx, c)
+	}
+	return res, err
+}
+
+// ask sends the request for a claim, and notes how long the answer took to begin.
+func (t *transfer) ask(ctx context.Context, c *claim) (*transport.Response, error) {
+	header, begun := t.header(c), time.Now()
+	res, err := t.source.Download(ctx, t.ref, header)
+	if err == nil {
+		t.beside.answered(time.Since(begun))
 	}
 	return res, err
 }
