@@ -32,7 +32,7 @@ func killed(t *testing.T, w *world) {
 	}()
 	eventually(t, "the two smaller files and half of the large one are there", func() bool {
 		s := w.progress.Snapshot()
-		return len(s.Files) == 1 && s.Files[0].Done == large/2 && s.Manifests[0].FilesDone == 2
+		return len(s.Files) == 1 && s.Files[0].Done == large/2 && s.Manifests[0].FilesDone == 2 && len(w.objects()) == 2
 	})
 	image := filepath.Join(t.TempDir(), "image") // nothing changes while the transfer hangs
 	must(t, os.CopyFS(image, os.DirFS(w.dir)))
