@@ -34,8 +34,8 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 }
 
 // killHalfWay tells how much of the file the process got twice, in percent.
-// What it got at first are the bytes it had read when it died: what the kernel
-// still held for it was never fetched, whatever the server had sent.
+// What it got at first are the bytes it had passed on to its file when it died:
+// what the kernel still held for it was never fetched, whatever the server had sent.
 func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64, error) {
 	s, err := b.serve(ctx, []int64{size}, over)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64,
 	return percent(first+second-size, size), nil
 }
 
-// syncUntil kills a sync that has read so many bytes, and tells how many it had
+// syncUntil kills a sync that has got so many bytes, and tells how many it had
 // when it died.
 func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int64) (int64, error) {
 	cmd, err := b.syncCommand(s, dir, settings{})
@@ -74,9 +74,9 @@ func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int6
 		return 0, err
 	}
 	err = until(ctx, "half of the file", func() (bool, error) {
-		return countsOf(p.pid()).read >= enough || p.ended(), nil
+		return countsOf(p.pid()).passed >= enough || p.ended(), nil
 	})
 	p.kill()
 	taken, _ := p.wait() // it was killed
-	return taken.io.read, err
+	return taken.io.passed, err
 }

@@ -29,7 +29,7 @@ type sample struct {
 
 // ioCounts are those of the process itself, without children.
 type ioCounts struct {
-	read    int64 // bytes that it asked for, from sockets too
+	passed  int64 // bytes that it wrote, to sockets too
 	written int64 // bytes of pages that it made dirty: what goes to disk
 }
 
@@ -102,8 +102,8 @@ func countsOf(pid int) (counts ioCounts) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), ": ")
 		switch key {
-		case "rchar":
-			fmt.Sscan(value, &counts.read)
+		case "wchar":
+			fmt.Sscan(value, &counts.passed)
 		case "write_bytes":
 			fmt.Sscan(value, &counts.written)
 		}
@@ -156,7 +156,7 @@ func medians(samples []sample) sample {
 		cpu:  median(samples, func(s sample) time.Duration { return s.cpu }),
 		peak: median(samples, func(s sample) int64 { return s.peak }),
 		io: ioCounts{
-			read:    median(samples, func(s sample) int64 { return s.io.read }),
+			passed:  median(samples, func(s sample) int64 { return s.io.passed }),
 			written: median(samples, func(s sample) int64 { return s.io.written }),
 		},
 	}
