@@ -100,11 +100,12 @@ func (p *partial) room(c *claim) int {
 	return int(min(c.end-c.next, bufferSize))
 }
 
-// write puts bytes down at their place.
+// write puts bytes down at their place, and has the disk begin with them.
 func (p *partial) write(b []byte, at int64) error {
 	if _, err := p.file.WriteAt(b, at); err != nil {
 		return p.doubt(err)
 	}
+	p.writeBack(at, at+int64(len(b))) // without mu: a busy disk makes it wait
 	return nil
 }
 
@@ -114,7 +115,6 @@ func (p *partial) take(c *claim, b *[bufferSize]byte, n int, coreIsFree bool) (k
 	if c.next == p.follower.next {
 		keeps = p.follower.take(b, n, coreIsFree || p.hasGaps) // where connections meet, none may wait for a hash
 	}
-	p.writeBack(c.next, c.next+int64(n))
 	p.layout.advance(c, int64(n))
 	if prefix := p.layout.prefix(); prefix > p.follower.next {
 		p.follower.catchUp(prefix)
