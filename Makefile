@@ -1,7 +1,7 @@
 # Tools are built into .tools, pinned here, and kept out of the module's dependencies.
 STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-FUZZTIME      ?= 5s
+FUZZTIME      ?= 20000x
 VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 
 .PHONY: build demo test torture lint golangci fuzz bench image clean
