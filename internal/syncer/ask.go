@@ -16,7 +16,7 @@ import (
 // one another by themselves: nobody waits until the last digest is known.
 func (r *run) ask(ctx context.Context, j *job, files []manifest.File) error {
 	isNew := r.newContent(ctx, j)
-	return r.forAll(ctx, len(files), func(ctx context.Context, i int) error {
+	return forAll(ctx, len(files), lookups, func(ctx context.Context, i int) error {
 		err := r.lookup(ctx, func() (err error) {
 			files[i].Expected, err = r.Provider.Hash(ctx, r.Algorithm, files[i].Reference)
 			return err
@@ -119,7 +119,7 @@ func (r *run) askSize(ctx context.Context, j *job, f manifest.File) error {
 // gives each job those of its files: one job may have asked for another's.
 func (r *run) size(ctx context.Context, jobs []*job) {
 	r.each(ctx, jobs, func(ctx context.Context, j *job) error {
-		return r.forAll(ctx, len(j.plan.Missing), func(ctx context.Context, i int) error {
+		return forAll(ctx, len(j.plan.Missing), lookups, func(ctx context.Context, i int) error {
 			return r.askSize(ctx, j, j.plan.Missing[i])
 		})
 	})

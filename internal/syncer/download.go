@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -34,17 +32,13 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 		defer j.abort(nil)
 	}
 	var small batch
-	var group errgroup.Group
-	group.SetLimit(r.Transfers)
-	for _, t := range tasksOf(jobs) {
-		group.Go(func() error {
-			if r.fetch(ctx, t) {
-				r.adopt(small.add(t))
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // each failure is its jobs' own
+	tasks := tasksOf(jobs)
+	_ = forAll(ctx, len(tasks), r.Transfers, func(ctx context.Context, i int) error {
+		if r.fetch(ctx, tasks[i]) {
+			r.adopt(small.add(tasks[i]))
+		}
+		return nil // each failure is its jobs' own
+	})
 	r.adopt(small.take())
 }
 

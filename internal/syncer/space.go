@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -146,11 +145,10 @@ func (s *reservation) outlook(ctx context.Context, name string, need, free mirro
 // none can be had a file is copied, and tmpfs counts them as inodes.
 func (r *run) need(j *job) mirror.Space {
 	var need mirror.Space
+	unfinished := r.unfinished()
 	for _, f := range j.plan.Missing {
-		var kept int64
-		if info, err := os.Stat(filepath.Join(r.Mirror.Partial(), fetcher.Name(f.Expected))); err == nil {
-			kept = info.Size()
-		} else {
+		kept, there := unfinished[fetcher.Name(f.Expected)]
+		if !there {
 			need.Inodes++
 		}
 		if size, told := j.sizes[f.Expected]; told {
@@ -163,6 +161,18 @@ func (r *run) need(j *job) mirror.Space {
 	need.Inodes += dirs + int64(len(j.plan.Files))
 	need.Bytes += overhead + dirs*blockSize + int64(len(j.plan.Files))*overheadPerFile
 	return need
+}
+
+// unfinished are the sizes of the unfinished downloads, by their names.
+func (r *run) unfinished() map[string]int64 {
+	entries, _ := os.ReadDir(r.Mirror.Partial()) // what is not known of counts as missing
+	sizes := make(map[string]int64, len(entries))
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			sizes[entry.Name()] = info.Size()
+		}
+	}
+	return sizes
 }
 
 // revisionNames are a revision's folder and the one that holds it, its record and

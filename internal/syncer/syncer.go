@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -38,8 +39,8 @@ type Provider interface {
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
 }
 
-// Fetcher brings one file; its result is proven and durable. Safe for concurrent
-// use for different digests.
+// Fetcher brings one file; its result is proven, and durable where it says so. Safe
+// for concurrent use for different digests.
 type Fetcher interface {
 	Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error)
 }
@@ -227,15 +228,27 @@ func (r *run) lookup(ctx context.Context, request func() error) error {
 	return request()
 }
 
-// forAll looks things up for n files, many at once; the first failure ends it.
-func (r *run) forAll(ctx context.Context, n int, request func(ctx context.Context, i int) error) error {
+// forAll does something for 0 to n-1 in their order, so many at once; the first
+// failure or the context's end ends it. Few goroutines do all of it: thousands
+// would each grow a stack of their own.
+func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
+	var begun atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(lookups)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error { return request(ctx, i) })
+	for range min(n, atOnce) {
+		group.Go(func() error {
+			for {
+				i := int(begun.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+		})
 	}
 	return group.Wait()
 }
