@@ -28,23 +28,34 @@ const (
 // SyncFiles makes the bytes and permissions of closed files of one file system
 // durable, together. After an error nothing is known of any of them, see SyncFile.
 func (d *Disk) SyncFiles(paths []string) error {
-	return syncTogether(paths, func(path string) error {
-		f, err := os.Open(path)
-		if err != nil {
+	if !wantsWhole(paths) {
+		return syncEach(paths, func(path string) error { return withFile(path, SyncFile) })
+	}
+	if err := syncFileSystem(filepath.Dir(paths[0])); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := withFile(path, checkWritten); err != nil {
 			return err
 		}
-		defer f.Close()
-		return SyncFile(f)
-	})
+	}
+	return nil
 }
 
 // SyncDirs makes the entries of directories of one file system durable, together.
-func (d *Disk) SyncDirs(dirs []string) error { return syncTogether(dirs, d.SyncDir) }
-
-func syncTogether(paths []string, syncOne func(path string) error) error {
-	if len(paths) >= many && syncsWhole(filepath.Dir(paths[0])) && dirtyBytes() < busy {
-		return syncFileSystem(filepath.Dir(paths[0]))
+func (d *Disk) SyncDirs(dirs []string) error {
+	if wantsWhole(dirs) {
+		return syncFileSystem(filepath.Dir(dirs[0]))
 	}
+	return syncEach(dirs, d.SyncDir)
+}
+
+// wantsWhole is true when one sync of the file system costs less than one of each.
+func wantsWhole(paths []string) bool {
+	return len(paths) >= many && syncsWhole(filepath.Dir(paths[0])) && dirtyBytes() < busy
+}
+
+func syncEach(paths []string, syncOne func(path string) error) error {
 	var group errgroup.Group
 	if group.SetLimit(parallel); len(paths) < parallel {
 		group.SetLimit(1) // a few take no time, and their order is worth more
@@ -55,13 +66,19 @@ func syncTogether(paths []string, syncOne func(path string) error) error {
 	return group.Wait()
 }
 
-func syncFileSystem(dir string) error {
-	f, err := os.Open(dir)
+func withFile(path string, do func(*os.File) error) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return step("syncfs", dir, func() error { return syncfs(f) })
+	return do(f)
+}
+
+func syncFileSystem(dir string) error {
+	return withFile(dir, func(f *os.File) error {
+		return step("syncfs", dir, func() error { return syncfs(f) })
+	})
 }
 
 // syncsWhole is true where syncfs(2) is known to make everything durable and to

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -74,5 +76,49 @@ func TestOnlyFileSystemsThatKeepTheirPromiseAreSyncedAsAWhole(t *testing.T) {
 func TestWhatWaitsForTheDiskIsKnown(t *testing.T) {
 	if got := dirtyBytes(); got < 0 || got > 1<<50 {
 		t.Errorf("%d bytes", got)
+	}
+}
+
+// A disk that fails under a file system: its image lies on a tmpfs with less room
+// than the image claims to have.
+func TestWhatTheDiskRefusedIsToldThoughAnotherSyncHasHeardIt(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: loop mounts need root")
+	}
+	if _, err := exec.LookPath("mkfs.ext4"); err != nil {
+		t.Skip("NOT TESTED: no mkfs.ext4: install e2fsprogs")
+	}
+	room, mounted := t.TempDir(), t.TempDir()
+	run(t, "mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", room)
+	t.Cleanup(func() { run(t, "umount", room) })
+	image := filepath.Join(room, "image")
+	run(t, "truncate", "-s", "256M", image)
+	run(t, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", image)
+	if out, err := exec.Command("mount", "-o", "loop,nodiscard", image, mounted).CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: no loop mount here: %s", out)
+	}
+	t.Cleanup(func() { run(t, "umount", mounted) })
+	other, err := os.Open(mounted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var paths []string
+	for i := range many {
+		paths = append(paths, filepath.Join(mounted, fmt.Sprint(i)))
+		write(t, paths[i], strings.Repeat("x", 64<<10))
+	}
+	if err := unix.Syncfs(int(other.Fd())); err == nil {
+		t.Fatal("the other process heard nothing: the disk did not fail")
+	}
+	if err := new(Disk).SyncFiles(paths); err == nil {
+		t.Error("files that the disk refused are called durable")
+	}
+}
+
+func run(t *testing.T, command ...string) {
+	t.Helper()
+	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, out)
 	}
 }
