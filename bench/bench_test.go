@@ -10,6 +10,15 @@ import (
 	"syncd/internal/emulator"
 )
 
+// TestMain is also the program that the bare loop starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-loop" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
 func buildSyncd(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "syncd")
@@ -60,7 +69,7 @@ func TestEveryContenderRefusesAWrongByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.emulator.Close()
-	for _, c := range append(everyone(b), aria("aria2 -x4 -s4", "-x4 -s4")) {
+	for _, c := range append(everyone(b), aria("aria2 -x4 -s4", "-x4 -s4"), bareLoop()) {
 		if c.missing() != nil {
 			continue
 		}

@@ -37,7 +37,11 @@ func run(ctx context.Context) error {
 	dir := flag.String("dir", "", "folder for contents and downloads, some 21 GiB (default: the system's temporary folder)")
 	write := flag.String("write", "", "Markdown file whose tables are to be replaced")
 	only := flag.String("only", "", "one case: "+caseNames())
+	list := flag.String("loop", "", "be the loop that a case compares with, for this list")
 	flag.Parse()
+	if *list != "" {
+		return loop(ctx, *list)
+	}
 
 	binary, err := filepath.Abs(*syncd)
 	if err != nil {

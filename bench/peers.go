@@ -15,6 +15,7 @@ type contender struct {
 	name    string
 	needs   []string // programs
 	command func(s *served, dir string) (*exec.Cmd, error)
+	check   func(dir string, files int) error // of what it left; nil for who compares by himself
 }
 
 func (c contender) missing() (programs []string) {

@@ -37,7 +37,11 @@ func races() []race {
 		},
 		{
 			name: "many", what: "3,000 files of 4 KiB",
-			sizes: repeat(3000, 4*kib), contenders: everyone, pairs: against(1.5),
+			sizes:      repeat(3000, 4*kib),
+			contenders: func(b bench) []contender { return append(everyone(b), bareLoop()) },
+			pairs: append(against(1.5),
+				pair{of: loopName, against: []string{wgetName, curlName}},
+				pair{of: "syncd", against: []string{loopName}}),
 		},
 		{
 			name: "capped", what: "one file of 512 MiB, 12 MB/s a connection",
@@ -144,8 +148,8 @@ func (b bench) runOnce(ctx context.Context, c contender, s *served) (sample, err
 	}
 	warmMemory(b.smaller(warm))
 	taken, err := measureProcess(ctx, cmd)
-	if err == nil && c.needs == nil {
-		err = mirrored(dir, len(s.files)) // the scripts compare by themselves
+	if err == nil && c.check != nil {
+		err = c.check(dir, len(s.files))
 	}
 	return taken, err
 }

@@ -24,7 +24,7 @@ func (s settings) String() string {
 
 // contender is a cold sync with the defaults, or with settings.
 func (b bench) contender(name string, set settings) contender {
-	return contender{name: name, command: func(s *served, dir string) (*exec.Cmd, error) {
+	return contender{name: name, check: mirrored, command: func(s *served, dir string) (*exec.Cmd, error) {
 		return b.syncCommand(s, dir, set)
 	}}
 }
