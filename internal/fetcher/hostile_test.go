@@ -48,6 +48,7 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 		"before other bytes": "[[0,1048576],[4194304,25165824]]",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
 			b.leave(content, `{"validator":"\"e\"","total":25165824,"here":`+here+`}`)
 			url := answering(t, content, func(w http.ResponseWriter, from, to int) {
@@ -121,12 +122,10 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-			url, asked := hosted(t, content, 16*mib, segment)
-			w := &watcher{}
-			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
+			got, w, asked, err := b.fetchBeside(content, segment)
 			b.proven(got, err)
-			if w.moved != size || len(asked()) < 2 {
-				t.Errorf("%d bytes came, ranges %q", w.moved, asked())
+			if w.moved != size || len(asked) < 2 || len(asked) > segmented.Segments {
+				t.Errorf("%d bytes came, ranges %q", w.moved, asked)
 			}
 		})
 	}
@@ -177,15 +176,12 @@ func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
 func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 	content := readAll(t, emulator.Random(4, 18*mib))
 	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-	url, asked := hosted(t, content, 16*mib, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"e"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
+	got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
+		serve(w, r, make([]byte, len(content)))
 	})
-	w := &watcher{}
-	got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
 	b.proven(got, err)
-	if ranges := asked(); w.mismatches != 1 || ranges[len(ranges)-1] != "" {
-		t.Errorf("%d mismatches, ranges %q", w.mismatches, ranges)
+	if w.mismatches != 1 || asked[len(asked)-1] != "" {
+		t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
 	}
 }
 

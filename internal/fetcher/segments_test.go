@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -57,9 +56,13 @@ func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h h
 	s.mu.Unlock()
 	answer := httptest.NewRecorder()
 	answer.Header().Set("ETag", etag)
-	http.ServeContent(answer, &http.Request{Method: http.MethodGet, Header: h}, "", time.Time{}, bytes.NewReader(content))
+	// Of a HEAD request, for the recorder copies a body.
+	http.ServeContent(answer, &http.Request{Method: http.MethodHead, Header: h}, "", time.Time{}, bytes.NewReader(content))
 	res := answer.Result()
-	changed := &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, res.Body, s.rate}}
+	if got, err := parseContentRange(res.Header); err == nil {
+		content = content[got.start : got.end+1]
+	}
+	changed := &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, bytes.NewReader(content), s.rate}}
 	if s.change != nil {
 		s.change(changed)
 	}
@@ -77,13 +80,13 @@ func (s *cappedSource) requests() int {
 }
 
 type cappedBody struct {
-	ctx context.Context
-	io.ReadCloser
+	ctx  context.Context
+	rest *bytes.Reader
 	rate int64
 }
 
 func (b *cappedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.rest.Read(p)
 	select {
 	case <-time.After(time.Duration(n) * time.Second / time.Duration(b.rate)):
 		return n, err
@@ -91,6 +94,8 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 		return 0, context.Cause(b.ctx)
 	}
 }
+
+func (b *cappedBody) Close() error { return nil }
 
 func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 	const size, rate = 40*mib + 7, mib
@@ -132,6 +137,7 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			content, dir := readAll(t, emulator.Random(8, tt.size)), t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib, change: tt.change}
@@ -146,48 +152,92 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 	}
 }
 
-// hosted serves a content, each connection at a rate, and lets a test answer
-// segments in its own way.
-func hosted(t *testing.T, content []byte, rate int, segment http.HandlerFunc) (url string, asked func() []string) {
-	t.Helper()
-	var mu sync.Mutex
-	var ranges []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		ranges = append(ranges, r.Header.Get("Range"))
-		mu.Unlock()
-		if r.Header.Get("Range") != "" && segment != nil {
-			segment(w, r)
-			return
-		}
-		w.Header().Set("ETag", `"e"`)
-		http.ServeContent(&dripping{ResponseWriter: w, rate: rate}, r, "", time.Time{}, bytes.NewReader(content))
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(ranges)
-	}
+// fetchBeside fetches the file from a server that answers ranges in its own way. Its
+// first connection waits for segments, so that there are some on every machine.
+func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (Fetched, *watcher, []string, error) {
+	b.t.Helper()
+	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
+	server := httptest.NewUnstartedServer(h)
+	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, segmented)
+	server.Start()
+	defer server.Close()
+	w := &watcher{}
+	got, err := h.fetcher.Fetch(b.t.Context(), b.file, w)
+	return got, w, h.asked(), err
 }
 
-// dripping writes at a rate.
-type dripping struct {
+// host is the server of fetchBeside.
+type host struct {
+	content []byte
+	segment http.HandlerFunc
+	fetcher *Fetcher
+	isAsked chan struct{} // closed at the first request for a range
+
+	mu     sync.Mutex
+	ranges []string // of the requests
+}
+
+func (h *host) asked() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.ranges)
+}
+
+func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked := r.Header.Get("Range")
+	h.mu.Lock()
+	isFirst := len(h.ranges) == 0
+	if asked != "" && !slices.ContainsFunc(h.ranges, func(before string) bool { return before != "" }) {
+		close(h.isAsked)
+	}
+	h.ranges = append(h.ranges, asked)
+	h.mu.Unlock()
+	switch {
+	case asked != "":
+		h.segment(w, r)
+		return
+	case isFirst:
+		w = &waiting{ResponseWriter: w, r: r, host: h}
+	}
+	serve(w, r, h.content)
+}
+
+// serve answers as it should be.
+func serve(w http.ResponseWriter, r *http.Request, content []byte) {
+	w.Header().Set("ETag", `"e"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// waiting brings next to nothing until segments were asked for and their
+// connections were given back, then the rest.
+type waiting struct {
 	http.ResponseWriter
-	rate int // bytes a second
+	r      *http.Request
+	host   *host
+	isOver bool
 }
 
-func (d *dripping) Write(p []byte) (int, error) {
+func (w *waiting) Write(p []byte) (int, error) {
 	written := 0
-	for len(p) > 0 {
-		n, err := d.ResponseWriter.Write(p[:min(len(p), d.rate/100)])
-		if written += n; err != nil {
-			return written, err
+	for !w.isOver && written < len(p) {
+		select {
+		case <-w.host.isAsked:
+			others := int64(segmented.Segments - 1)
+			if err := w.host.fetcher.connections.Acquire(w.r.Context(), others); err != nil {
+				return written, err
+			}
+			w.host.fetcher.connections.Release(others)
+			w.isOver = true
+		case <-time.After(10 * time.Millisecond):
+			n, err := w.ResponseWriter.Write(p[written:min(written+1<<10, len(p))])
+			if written += n; err != nil {
+				return written, err
+			}
+			w.ResponseWriter.(http.Flusher).Flush()
 		}
-		p = p[n:]
-		time.Sleep(10 * time.Millisecond)
 	}
-	return written, nil
+	n, err := w.ResponseWriter.Write(p[written:])
+	return written + n, err
 }
 
 func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T) {
@@ -215,21 +265,19 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 	}
 	for name, segment := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
 			var once atomic.Bool
-			url, asked := hosted(t, content, 16*mib, func(w http.ResponseWriter, r *http.Request) {
+			got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
 				if once.CompareAndSwap(false, true) {
 					segment(w, r)
 					return
 				}
-				w.Header().Set("ETag", `"e"`)
-				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+				serve(w, r, content)
 			})
-			w := &watcher{}
-			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
 			b.proven(got, err)
-			if w.mismatches != 0 || len(asked()) < 2 {
-				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked())
+			if w.mismatches != 0 || len(asked) < 2 {
+				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
 			}
 		})
 	}
@@ -271,6 +319,7 @@ func TestGapsThatAreNotOnDiskCostACleanStart(t *testing.T) {
 		"none":                       `{"validator":"%s","total":20971520,"here":[]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
 			b.interrupt(8 * mib)
 			etag := parseValidator(readFile(t, b.path()+validatorSuffix)).Condition
