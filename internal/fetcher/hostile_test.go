@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -68,28 +70,133 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAPartialFileLongerThanItsContentIsCutOff(t *testing.T) {
-	const size = 2 * mib
-	content := readAll(t, emulator.Random(4, size))
-	for name, here := range map[string]string{
-		"behind what is there": "[[0,1048576]]",
-		"beyond the total":     "[[0,1048576],[2097152,3145728]]",
-		"nothing known":        "[]",
-		"in no order":          "[[5,6],[1,2]]",
-		"huge numbers":         "[[0,1048576],[1048577,9223372036854775807]]",
-		"negative numbers":     "[[-9223372036854775808,9223372036854775807]]",
-		"overlaps":             "[[0,1048576],[1,2097152]]",
-	} {
+// fetchBeside fetches the file from a server that answers ranges in its own way. Its
+// first connection waits for segments, so that there are some on every machine.
+func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (Fetched, *watcher, []string, error) {
+	b.t.Helper()
+	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
+	server := httptest.NewUnstartedServer(h)
+	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, segmented)
+	server.Start()
+	defer server.Close()
+	w := &watcher{}
+	got, err := h.fetcher.Fetch(b.t.Context(), b.file, w)
+	return got, w, h.asked(), err
+}
+
+// host is the server of fetchBeside.
+type host struct {
+	content []byte
+	segment http.HandlerFunc
+	fetcher *Fetcher
+	isAsked chan struct{} // closed at the first request for a range
+
+	mu     sync.Mutex
+	ranges []string // of the requests
+}
+
+func (h *host) asked() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.ranges)
+}
+
+func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked := r.Header.Get("Range")
+	h.mu.Lock()
+	isFirst := len(h.ranges) == 0
+	if asked != "" && !slices.ContainsFunc(h.ranges, func(before string) bool { return before != "" }) {
+		close(h.isAsked)
+	}
+	h.ranges = append(h.ranges, asked)
+	h.mu.Unlock()
+	switch {
+	case asked != "":
+		h.segment(w, r)
+		return
+	case isFirst:
+		w = &waiting{ResponseWriter: w, r: r, host: h}
+	}
+	serve(w, r, h.content)
+}
+
+// serve answers as it should be.
+func serve(w http.ResponseWriter, r *http.Request, content []byte) {
+	w.Header().Set("ETag", `"e"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// waiting brings next to nothing until segments were asked for and their
+// connections were given back, then the rest.
+type waiting struct {
+	http.ResponseWriter
+	r      *http.Request
+	host   *host
+	isOver bool
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	written := 0
+	for !w.isOver && written < len(p) {
+		select {
+		case <-w.host.isAsked:
+			others := int64(segmented.Segments - 1)
+			if err := w.host.fetcher.connections.Acquire(w.r.Context(), others); err != nil {
+				return written, err
+			}
+			w.host.fetcher.connections.Release(others)
+			w.isOver = true
+		case <-time.After(10 * time.Millisecond):
+			n, err := w.ResponseWriter.Write(p[written:min(written+1<<10, len(p))])
+			if written += n; err != nil {
+				return written, err
+			}
+			w.ResponseWriter.(http.Flusher).Flush()
+		}
+	}
+	n, err := w.ResponseWriter.Write(p[written:])
+	return written + n, err
+}
+
+func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 24*mib))
+	tests := map[string]http.HandlerFunc{
+		"the whole": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"e"`)
+			w.Write(content)
+		},
+		"another content": func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("If-Range")
+			w.Header().Set("ETag", `"f"`)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
+		},
+		"another range": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"e"`)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-9/%d", len(content)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(make([]byte, 10))
+		},
+		"busy":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"cut off":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"no content": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+	}
+	for name, segment := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-			b.leave(append(bytes.Clone(content[:mib]), make([]byte, 4*mib)...), `{"validator":"\"e\"","total":2097152,"here":`+here+`}`)
-			url := answering(t, content, func(w http.ResponseWriter, from, to int) {
-				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
-				w.WriteHeader(http.StatusPartialContent)
-				w.Write(content[from:to])
+			var once atomic.Bool
+			got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
+				if once.CompareAndSwap(false, true) {
+					segment(w, r)
+					return
+				}
+				serve(w, r, content)
 			})
-			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, &watcher{})
 			b.proven(got, err)
+			if w.mismatches != 0 || len(asked) < 2 {
+				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
+			}
 		})
 	}
 }
@@ -131,46 +238,6 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 	}
 }
 
-// The free space must be looked at for a content that takes another's place.
-func TestAContentThatReplacesAnotherIsAnnounced(t *testing.T) {
-	older, newer := readAll(t, emulator.Random(1, 24*mib)), readAll(t, emulator.Random(2, 32*mib))
-	b := newBed(t, emulator.Bytes(newer), manifest.SHA256)
-	partial := make([]byte, 12*mib)
-	copy(partial, older[:2*mib])
-	copy(partial[8*mib:], older[8*mib:12*mib])
-	b.leave(partial, `{"validator":"\"e\"","total":25165824,"here":[[0,2097152],[8388608,12582912]]}`)
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		content, etag := older, `"e"`
-		if requests++; requests > 1 {
-			content, etag = newer, `"f"`
-		}
-		w.Header().Set("ETag", etag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-	}))
-	defer server.Close()
-	w := &watcher{}
-	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
-	b.proven(got, err)
-	if fmt.Sprint(w.announced) != fmt.Sprint([]int64{24 * mib, 32 * mib}) {
-		t.Errorf("announced %v", w.announced)
-	}
-}
-
-func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
-	p := pace{limit: 4}
-	p.look(mib, 1)
-	if p.wanted != 4 {
-		t.Fatalf("%d connections wanted", p.wanted)
-	}
-	p.refuse()
-	for range 10 * restTicks {
-		if p.look(mib, 1); p.wanted != 1 {
-			t.Fatalf("%d connections wanted", p.wanted)
-		}
-	}
-}
-
 // What a provider serves whole must arrive, also where its ranges are broken in
 // a way that only the digest shows.
 func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
@@ -182,25 +249,5 @@ func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 	b.proven(got, err)
 	if w.mismatches != 1 || asked[len(asked)-1] != "" {
 		t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
-	}
-}
-
-// An empty file can have a validator still that tells the size of an older content.
-func TestTheSizeOfAnOlderContentIsForgotten(t *testing.T) {
-	content := readAll(t, emulator.Random(4, 3*mib))
-	for name, total := range map[string]int{"less": 1, "more": 9 * mib} {
-		for length, fault := range map[string]emulator.Fault{"told": {Kind: emulator.KindChangeETag}, "not told": {Kind: emulator.KindNoLength}} {
-			t.Run(name+" "+length, func(t *testing.T) {
-				b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-				b.leave(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
-				b.fault(fault)
-				got, w, err := b.fetch(patient, time.Minute)
-				b.proven(got, err)
-				b.wantRanges("")
-				if w.mismatches != 0 {
-					t.Errorf("%d mismatches", w.mismatches)
-				}
-			})
-		}
 	}
 }

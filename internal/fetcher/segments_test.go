@@ -1,14 +1,10 @@
 package fetcher
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,69 +29,6 @@ func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (Fetched, error
 	b.t.Helper()
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, segmented).Fetch(ctx, b.file, watch)
 }
-
-// cappedSource serves contents by their names, each connection at a rate, on the
-// clock of a bubble: how the connections share the work is no matter of the machine.
-type cappedSource struct {
-	contents map[string][]byte
-	rate     int64  // bytes a second
-	newer    []byte // if set, what there is from the fourth request on
-	change   func(*transport.Response)
-
-	mu    sync.Mutex
-	asked []string // the ranges
-}
-
-func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
-	s.mu.Lock()
-	s.asked = append(s.asked, h.Get("Range"))
-	content, etag := s.contents[ref.Name], `"older"`
-	if s.newer != nil && len(s.asked) > 3 {
-		content, etag = s.newer, `"newer"`
-	}
-	s.mu.Unlock()
-	answer := httptest.NewRecorder()
-	answer.Header().Set("ETag", etag)
-	// Of a HEAD request, for the recorder copies a body.
-	http.ServeContent(answer, &http.Request{Method: http.MethodHead, Header: h}, "", time.Time{}, bytes.NewReader(content))
-	res := answer.Result()
-	if got, err := parseContentRange(res.Header); err == nil {
-		content = content[got.start : got.end+1]
-	}
-	changed := &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, bytes.NewReader(content), s.rate}}
-	if s.change != nil {
-		s.change(changed)
-	}
-	return changed, nil
-}
-
-func (s *cappedSource) Retry(_ context.Context, op func(progress func()) error) error {
-	return op(func() {})
-}
-
-func (s *cappedSource) requests() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.asked)
-}
-
-type cappedBody struct {
-	ctx  context.Context
-	rest *bytes.Reader
-	rate int64
-}
-
-func (b *cappedBody) Read(p []byte) (int, error) {
-	n, err := b.rest.Read(p)
-	select {
-	case <-time.After(time.Duration(n) * time.Second / time.Duration(b.rate)):
-		return n, err
-	case <-b.ctx.Done():
-		return 0, context.Cause(b.ctx)
-	}
-}
-
-func (b *cappedBody) Close() error { return nil }
 
 func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 	const size, rate = 40*mib + 7, mib
@@ -148,137 +81,6 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 					t.Errorf("ranges %q", source.asked)
 				}
 			})
-		})
-	}
-}
-
-// fetchBeside fetches the file from a server that answers ranges in its own way. Its
-// first connection waits for segments, so that there are some on every machine.
-func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (Fetched, *watcher, []string, error) {
-	b.t.Helper()
-	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
-	server := httptest.NewUnstartedServer(h)
-	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, segmented)
-	server.Start()
-	defer server.Close()
-	w := &watcher{}
-	got, err := h.fetcher.Fetch(b.t.Context(), b.file, w)
-	return got, w, h.asked(), err
-}
-
-// host is the server of fetchBeside.
-type host struct {
-	content []byte
-	segment http.HandlerFunc
-	fetcher *Fetcher
-	isAsked chan struct{} // closed at the first request for a range
-
-	mu     sync.Mutex
-	ranges []string // of the requests
-}
-
-func (h *host) asked() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.ranges)
-}
-
-func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked := r.Header.Get("Range")
-	h.mu.Lock()
-	isFirst := len(h.ranges) == 0
-	if asked != "" && !slices.ContainsFunc(h.ranges, func(before string) bool { return before != "" }) {
-		close(h.isAsked)
-	}
-	h.ranges = append(h.ranges, asked)
-	h.mu.Unlock()
-	switch {
-	case asked != "":
-		h.segment(w, r)
-		return
-	case isFirst:
-		w = &waiting{ResponseWriter: w, r: r, host: h}
-	}
-	serve(w, r, h.content)
-}
-
-// serve answers as it should be.
-func serve(w http.ResponseWriter, r *http.Request, content []byte) {
-	w.Header().Set("ETag", `"e"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-}
-
-// waiting brings next to nothing until segments were asked for and their
-// connections were given back, then the rest.
-type waiting struct {
-	http.ResponseWriter
-	r      *http.Request
-	host   *host
-	isOver bool
-}
-
-func (w *waiting) Write(p []byte) (int, error) {
-	written := 0
-	for !w.isOver && written < len(p) {
-		select {
-		case <-w.host.isAsked:
-			others := int64(segmented.Segments - 1)
-			if err := w.host.fetcher.connections.Acquire(w.r.Context(), others); err != nil {
-				return written, err
-			}
-			w.host.fetcher.connections.Release(others)
-			w.isOver = true
-		case <-time.After(10 * time.Millisecond):
-			n, err := w.ResponseWriter.Write(p[written:min(written+1<<10, len(p))])
-			if written += n; err != nil {
-				return written, err
-			}
-			w.ResponseWriter.(http.Flusher).Flush()
-		}
-	}
-	n, err := w.ResponseWriter.Write(p[written:])
-	return written + n, err
-}
-
-func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T) {
-	content := readAll(t, emulator.Random(4, 24*mib))
-	tests := map[string]http.HandlerFunc{
-		"the whole": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("ETag", `"e"`)
-			w.Write(content)
-		},
-		"another content": func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Del("If-Range")
-			w.Header().Set("ETag", `"f"`)
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
-		},
-		"another range": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("ETag", `"e"`)
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-9/%d", len(content)))
-			w.WriteHeader(http.StatusPartialContent)
-			w.Write(make([]byte, 10))
-		},
-		"busy":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
-		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
-		"cut off":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"no content": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
-	}
-	for name, segment := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-			var once atomic.Bool
-			got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
-				if once.CompareAndSwap(false, true) {
-					segment(w, r)
-					return
-				}
-				serve(w, r, content)
-			})
-			b.proven(got, err)
-			if w.mismatches != 0 || len(asked) < 2 {
-				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
-			}
 		})
 	}
 }

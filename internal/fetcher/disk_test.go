@@ -1,0 +1,53 @@
+package fetcher
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+)
+
+func TestSweepLeavesWhatIsWanted(t *testing.T) {
+	dir := t.TempDir()
+	digest := manifest.Digest{Algorithm: manifest.SHA256, Hex: strings.Repeat("ab", 32)}
+	other := manifest.Digest{Algorithm: manifest.MD5, Hex: strings.Repeat("cd", 16)}
+	if got := Name(other); got != "md5-"+other.Hex {
+		t.Errorf("name %s", got)
+	}
+	for _, name := range []string{Name(digest), Name(digest) + validatorSuffix, Name(other), Name(other) + validatorSuffix, "md5-" + other.Hex[1:] + validatorSuffix, "stray", ".hidden"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "folder", "within"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(dir, map[string]bool{Name(digest): true}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{Name(digest), Name(digest) + validatorSuffix}, list(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if err := Sweep(dir, nil); err != nil || len(list(t, dir)) != 0 {
+		t.Errorf("%v are left, %v", list(t, dir), err)
+	}
+	if err := Sweep(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFolderThatIsNotThereIsAnErrorOfTheDisk(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 10), manifest.SHA256)
+	b.dir = filepath.Join(b.dir, "none")
+	if _, _, err := b.fetch(patient, time.Minute); !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
+		t.Errorf("%d requests, %v", len(b.Requests()), err)
+	}
+}

@@ -1,0 +1,292 @@
+package fetcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	testID = "K3Y/with+special=chars&%"
+	mib    = 1 << 20
+	// soon is for tests in which a stall has to come. Whether it hits a
+	// transfer that moves too must not matter.
+	soon = 50 * time.Millisecond
+)
+
+// quick gives up soon; patient does not before a test is stuck.
+var (
+	quick   = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: 30 * time.Millisecond}
+	patient = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: time.Minute}
+)
+
+// bed is an emulator with one file, and a folder for unfinished downloads.
+type bed struct {
+	*emulator.Emulator
+	t       testing.TB
+	dir     string
+	content emulator.Content
+	file    manifest.File
+}
+
+func newBed(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) *bed {
+	t.Helper()
+	e, err := emulator.Start(emulator.Config{CustomerID: testID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bed{Emulator: e, t: t, dir: t.TempDir(), content: content}
+	b.publish(content)
+	b.file = manifest.File{
+		Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a.dat"},
+		Path:      "a.dat", Expected: digestOf(t, content, algorithm),
+	}
+	return b
+}
+
+func (b *bed) publish(content emulator.Content) {
+	b.SetManifest("m", "2026.10", emulator.File{Name: "a.dat", Content: content})
+}
+
+func digestOf(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) manifest.Digest {
+	t.Helper()
+	r, err := content.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h := verify.NewHasher(algorithm)
+	if _, err := io.Copy(h, r); err != nil {
+		t.Fatal(err)
+	}
+	return h.Digest()
+}
+
+// fault puts a fault on the download host.
+func (b *bed) fault(f emulator.Fault) {
+	f.Host = emulator.HostDownload
+	b.AddFault(f)
+}
+
+func connect(t testing.TB, base string, retry transport.Retry, stall time.Duration) *releases.Client {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := transport.New(transport.Config{Base: u, CustomerID: testID, IDParam: "id", Retry: retry, StallTimeout: stall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return releases.New(c)
+}
+
+// fetch downloads the file with a new Fetcher, as a new process would.
+func (b *bed) fetch(retry transport.Retry, stall time.Duration) (Fetched, *watcher, error) {
+	b.t.Helper()
+	w := &watcher{}
+	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, config.Transfers{}).Fetch(b.t.Context(), b.file, w)
+	return got, w, err
+}
+
+// proven fails the test when the file did not arrive whole.
+func (b *bed) proven(got Fetched, err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	want := manifest.Object{SHA256: digestOf(b.t, b.content, manifest.SHA256).Hex, Size: b.content.Size()}
+	if got.Object != want || got.Path != b.path() {
+		b.t.Errorf("got %+v, want %+v", got, want)
+	}
+	info, err := os.Stat(got.Path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if info.Mode() != 0o444 || info.Size() != want.Size {
+		b.t.Errorf("%s, %d bytes", info.Mode(), info.Size())
+	}
+	if _, err := verify.File(b.t.Context(), got.Path, b.file.Expected); err != nil {
+		b.t.Error(err)
+	}
+	if _, err := os.Stat(got.Path + validatorSuffix); !errors.Is(err, fs.ErrNotExist) {
+		b.t.Errorf("the validator stayed: %v", err)
+	}
+}
+
+func (b *bed) path() string { return filepath.Join(b.dir, Name(b.file.Expected)) }
+
+// partialSize is how many bytes are kept, -1 for no file.
+func (b *bed) partialSize() int64 {
+	info, err := os.Stat(b.path())
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+// downloads are the requests that reached the download host.
+func (b *bed) downloads() []emulator.Request {
+	return slices.DeleteFunc(b.Requests(), func(r emulator.Request) bool { return r.Host != emulator.HostDownload })
+}
+
+// ranges are the Range headers of the downloads so far.
+func (b *bed) ranges() []string {
+	var all []string
+	for _, r := range b.downloads() {
+		all = append(all, r.Header.Get("Range"))
+	}
+	return all
+}
+
+func (b *bed) wantRanges(want ...string) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, b.ranges()); diff != "" {
+		b.t.Errorf("asked for other ranges: %s", diff)
+	}
+}
+
+func from(n int64) string { return fmt.Sprintf("bytes=%d-", n) }
+
+// watcher is a Watcher that checks what it is told.
+type watcher struct {
+	moved, done int64
+	announced   []int64
+	resumed     int64
+	mismatches  int
+	refuse      error
+}
+
+func (w *watcher) Announced(size int64) error {
+	w.announced = append(w.announced, size)
+	return w.refuse
+}
+
+func (w *watcher) Moved(bytes, done int64) error {
+	w.moved, w.done = w.moved+bytes, done
+	return nil
+}
+
+func (w *watcher) Resumed(bytes int64) { w.resumed += bytes }
+
+func (w *watcher) Mismatch(error) { w.mismatches++ }
+
+func assertNoID(t testing.TB, err error) {
+	t.Helper()
+	for ; err != nil; err = errors.Unwrap(err) {
+		if text := fmt.Sprintf("%+v", err); transport.NewRedactor(testID).Contains(text) || strings.Contains(text, "K3Y") {
+			t.Errorf("the Customer ID is in %s", text)
+		}
+	}
+}
+
+func equal(a, b *watcher) bool {
+	return a.moved == b.moved && a.done == b.done && a.mismatches == b.mismatches && slices.Equal(a.announced, b.announced)
+}
+
+func readAll(t testing.TB, content emulator.Content) []byte {
+	t.Helper()
+	r, err := content.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := make([]byte, content.Size()) // at once: some are large
+	if _, err := io.ReadFull(r, all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// interrupt leaves so many bytes of the file behind, as a process that was stopped.
+func (b *bed) interrupt(after int64) {
+	b.t.Helper()
+	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: after, Times: 1})
+	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
+	var failed *transport.Error
+	if _, _, err := b.fetch(patient, time.Minute); !errors.As(err, &failed) || failed.Kind != transport.NotFound {
+		b.t.Fatalf("interrupted with %v", err)
+	}
+	if b.partialSize() != after {
+		b.t.Fatalf("%d bytes are kept, want %d", b.partialSize(), after)
+	}
+	b.ClearFaults()
+	b.ResetRequests()
+}
+
+// leave puts down what an earlier call could have left.
+func (b *bed) leave(content []byte, validator string) {
+	b.t.Helper()
+	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
+		if err := os.WriteFile(b.path()+name, []byte(data), 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// cancelling ends a fetch when so many bytes are there.
+type cancelling struct {
+	watcher
+	at     int64
+	cancel func()
+}
+
+func (c *cancelling) Moved(_, done int64) error {
+	if done >= c.at {
+		c.cancel()
+	}
+	return nil
+}
+
+func fileOf(t testing.TB, content []byte) manifest.File {
+	t.Helper()
+	return manifest.File{Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
+}
+
+func list(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,0 +1,95 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+)
+
+func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 256 MiB")
+	}
+	const size = 256 * mib
+	b := newBed(t, emulator.Random(5, size), manifest.SHA256)
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w := &weighing{}
+	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w) // the emulator's share is counted too
+	if err != nil || got.Object.Size != size {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if used := w.peak - before.HeapInuse; w.peak > before.HeapInuse && used > 24*mib {
+		t.Errorf("%d KiB were in use for %d MiB", used>>10, size/mib)
+	}
+}
+
+// weighing looks from time to time how much memory is in use.
+type weighing struct {
+	watcher
+	looked int64
+	peak   uint64
+}
+
+func (w *weighing) Moved(_, done int64) error {
+	if done < w.looked+8*mib {
+		return nil
+	}
+	w.looked = done
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	w.peak = max(w.peak, now.HeapInuse)
+	return nil
+}
+
+func TestTheBandwidthLimitIsForAllTransfersTogether(t *testing.T) {
+	const perSecond = 64 << 10
+	contents := [][]byte{readAll(t, emulator.Random(1, mib)), readAll(t, emulator.Random(2, 2*mib))}
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source := &memorySource{named: map[string][]byte{}}
+		f := New(source, dir, config.Transfers{Files: 2, Bandwidth: perSecond})
+		for _, content := range contents {
+			source.named[fileOf(t, content).Expected.Hex] = content
+		}
+		begin := time.Now()
+		var running sync.WaitGroup
+		for _, content := range contents {
+			file := fileOf(t, content)
+			file.Reference.Name = file.Expected.Hex
+			running.Go(func() {
+				if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		// What may go at once is one buffer; the rest has to wait.
+		if want := time.Duration(3*mib-bufferSize) * time.Second / perSecond; time.Since(begin).Round(time.Millisecond) != want {
+			t.Errorf("%v, want %v", time.Since(begin), want)
+		}
+	})
+}
+
+func TestABandwidthLimitNeverCutsAFileAtADeadline(t *testing.T) {
+	content := readAll(t, emulator.Random(1, mib))
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		file := fileOf(t, content)
+		w := &watcher{}
+		_, err := New(&memorySource{content: content}, dir, config.Transfers{Bandwidth: 1}).Fetch(ctx, file, w)
+		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != bufferSize {
+			t.Errorf("%+v, %v", w, err)
+		}
+	})
+}

@@ -1,0 +1,299 @@
+package fetcher
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+func TestContentThatIsReplacedBetweenAttempts(t *testing.T) {
+	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
+	t.Run("by the promised one", func(t *testing.T) {
+		b := newBed(t, newer, manifest.SHA256)
+		b.publish(older)
+		b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1})
+		b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
+		if _, _, err := b.fetch(patient, time.Minute); err == nil {
+			t.Fatal("no error")
+		}
+		b.ClearFaults()
+		b.publish(newer)
+		got, w, err := b.fetch(patient, time.Minute)
+		b.proven(got, err)
+		b.wantRanges("", from(mib), from(mib))
+		if w.mismatches != 0 {
+			t.Error("the change cost a mismatch")
+		}
+	})
+	t.Run("by another one", func(t *testing.T) {
+		b := newBed(t, older, manifest.SHA256)
+		b.interrupt(mib)
+		b.publish(newer)
+		_, w, err := b.fetch(patient, time.Minute)
+		if refusal.ReasonOf(err) != refusal.HashMismatch || w.mismatches != 2 {
+			t.Errorf("%d mismatches, %v", w.mismatches, err)
+		}
+	})
+}
+
+// A server that ignores If-Range continues the old beginning with the new end.
+func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
+	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
+	const date, later = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 00:00:00 GMT"
+	tests := map[string]struct {
+		kept       string // the file of the validator
+		headers    map[string]string
+		ranges     []string
+		mismatches int
+	}{
+		"another ETag":            {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
+		"a weak ETag":             {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{from(mib), ""}, 0},
+		"another ETag, old form":  {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
+		"another date":            {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{from(mib), ""}, 0},
+		"another size":            {`{"validator":"\"x\"","total":3145728}`, nil, []string{from(mib), ""}, 0},
+		"another size, same ETag": {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{from(mib), ""}, 0},
+		"nothing to tell by":      {`{"validator":"\"x\"","total":2097153}`, nil, []string{from(mib), ""}, 1},
+		"the same ETag":           {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{from(mib), ""}, 1},
+		"the same date":           {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{from(mib), ""}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, newer, manifest.SHA256)
+			content := readAll(t, newer)
+			var ranges []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ranges = append(ranges, r.Header.Get("Range"))
+				r.Header.Del("If-Range")
+				for name, value := range tt.headers {
+					w.Header().Set(name, value)
+				}
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+			}))
+			defer server.Close()
+			b.leave(readAll(t, older)[:mib], tt.kept)
+			w := &watcher{}
+			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w)
+			b.proven(got, err)
+			if diff := cmp.Diff(tt.ranges, ranges); diff != "" || w.mismatches != tt.mismatches {
+				t.Errorf("%d mismatches, %s", w.mismatches, diff)
+			}
+			if wasted := w.moved - (2*mib + 1); wasted > 0 && tt.mismatches == 0 {
+				t.Errorf("%d bytes of the rest were read", wasted)
+			}
+		})
+	}
+}
+
+func TestTheValidatorIsKeptWithTheSizeOfTheContent(t *testing.T) {
+	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+	b.interrupt(mib)
+	if v := parseValidator(readFile(t, b.path()+validatorSuffix)); v.Total != 3*mib || !strings.HasPrefix(v.Condition, `"`) {
+		t.Errorf("kept %+v", v)
+	}
+}
+
+func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
+	const size, kept = 2*mib + 9, mib
+	tests := map[string]struct {
+		contentRange string
+		length       int64
+		reason       refusal.Reason
+		encoding     string
+	}{
+		"no Content-Range":       {"", size - kept, "", ""},
+		"other unit":             {"items 1048576-2097160/2097161", size - kept, "", ""},
+		"no start":               {"bytes */2097161", size - kept, "", ""},
+		"before":                 {"bytes 0-2097160/2097161", size - kept, "", ""},
+		"behind":                 {"bytes 1048577-2097160/2097161", size - kept, "", ""},
+		"other total":            {"bytes 1048576-2097160/2097162", size - kept, "", ""},
+		"total below start":      {"bytes 1048576-2097160/5", size - kept, "", ""},
+		"negative":               {"bytes -1-2097160/2097161", size - kept, "", ""},
+		"no number":              {"bytes x-y/z", size - kept, "", ""},
+		"short of the end":       {"bytes 1048576-2097159/2097161", size - kept - 1, "", ""},
+		"shorter body":           {"bytes 1048576-2097160/2097161", size - kept - 1, "", ""},
+		"longer body":            {"bytes 1048576-2097160/2097161", size - kept + 1, "", ""},
+		"other end":              {"bytes 1048576-2097159/*", size - kept - 1, "", ""},
+		"other end, no length":   {"bytes 1048576-2097159/*", -1, "", ""},
+		"other total, no length": {"bytes 1048576-2097161/2097162", -1, "", ""},
+		"overflow":               {"bytes 99999999999999999999-2/3", size - kept, "", ""},
+		"holds the id":           {"bytes " + testID, size - kept, "", ""},
+		"encoded":                {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, "gzip"},
+		"encoded with the id":    {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, testID},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			content := readAll(t, emulator.Random(4, size))
+			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b.interrupt(kept)
+			var mu sync.Mutex
+			var ranges []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				ranges = append(ranges, r.Header.Get("Range"))
+				mu.Unlock()
+				w.Header().Set("Content-Encoding", tt.encoding)
+				if r.Header.Get("Range") == "" {
+					w.Header().Del("Content-Encoding")
+					w.Write(content)
+					return
+				}
+				w.Header().Set("Content-Range", tt.contentRange)
+				if tt.length >= 0 {
+					w.Header().Set("Content-Length", fmt.Sprint(tt.length))
+				}
+				w.WriteHeader(http.StatusPartialContent)
+				w.Write(make([]byte, max(tt.length, size-kept)))
+			}))
+			defer server.Close()
+			w := &watcher{}
+			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w)
+			assertNoID(t, err)
+			if tt.reason != "" {
+				if refusal.ReasonOf(err) != tt.reason || b.partialSize() != kept {
+					t.Errorf("%d bytes kept, %v", b.partialSize(), err)
+				}
+				return
+			}
+			b.proven(got, err)
+			if diff := cmp.Diff([]string{from(kept), ""}, ranges); diff != "" || w.mismatches != 0 {
+				t.Errorf("%d mismatches, %s", w.mismatches, diff)
+			}
+		})
+	}
+}
+
+func TestWeakValidatorsAreNotUsedToContinue(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 2*mib))
+	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, modified := range []time.Time{{}, date} {
+		b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+		var conditions []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conditions = append(conditions, r.Header.Get("If-Range"))
+			w.Header().Set("ETag", `W/"weak"`)
+			if len(conditions) > 1 {
+				http.ServeContent(w, r, "", modified, bytes.NewReader(content))
+				return
+			}
+			if !modified.IsZero() {
+				w.Header().Set("Last-Modified", modified.Format(http.TimeFormat))
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+			w.Write(content[:mib])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, &watcher{})
+		server.Close()
+		b.proven(got, err)
+		want := []string{"", ""}
+		if !modified.IsZero() {
+			want[1] = modified.Format(http.TimeFormat)
+		}
+		if diff := cmp.Diff(want, conditions); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAnETagTooLongToBeSentBackContinuesNothing(t *testing.T) {
+	content := readAll(t, emulator.Random(5, 3*mib))
+	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+	var conditions []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conditions = append(conditions, r.Header.Get("Range")+r.Header.Get("If-Range"))
+		w.Header().Set("ETag", `"`+strings.Repeat("e", 70_000)+`"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		if len(conditions)%2 == 1 {
+			w.Write(content[:2*mib])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Write(content)
+	}))
+	defer server.Close()
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, &watcher{})
+	b.proven(got, err)
+	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The free space must be looked at for a content that takes another's place.
+func TestAContentThatReplacesAnotherIsAnnounced(t *testing.T) {
+	older, newer := readAll(t, emulator.Random(1, 24*mib)), readAll(t, emulator.Random(2, 32*mib))
+	b := newBed(t, emulator.Bytes(newer), manifest.SHA256)
+	partial := make([]byte, 12*mib)
+	copy(partial, older[:2*mib])
+	copy(partial[8*mib:], older[8*mib:12*mib])
+	b.leave(partial, `{"validator":"\"e\"","total":25165824,"here":[[0,2097152],[8388608,12582912]]}`)
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, etag := older, `"e"`
+		if requests++; requests > 1 {
+			content, etag = newer, `"f"`
+		}
+		w.Header().Set("ETag", etag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	}))
+	defer server.Close()
+	w := &watcher{}
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
+	b.proven(got, err)
+	if fmt.Sprint(w.announced) != fmt.Sprint([]int64{24 * mib, 32 * mib}) {
+		t.Errorf("announced %v", w.announced)
+	}
+}
+
+// An empty file can have a validator still that tells the size of an older content.
+func TestTheSizeOfAnOlderContentIsForgotten(t *testing.T) {
+	content := readAll(t, emulator.Random(4, 3*mib))
+	for name, total := range map[string]int{"less": 1, "more": 9 * mib} {
+		for length, fault := range map[string]emulator.Fault{"told": {Kind: emulator.KindChangeETag}, "not told": {Kind: emulator.KindNoLength}} {
+			t.Run(name+" "+length, func(t *testing.T) {
+				b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+				b.leave(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
+				b.fault(fault)
+				got, w, err := b.fetch(patient, time.Minute)
+				b.proven(got, err)
+				b.wantRanges("")
+				if w.mismatches != 0 {
+					t.Errorf("%d mismatches", w.mismatches)
+				}
+			})
+		}
+	}
+}
+
+func FuzzValidator(f *testing.F) {
+	for _, text := range []string{`"\"e\""`, `{"validator":"\"e\"","total":9,"here":[[0,5],[7,9]]}`, `{"here":[[1]]}`, `{"here":null}`, `{"total":-1}`} {
+		f.Add([]byte(text), int64(10))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, size int64) {
+		v := parseValidator(data)
+		l := layout{size: max(v.Total, size, 0), here: within(v.Here, max(size, 0))}
+		l.check(t)
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := parseValidator(text); !cmp.Equal(again, v, cmp.AllowUnexported(span{})) {
+			t.Errorf("%+v became %+v", v, again)
+		}
+	})
+}
