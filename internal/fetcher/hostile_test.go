@@ -10,8 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -201,8 +203,8 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 	}
 }
 
-// A server without ranges must not be asked for everything again by each look at
-// whether more connections help: a long transfer would never end.
+// A server without ranges must not be asked for everything again: a long transfer
+// would never end.
 func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 	const size = 18 * mib
 	content := readAll(t, emulator.Random(4, size))
@@ -231,9 +233,57 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
 			got, w, asked, err := b.fetchBeside(content, segment)
 			b.proven(got, err)
-			if w.moved != size || len(asked) < 2 || len(asked) > segmented.Segments {
+			if w.moved != size || len(asked) < 2 {
 				t.Errorf("%d bytes came, ranges %q", w.moved, asked)
 			}
+		})
+	}
+}
+
+// A transfer of some minutes looks again and again whether more connections help.
+func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
+	const size, rate = 18 * mib, 128 << 10
+	content := readAll(t, emulator.Random(4, size))
+	probe := segmented.Segments - 1 // requests
+	tests := map[string]struct {
+		refuse func(*transport.Response) error
+		most   int // requests for segments
+	}{
+		"the whole": {func(res *transport.Response) error {
+			res.Status = http.StatusOK
+			return nil
+		}, probe},
+		"another validator": {func(res *transport.Response) error {
+			res.Header.Set("ETag", `"newer"`)
+			return nil
+		}, probe},
+		"no range": {func(*transport.Response) error {
+			return &transport.Error{Kind: transport.Rejected, Status: http.StatusRequestedRangeNotSatisfiable}
+		}, probe},
+		"busy": {func(*transport.Response) error { // which may pass
+			return &transport.Error{Kind: transport.Passing, Status: http.StatusServiceUnavailable}
+		}, probe * size / rate * int(time.Second/paceTime) / restTicks},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				source := &cappedSource{contents: map[string][]byte{"": content}, rate: rate}
+				source.change = func(res *transport.Response) error {
+					if res.Status != http.StatusPartialContent {
+						return nil
+					}
+					return tt.refuse(res)
+				}
+				w := &watcher{}
+				if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+					t.Error(err)
+				}
+				if n := len(source.asked) - 1; w.moved != size || n < 1 || n > tt.most {
+					t.Errorf("%d bytes came, %d segments were asked for, at most %d should be", w.moved, n, tt.most)
+				}
+			})
 		})
 	}
 }
@@ -241,13 +291,21 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 // What a provider serves whole must arrive, also where its ranges are broken in
 // a way that only the digest shows.
 func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
-	content := readAll(t, emulator.Random(4, 18*mib))
-	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-	got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
-		serve(w, r, make([]byte, len(content)))
+	content, dir := readAll(t, emulator.Random(4, 18*mib)), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
+		source.change = func(res *transport.Response) error {
+			if body := res.Body.(*cappedBody); res.Status == http.StatusPartialContent {
+				body.rest = bytes.NewReader(make([]byte, body.rest.Len()))
+			}
+			return nil
+		}
+		w := &watcher{}
+		if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+			t.Error(err)
+		}
+		if w.mismatches != 1 || source.asked[len(source.asked)-1] != "" {
+			t.Errorf("%d mismatches, ranges %q", w.mismatches, source.asked)
+		}
 	})
-	b.proven(got, err)
-	if w.mismatches != 1 || asked[len(asked)-1] != "" {
-		t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
-	}
 }

@@ -55,16 +55,26 @@ func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 	tests := map[string]struct {
 		size      int64
-		change    func(*transport.Response)
+		change    func(*transport.Response) error
 		transfers config.Transfers
 	}{
-		"no validator": {24 * mib, func(res *transport.Response) { res.Header.Del("ETag") }, segmented},
-		"a weak one":   {24 * mib, func(res *transport.Response) { res.Header.Set("ETag", `W/"e"`) }, segmented},
-		"a date": {24 * mib, func(res *transport.Response) {
+		"no validator": {24 * mib, func(res *transport.Response) error {
+			res.Header.Del("ETag")
+			return nil
+		}, segmented},
+		"a weak one": {24 * mib, func(res *transport.Response) error {
+			res.Header.Set("ETag", `W/"e"`)
+			return nil
+		}, segmented},
+		"a date": {24 * mib, func(res *transport.Response) error {
 			res.Header.Del("ETag")
 			res.Header.Set("Last-Modified", "Thu, 01 Oct 2026 00:00:00 GMT")
+			return nil
 		}, segmented},
-		"no length":      {24 * mib, func(res *transport.Response) { res.Length = -1 }, segmented},
+		"no length": {24 * mib, func(res *transport.Response) error {
+			res.Length = -1
+			return nil
+		}, segmented},
 		"a small file":   {worthSegments - 1, nil, segmented},
 		"not configured": {24 * mib, nil, config.Transfers{Files: 4, Segments: 1}},
 	}

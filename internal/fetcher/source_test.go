@@ -60,7 +60,7 @@ type cappedSource struct {
 	contents map[string][]byte
 	rate     int64  // bytes a second
 	newer    []byte // if set, what there is from the fourth request on
-	change   func(*transport.Response)
+	change   func(*transport.Response) error
 
 	mu    sync.Mutex
 	asked []string // the ranges
@@ -84,7 +84,9 @@ func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h h
 	}
 	changed := &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: &cappedBody{ctx, bytes.NewReader(content), s.rate}}
 	if s.change != nil {
-		s.change(changed)
+		if err := s.change(changed); err != nil {
+			return nil, err
+		}
 	}
 	return changed, nil
 }
