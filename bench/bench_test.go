@@ -63,7 +63,7 @@ func TestEveryCaseRunsAndHasItsPlace(t *testing.T) {
 }
 
 func TestEveryContenderRefusesAWrongByte(t *testing.T) {
-	b := bench{syncd: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1}
+	b := bench{syncd: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
 	s, err := b.serve(t.Context(), repeat(10, 4*kib), link{})
 	if err != nil {
 		t.Fatal(err)
