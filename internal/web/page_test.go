@@ -286,8 +286,8 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	s := open(t)
 	s.sync()
 	base := serve(t, s, "")
-	s.provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, 10*mib)})
-	slow := s.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: mib / 2, Host: emulator.HostDownload})
+	content := &dripping{Content: emulator.Random(1, 10*mib)}
+	s.provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: content})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	b.visit(base)
@@ -302,9 +302,40 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	must(t, b.eval(value, &before))
 	b.until("it moves", value+" > "+jsonOf(t, before))
 	b.until("its speed is told", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
-	s.provider.RemoveFault(slow)
+	content.flows.Store(true)
 	b.until("the new release is told", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
 	b.until("it is announced", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
+}
+
+// dripping is a content that comes slowly until a test has it flow.
+type dripping struct {
+	emulator.Content
+	flows atomic.Bool
+}
+
+func (d *dripping) Open() (io.ReadSeekCloser, error) {
+	r, err := d.Content.Open()
+	return &drips{ReadSeekCloser: r, of: d}, err
+}
+
+// drips drips what is sent, which net/http seeks in before, and not what is hashed.
+type drips struct {
+	io.ReadSeekCloser
+	of     *dripping
+	isSent bool
+}
+
+func (d *drips) Seek(offset int64, whence int) (int64, error) {
+	d.isSent = true
+	return d.ReadSeekCloser.Seek(offset, whence)
+}
+
+func (d *drips) Read(p []byte) (int, error) {
+	if d.isSent && !d.of.flows.Load() {
+		time.Sleep(20 * time.Millisecond)
+		p = p[:min(len(p), 8<<10)]
+	}
+	return d.ReadSeekCloser.Read(p)
 }
 
 func TestABrowserTellsThatSyncdHangsOrAnswersAgain(t *testing.T) {
