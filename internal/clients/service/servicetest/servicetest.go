@@ -38,6 +38,7 @@ type Server struct {
 	answer   string
 	first    []canned // given before it
 	requests []string
+	patience time.Duration // of clients, before they give up
 }
 
 type canned struct {
@@ -48,7 +49,7 @@ type canned struct {
 // Serve starts a server; status 0 is 200.
 func Serve(t *testing.T, status int, answer string) *Server {
 	t.Helper()
-	s := &Server{t: t, status: max(status, http.StatusOK), answer: answer}
+	s := &Server{t: t, status: max(status, http.StatusOK), answer: answer, patience: time.Minute}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)
 	s.base = server.URL
@@ -61,6 +62,14 @@ func (s *Server) First(status int, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = append(s.first, canned{status, answer})
+}
+
+// GiveUpSoon has clients made from now on give up soon, for tests in which nothing
+// but that ends a call.
+func (s *Server) GiveUpSoon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.patience = 30 * time.Millisecond
 }
 
 // Client is a client of the server's, for a service with that base path. Its
@@ -77,9 +86,12 @@ func (s *Server) transport(path string) *transport.Client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.mu.Lock()
+	patience := s.patience
+	s.mu.Unlock()
 	client, err := transport.New(transport.Config{
 		Base: base, CustomerID: CustomerID, IDParam: "id", UserAgent: "syncd/test",
-		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 5 * time.Second},
+		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: patience},
 	})
 	if err != nil {
 		s.t.Fatal(err)
