@@ -108,6 +108,7 @@ const (
 // called against the emulator, and a form that fails has no place in it. With
 // SYNCD_UPDATE_README=1 it is written.
 func TestEveryOperationInEveryForm(t *testing.T) {
+	t.Parallel()
 	h := newHost(t).withServices()
 	h.provider.SetManifest("product", "2026.10", emulator.File{Class: emulator.ClassProduct, Name: "product.zip", Content: emulator.Text("product")})
 	var table strings.Builder
@@ -189,6 +190,7 @@ func (h *host) compareTable(table string) {
 }
 
 func TestCallErrors(t *testing.T) {
+	t.Parallel()
 	h := newHost(t).withServices()
 	h.provider.ResetRequests()
 	for name, args := range map[string]struct {
@@ -317,6 +319,7 @@ func (h *host) callInto(into any, args ...string) {
 }
 
 func TestCallHelpAndCompletion(t *testing.T) {
+	t.Parallel()
 	h := newHost(t).withServices()
 	h.contains("a call", h.expect(0, append([]string{"call", "property", "LookupProperty"}, "mak=4400112233")...).stdout, "{\n  \"Version\"")
 	h.contains("call", h.expect(0, "call").stdout, "contribution", "reversegeo", "releases")
