@@ -1,0 +1,146 @@
+package emulator
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// answerFault gives an answer of the fault's own.
+func answerFault(f Fault, id string, w http.ResponseWriter, r *http.Request) {
+	if f.RetryAfter != "" {
+		w.Header().Set("Retry-After", f.RetryAfter)
+	}
+	expand := func(s string) string { return strings.ReplaceAll(s, "{id}", id) }
+	switch f.Kind {
+	case KindShape:
+		shapes[f.Shape](w, r, id)
+	case KindRedirect:
+		location := expand(f.Location)
+		if location == "self" {
+			location = r.URL.RequestURI()
+		}
+		w.Header().Set("Location", location)
+		writeBody(w, f.statusOr(http.StatusFound), "", nil)
+	case KindBody:
+		body := expand(f.Body)
+		writeBody(w, f.statusOr(http.StatusOK), typeOf(body), []byte(body))
+	case KindStatus:
+		statusFault(f, w, id, expand(f.Body))
+	}
+}
+
+func statusFault(f Fault, w http.ResponseWriter, id, body string) {
+	status := f.statusOr(http.StatusServiceUnavailable)
+	if body != "" {
+		writeBody(w, status, typeOf(body), []byte(body))
+		return
+	}
+	kind := f.Type
+	if kind == "" {
+		kind = usualTypes[status]
+	}
+	if kind == "" {
+		kind = "serviceError"
+	}
+	problem{status: status, shape: f.Shape, kind: kind, field: "request", message: http.StatusText(status), id: id}.write(w)
+}
+
+// usualTypes are the values of type that go with a status.
+var usualTypes = map[int]string{
+	http.StatusBadRequest:      "invalidArgument",
+	http.StatusUnauthorized:    "invalidLicense",
+	http.StatusForbidden:       "invalidProduct",
+	http.StatusNotFound:        "invalidRelease",
+	http.StatusTooManyRequests: "tooManyRequests",
+}
+
+func typeOf(body string) string {
+	switch {
+	case body == "":
+		return ""
+	case strings.ContainsAny(body[:1], `{["`):
+		return "application/json; charset=utf-8"
+	case body[0] == '<':
+		return "text/html; charset=utf-8"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+// shapes are the bodies of KindShape.
+var shapes = map[string]func(w http.ResponseWriter, r *http.Request, id string){
+	"html":     fixedShape("text/html; charset=utf-8", string(htmlPage("Please sign in", "This network asks for a password."))),
+	"object":   fixedShape("application/json; charset=utf-8", `{"value":"unexpected"}`),
+	"nonsense": fixedShape("application/json; charset=utf-8", "]]}{ neither JSON nor hex \x00\xfe"),
+	"empty":    fixedShape("application/json; charset=utf-8", ""),
+	"error": fixedShape("application/json; charset=utf-8",
+		`{"type":"invalidLicense","message":"The license does not hold.","more_info":""}`),
+	"null": fixedShape("application/json; charset=utf-8", "null"),
+	"echo": func(w http.ResponseWriter, _ *http.Request, id string) {
+		writeBody(w, http.StatusOK, "application/json; charset=utf-8", echoBody(id))
+	},
+	"huge": func(w http.ResponseWriter, r *http.Request, _ string) { hugeShape(w, r) },
+}
+
+func shapeNames() []string {
+	var names []string
+	for name := range shapes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func fixedShape(contentType, body string) func(http.ResponseWriter, *http.Request, string) {
+	return func(w http.ResponseWriter, _ *http.Request, _ string) {
+		writeBody(w, http.StatusOK, contentType, []byte(body))
+	}
+}
+
+// echoBody holds the Customer ID in both forms in which it can leak.
+func echoBody(id string) []byte {
+	return asJSON(typeShape{
+		Type:     "invalidLicense",
+		Message:  "The license " + id + " does not hold.",
+		MoreInfo: "https://provider.example/help?ID=" + url.QueryEscape(id),
+	})
+}
+
+// hugeSize is more than any limit that a client may sensibly set for a list.
+const hugeSize = 65 << 20
+
+// hugeShape streams well-formed JSON of the kind that the endpoint gives.
+func hugeShape(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	first, unit, last := hugeParts(r)
+	chunk := bytes.Repeat([]byte(unit), 1+(64<<10)/len(unit))
+	_, err := w.Write([]byte(first))
+	for sent := 0; sent < hugeSize && err == nil; sent += len(chunk) {
+		_, err = w.Write(chunk)
+	}
+	if err == nil {
+		_, _ = w.Write([]byte(last)) // the client has gone: nobody to tell
+	}
+}
+
+func hugeParts(r *http.Request) (first, unit, last string) {
+	verb, _, _ := splitPath(r.URL.EscapedPath())
+	switch verb = strings.ToLower(verb); {
+	case slices.Contains(hosts[2:], verb): // a service beside, named by its path
+		return `{"Message":"`, "0123456789abcdef", `"}`
+	case verb == "releases" || verb == "manifestreleases":
+		return `["2026.10"`, `,"2026.09"`, `]`
+	case verb == "metadata":
+		return `{"FileName":"a"`, `,"Comment":"0123456789abcdef"`, `}`
+	case hashTypes[strings.ToUpper(verb)] != nil:
+		return `"`, "0123456789abcdef", `"`
+	}
+	unit = `,"http://` + r.Host + `/Download/Data/2026.10/mdAddr.dat/?ID=0"`
+	return "[" + unit[1:], unit, "]"
+}
