@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// PublicURL is u as it may be shown and recorded: without query, fragment and user part.
+func PublicURL(u *url.URL) string {
+	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return clean.String()
+}
+
 // address is where a request goes: to the base, or to where a redirect leads.
 type address struct {
 	url    *url.URL
