@@ -74,21 +74,32 @@ func (g *listGroup) predicates(c *listCall, name string, includes bool) []predic
 	return all
 }
 
+// reading is a filter whose value is a T.
+func reading[T any](predicateOf func(T) (predicate, error)) filter {
+	return func(raw json.RawMessage) (predicate, error) {
+		var value T
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return nil, err
+		}
+		return predicateOf(value)
+	}
+}
+
 // filter finds how a filter's value is read; a list of texts is the usual one.
 func (g *listGroup) filter(name string) filter {
 	switch name {
 	case "Zips":
-		return zipFilter
+		return reading(zipFilter)
 	case "Cities":
-		return cityFilter
+		return reading(cityFilter)
 	case "PreviousCities":
 		return g.textFilter("PreviousCity")
 	case "Radius":
-		return radiusFilter
+		return reading(radiusFilter)
 	case "ShapeWKTs":
-		return shapeFilter
+		return reading(shapeFilter)
 	case "AddressStreetName":
-		return streetFilter
+		return reading(streetFilter)
 	case "POBoxStyleAddress", "ZipIncludedIn3553", "DropInd", "Throwback", "DeliveryDaysFlag", "NonDeliveryDaysFlag",
 		"NoStatInd", "NoSecureLocation", "DoorNotAccessible", "FalseTable", "BaseRecord", "NonUSPS", "CommercialMailReceivingAgency":
 		return listFilter[bool](g, name)
@@ -127,11 +138,7 @@ func (g *listGroup) textFilter(name string) filter { return listFilter[string](g
 
 // listFilter takes an array, one of whose items must be the column's value.
 func listFilter[T string | bool | int](g *listGroup, name string) filter {
-	return func(raw json.RawMessage) (predicate, error) {
-		var wanted []T
-		if err := json.Unmarshal(raw, &wanted); err != nil {
-			return nil, err
-		}
+	return reading(func(wanted []T) (predicate, error) {
 		column := g.column(name)
 		if column == nil {
 			return nil, nil
@@ -140,7 +147,7 @@ func listFilter[T string | bool | int](g *listGroup, name string) filter {
 			own := columnText(column(row))
 			return slices.ContainsFunc(wanted, func(w T) bool { return strings.EqualFold(fmt.Sprint(w), own) })
 		}, nil
-	}
+	})
 }
 
 func columnText(v any) string {
@@ -155,11 +162,7 @@ func unheeded[T any](raw json.RawMessage) (predicate, error) {
 	return nil, json.Unmarshal(raw, new(T))
 }
 
-func zipFilter(raw json.RawMessage) (predicate, error) {
-	var wanted []struct{ Zip, Plus4, CarrierRoute string }
-	if err := json.Unmarshal(raw, &wanted); err != nil {
-		return nil, err
-	}
+func zipFilter(wanted []struct{ Zip, Plus4, CarrierRoute string }) (predicate, error) {
 	for _, w := range wanted {
 		if w.Zip == "" {
 			return nil, errors.New("the Zip field is required")
@@ -176,11 +179,7 @@ func zipFilter(raw json.RawMessage) (predicate, error) {
 	}, nil
 }
 
-func cityFilter(raw json.RawMessage) (predicate, error) {
-	var wanted []struct{ City, State string }
-	if err := json.Unmarshal(raw, &wanted); err != nil {
-		return nil, err
-	}
+func cityFilter(wanted []struct{ City, State string }) (predicate, error) {
 	for _, w := range wanted {
 		if w.City == "" || w.State == "" {
 			return nil, errors.New("the City and State fields are required")
@@ -196,11 +195,7 @@ func cityFilter(raw json.RawMessage) (predicate, error) {
 	}, nil
 }
 
-func radiusFilter(raw json.RawMessage) (predicate, error) {
-	var r struct{ Latitude, Longitude, Distance *float64 }
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, err
-	}
+func radiusFilter(r struct{ Latitude, Longitude, Distance *float64 }) (predicate, error) {
 	if r.Latitude == nil || r.Longitude == nil || r.Distance == nil {
 		return nil, errors.New("the Latitude, Longitude and Distance fields are required")
 	}
@@ -209,11 +204,7 @@ func radiusFilter(raw json.RawMessage) (predicate, error) {
 	}, nil
 }
 
-func shapeFilter(raw json.RawMessage) (predicate, error) {
-	var texts []string
-	if err := json.Unmarshal(raw, &texts); err != nil {
-		return nil, err
-	}
+func shapeFilter(texts []string) (predicate, error) {
 	shapes := make([]polygon, len(texts))
 	for i, text := range texts {
 		var err error
@@ -227,11 +218,7 @@ func shapeFilter(raw json.RawMessage) (predicate, error) {
 	}, nil
 }
 
-func streetFilter(raw json.RawMessage) (predicate, error) {
-	var wanted []struct{ ZipCode, Street string }
-	if err := json.Unmarshal(raw, &wanted); err != nil {
-		return nil, err
-	}
+func streetFilter(wanted []struct{ ZipCode, Street string }) (predicate, error) {
 	return func(row listRow) bool {
 		a := row.address
 		for _, w := range wanted {
@@ -253,52 +240,36 @@ func (r numberRange) holds(n int) bool {
 
 // ageFilter is about the people of one gender; the world knows everybody's.
 func ageFilter(gender string) filter {
-	return func(raw json.RawMessage) (predicate, error) {
-		var ages numberRange
-		if err := json.Unmarshal(raw, &ages); err != nil {
-			return nil, err
-		}
+	return reading(func(ages numberRange) (predicate, error) {
 		return func(row listRow) bool {
 			p := row.person
 			return p != nil && ages.holds(ageOf(p)) && (gender == "" || gender[:1] == p.Gender)
 		}, nil
-	}
+	})
 }
 
 func (g *listGroup) numberFilter(name string) filter {
-	return func(raw json.RawMessage) (predicate, error) {
-		var wanted numberRange
-		if err := json.Unmarshal(raw, &wanted); err != nil {
-			return nil, err
-		}
+	return reading(func(wanted numberRange) (predicate, error) {
 		column := g.column(name)
 		return func(row listRow) bool {
 			n, ok := column(row).(int)
 			return ok && wanted.holds(n)
 		}, nil
-	}
+	})
 }
 
 func (g *listGroup) yearFilter(name string) filter {
-	return func(raw json.RawMessage) (predicate, error) {
-		var wanted struct{ Minimum, Maximum string }
-		if err := json.Unmarshal(raw, &wanted); err != nil {
-			return nil, err
-		}
+	return reading(func(wanted struct{ Minimum, Maximum string }) (predicate, error) {
 		column := g.column(name)
 		return func(row listRow) bool {
 			year := columnText(column(row))
 			return year >= wanted.Minimum && (wanted.Maximum == "" || year <= wanted.Maximum)
 		}, nil
-	}
+	})
 }
 
 func (g *listGroup) dateFilter(name string) filter {
-	return func(raw json.RawMessage) (predicate, error) {
-		var wanted struct{ StartDate, EndDate string }
-		if err := json.Unmarshal(raw, &wanted); err != nil {
-			return nil, err
-		}
+	return reading(func(wanted struct{ StartDate, EndDate string }) (predicate, error) {
 		start, err := parseDay(wanted.StartDate)
 		if err != nil {
 			return nil, err
@@ -315,7 +286,7 @@ func (g *listGroup) dateFilter(name string) filter {
 			date, _, _ := strings.Cut(columnText(column(row)), "T")
 			return date >= start && (end == "" || date <= end)
 		}, nil
-	}
+	})
 }
 
 // parseDay reads the forms of dates in the samples, and returns YYYY-MM-DD; ""
