@@ -128,6 +128,15 @@ var propertyGroups = []columnGroup{
 	{"Shape", `WellKnownText`},
 }
 
+// mortgageColumns are the members of each mortgage of a deed.
+const mortgageColumns = `AdjustableRateIndex AdjustableRateRiderFlag Amount Book DocNumberFormatted
+	DocNumberLegacy FixedStepConvRate InstrumentNumber InterestChangeFreq InterestIndex
+	InterestMargin InterestOnlyFlag InterestOnlyPeriod InterestRate InterestRateMax
+	InterestRateType InterestTypeChangeDate InterestTypeInitial IsLenderSeller LenderAddress
+	LenderCity LenderCode LenderFirstName LenderFullName LenderLastName LenderState
+	LenderType LenderZip MaxInterestRateFirstChange MinInterestRateFirstChange Page
+	PrepaymentPenaltyFlag PrepaymentTerm RecordingDate Term TermDate TermType Type`
+
 // deedGroups are the sub-objects of a record of LookupDeeds. PropertyAddress is
 // always empty.
 var deedGroups = []columnGroup{
@@ -146,20 +155,8 @@ var deedGroups = []columnGroup{
 	{"SecondaryGrantee", `Name3ClassType Name3First Name3Full Name3Last Name3Middle Name3Suffix Name4ClassType
 		Name4First Name4Full Name4Last Name4Middle Name4Suffix`},
 	{"TitleCompInfo", `StandardizedCode StandardizedName TitleCompanyRaw`},
-	{"Mortgage1", `AdjustableRateIndex AdjustableRateRiderFlag Amount Book DocNumberFormatted
-		DocNumberLegacy FixedStepConvRate InstrumentNumber InterestChangeFreq InterestIndex
-		InterestMargin InterestOnlyFlag InterestOnlyPeriod InterestRate InterestRateMax
-		InterestRateType InterestTypeChangeDate InterestTypeInitial IsLenderSeller LenderAddress
-		LenderCity LenderCode LenderFirstName LenderFullName LenderLastName LenderState
-		LenderType LenderZip MaxInterestRateFirstChange MinInterestRateFirstChange Page
-		PrepaymentPenaltyFlag PrepaymentTerm RecordingDate Term TermDate TermType Type`},
-	{"Mortgage2", `AdjustableRateIndex AdjustableRateRiderFlag Amount Book DocNumberFormatted
-		DocNumberLegacy FixedStepConvRate InstrumentNumber InterestChangeFreq InterestIndex
-		InterestMargin InterestOnlyFlag InterestOnlyPeriod InterestRate InterestRateMax
-		InterestRateType InterestTypeChangeDate InterestTypeInitial IsLenderSeller LenderAddress
-		LenderCity LenderCode LenderFirstName LenderFullName LenderLastName LenderState
-		LenderType LenderZip MaxInterestRateFirstChange MinInterestRateFirstChange Page
-		PrepaymentPenaltyFlag PrepaymentTerm RecordingDate Term TermDate TermType Type`},
+	{"Mortgage1", mortgageColumns},
+	{"Mortgage2", mortgageColumns},
 	{"Valuation", `EstDownPayment EstLTV`},
 	{"PropertyAddress", ``},
 }
