@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -113,14 +114,7 @@ var kinds = map[string][]string{
 }
 
 // Kinds returns the names of all kinds of faults, sorted.
-func Kinds() []string {
-	var names []string
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // check holds what makes a fault usable.
 func (f Fault) check() error {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -84,14 +85,7 @@ var shapes = map[string]func(w http.ResponseWriter, r *http.Request, id string){
 	"huge": func(w http.ResponseWriter, r *http.Request, _ string) { hugeShape(w, r) },
 }
 
-func shapeNames() []string {
-	var names []string
-	for name := range shapes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func shapeNames() []string { return slices.Sorted(maps.Keys(shapes)) }
 
 func fixedShape(contentType, body string) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) {

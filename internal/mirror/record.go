@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,14 +79,7 @@ type Generation struct {
 }
 
 // Names returns the manifests of a generation, sorted.
-func (g Generation) Names() []string {
-	names := make([]string, 0, len(g.Records))
-	for name := range g.Records {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (g Generation) Names() []string { return slices.Sorted(maps.Keys(g.Records)) }
 
 const (
 	recordSuffix = ".json"
