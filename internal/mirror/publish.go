@@ -31,8 +31,8 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		return Generation{}, err
 	}
 	for _, record := range change.Set {
-		if err := ctx.Err(); err != nil {
-			return Generation{}, err
+		if ctx.Err() != nil {
+			return Generation{}, context.Cause(ctx)
 		}
 		if err := m.prepare(record); err != nil {
 			return Generation{}, &BuildError{Manifest: record.Manifest, Err: fmt.Errorf("build revision %s: %w", record.ID(), err)}
@@ -42,8 +42,8 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	if err != nil {
 		return Generation{}, fmt.Errorf("build generation %d: %w", next.Number, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return Generation{}, err
+	if ctx.Err() != nil {
+		return Generation{}, context.Cause(ctx)
 	}
 	if err := m.takeOver(next); err != nil {
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)

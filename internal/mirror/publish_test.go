@@ -282,12 +282,13 @@ func TestWhatIsPublishedNeverChanges(t *testing.T) {
 func TestAnEndedContextPublishesNothing(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := m.Publish(ctx, Change{Set: []Record{recordOf(t, m, "a", "2026.10", files{"x": "2"})}}); !errors.Is(err, context.Canceled) {
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(stop)
+	if _, err := m.Publish(ctx, Change{Set: []Record{recordOf(t, m, "a", "2026.10", files{"x": "2"})}}); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
-	if _, err := m.Publish(ctx, Change{Remove: []string{"a"}}); !errors.Is(err, context.Canceled) {
+	if _, err := m.Publish(ctx, Change{Remove: []string{"a"}}); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 	recovered(t, m.dir)

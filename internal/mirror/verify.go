@@ -47,7 +47,7 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 		group.Go(func() error {
 			object, err := files.Check(reading, filepath.Join(dir, p.manifest, p.Path), manifest.Digest{Algorithm: manifest.SHA256, Hex: p.SHA256})
 			if reading.Err() != nil {
-				return reading.Err()
+				return context.Cause(reading)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -76,9 +76,10 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 func TestVerifyEndsWithItsContext(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1", "y": "2"}))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if checked, err := m.Verify(ctx, []string{"a"}, 0); !errors.Is(err, context.Canceled) || len(checked.Damage) != 0 {
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(stop)
+	if checked, err := m.Verify(ctx, []string{"a"}, 0); !errors.Is(err, stop) || len(checked.Damage) != 0 {
 		t.Errorf("%+v, %v", checked, err)
 	}
 }

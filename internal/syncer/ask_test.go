@@ -1,8 +1,6 @@
 package syncer_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,29 +146,4 @@ func TestMetadataThatFailsForOneManifestIsAskedForByAnother(t *testing.T) {
 	for _, name := range []string{"bad", "good"} { // a size is the content's
 		equal(t, name, w.expect(report, name, syncer.Refused).Reason, "no_space")
 	}
-}
-
-// stoppedAfterList is the provider of a process that is told to stop right after
-// the answer to Manifest.
-type stoppedAfterList struct {
-	syncer.Provider
-	stop context.CancelFunc
-}
-
-func (p stoppedAfterList) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
-	refs, err := p.Provider.Manifest(ctx, release, name)
-	p.stop()
-	return refs, err
-}
-
-func TestStopBeforeTheFirstDigestIsAskedFor(t *testing.T) {
-	w := served(t)
-	w.publish("data", "2026.10", october())
-	ctx, stop := context.WithCancel(t.Context())
-	cfg := w.cfg
-	cfg.Provider = stoppedAfterList{cfg.Provider, stop}
-	if _, err := syncer.New(cfg, w.progress).Sync(ctx, syncer.Request{Trigger: "schedule"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("the sync ended with %v", err)
-	}
-	w.expect(w.poll(), "data", syncer.Updated)
 }

@@ -33,7 +33,7 @@ func (r *run) publish(ctx context.Context) error {
 		return nil
 	}
 	err := r.swap(ctx, &change)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
 	if err != nil && len(change.Set) == 0 {

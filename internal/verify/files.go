@@ -75,8 +75,8 @@ type pacedReader struct {
 }
 
 func (p *pacedReader) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
 	}
 	n, err := p.r.Read(b)
 	if n > 0 && p.limiter.WaitN(p.ctx, n) != nil {

@@ -151,10 +151,11 @@ func TestTheContextEndsALongRead(t *testing.T) {
 }
 
 func TestAnEndedContextReadsNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(stop)
 	h, err := HashFile(ctx, fileWith(t, "abc"), manifest.MD5)
-	if !errors.Is(err, context.Canceled) || h.Size() != 0 {
+	if !errors.Is(err, stop) || h.Size() != 0 {
 		t.Errorf("%d bytes, %v", h.Size(), err)
 	}
 }

@@ -1,0 +1,336 @@
+package syncer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/syncer"
+)
+
+// moment is what a stopper counts.
+type moment string
+
+const (
+	beforeCall moment = "before a call"   // of the provider or the fetcher
+	afterCall  moment = "after an answer" // of them
+	atLook     moment = "at a look"       // at the context
+)
+
+var errStop = errors.New("told to stop")
+
+// stopper stands between a Syncer and its provider, its fetcher and its context,
+// and ends the context at the nth moment of one kind.
+type stopper struct {
+	syncer.Provider
+	fetcher syncer.Fetcher
+	context.Context
+	stop   context.CancelCauseFunc
+	moment moment
+	left   atomic.Int64 // moments until the stop
+
+	mu      sync.Mutex
+	fetched []string // names of the files that arrived
+}
+
+// stopping is a Syncer of w that is stopped at the nth moment.
+func (w *world) stopping(n int, at moment) (*syncer.Syncer, *stopper) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	w.Cleanup(func() { stop(nil) })
+	s := &stopper{Provider: w.cfg.Provider, fetcher: w.cfg.Fetcher, Context: ctx, stop: stop, moment: at}
+	s.left.Store(int64(n))
+	cfg := w.cfg
+	cfg.Provider, cfg.Fetcher = s, s
+	return syncer.New(cfg, w.progress), s
+}
+
+func (s *stopper) count(m moment) {
+	if m == s.moment && s.left.Add(-1) == 0 {
+		s.stop(errStop)
+	}
+}
+
+func (s *stopper) stopped() bool { return s.left.Load() <= 0 }
+
+func (s *stopper) Err() error {
+	s.count(atLook)
+	return s.Context.Err()
+}
+
+func (s *stopper) ManifestReleases(ctx context.Context, name string, since releases.Validators) ([]string, releases.Validators, bool, error) {
+	s.count(beforeCall)
+	defer s.count(afterCall)
+	return s.Provider.ManifestReleases(ctx, name, since)
+}
+
+func (s *stopper) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
+	s.count(beforeCall)
+	defer s.count(afterCall)
+	return s.Provider.Manifest(ctx, release, name)
+}
+
+func (s *stopper) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
+	s.count(beforeCall)
+	defer s.count(afterCall)
+	return s.Provider.Hash(ctx, algorithm, ref)
+}
+
+func (s *stopper) Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error) {
+	s.count(beforeCall)
+	defer s.count(afterCall)
+	return s.Provider.Metadata(ctx, ref)
+}
+
+func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error) {
+	s.count(beforeCall)
+	defer s.count(afterCall)
+	fetched, err := s.fetcher.Fetch(ctx, file, watch)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fetched = append(s.fetched, file.Reference.Name)
+	}
+	return fetched, err
+}
+
+// stopCase is a sync that is stopped everywhere, in worlds of few files.
+type stopCase struct {
+	prepare func(t *testing.T) *world
+	request syncer.Request
+	want    map[string]files // what is served after a whole sync
+}
+
+var newest = files{"a.dat": "a of september", "b.dat": "b of october", "n.dat": "new in october"}
+
+func september2() files { return files{"a.dat": "a of september", "b.dat": "b of september"} }
+
+// serving is a world that serves a release of data and is offered the next one.
+func serving(algorithm manifest.Algorithm) func(t *testing.T) *world {
+	return func(t *testing.T) *world {
+		w := start(t, "data")
+		w.cfg.Algorithm = algorithm
+		w.configure()
+		w.publish("data", "2026.09", september2())
+		w.expect(w.demand(), "data", syncer.Updated)
+		w.publish("data", "2026.10", newest)
+		return w
+	}
+}
+
+func stopCases() map[string]stopCase {
+	demand := syncer.Request{Demand: true, Trigger: "command"}
+	one := map[string]files{"data": newest}
+	return map[string]stopCase{
+		"the first sync": {
+			prepare: func(t *testing.T) *world {
+				w := start(t, "data")
+				w.publish("data", "2026.10", newest)
+				return w
+			},
+			request: syncer.Request{Trigger: "start"}, want: one,
+		},
+		"a new release":           {prepare: serving(manifest.SHA256), request: syncer.Request{Trigger: "schedule"}, want: one},
+		"a new release under MD5": {prepare: serving(manifest.MD5), request: syncer.Request{Trigger: "schedule"}, want: one},
+		"a republished release": {
+			prepare: func(t *testing.T) *world {
+				w := start(t, "data")
+				w.publish("data", "2026.10", september2())
+				w.expect(w.demand(), "data", syncer.Updated)
+				w.publish("data", "2026.10", newest)
+				return w
+			},
+			request: demand, want: one,
+		},
+		"a file that is replaced during the sync": {
+			prepare: func(t *testing.T) *world {
+				w := serving(manifest.SHA256)(t)
+				w.staleDigest("ab")
+				return w
+			},
+			request: demand, want: one,
+		},
+		"another algorithm": {
+			prepare: func(t *testing.T) *world {
+				w := serving(manifest.SHA256)(t)
+				w.cfg.Algorithm = manifest.MD5
+				w.configure()
+				return w
+			},
+			request: demand, want: one,
+		},
+		"objects that must be read again": {
+			prepare: func(t *testing.T) *world {
+				w := serving(manifest.SHA256)(t)
+				for _, object := range w.objects() {
+					must(t, os.Chtimes(object, time.Time{}, time.Unix(1, 0)))
+				}
+				return w
+			},
+			request: demand, want: one,
+		},
+		"two manifests": {
+			prepare: func(t *testing.T) *world {
+				w := start(t, "data", "more")
+				w.publish("data", "2026.10", newest)
+				w.publish("more", "2026.10", files{"m.dat": "new in october", "o.dat": "more"})
+				return w
+			},
+			request: demand, want: map[string]files{"data": newest, "more": {"m.dat": "new in october", "o.dat": "more"}},
+		},
+	}
+}
+
+// everywhere does a piece of work in one new world after the other, stopped at the
+// first moment, the second …, until one ends by itself.
+func everywhere(t *testing.T, do func(t *testing.T, n int, at moment) (stopped bool)) {
+	for _, at := range []moment{beforeCall, afterCall, atLook} {
+		t.Run(string(at), func(t *testing.T) {
+			for n, stopped := 1, true; stopped && !t.Failed(); n++ {
+				t.Run("", func(t *testing.T) { stopped = do(t, n, at) })
+			}
+		})
+	}
+}
+
+func TestASyncThatIsStoppedAnywhereIsContinued(t *testing.T) {
+	for name, tt := range stopCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everywhere(t, tt.stopAt)
+		})
+	}
+}
+
+func (tt stopCase) stopAt(t *testing.T, n int, at moment) bool {
+	w := tt.prepare(t)
+	before := map[string]files{}
+	for name := range tt.want {
+		before[name] = w.tree(name)
+	}
+	generation := w.generation()
+	s, stop := w.stopping(n, at)
+	report, err := s.Sync(stop, tt.request)
+	switch {
+	case err != nil && !(stop.stopped() && errors.Is(err, errStop)):
+		t.Fatalf("the sync ended with %v", err)
+	case err == nil && (w.generation() != generation+1 || !report.OK()):
+		t.Fatalf("a sync of which nothing is served ended without an error: %+v", report)
+	}
+	for name, want := range tt.want {
+		if err != nil {
+			want = before[name]
+		}
+		w.serves(name, want)
+	}
+	w.whole()
+	w.keeps(stop.fetched, tt.want)
+	if n%2 == 0 {
+		w.restart()
+	}
+	report = w.demand()
+	for name, want := range tt.want {
+		if m := only(t, report, name); !report.OK() {
+			t.Errorf("%s then is %s: %s", name, m.Result, m.Error)
+		}
+		w.serves(name, want)
+	}
+	for _, name := range w.downloads() {
+		if slices.Contains(stop.fetched, name) {
+			t.Errorf("%s came twice", name)
+		}
+	}
+	left, err := os.ReadDir(w.cfg.Mirror.Partial())
+	must(t, err)
+	equal(t, "unfinished downloads", len(left), 0)
+	return stop.stopped()
+}
+
+// keeps expects the files that arrived to be objects.
+func (w *world) keeps(fetched []string, want map[string]files) {
+	w.Helper()
+	for _, name := range fetched {
+		there := false
+		for _, content := range want {
+			sum := sha256.Sum256([]byte(content[name]))
+			_, found := w.cfg.Mirror.Object(hex.EncodeToString(sum[:]))
+			there = there || found
+		}
+		if !there {
+			w.Errorf("%s arrived and is no object", name)
+		}
+	}
+}
+
+func TestADryRunThatIsStoppedAnywhereSaysSo(t *testing.T) {
+	everywhere(t, func(t *testing.T, n int, at moment) bool {
+		w := serving(manifest.SHA256)(t)
+		states, disk := w.states(), w.listing()
+		s, stop := w.stopping(n, at)
+		_, err := s.Sync(stop, syncer.Request{Demand: true, DryRun: true})
+		if stop.stopped() != errors.Is(err, errStop) {
+			t.Errorf("it ended with %v", err)
+		}
+		equal(t, "state", w.states(), states)
+		equal(t, "disk", w.listing(), disk)
+		return stop.stopped()
+	})
+}
+
+func TestARollbackThatIsStoppedAnywhereIsWholeOrNotThere(t *testing.T) {
+	everywhere(t, func(t *testing.T, n int, at moment) bool {
+		w := serving(manifest.SHA256)(t)
+		w.expect(w.demand(), "data", syncer.Updated)
+		s, stop := w.stopping(n, at)
+		want := newest
+		_, err := s.Rollback(stop, syncer.RollbackRequest{})
+		switch {
+		case err == nil:
+			want = september2()
+		case !stop.stopped() || !errors.Is(err, errStop):
+			t.Errorf("it ended with %v", err)
+		}
+		w.serves("data", want)
+		if err != nil {
+			w.rollback(syncer.RollbackRequest{})
+			w.serves("data", september2())
+		}
+		return stop.stopped()
+	})
+}
+
+func TestARepairThatIsStoppedAnywhereIsContinued(t *testing.T) {
+	everywhere(t, func(t *testing.T, n int, at moment) bool {
+		w := start(t, "data")
+		w.publish("data", "2026.10", newest)
+		w.demand()
+		w.corrupt("data/a.dat")
+		w.corrupt("data/b.dat")
+		w.replace("data/n.dat")
+		s, stop := w.stopping(n, at)
+		w.provider.ResetRequests()
+		report, err := s.Repair(stop, syncer.VerifyRequest{})
+		if err == nil && !report.OK() || err != nil && !(stop.stopped() && errors.Is(err, errStop)) {
+			t.Errorf("it ended with %v: %+v", err, report)
+		}
+		if report := w.repair(); !report.OK() {
+			t.Errorf("the next one left %+v", report)
+		}
+		w.serves("data", newest)
+		for _, name := range w.downloads() {
+			if slices.Contains(stop.fetched, name) {
+				t.Errorf("%s came twice", name)
+			}
+		}
+		return stop.stopped()
+	})
+}
