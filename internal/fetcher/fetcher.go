@@ -117,6 +117,7 @@ func (p *partial) giveUp(err error) error {
 		if removeErr := remove(p.path); removeErr != nil {
 			err = fmt.Errorf("%w: it cannot be removed: %w", err, removeErr)
 		}
+		p.isNoted = false // or close would note once more what was there
 	}
 	return noSpace(err)
 }

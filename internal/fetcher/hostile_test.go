@@ -3,6 +3,7 @@ package fetcher
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -308,4 +310,22 @@ func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 			t.Errorf("%d mismatches, ranges %q", w.mismatches, source.asked)
 		}
 	})
+}
+
+// A stream of HTTP/2 can be reset, or stall, between its last byte and its end.
+func TestABodyThatFailsAfterItsLastByteIsWhole(t *testing.T) {
+	content := readAll(t, emulator.Random(1, 2*mib))
+	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
+		func(http.Header) (*transport.Response, error) {
+			res := whole(content)
+			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), &broken{&transport.Error{Kind: transport.Passing}}))
+			return res, nil
+		},
+		func(h http.Header) (*transport.Response, error) {
+			return nil, fmt.Errorf("asked again, for %q", h.Get("Range"))
+		},
+	}}
+	if _, err := New(source, t.TempDir(), config.Transfers{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+		t.Error(err)
+	}
 }

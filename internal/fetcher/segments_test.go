@@ -211,3 +211,17 @@ func TestFilesGoBeforeSegments(t *testing.T) {
 		running.Wait()
 	})
 }
+
+func TestWhatIsGivenUpLeavesNothing(t *testing.T) {
+	content, dir := readAll(t, emulator.Random(8, 24*mib)), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
+		no := refusal.New(refusal.TooLarge, "enough")
+		if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), &refusing{at: 13*mib + 5, err: no}); !errors.Is(err, no) {
+			t.Error(err)
+		}
+	})
+	if left := list(t, dir); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}

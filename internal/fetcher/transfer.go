@@ -199,6 +199,9 @@ func (t *transfer) copy(ctx context.Context, c *claim, res *transport.Response) 
 		if err == io.EOF {
 			return t.partial.ended(c, res)
 		}
+		if err != nil && t.partial.room(c) == 0 {
+			return nil // it failed behind the last byte, from where nothing can be asked for
+		}
 		if err != nil {
 			return err
 		}
