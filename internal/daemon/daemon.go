@@ -68,10 +68,10 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		if !running {
 			if req, ok := q.take(); ok {
-				running = true
+				running, req.Queued = true, true
 				go func() {
 					defer func() { done <- struct{}{} }()
-					d.sync(ctx, req)
+					_, _ = d.Sync(ctx, req) // it has logged what happened
 				}()
 			}
 		}
@@ -104,17 +104,6 @@ func (d *Daemon) awake() {
 
 // notify tells systemd, when it listens; without it there is nothing to tell.
 func notify(state string) { _, _ = daemon.SdNotify(false, state) }
-
-func (d *Daemon) sync(ctx context.Context, req syncer.Request) {
-	if len(req.Manifests) > 0 { // a reload may have removed some since they were queued
-		cfg := d.Config()
-		req.Manifests = slices.DeleteFunc(req.Manifests, func(name string) bool { return !cfg.Has(name) })
-		if len(req.Manifests) == 0 {
-			return
-		}
-	}
-	_, _ = d.Sync(ctx, req) // it has logged what happened
-}
 
 // Sync does one sync and logs its whole story in one event.
 func (d *Daemon) Sync(ctx context.Context, req syncer.Request) (syncer.Report, error) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -137,6 +138,30 @@ func TestAManifestThatAReloadRemovedLeavesAtTheNextSync(t *testing.T) {
 	r.signals <- syscall.SIGUSR1
 	w.eventually("two is gone", func() bool { return w.content("two") == "" })
 	w.eventually("one is still there", func() bool { return w.content("one") == "one" })
+}
+
+func TestASyncThatWaitsForItsTurnDoesWhatIsConfiguredThen(t *testing.T) {
+	w := start(t, "one", "two")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	held := w.hold("/ManifestReleases/one")
+	var command sync.WaitGroup
+	command.Go(func() {
+		_, _ = r.Sync(t.Context(), syncer.Request{Manifests: []string{"one"}, Trigger: "command"})
+	})
+	<-held.arrived // the turn is the command's
+	must(t, r.Trigger(t.Context(), syncer.Request{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
+	w.eventually("the loop has taken it", func() bool { return len(r.wanted) == 0 })
+	r.signals <- syscall.SIGCONT // is received when it waits for its turn
+	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
+	r.signals <- syscall.SIGHUP
+	r.signals <- syscall.SIGCONT
+	w.let("/ManifestReleases/one")
+	command.Wait()
+	w.eventually("it is over", func() bool { return w.logged(syncLogged, `"trigger":"api"`) == 1 })
+	if w.logged(`"level":"error"`) > 0 || w.syncs("one") != 3 || w.content("two") != "" {
+		t.Errorf("asked %d times for one; the log:\n%s", w.syncs("one"), w.log)
+	}
 }
 
 func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {

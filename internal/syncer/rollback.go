@@ -21,7 +21,7 @@ type RollbackRequest struct {
 // manifest that went back is held there, see mirror.Hold.
 func (s *Syncer) Rollback(ctx context.Context, req RollbackRequest) (Report, error) {
 	started := time.Now()
-	targets, err := s.choose(req.Manifests)
+	targets, err := s.choose(req.Manifests, false)
 	if err != nil {
 		return Report{}, err
 	}

@@ -94,6 +94,7 @@ type Request struct {
 	Force     bool     `json:"force,omitempty"`     // overrides shrink, downgrade and a hold
 	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; changes nothing
 	Trigger   string   `json:"trigger"`             // start, schedule, signal, command, reload, api: for log and history
+	Queued    bool     `json:"-"`                   // it has waited: manifests that left the configuration meanwhile are passed over
 }
 
 // run is one sync.
@@ -157,7 +158,7 @@ func (r *run) giveBack() {
 
 // begin reads what is remembered and served of each manifest.
 func (s *Syncer) begin(req Request) (*run, error) {
-	targets, err := s.choose(req.Manifests)
+	targets, err := s.choose(req.Manifests, req.Queued)
 	if err != nil {
 		return nil, err
 	}
@@ -182,17 +183,19 @@ func (s *Syncer) begin(req Request) (*run, error) {
 	return r, nil
 }
 
-func (s *Syncer) choose(names []string) ([]Target, error) {
+func (s *Syncer) choose(names []string, passOver bool) ([]Target, error) {
 	if len(names) == 0 {
 		return s.Targets, nil
 	}
 	var chosen []Target
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		i := slices.IndexFunc(s.Targets, func(t Target) bool { return t.Name == name })
-		if i < 0 {
+		switch {
+		case i >= 0:
+			chosen = append(chosen, s.Targets[i])
+		case !passOver:
 			return nil, &UnknownManifestError{Name: name}
 		}
-		chosen = append(chosen, s.Targets[i])
 	}
 	return chosen, nil
 }
