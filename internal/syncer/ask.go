@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -99,13 +100,14 @@ func (r *run) askSize(ctx context.Context, j *job, f manifest.File) error {
 	if j.noSizes.Load() || !r.sizes.claim(f.Expected) {
 		return nil
 	}
-	err := r.lookup(ctx, func() error {
+	var meta releases.Metadata
+	err := r.lookup(ctx, func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataPatience)
 		defer cancel()
-		meta, err := r.Provider.Metadata(ctx, f.Reference)
-		r.sizes.tell(f.Expected, meta.Size, err)
+		meta, err = r.Provider.Metadata(ctx, f.Reference)
 		return err
 	})
+	r.sizes.tell(f.Expected, meta.Size, err)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
