@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -265,6 +266,27 @@ func TestSIGINTEndsASyncWithAWordAboutWhatIsKept(t *testing.T) {
 	p.signal(syscall.SIGINT)
 	same(h, "exit code", 1, p.wait())
 	h.contains("stderr", p.stderr.String(), "interrupted", "next sync")
+}
+
+func TestASignalAfterTheSwapDeniesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	open := h.gatedFile(1000)
+	p := h.start("sync")
+	var other net.Conn
+	h.eventually("the command listens", func() (listens bool) {
+		var err error
+		other, err = net.Dial("unix", filepath.Join(h.data, "state", "syncd.sock"))
+		return err == nil
+	})
+	defer other.Close()
+	_, err := io.WriteString(other, "GET /status HTTP/1.1\r\n") // the command waits for the rest
+	h.must(err)
+	open()
+	h.eventually("the release is served", func() bool { return h.current() != "" })
+	p.signal(syscall.SIGTERM)
+	same(h, "exit code", 0, p.wait())
+	h.contains("stdout", p.stdout.String(), "generation 1 is served")
 }
 
 func TestASecondInstanceNamesTheHolder(t *testing.T) {

@@ -59,7 +59,7 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 		report, err = h.Sync(ctx, req, display.show)
 		return err
 	})
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return errSyncInterrupted
 	}
 	if err != nil && len(report.Manifests) == 0 {
