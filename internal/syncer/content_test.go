@@ -25,6 +25,34 @@ func TestAContentThatTwoManifestsWantIsFetchedOnce(t *testing.T) {
 	w.serves("two", files{"x.dat": "shared", "y.dat": "shared"})
 }
 
+func TestAContentThatOneManifestsLinkDoesNotBringComesByAnothers(t *testing.T) {
+	none := emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/y.dat"}
+	for name, tt := range map[string]struct {
+		faults []emulator.Fault
+		result syncer.Result
+	}{
+		"not there":        {[]emulator.Fault{{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/x.dat"}}, syncer.Updated},
+		"other bytes":      {[]emulator.Fault{{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, syncer.Updated},
+		"nor by another's": {[]emulator.Fault{none, {Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, syncer.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "one", "same", "other", "apart")
+			w.publish("one", "2026.09", files{"a.dat": "a", "x.dat": "shared"})
+			w.publish("same", "2026.09", files{"x.dat": "shared"})
+			w.publish("other", "2026.09", files{"y.dat": "shared"})
+			w.publish("apart", "2026.09", files{"z.dat": "z"})
+			for _, fault := range tt.faults {
+				w.provider.AddFault(fault)
+			}
+			report := w.demand()
+			for _, name := range []string{"one", "same", "other"} {
+				w.expect(report, name, tt.result)
+			}
+			w.expect(report, "apart", syncer.Updated)
+		})
+	}
+}
+
 func TestIdenticalLinksAreOneFile(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", files{"a.dat": "a", "b.dat": "b"})

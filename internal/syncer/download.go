@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -75,8 +76,10 @@ func (r *run) fetch(ctx context.Context, t *task) bool {
 		ctx = t.jobs[0].ctx
 	}
 	t.payer = wanting[0]
-	var err error
-	t.proven, err = r.bring(ctx, t.payer.target.Name, *t.file, t.size, t.payer.arrived)
+	err := r.fetchBy(ctx, t, *t.file)
+	if isOfLink(err) {
+		err = r.fetchByOthers(ctx, t, err)
+	}
 	if err != nil {
 		if !errors.Is(err, errAborted) { // else the job has failed for another reason
 			t.fail(err)
@@ -88,6 +91,37 @@ func (r *run) fetch(ctx context.Context, t *task) bool {
 	}
 	r.Metrics.FileDownloaded(t.payer.target.Name)
 	return true
+}
+
+// fetchBy brings a content by one manifest's link to it.
+func (r *run) fetchBy(ctx context.Context, t *task, link manifest.File) (err error) {
+	t.proven, err = r.bring(ctx, t.payer.target.Name, link, t.size, t.payer.arrived)
+	return err
+}
+
+// fetchByOthers tries the links that other manifests have to a content. When none
+// of them brings it either, the error stays the first one's.
+func (r *run) fetchByOthers(ctx context.Context, t *task, first error) error {
+	tried := map[manifest.Reference]bool{t.file.Reference: true}
+	for _, j := range openJobs(t.jobs) {
+		i := slices.IndexFunc(j.plan.Missing, func(f manifest.File) bool { return f.Expected == t.file.Expected })
+		link := j.plan.Missing[i]
+		if tried[link.Reference] {
+			continue
+		}
+		tried[link.Reference] = true
+		if err := r.fetchBy(ctx, t, link); !isOfLink(err) {
+			return err
+		}
+	}
+	return first
+}
+
+// isOfLink is true for the provider's last word on one link: another one to the
+// same content may be better.
+func isOfLink(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && answer.Kind != transport.Passing || isMismatch(err)
 }
 
 // adopt turns contents into objects.

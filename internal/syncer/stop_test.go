@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/syncer"
@@ -25,9 +26,13 @@ const (
 	beforeCall moment = "before a call"   // of the provider or the fetcher
 	afterCall  moment = "after an answer" // of them
 	atLook     moment = "at a look"       // at the context
+	failing    moment = "a call fails"    // and nothing is stopped
 )
 
 var errStop = errors.New("told to stop")
+
+// errFailed is the provider's last word.
+var errFailed = &transport.Error{Kind: transport.Rejected, Endpoint: "Test", Status: 400}
 
 // stopper stands between a Syncer and its provider, its fetcher and its context,
 // and ends the context at the nth moment of one kind.
@@ -60,6 +65,15 @@ func (s *stopper) count(m moment) {
 	}
 }
 
+// called counts a call that begins; the error is what it is to return at once.
+func (s *stopper) called() error {
+	s.count(beforeCall)
+	if s.moment == failing && s.left.Add(-1) == 0 {
+		return errFailed
+	}
+	return nil
+}
+
 func (s *stopper) stopped() bool { return s.left.Load() <= 0 }
 
 func (s *stopper) Err() error {
@@ -68,31 +82,41 @@ func (s *stopper) Err() error {
 }
 
 func (s *stopper) ManifestReleases(ctx context.Context, name string, since releases.Validators) ([]string, releases.Validators, bool, error) {
-	s.count(beforeCall)
+	if err := s.called(); err != nil {
+		return nil, releases.Validators{}, false, err
+	}
 	defer s.count(afterCall)
 	return s.Provider.ManifestReleases(ctx, name, since)
 }
 
 func (s *stopper) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
-	s.count(beforeCall)
+	if err := s.called(); err != nil {
+		return nil, err
+	}
 	defer s.count(afterCall)
 	return s.Provider.Manifest(ctx, release, name)
 }
 
 func (s *stopper) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
-	s.count(beforeCall)
+	if err := s.called(); err != nil {
+		return manifest.Digest{}, err
+	}
 	defer s.count(afterCall)
 	return s.Provider.Hash(ctx, algorithm, ref)
 }
 
 func (s *stopper) Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error) {
-	s.count(beforeCall)
+	if err := s.called(); err != nil {
+		return releases.Metadata{}, err
+	}
 	defer s.count(afterCall)
 	return s.Provider.Metadata(ctx, ref)
 }
 
 func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error) {
-	s.count(beforeCall)
+	if err := s.called(); err != nil {
+		return fetcher.Fetched{}, err
+	}
 	defer s.count(afterCall)
 	fetched, err := s.fetcher.Fetch(ctx, file, watch)
 	if err == nil {
@@ -232,27 +256,39 @@ func (tt stopCase) stopAt(t *testing.T, n int, at moment) bool {
 		}
 		w.serves(name, want)
 	}
+	tt.goesOn(w, stop, n%2 == 0)
+	return stop.stopped()
+}
+
+// goesOn expects that what arrived are objects, and that the next sync, in another
+// process or this one, brings the rest.
+func (tt stopCase) goesOn(w *world, stop *stopper, restart bool) {
+	w.Helper()
 	w.whole()
 	w.keeps(stop.fetched, tt.want)
-	if n%2 == 0 {
+	if restart {
 		w.restart()
 	}
-	report = w.demand()
+	if report := w.demand(); !report.OK() {
+		w.Errorf("the next sync: %+v", report)
+	}
 	for name, want := range tt.want {
-		if m := only(t, report, name); !report.OK() {
-			t.Errorf("%s then is %s: %s", name, m.Result, m.Error)
-		}
 		w.serves(name, want)
 	}
+	w.cameOnce(stop)
+	left, err := os.ReadDir(w.cfg.Mirror.Partial())
+	must(w, err)
+	equal(w, "unfinished downloads", len(left), 0)
+}
+
+// cameOnce expects that what arrived was not asked for again.
+func (w *world) cameOnce(stop *stopper) {
+	w.Helper()
 	for _, name := range w.downloads() {
 		if slices.Contains(stop.fetched, name) {
-			t.Errorf("%s came twice", name)
+			w.Errorf("%s came twice", name)
 		}
 	}
-	left, err := os.ReadDir(w.cfg.Mirror.Partial())
-	must(t, err)
-	equal(t, "unfinished downloads", len(left), 0)
-	return stop.stopped()
 }
 
 // keeps expects the files that arrived to be objects.
@@ -269,6 +305,45 @@ func (w *world) keeps(fetched []string, want map[string]files) {
 			w.Errorf("%s arrived and is no object", name)
 		}
 	}
+}
+
+func TestACallThatFailsAnywhereCostsOnlyItsOwnManifest(t *testing.T) {
+	for name, tt := range stopCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n, failed := 1, true; failed && !t.Failed(); n++ {
+				t.Run("", func(t *testing.T) { failed = tt.failAt(t, n) })
+			}
+		})
+	}
+}
+
+func (tt stopCase) failAt(t *testing.T, n int) bool {
+	w := tt.prepare(t)
+	before := map[string]files{}
+	for name := range tt.want {
+		before[name] = w.tree(name)
+	}
+	s, stop := w.stopping(n, failing)
+	report, err := s.Sync(stop, tt.request)
+	must(t, err)
+	updated := 0
+	for name, want := range tt.want {
+		switch m := only(t, report, name); m.Result {
+		case syncer.Updated:
+			w.serves(name, want)
+			updated++
+		case syncer.Failed:
+			w.serves(name, before[name])
+		default:
+			t.Errorf("%s is %s: %s", name, m.Result, m.Error)
+		}
+	}
+	if updated == len(tt.want) != report.OK() || len(tt.want)-updated > 1 {
+		t.Errorf("%+v", report)
+	}
+	tt.goesOn(w, stop, n%2 == 0)
+	return stop.stopped()
 }
 
 func TestADryRunThatIsStoppedAnywhereSaysSo(t *testing.T) {
@@ -326,11 +401,7 @@ func TestARepairThatIsStoppedAnywhereIsContinued(t *testing.T) {
 			t.Errorf("the next one left %+v", report)
 		}
 		w.serves("data", newest)
-		for _, name := range w.downloads() {
-			if slices.Contains(stop.fetched, name) {
-				t.Errorf("%s came twice", name)
-			}
-		}
+		w.cameOnce(stop)
 		return stop.stopped()
 	})
 }
