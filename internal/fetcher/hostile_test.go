@@ -180,6 +180,11 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 			w.WriteHeader(http.StatusPartialContent)
 			w.Write(make([]byte, 10))
 		},
+		"compressed": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"e"`)
+			w.Header().Set("Content-Encoding", "gzip")
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(content))))
+		},
 		"busy":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
 		"cut off":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

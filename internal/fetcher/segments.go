@@ -132,7 +132,7 @@ func (s *segments) fetch(c *claim) bool {
 		return false
 	}
 	defer res.Body.Close()
-	if res.Status != http.StatusPartialContent {
+	if res.Status != http.StatusPartialContent || checkPlain(res) != nil {
 		s.giveUp(true)
 		return false
 	}

@@ -117,8 +117,8 @@ func (t *transfer) header(c *claim) http.Header {
 
 // begin brings file and claim to where the answer's body starts.
 func (t *transfer) begin(c *claim, res *transport.Response) error {
-	if encoding := res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return refusal.New(refusal.BadShape, "download with Content-Encoding %.32q, which was not asked for", encoding)
+	if err := checkPlain(res); err != nil {
+		return err
 	}
 	switch {
 	case res.Status == http.StatusPartialContent && c.asked != everything:
@@ -132,6 +132,14 @@ func (t *transfer) begin(c *claim, res *transport.Response) error {
 		}
 	}
 	return t.partial.remember(res, c)
+}
+
+// checkPlain refuses an answer whose bytes are not those of the file.
+func checkPlain(res *transport.Response) error {
+	if encoding := res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return refusal.New(refusal.BadShape, "download with Content-Encoding %.32q, which was not asked for", encoding)
+	}
+	return nil
 }
 
 // checkContinues starts clean, at the next attempt, when a 206 does not bring what
