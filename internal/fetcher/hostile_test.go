@@ -303,7 +303,7 @@ func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
 		source.change = func(res *transport.Response) error {
 			if body := res.Body.(*cappedBody); res.Status == http.StatusPartialContent {
-				body.rest = bytes.NewReader(make([]byte, body.rest.Len()))
+				body.rest = bytes.NewReader(make([]byte, body.rest.(*bytes.Reader).Len()))
 			}
 			return nil
 		}

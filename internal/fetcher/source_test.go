@@ -103,7 +103,7 @@ func (s *cappedSource) requests() int {
 
 type cappedBody struct {
 	ctx  context.Context
-	rest *bytes.Reader
+	rest io.Reader
 	rate int64
 }
 

@@ -1,0 +1,175 @@
+package fetcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// lapses are the ways in which an erratic source answers.
+var lapses = []string{
+	"no answer", "no such range", "the whole", "wrong bytes", "a shorter content", "a longer content", "a new validator",
+	"no validator", "another range", "no length", "compressed", "cut off", "ends early", "ends early without a length",
+	"fails after the last byte",
+}
+
+var errErratic = &transport.Error{Kind: transport.Passing, Err: errors.New("erratic")}
+
+// erratic serves a content and answers a part of the requests in one of these ways.
+type erratic struct {
+	content []byte
+	part    float64
+
+	mu    sync.Mutex
+	rand  *rand.Rand
+	etag  int
+	asked []string
+}
+
+func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Header) (*transport.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lapse := ""
+	if s.rand.Float64() < s.part {
+		lapse = lapses[s.rand.IntN(len(lapses))]
+	}
+	s.asked = append(s.asked, h.Get("Range")+" "+lapse)
+	if lapse == "no answer" {
+		return nil, errErratic
+	}
+	res := s.answer(lapse, h.Clone())
+	if lapse == "no such range" || res.Status == http.StatusRequestedRangeNotSatisfiable {
+		return nil, &transport.Error{Kind: transport.Rejected, Status: http.StatusRequestedRangeNotSatisfiable}
+	}
+	cut := s.rand.Int64N(res.Length + 1)
+	switch lapse {
+	case "no validator":
+		res.Header.Del("ETag")
+	case "another range":
+		res.Header.Set("Content-Range", "bytes 5-9/10")
+	case "compressed":
+		res.Header.Set("Content-Encoding", "gzip")
+	case "cut off":
+		res.Body = ending(res.Body, cut, errErratic)
+	case "ends early":
+		res.Body = ending(res.Body, cut, io.EOF)
+	case "fails after the last byte":
+		res.Body = ending(res.Body, res.Length, errErratic)
+	case "no length":
+		res.Length = -1
+	case "ends early without a length":
+		res.Body, res.Length = ending(res.Body, cut, io.EOF), -1
+	}
+	res.Body = &cappedBody{ctx, res.Body, mib}
+	return res, nil
+}
+
+// answer is of a content that may be another one, sometimes under the old validator.
+func (s *erratic) answer(lapse string, h http.Header) *transport.Response {
+	content := s.content
+	switch lapse {
+	case "the whole":
+		h.Del("Range")
+	case "wrong bytes":
+		content = bytes.Clone(content)
+		content[s.rand.IntN(len(content))] ^= 1
+	case "a shorter content":
+		content = content[:s.rand.IntN(len(content))]
+	case "a longer content":
+		content = append(bytes.Clone(content), 'x')
+	case "a new validator":
+		s.etag++
+	}
+	if s.rand.IntN(2) == 0 {
+		h.Del("If-Range")
+	}
+	answer := httptest.NewRecorder()
+	answer.Header().Set("ETag", fmt.Sprintf(`"%d"`, s.etag))
+	http.ServeContent(answer, &http.Request{Method: http.MethodGet, Header: h}, "", time.Time{}, bytes.NewReader(content))
+	res := answer.Result()
+	return &transport.Response{Status: res.StatusCode, Header: res.Header, Length: res.ContentLength, Body: res.Body}
+}
+
+func (s *erratic) Retry(ctx context.Context, op func(progress func()) error) (err error) {
+	for range 20 {
+		if err = op(func() {}); !transport.IsPassing(err) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// ending is the first bytes of a body, and then an error.
+func ending(body io.Reader, after int64, err error) io.ReadCloser {
+	return io.NopCloser(io.MultiReader(io.LimitReader(body, after), &broken{err}))
+}
+
+// An erratic server, and calls that are stopped, cost time, and what they have
+// brought is whole or goes on as soon as the server is honest.
+func TestAnErraticServerCostsTimeAlone(t *testing.T) {
+	sizes := []int64{worthSegments - 1, worthSegments, worthSegments + 1, 24*mib + 3}
+	rounds := 2 * len(sizes)
+	if os.Getenv("SYNCD_TORTURE") == "full" {
+		rounds *= 50
+	}
+	contents := make([][]byte, len(sizes))
+	for i, size := range sizes {
+		contents[i] = readAll(t, emulator.Random(uint64(i), size))
+	}
+	for seed := range rounds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			source := &erratic{content: contents[seed%len(sizes)], rand: rand.New(rand.NewPCG(uint64(seed), 0))}
+			dir, file := t.TempDir(), fileOf(t, source.content)
+			synctest.Test(t, func(t *testing.T) {
+				for _, source.part = range []float64{0.5, 0.2} {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(source.rand.Int64N(int64(30*time.Second))))
+					got, err := New(source, dir, segmented).Fetch(ctx, file, &watcher{})
+					var failed *transport.Error
+					if cancel(); err == nil {
+						source.wantWhole(t, got)
+					} else if ctx.Err() == nil && refusal.ReasonOf(err) == "" && !errors.As(err, &failed) {
+						t.Errorf("%v: %q", err, source.asked)
+					}
+				}
+				source.part = 0
+				w := &watcher{}
+				got, err := New(source, dir, segmented).Fetch(t.Context(), file, w)
+				if err != nil || w.mismatches == 0 && w.moved+w.resumed != int64(len(source.content)) {
+					t.Errorf("%v, the watcher was told %+v: %q", err, w, source.asked)
+				}
+				source.wantWhole(t, got)
+			})
+		})
+	}
+}
+
+// wantWhole takes away what was fetched.
+func (s *erratic) wantWhole(t *testing.T, got Fetched) {
+	t.Helper()
+	if !bytes.Equal(readFile(t, got.Path), s.content) {
+		t.Errorf("other bytes were proven: %q", s.asked)
+	}
+	if left := list(t, filepath.Dir(got.Path)); len(left) != 1 {
+		t.Errorf("left: %q", left)
+	}
+	if err := os.Remove(got.Path); err != nil {
+		t.Fatal(err)
+	}
+}
