@@ -111,7 +111,7 @@ func (d *Daemon) Sync(ctx context.Context, req syncer.Request) (syncer.Report, e
 	report, err := d.Engine.Sync(ctx, req)
 	event := d.options.Log.Info()
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		event.Bool("stopped", true)
 	case err != nil || !report.OK():
 		event = d.options.Log.Error().AnErr("error", err)

@@ -230,6 +230,30 @@ func TestAFailureIsLoggedOnceAndEndsNothing(t *testing.T) {
 	w.eventually("it goes on", func() bool { return w.logged(syncLogged) == 2 })
 }
 
+// untilServed is a context that ends with the swap.
+type untilServed struct {
+	context.Context
+	*world
+}
+
+func (c untilServed) Err() error {
+	if c.content("one") != "" {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestAStopAfterTheSwapHidesNoFailure(t *testing.T) {
+	w := start(t, "one", "two")
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/two"})
+	e := w.open()
+	defer e.Close()
+	report, err := New(e, nil).Sync(untilServed{t.Context(), w}, syncer.Request{Trigger: "start"})
+	if err != nil || report.OK() || w.logged(syncLogged, `"level":"error"`) != 1 || w.logged(`"stopped"`) != 0 {
+		t.Errorf("%+v, %v; the log:\n%s", report, err, w.log)
+	}
+}
+
 func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()

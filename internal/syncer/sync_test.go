@@ -263,6 +263,10 @@ func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Name != "nosuch" {
 		t.Errorf("error %v, want an unknown manifest", err)
 	}
+	report = w.sync(syncer.Request{Manifests: []string{"data", "nosuch"}, Queued: true})
+	equal(t, "of those that waited", []any{len(report.Manifests), w.expect(report, "data", syncer.Updated).Release}, []any{1, "2026.09"})
+	report = w.sync(syncer.Request{Manifests: []string{"nosuch"}, Queued: true})
+	equal(t, "of none that is left", []int{len(report.Manifests), len(w.asked("/"))}, []int{0, 0})
 }
 
 func TestADryRunForeseesAndChangesNothing(t *testing.T) {
