@@ -37,6 +37,9 @@ type reservation struct {
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
 	s := &reservation{run: r, displaced: map[string]bool{}}
 	for _, j := range openJobs(jobs) {
+		if ctx.Err() != nil {
+			return // no old revision goes for a sync that ends
+		}
 		if err := s.reserve(ctx, j); err != nil {
 			j.fail(err)
 		}

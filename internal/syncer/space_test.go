@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -35,6 +36,11 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 			j.sizes[digest] = size
 		}
 		j.plan.Files = j.plan.Missing
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if r.reserveSpace(stopped, []*job{j}); !j.open() {
+			t.Errorf("after the stop room was looked for, and made: %v", j.err)
+		}
 		next := &job{sizes: map[manifest.Digest]int64{}}
 		r.reserveSpace(t.Context(), []*job{j, next})
 		if refusal.ReasonOf(j.err) != refusal.NoSpace || !next.open() {
