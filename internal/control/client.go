@@ -39,6 +39,9 @@ func Dial(ctx context.Context, stateDir string) (*Client, error) {
 		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
 	}
 	probe, err := dial(ctx, "", "")
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, dialError(stateDir, err)
 	}

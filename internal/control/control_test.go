@@ -292,3 +292,18 @@ func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
 		t.Errorf("a path of another version: %v", err)
 	}
 }
+
+func TestACommandThatIsStoppedBeforeItAsksSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if _, err := Dial(ctx, dir); !errors.Is(err, stop) {
+		t.Errorf("error %v", err)
+	}
+}
