@@ -286,7 +286,8 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	s := open(t)
 	s.sync()
 	base := serve(t, s, "")
-	content := &dripping{Content: emulator.Random(1, 10*mib)}
+	content := &held{Content: emulator.Random(1, 10*mib)}
+	content.released.Store(2 * mib)
 	s.provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: content})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -300,42 +301,51 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 	b.until("the download is seen", value+" > 0")
 	var before float64
 	must(t, b.eval(value, &before))
+	content.released.Store(6 * mib)
 	b.until("it moves", value+" > "+jsonOf(t, before))
 	b.until("its speed is told", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
-	content.flows.Store(true)
+	content.released.Store(10 * mib)
 	b.until("the new release is told", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
 	b.until("it is announced", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
 }
 
-// dripping is a content that comes slowly until a test has it flow.
-type dripping struct {
+// held is a content of which no more than a trickle comes beyond what a test has
+// released.
+type held struct {
 	emulator.Content
-	flows atomic.Bool
+	released atomic.Int64
 }
 
-func (d *dripping) Open() (io.ReadSeekCloser, error) {
-	r, err := d.Content.Open()
-	return &drips{ReadSeekCloser: r, of: d}, err
+func (h *held) Open() (io.ReadSeekCloser, error) {
+	r, err := h.Content.Open()
+	return &heldReader{ReadSeekCloser: r, of: h}, err
 }
 
-// drips drips what is sent, which net/http seeks in before, and not what is hashed.
-type drips struct {
+// heldReader holds back what is sent, which net/http seeks in before, and not what
+// is hashed.
+type heldReader struct {
 	io.ReadSeekCloser
-	of     *dripping
+	of     *held
 	isSent bool
+	at     int64
 }
 
-func (d *drips) Seek(offset int64, whence int) (int64, error) {
-	d.isSent = true
-	return d.ReadSeekCloser.Seek(offset, whence)
+func (r *heldReader) Seek(offset int64, whence int) (at int64, err error) {
+	r.isSent = true
+	r.at, err = r.ReadSeekCloser.Seek(offset, whence)
+	return r.at, err
 }
 
-func (d *drips) Read(p []byte) (int, error) {
-	if d.isSent && !d.of.flows.Load() {
+func (r *heldReader) Read(p []byte) (int, error) {
+	if room := r.of.released.Load() - r.at; r.isSent && room > 0 {
+		p = p[:min(int64(len(p)), room)]
+	} else if r.isSent {
 		time.Sleep(20 * time.Millisecond)
-		p = p[:min(len(p), 8<<10)]
+		p = p[:min(len(p), 64)]
 	}
-	return d.ReadSeekCloser.Read(p)
+	n, err := r.ReadSeekCloser.Read(p)
+	r.at += int64(n)
+	return n, err
 }
 
 func TestABrowserTellsThatSyncdHangsOrAnswersAgain(t *testing.T) {
