@@ -268,6 +268,22 @@ func TestSIGINTEndsASyncWithAWordAboutWhatIsKept(t *testing.T) {
 	h.contains("stderr", p.stderr.String(), "interrupted", "next sync")
 }
 
+func TestSIGINTEndsTheWaitForTheDaemonAlone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	open := h.gatedFile(1000)
+	d := h.daemon()
+	h.downloading("file.dat")
+	p := h.start("sync")
+	h.eventually("the command shows the daemon's sync", func() bool { return strings.Contains(p.stderr.String(), "0 of 1 files") })
+	p.signal(syscall.SIGINT)
+	same(h, "exit code", 1, p.wait())
+	h.contains("stderr", p.stderr.String(), "interrupted", "the running syncd goes on")
+	open()
+	h.eventually("the release is served", func() bool { return h.current() != "" })
+	d.terminate()
+}
+
 func TestASignalAfterTheSwapDeniesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")

@@ -54,9 +54,11 @@ func (a *app) runDaemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer engine.Close() // which waits for a sync that has come over the socket
 	d := daemon.New(engine, a.load)
 
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	if err := serveDaemon(ctx, group, cfg, d); err != nil {
 		return err

@@ -40,8 +40,11 @@ shows its progress.`,
 	return cmd
 }
 
-// errSyncInterrupted is a sync that a signal ended.
-var errSyncInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
+// What a signal ends is the sync of this process, or its waiting for another's.
+var (
+	errSyncInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
+	errWaitInterrupted = errors.New("interrupted: the running syncd goes on with it; `syncd status` shows how it stands")
+)
 
 func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) error {
 	cfg, err := a.loadAndWarn()
@@ -53,14 +56,18 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 	}
 	req.Demand, req.Trigger = true, "command"
 	var report syncer.Report
+	interrupted := errSyncInterrupted
 	err = a.withHolder(ctx, cfg, func(h holder) error {
+		if _, isOwn := h.(own); !isOwn {
+			interrupted = errWaitInterrupted
+		}
 		display := a.display(quiet)
 		defer display.close()
 		report, err = h.Sync(ctx, req, display.show)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
-		return errSyncInterrupted
+		return interrupted
 	}
 	if err != nil && len(report.Manifests) == 0 {
 		return err
