@@ -99,8 +99,8 @@ func (r *run) fetchBy(ctx context.Context, t *task, link manifest.File) (err err
 	return err
 }
 
-// fetchByOthers tries the links that other manifests have to a content. When none
-// of them brings it either, the error stays the first one's.
+// fetchByOthers tries the links that other manifests have to a content. When the
+// provider's last word on all of them is no, the error stays the first one's.
 func (r *run) fetchByOthers(ctx context.Context, t *task, first error) error {
 	tried := map[manifest.Reference]bool{t.file.Reference: true}
 	for _, j := range openJobs(t.jobs) {

@@ -28,14 +28,15 @@ const blockSize = 4 << 10
 // reservation is the space that the manifests of one sync will take.
 type reservation struct {
 	*run
-	taken     mirror.Space
-	displaced map[string]bool // manifests of which an old revision goes before the new one is there
+	taken      mirror.Space
+	displaced  map[string]bool  // manifests of which an old revision goes before the new one is there
+	unfinished map[string]int64 // sizes of the unfinished downloads, by their names
 }
 
 // reserveSpace refuses, in the order of the configuration, the manifests that
 // would not fit beside those before them, even when pruning takes all that it may.
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
-	s := &reservation{run: r, displaced: map[string]bool{}}
+	s := &reservation{run: r, displaced: map[string]bool{}, unfinished: r.unfinished()}
 	for _, j := range openJobs(jobs) {
 		if ctx.Err() != nil {
 			return // no old revision goes for a sync that ends
@@ -146,11 +147,10 @@ func (s *reservation) outlook(ctx context.Context, name string, need, free mirro
 // need foresees what a job will take: the missing bytes that are not in partial
 // files yet, and an inode for each name that it makes. Links count, too: where
 // none can be had a file is copied, and tmpfs counts them as inodes.
-func (r *run) need(j *job) mirror.Space {
+func (s *reservation) need(j *job) mirror.Space {
 	var need mirror.Space
-	unfinished := r.unfinished()
 	for _, f := range j.plan.Missing {
-		kept, there := unfinished[fetcher.Name(f.Expected)]
+		kept, there := s.unfinished[fetcher.Name(f.Expected)]
 		if !there {
 			need.Inodes++
 		}
@@ -159,8 +159,8 @@ func (r *run) need(j *job) mirror.Space {
 		}
 	}
 	missing := len(j.plan.Missing)
-	need.Inodes += int64(min(missing, r.Transfers)) // what unfinished downloads are continued by
-	dirs := int64(min(missing, max(256-r.Mirror.ObjectFolders(), 0)) + folders(j.plan.Files) + revisionNames)
+	need.Inodes += int64(min(missing, s.Transfers)) // what unfinished downloads are continued by
+	dirs := int64(min(missing, max(256-s.Mirror.ObjectFolders(), 0)) + folders(j.plan.Files) + revisionNames)
 	need.Inodes += dirs + int64(len(j.plan.Files))
 	need.Bytes += overhead + dirs*blockSize + int64(len(j.plan.Files))*overheadPerFile
 	return need

@@ -18,36 +18,17 @@ import (
 func cannedServer(b *testing.B, answer string) (base string) {
 	b.Helper()
 	reply := []byte(answer)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := ln.Accept()
+	return serveConnections(b, func(conn net.Conn) {
+		for lines := bufio.NewReader(conn); ; {
+			line, err := lines.ReadSlice('\n')
 			if err != nil {
-				return
+				return // the client has closed it
 			}
-			running.Go(func() {
-				defer conn.Close()
-				for lines := bufio.NewReader(conn); ; {
-					line, err := lines.ReadSlice('\n')
-					if err != nil {
-						return // the client has closed it
-					}
-					if len(bytes.TrimSpace(line)) == 0 {
-						conn.Write(reply)
-					}
-				}
-			})
+			if len(bytes.TrimSpace(line)) == 0 {
+				conn.Write(reply)
+			}
 		}
 	})
-	b.Cleanup(func() {
-		ln.Close()
-		running.Wait()
-	})
-	return "http://" + ln.Addr().String()
 }
 
 func canned(status int, header, body string) string {

@@ -188,41 +188,54 @@ func TestOnceNeverRepeats(t *testing.T) {
 	}
 }
 
+// serveConnections hands each connection to serve, and closes it afterwards. Its
+// clients must be closed before the test ends.
+func serveConnections(t testing.TB, serve func(net.Conn)) (base string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer conn.Close()
+				serve(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		running.Wait()
+	})
+	return "http://" + ln.Addr().String()
+}
+
 // A server may close a kept connection when it has read a request. net/http then
 // sends a GET again by itself, which Once must not allow.
 func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		var requests atomic.Int64
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var running sync.WaitGroup
-		running.Go(func() {
-			for {
-				conn, err := ln.Accept()
+		c := newClient(t, serveConnections(t, func(conn net.Conn) {
+			r := bufio.NewReader(conn)
+			for range 2 { // the first is answered, the second is not
+				req, err := http.ReadRequest(r)
 				if err != nil {
 					return
 				}
-				running.Go(func() {
-					defer conn.Close()
-					r := bufio.NewReader(conn)
-					for range 2 { // the first is answered, the second is not
-						req, err := http.ReadRequest(r)
-						if err != nil {
-							return
-						}
-						io.Copy(io.Discard, req.Body)
-						if requests.Add(1) == 1 {
-							io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-							continue
-						}
-						return
-					}
-				})
+				io.Copy(io.Discard, req.Body)
+				if requests.Add(1) == 1 {
+					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					continue
+				}
+				return
 			}
-		})
-		c := newClient(t, "http://"+ln.Addr().String())
+		}))
 		req := Request{Endpoint: "E", Method: method, Once: true, Limit: 1}
 		if _, _, err := c.Do(t.Context(), req); err != nil {
 			t.Errorf("%s: %v", method, err)
@@ -231,8 +244,6 @@ func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
 			t.Errorf("%s: %d requests arrived, %v", method, requests.Load(), err)
 		}
 		c.Close()
-		ln.Close()
-		running.Wait()
 	}
 }
 
