@@ -45,7 +45,8 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	f, disk := fetcher.New(client, temp, cfg.Transfers), new(durable.Disk)
+	f := fetcher.New(client, temp, fetcher.Config{Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth})
+	disk := new(durable.Disk)
 	for _, ref := range refs {
 		fetched, err := getOne(ctx, client, f, cfg, ref)
 		if err != nil {

@@ -208,8 +208,10 @@ func (e *Engine) Configure(cfg *config.Config) error {
 func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
 	return syncer.Config{
 		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
-		Fetcher: fetcher.New(client, e.mirror.Partial(), cfg.Transfers),
-		Log:     e.options.Log, Version: e.options.Version,
+		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
+		}),
+		Log: e.options.Log, Version: e.options.Version,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,
 		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,

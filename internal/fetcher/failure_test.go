@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -151,7 +150,7 @@ func TestAServerThatNeverGetsFurtherIsGivenUp(t *testing.T) {
 	}))
 	defer server.Close()
 	file := manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a"}, Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
-	_, err := New(connect(t, server.URL, quick, time.Minute), t.TempDir(), config.Transfers{}).Fetch(t.Context(), file, &watcher{})
+	_, err := New(connect(t, server.URL, quick, time.Minute), t.TempDir(), Config{}).Fetch(t.Context(), file, &watcher{})
 	if !transport.IsPassing(err) || !errors.Is(err, io.ErrUnexpectedEOF) || requests < 2 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
@@ -209,7 +208,7 @@ func TestOnlyNewBytesAreProgress(t *testing.T) {
 		cut(2000),    // progress
 		cut(2 * mib), // all of it, whatever comes behind
 	}}
-	_, err := New(source, dir, config.Transfers{}).Fetch(t.Context(), file, &watcher{})
+	_, err := New(source, dir, Config{}).Fetch(t.Context(), file, &watcher{})
 	if err != nil || source.progressed.Load() != 3 {
 		t.Errorf("progress was called %d times, %v", source.progressed.Load(), err)
 	}

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -61,17 +60,25 @@ type Fetcher struct {
 	buffers     sync.Pool
 }
 
-// New returns a Fetcher that keeps unfinished downloads in dir, which exists. Files
-// and their segments share one budget of connections: as many as there may be
-// files, or segments of one.
-func New(source Source, dir string, transfers config.Transfers) *Fetcher {
+// Config says how much a Fetcher does at once.
+type Config struct {
+	Files     int   // large files at once; below 1 counts as 1
+	Segments  int   // connections of one large file at most; below 1 counts as 1
+	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
+}
+
+// New returns a Fetcher that keeps unfinished downloads in dir, which must exist.
+// Files and their segments share one budget of connections: the greater of
+// c.Files and c.Segments.
+func New(source Source, dir string, c Config) *Fetcher {
+	c.Files, c.Segments = max(c.Files, 1), max(c.Segments, 1)
 	f := &Fetcher{
-		source: source, dir: dir, segments: transfers.Segments,
-		connections: semaphore.NewWeighted(int64(max(transfers.Files, transfers.Segments, 1))),
+		source: source, dir: dir, segments: c.Segments,
+		connections: semaphore.NewWeighted(int64(max(c.Files, c.Segments))),
 		limiter:     rate.NewLimiter(rate.Inf, 0),
 	}
-	if transfers.Bandwidth > 0 {
-		f.limiter = rate.NewLimiter(rate.Limit(transfers.Bandwidth), bufferSize)
+	if c.Bandwidth > 0 {
+		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), bufferSize)
 	}
 	f.buffers.New = func() any { return new([bufferSize]byte) }
 	return f

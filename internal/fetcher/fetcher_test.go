@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -39,7 +38,7 @@ func TestTheWatcherCanEndAFetchForGood(t *testing.T) {
 	b.interrupt(mib)
 	no := refusal.New(refusal.NoSpace, "2 MiB wanted, 1 MiB free")
 	w := &watcher{refuse: no}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w)
+	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w)
 	if err != no || !slices.Equal(w.announced, []int64{2 * mib}) || len(b.downloads()) != 1 || b.partialSize() != mib {
 		t.Errorf("announced %d, %d requests, %d bytes kept, %v", w.announced, len(b.downloads()), b.partialSize(), err)
 	}
@@ -53,7 +52,7 @@ func TestManyFilesAtOnceShareAFetcher(t *testing.T) {
 	}
 	b.SetManifest("m", "2026.10", files...)
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: 100_000, Times: 5})
-	f := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{})
+	f := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{})
 	var running sync.WaitGroup
 	for i, file := range files {
 		want := digestOf(t, file.Content, manifest.SHA1)

@@ -18,7 +18,6 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
@@ -111,7 +110,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 func (b *bed) fetch(retry transport.Retry, stall time.Duration) (Fetched, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
-	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, config.Transfers{}).Fetch(b.t.Context(), b.file, w)
+	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
 	return got, w, err
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -330,7 +329,7 @@ func TestABodyThatFailsAfterItsLastByteIsWhole(t *testing.T) {
 			return nil, fmt.Errorf("asked again, for %q", h.Get("Range"))
 		},
 	}}
-	if _, err := New(source, t.TempDir(), config.Transfers{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+	if _, err := New(source, t.TempDir(), Config{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -23,7 +22,7 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	w := &weighing{}
-	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w) // the emulator's share is counted too
+	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w) // the emulator's share is counted too
 	if err != nil || got.Object.Size != size {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -56,7 +55,7 @@ func TestTheBandwidthLimitIsForAllTransfersTogether(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &memorySource{named: map[string][]byte{}}
-		f := New(source, dir, config.Transfers{Files: 2, Bandwidth: perSecond})
+		f := New(source, dir, Config{Files: 2, Bandwidth: perSecond})
 		for _, content := range contents {
 			source.named[fileOf(t, content).Expected.Hex] = content
 		}
@@ -87,7 +86,7 @@ func TestABandwidthLimitNeverCutsAFileAtADeadline(t *testing.T) {
 		defer cancel()
 		file := fileOf(t, content)
 		w := &watcher{}
-		_, err := New(&memorySource{content: content}, dir, config.Transfers{Bandwidth: 1}).Fetch(ctx, file, w)
+		_, err := New(&memorySource{content: content}, dir, Config{Bandwidth: 1}).Fetch(ctx, file, w)
 		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != bufferSize {
 			t.Errorf("%+v, %v", w, err)
 		}

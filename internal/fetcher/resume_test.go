@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -157,7 +156,7 @@ func TestAFileThatWasMadeReadOnlyBeforeItWasMovedIsTaken(t *testing.T) {
 	if err := os.WriteFile(b.path(), readAll(t, b.content), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, &watcher{})
+	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
 	if err != nil || got.Object.Size != 2*mib || len(b.Requests()) != 0 {
 		t.Errorf("%+v after %d requests, %v", got, len(b.Requests()), err)
 	}
@@ -182,13 +181,13 @@ func TestTheContextEndsAFetchAndWhatArrivedIsKept(t *testing.T) {
 	cause := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w := &cancelling{at: 2 * mib, cancel: func() { cancel(cause) }}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(ctx, b.file, w)
+	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(ctx, b.file, w)
 	if err != cause || b.partialSize() != 2*mib {
 		t.Errorf("%d bytes kept, %v", b.partialSize(), err)
 	}
 	b.ClearFaults()
 	b.ResetRequests()
-	if _, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(ctx, b.file, w); !errors.Is(err, context.Canceled) && err != cause {
+	if _, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(ctx, b.file, w); !errors.Is(err, context.Canceled) && err != cause {
 		t.Errorf("with an ended context: %v", err)
 	}
 	got, _, err := b.fetch(patient, time.Minute)

@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 )
 
 // segmented is what a host with the usual settings uses.
-var segmented = config.Transfers{Files: 4, Segments: 4}
+var segmented = Config{Files: 4, Segments: 4}
 
 // capped has every connection bring so much a second, as some links do.
 func (b *bed) capped(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
@@ -56,7 +55,7 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 	tests := map[string]struct {
 		size      int64
 		change    func(*transport.Response) error
-		transfers config.Transfers
+		transfers Config
 	}{
 		"no validator": {24 * mib, func(res *transport.Response) error {
 			res.Header.Del("ETag")
@@ -76,7 +75,7 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 			return nil
 		}, segmented},
 		"a small file":   {worthSegments - 1, nil, segmented},
-		"not configured": {24 * mib, nil, config.Transfers{Files: 4, Segments: 1}},
+		"not configured": {24 * mib, nil, Config{Files: 4, Segments: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

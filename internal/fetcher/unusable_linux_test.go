@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -67,7 +66,7 @@ func (s *swapping) swap() {
 func (b *bed) fetchInto(other string, at int64) (Fetched, error) {
 	b.t.Helper()
 	w := &swapping{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
-	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, config.Transfers{}).Fetch(b.t.Context(), b.file, w)
+	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
 }
 
 // A FIFO refuses fsync. What was written before is in memory and looks right, as

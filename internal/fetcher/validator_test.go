@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -86,7 +85,7 @@ func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
 			defer server.Close()
 			b.leave(readAll(t, older)[:mib], tt.kept)
 			w := &watcher{}
-			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w)
+			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w)
 			b.proven(got, err)
 			if diff := cmp.Diff(tt.ranges, ranges); diff != "" || w.mismatches != tt.mismatches {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
@@ -161,7 +160,7 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 			}))
 			defer server.Close()
 			w := &watcher{}
-			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, w)
+			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w)
 			assertNoID(t, err)
 			if tt.reason != "" {
 				if refusal.ReasonOf(err) != tt.reason || b.partialSize() != kept {
@@ -198,7 +197,7 @@ func TestWeakValidatorsAreNotUsedToContinue(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, &watcher{})
+		got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
 		server.Close()
 		b.proven(got, err)
 		want := []string{"", ""}
@@ -227,7 +226,7 @@ func TestAnETagTooLongToBeSentBackContinuesNothing(t *testing.T) {
 		w.Write(content)
 	}))
 	defer server.Close()
-	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{}).Fetch(t.Context(), b.file, &watcher{})
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
 	b.proven(got, err)
 	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
 		t.Error(diff)
@@ -253,7 +252,7 @@ func TestAContentThatReplacesAnotherIsAnnounced(t *testing.T) {
 	}))
 	defer server.Close()
 	w := &watcher{}
-	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, config.Transfers{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
+	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
 	b.proven(got, err)
 	if fmt.Sprint(w.announced) != fmt.Sprint([]int64{24 * mib, 32 * mib}) {
 		t.Errorf("announced %v", w.announced)

@@ -143,7 +143,7 @@ func (w *world) configure() {
 		w.client.Close()
 	}
 	w.client = client
-	w.cfg.Provider, w.cfg.Fetcher = client, fetcher.New(client, w.cfg.Mirror.Partial(), config.Transfers{Files: 4, Segments: 4})
+	w.cfg.Provider, w.cfg.Fetcher = client, fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	w.cfg.Source = transport.PublicURL(w.source.URL)
 	w.syncer = syncer.New(w.cfg, w.progress)
 }
