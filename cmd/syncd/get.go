@@ -14,6 +14,7 @@ import (
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -64,14 +65,14 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 	return nil
 }
 
-func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cfg *config.Config, ref manifest.Reference) (fetcher.Fetched, error) {
+func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cfg *config.Config, ref manifest.Reference) (verify.Proven, error) {
 	digest, err := client.Hash(ctx, cfg.Source.Hash, ref)
 	if err != nil {
-		return fetcher.Fetched{}, err
+		return verify.Proven{}, err
 	}
 	fetched, err := f.Fetch(ctx, manifest.File{Reference: ref, Path: ref.Name, Expected: digest}, unwatched{})
 	if err != nil {
-		return fetcher.Fetched{}, fmt.Errorf("%s: %w", ref, err)
+		return verify.Proven{}, fmt.Errorf("%s: %w", ref, err)
 	}
 	return fetched, nil
 }

@@ -20,6 +20,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
+	"syncd/internal/verify"
 )
 
 // lapses are the ways in which an erratic source answers.
@@ -161,7 +162,7 @@ func TestAnErraticServerCostsTimeAlone(t *testing.T) {
 }
 
 // wantWhole takes away what was fetched.
-func (s *erratic) wantWhole(t *testing.T, got Fetched) {
+func (s *erratic) wantWhole(t *testing.T, got verify.Proven) {
 	t.Helper()
 	if !bytes.Equal(readFile(t, got.Path), s.content) {
 		t.Errorf("other bytes were proven: %q", s.asked)

@@ -108,7 +108,7 @@ func TestLastingFaultsEndInTheirOwnError(t *testing.T) {
 			}
 			got, w, err := b.fetch(quick, stall)
 			assertNoID(t, err)
-			if err == nil || got != (Fetched{}) || refusal.ReasonOf(err) != tt.reason {
+			if err == nil || got != (verify.Proven{}) || refusal.ReasonOf(err) != tt.reason {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			var failed *transport.Error

@@ -2,7 +2,7 @@
 // downloads. A file is hashed while it arrives, in one pass and constant memory;
 // an interrupted one continues where it stopped, in this process or the next. It
 // is handed on only when its digest is the promised one; the bytes of a large one
-// are durable then, those of small ones become so together, see Fetched.
+// are durable then, those of small ones become so together, see verify.Proven.
 package fetcher
 
 import (
@@ -84,37 +84,28 @@ func New(source Source, dir string, c Config) *Fetcher {
 	return f
 }
 
-// Fetched is a proven, read-only file: its name among the unfinished downloads,
-// from where the caller moves it, and its content. The bytes of a small one are
-// not durable yet, for it is cheaper to make many of them so at once.
-type Fetched struct {
-	Path    string
-	Object  manifest.Object
-	Durable bool
-}
-
 // Fetch downloads a file until its digest is the promised one. One mismatch is
 // answered by a clean start from zero; the second is a refusal. Bytes of an
 // earlier call are not held against the provider. Other errors are those of the
 // source, after which what arrived so far is kept for the next call, and of the
 // disk, after which it is not.
-func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (Fetched, error) {
+func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (verify.Proven, error) {
 	p, err := openPartial(ctx, f.dir, file.Expected, &f.buffers)
 	if err != nil {
-		return Fetched{}, noSpace(err)
+		return verify.Proven{}, noSpace(err)
 	}
 	defer p.close()
 	if err := watch.Moved(0, p.size()); err != nil {
-		return Fetched{}, p.giveUp(err)
+		return verify.Proven{}, p.giveUp(err)
 	}
 	object, err := f.complete(ctx, p, file, watch)
 	if err != nil {
-		return Fetched{}, p.giveUp(err)
+		return verify.Proven{}, p.giveUp(err)
 	}
 	if err := p.finish(); err != nil {
-		return Fetched{}, p.giveUp(err)
+		return verify.Proven{}, p.giveUp(err)
 	}
-	return Fetched{Path: p.path, Object: object, Durable: !p.isSmall()}, nil
+	return verify.Proven{Path: p.path, Object: object, Durable: !p.isSmall()}, nil
 }
 
 // giveUp removes a file that its disk failed, and one without an end, which the

@@ -107,7 +107,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 }
 
 // fetch downloads the file with a new Fetcher, as a new process would.
-func (b *bed) fetch(retry transport.Retry, stall time.Duration) (Fetched, *watcher, error) {
+func (b *bed) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
 	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
@@ -115,7 +115,7 @@ func (b *bed) fetch(retry transport.Retry, stall time.Duration) (Fetched, *watch
 }
 
 // proven fails the test when the file did not arrive whole.
-func (b *bed) proven(got Fetched, err error) {
+func (b *bed) proven(got verify.Proven, err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 // answering serves ranges in its own way, and the whole as it is.
@@ -75,7 +76,7 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 
 // fetchBeside fetches the file from a server that answers ranges in its own way. Its
 // first connection waits for segments, so that there are some on every machine.
-func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (Fetched, *watcher, []string, error) {
+func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (verify.Proven, *watcher, []string, error) {
 	b.t.Helper()
 	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
 	server := httptest.NewUnstartedServer(h)

@@ -16,6 +16,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
+	"syncd/internal/verify"
 )
 
 // segmented is what a host with the usual settings uses.
@@ -24,7 +25,7 @@ var segmented = Config{Files: 4, Segments: 4}
 // capped has every connection bring so much a second, as some links do.
 func (b *bed) capped(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
 
-func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (Fetched, error) {
+func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
 	b.t.Helper()
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, segmented).Fetch(ctx, b.file, watch)
 }

@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 // swapping puts another file under the open partial one, when so many bytes are there.
@@ -63,7 +64,7 @@ func (s *swapping) swap() {
 
 // fetchInto fetches while the disk fails: what is written or synced from the
 // byte at on goes to another file.
-func (b *bed) fetchInto(other string, at int64) (Fetched, error) {
+func (b *bed) fetchInto(other string, at int64) (verify.Proven, error) {
 	b.t.Helper()
 	w := &swapping{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)

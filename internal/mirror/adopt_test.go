@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 // A FIFO refuses fsync, as a failing disk does.
@@ -25,7 +26,7 @@ func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := m.Adopt(Proven{Path: path, Object: object}); !errors.Is(err, unix.EINVAL) {
+	if err := m.Adopt(verify.Proven{Path: path, Object: object}); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

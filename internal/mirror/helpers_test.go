@@ -23,6 +23,7 @@ import (
 
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,7 +71,7 @@ func adopt(t tb, m *Mirror, text string) manifest.Object {
 	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o444)); err != nil {
 		t.Fatalf("%v", err)
 	}
-	if err := m.Adopt(Proven{Path: path, Object: object}); err != nil {
+	if err := m.Adopt(verify.Proven{Path: path, Object: object}); err != nil {
 		t.Fatalf("adopt: %v", err)
 	}
 	return object

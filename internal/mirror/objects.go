@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/durable"
 	"syncd/internal/manifest"
+	"syncd/internal/verify"
 )
 
 // Objects returns the SHA-256 of every object on disk, sorted.
@@ -45,22 +46,14 @@ func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha
 // objectName is an object's path within the data directory.
 func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
 
-// Proven is a read-only file whose content was proven. Durable says whether its
-// bytes are on stable storage already.
-type Proven struct {
-	Path    string
-	Object  manifest.Object
-	Durable bool
-}
-
 // Adopt is AdoptEach with one error for all.
-func (m *Mirror) Adopt(files ...Proven) error { return errors.Join(m.AdoptEach(files)...) }
+func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
 
 // AdoptEach makes proven files objects by renaming them, when their bytes are
 // durable. The new names are made durable by the next Publish or SyncObjects. Each
 // file has its own error; when bytes could not be made durable, those that are not
 // are gone. Safe for concurrent use.
-func (m *Mirror) AdoptEach(files []Proven) []error {
+func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 	errs := make([]error, len(files))
 	var paths []string
 	for _, f := range files {
@@ -83,7 +76,7 @@ func (m *Mirror) AdoptEach(files []Proven) []error {
 	return errs
 }
 
-func (m *Mirror) adopt(f Proven) error {
+func (m *Mirror) adopt(f verify.Proven) error {
 	target := m.ObjectPath(f.Object.SHA256)
 	dir := filepath.Dir(target)
 	if err := m.makeObjectDir(dir); err != nil {

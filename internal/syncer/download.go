@@ -10,7 +10,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/mirror"
+	"syncd/internal/verify"
 )
 
 // task is one content to fetch, for every job that wants it.
@@ -20,7 +20,7 @@ type task struct {
 	jobs []*job
 
 	payer  *job          // whose download it is, in counts
-	proven mirror.Proven // once it was fetched
+	proven verify.Proven // once it was fetched
 }
 
 // download fetches what the jobs miss, the largest first so that none trails,
@@ -126,7 +126,7 @@ func isOfLink(err error) bool {
 
 // adopt turns contents into objects.
 func (r *run) adopt(tasks []*task) {
-	files := make([]mirror.Proven, len(tasks))
+	files := make([]verify.Proven, len(tasks))
 	for i, t := range tasks {
 		files[i] = t.proven
 	}
@@ -139,7 +139,7 @@ func (r *run) adopt(tasks []*task) {
 		for _, j := range t.jobs {
 			j.proven(t.file.Expected, t.proven.Object, j == t.payer)
 		}
-		t.proven = mirror.Proven{} // the paths of 100,000 files are worth giving back
+		t.proven = verify.Proven{} // the paths of 100,000 files are worth giving back
 	}
 }
 

@@ -1,8 +1,6 @@
 package syncer
 
-import (
-	"syncd/internal/refusal"
-)
+import "syncd/internal/refusal"
 
 // checkListed refuses a list that would empty the mirror. Counts are before filters.
 func (r *run) checkListed(j *job) error {

@@ -17,6 +17,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/syncer"
+	"syncd/internal/verify"
 )
 
 // moment is what a stopper counts.
@@ -113,9 +114,9 @@ func (s *stopper) Metadata(ctx context.Context, ref manifest.Reference) (release
 	return s.Provider.Metadata(ctx, ref)
 }
 
-func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error) {
+func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error) {
 	if err := s.called(); err != nil {
-		return fetcher.Fetched{}, err
+		return verify.Proven{}, err
 	}
 	defer s.count(afterCall)
 	fetched, err := s.fetcher.Fetch(ctx, file, watch)

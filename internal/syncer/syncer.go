@@ -22,6 +22,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
+	"syncd/internal/verify"
 )
 
 // lookups is how many small requests are under way at once, over all manifests.
@@ -42,7 +43,7 @@ type Provider interface {
 // Fetcher brings one file; its result is proven, and durable where it says so. Safe
 // for concurrent use for different digests.
 type Fetcher interface {
-	Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (fetcher.Fetched, error)
+	Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error)
 }
 
 // Target is one manifest to mirror.

@@ -7,20 +7,20 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/manifest"
-	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/verify"
 )
 
 // bring fetches one file for a manifest. size is foreseen, -1 when unknown; arrived
 // is told of bytes as they come.
-func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (mirror.Proven, error) {
+func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
 	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
 	defer s.progress.finish(watch.bar)
 	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
 	if err != nil {
-		return mirror.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
+		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
 	}
-	return mirror.Proven(fetched), nil
+	return fetched, nil
 }
 
 // watcher follows one download.

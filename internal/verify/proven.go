@@ -1,0 +1,15 @@
+package verify
+
+import "syncd/internal/manifest"
+
+// Proven is a file whose content has the expected digest. Its owner may rename
+// it, but must not write to it.
+type Proven struct {
+	Path   string
+	Object manifest.Object
+	// Durable is true when the file's bytes are on stable storage, so that they
+	// survive a power cut. Otherwise the file needs an fsync before it may get
+	// its final name: syncing many small files together is cheaper. The name is
+	// never durable yet.
+	Durable bool
+}
