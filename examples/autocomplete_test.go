@@ -9,7 +9,6 @@ import (
 	"syncd/internal/clients/autocomplete"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 )
 
@@ -29,7 +28,7 @@ func Example_autocomplete() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connection, err := service.Connect("autocomplete", config.Service{URL: base, JSONPURL: scripts}, "Provider", "CID-0001", transport.Options{})
+	connection, err := service.Connect("autocomplete", "Provider", transport.Config{Base: base, CustomerID: "CID-0001"}, scripts)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"syncd/internal/clients/contribution"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 )
 
@@ -26,7 +25,7 @@ func Example_contribution() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connection, err := service.Connect("contribution", config.Service{URL: base}, "Provider", "CID-0001", transport.Options{})
+	connection, err := service.Connect("contribution", "Provider", transport.Config{Base: base, CustomerID: "CID-0001"}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

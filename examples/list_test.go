@@ -9,7 +9,6 @@ import (
 	"syncd/internal/clients/listing"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 )
 
@@ -25,7 +24,7 @@ func Example_list() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connection, err := service.Connect("list", config.Service{URL: base}, "Provider", "CID-0001", transport.Options{})
+	connection, err := service.Connect("list", "Provider", transport.Config{Base: base, CustomerID: "CID-0001"}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

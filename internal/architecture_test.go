@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"internal/syncer"},
 	{"internal/fetcher", "internal/mirror"},
 	{"internal/clients", "internal/verify", "internal/store"},
-	{"internal/manifest", "internal/durable", "internal/config", "internal/metrics", "internal/refusal"},
+	{"internal/manifest", "internal/durable", "internal/config", "internal/metrics", "internal/origin", "internal/refusal"},
 	{emulator},
 }
 
@@ -31,6 +31,7 @@ var siblings = map[[2]string]bool{
 	{"internal/clients", "internal/clients/wire"}:      true,
 	{"internal/manifest", "internal/refusal"}:          true,
 	{"internal/config", "internal/manifest"}:           true,
+	{"internal/config", "internal/origin"}:             true,
 	{emulator, emulator + "/gazetteer"}:                true,
 }
 

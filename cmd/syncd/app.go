@@ -21,6 +21,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/daemon"
 	"syncd/internal/syncer"
 )
 
@@ -197,8 +198,19 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := releases.Connect(cfg.Source, id, transport.Options{UserAgent: userAgent(), Patience: browsePatience})
-	return cfg, client, err
+	carrier, err := transport.New(clientConfig(cfg.Source.Service(), id))
+	if err != nil {
+		return nil, nil, err
+	}
+	return cfg, releases.New(carrier), nil
+}
+
+// clientConfig is for clients of commands that a person waits for.
+func clientConfig(s config.Service, id config.Secret) transport.Config {
+	cfg := daemon.ClientConfig(s, id)
+	cfg.UserAgent = userAgent()
+	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
+	return cfg
 }
 
 // logger writes JSON, or a form for people when stderr is a terminal.

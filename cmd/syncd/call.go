@@ -171,7 +171,7 @@ func (a *app) connectService(name string) (*service.Client, error) {
 		return nil, err
 	}
 	a.stdout.secrets.add(id.Reveal())
-	return service.Connect(name, *s, cfg.Services.Prefix, id, transport.Options{UserAgent: userAgent(), Patience: browsePatience})
+	return service.Connect(name, cfg.Services.Prefix, clientConfig(*s, id), s.JSONPURL)
 }
 
 // prepare reads the input of a call and checks it.

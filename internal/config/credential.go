@@ -55,7 +55,7 @@ func (Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacte
 // call, so that a file written anew is seen. Its error is an *Error that shows
 // neither the ID nor a path written in the config file.
 func (c Credential) Read() (Secret, error) {
-	found := c.origins()
+	found := c.ways()
 	switch len(found) {
 	case 1:
 		return c.read(found[0])
@@ -71,27 +71,27 @@ func (c Credential) Read() (Secret, error) {
 	})
 }
 
-// origin is one way by which a Customer ID came.
-type origin struct {
+// way is one way by which a Customer ID came.
+type way struct {
 	name string
 	at   place
 	read func() (string, error)
 }
 
-// origins lists the ways that are in use now.
-func (c Credential) origins() []origin {
-	var found []origin
+// ways lists the ways that are in use now.
+func (c Credential) ways() []way {
+	var found []way
 	if c.inline != nil {
-		found = append(found, origin{"customer_id", c.inline.at, func() (string, error) { return c.inline.text(), nil }})
+		found = append(found, way{"customer_id", c.inline.at, func() (string, error) { return c.inline.text(), nil }})
 	}
 	if c.file != nil {
-		found = append(found, origin{"customer_id_file", c.file.at, func() (string, error) { return readCredential(c.file.text()) }})
+		found = append(found, way{"customer_id_file", c.file.at, func() (string, error) { return readCredential(c.file.text()) }})
 	}
 	if c.env == nil {
 		return found
 	}
 	if value := c.env.get(variableName); value != "" {
-		found = append(found, origin{"$" + variableName, place{key: "$" + variableName}, func() (string, error) { return value, nil }})
+		found = append(found, way{"$" + variableName, place{key: "$" + variableName}, func() (string, error) { return value, nil }})
 	}
 	if dir := c.env.get(directoryName); dir != "" {
 		path := filepath.Join(dir, "customer_id")
@@ -99,13 +99,13 @@ func (c Credential) origins() []origin {
 		// Only a file that is surely absent is passed over: one that cannot be
 		// looked at is reported by reading it.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			found = append(found, origin{name, place{key: name}, func() (string, error) { return readCredential(path) }})
+			found = append(found, way{name, place{key: name}, func() (string, error) { return readCredential(path) }})
 		}
 	}
 	return found
 }
 
-func (c Credential) read(o origin) (Secret, error) {
+func (c Credential) read(o way) (Secret, error) {
 	if o.at.at == (position{}) {
 		c.config = "" // it came from elsewhere
 	}

@@ -59,8 +59,8 @@ func TestCustomerIDKeepsItsText(t *testing.T) {
 	}
 }
 
-// ways sets up a config, an environment and a credential directory.
-func ways(t *testing.T, inFile, variable string, files map[string]string) Credential {
+// givenBy sets up a config, an environment and a credential directory.
+func givenBy(t *testing.T, inFile, variable string, files map[string]string) Credential {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -105,7 +105,7 @@ func TestCredentialRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			id, err := ways(t, tt.inFile, tt.variable, tt.files).Read()
+			id, err := givenBy(t, tt.inFile, tt.variable, tt.files).Read()
 			got := id.Reveal()
 			var problem *Error
 			if errors.As(err, &problem) {
@@ -124,7 +124,7 @@ func TestCredentialRead(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ways(t, "  customer_id_file: gone\n", "", nil).Read(); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := givenBy(t, "  customer_id_file: gone\n", "", nil).Read(); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("not ErrNotExist:", err)
 	}
 	if _, err := (Credential{}).Read(); err == nil {
@@ -133,7 +133,7 @@ func TestCredentialRead(t *testing.T) {
 }
 
 func TestCredentialIsReadAgain(t *testing.T) {
-	c := ways(t, "  customer_id_file: id\n", "", map[string]string{"id": "first"})
+	c := givenBy(t, "  customer_id_file: id\n", "", map[string]string{"id": "first"})
 	path := c.file.text()
 	for _, want := range []string{"first", "second"} {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/origin"
 )
 
 // Source is the release service and how it is spoken to.
@@ -70,7 +70,7 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 	if d.sound("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
 		d.fail(path, fault{"its query holds the Customer ID's parameter", "remove it and use customer_id_file"})
 	}
-	if u.Scheme != "http" || IsLoopback(u.Hostname()) {
+	if u.Scheme != "http" || origin.IsLoopback(u.Hostname()) {
 		return
 	}
 	if s.AllowInsecureHTTP {
@@ -114,13 +114,4 @@ func queryHas(u *url.URL, param string) bool {
 		}
 	}
 	return false
-}
-
-// IsLoopback is true for hosts that never leave this machine: plain http is safe there.
-func IsLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -27,6 +27,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/origin"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -135,7 +136,7 @@ func (e *Engine) coolDown() time.Time {
 	if now == nil {
 		return time.Time{}
 	}
-	return e.gate.Until(transport.Origin(now.config.Source.URL))
+	return e.gate.Until(origin.Of(now.config.Source.URL))
 }
 
 func (e *Engine) saveCoolDown(origin string, until time.Time) {
@@ -188,12 +189,13 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		return err
 	}
 	e.options.Secret(id.Reveal())
-	client, err := releases.Connect(cfg.Source, id, transport.Options{
-		UserAgent: "syncd/" + e.options.Version, Observer: e.metrics, Gate: e.gate,
-	})
+	settings := ClientConfig(cfg.Source.Service(), id)
+	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
+	carrier, err := transport.New(settings)
 	if err != nil {
 		return err
 	}
+	client := releases.New(carrier)
 	next := &setup{config: cfg, client: client}
 	next.syncer = syncer.New(e.syncerConfig(cfg, client), &e.progress)
 	e.restoreMetrics(cfg)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/mirror"
+	"syncd/internal/origin"
 	"syncd/internal/syncer"
 )
 
@@ -42,7 +42,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, remembered syncer.Rememb
 }
 
 func statusOf(cfg *config.Config, m *mirror.Mirror, remembered syncer.Remembered, now syncer.Snapshot) (syncer.Status, error) {
-	return syncer.StatusOf(m, remembered, transport.Origin(cfg.Source.URL), targetsOf(cfg), now)
+	return syncer.StatusOf(m, remembered, origin.Of(cfg.Source.URL), targetsOf(cfg), now)
 }
 
 // Disk tells what the generations on disk take.

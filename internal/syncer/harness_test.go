@@ -137,8 +137,12 @@ func (w *world) configure() {
 	known, err := w.cfg.Store.CoolDowns()
 	must(w, err)
 	gate := transport.NewGate(known, func(origin string, until time.Time) { must(w, w.cfg.Store.SetCoolDown(origin, until)) })
-	client, err := releases.Connect(w.source, config.Secret(w.id), transport.Options{Observer: w.cfg.Metrics, Gate: gate})
+	carrier, err := transport.New(transport.Config{
+		Base: w.source.URL, CustomerID: w.id, IDParam: "id", StallTimeout: w.source.StallTimeout, Retry: transport.Retry(w.source.Retry),
+		Observer: w.cfg.Metrics, Gate: gate,
+	})
 	must(w, err)
+	client := releases.New(carrier)
 	if w.client != nil {
 		w.client.Close()
 	}

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -73,13 +72,14 @@ func connect(t testing.TB, base string) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Connect(config.Source{
-		URL: u, CustomerIDParam: "id", StallTimeout: time.Minute,
-		Retry: config.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: time.Minute},
-	}, testID, transport.Options{UserAgent: "syncd/test"})
+	carrier, err := transport.New(transport.Config{
+		Base: u, CustomerID: testID, IDParam: "id", UserAgent: "syncd/test", StallTimeout: time.Minute,
+		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: time.Minute},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := New(carrier)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -482,14 +482,6 @@ func TestRetryIsThatOfDownloads(t *testing.T) {
 	})
 	if err != nil || calls != 3 {
 		t.Errorf("%d calls, %v", calls, err)
-	}
-}
-
-func TestConnectFailsWithoutItsCAFile(t *testing.T) {
-	u, _ := url.Parse("https://h.example")
-	_, err := Connect(config.Source{URL: u, CAFile: filepath.Join(t.TempDir(), "none")}, testID, transport.Options{Patience: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "ca_file") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"syncd/internal/origin"
 )
 
 // PublicURL is u as it may be shown and recorded: without query, fragment and user part.
@@ -34,7 +36,7 @@ type base struct {
 func newBase(cfg Config) base {
 	root := cfg.Base.JoinPath() // cleans the path
 	b := base{
-		url: *root, origin: Origin(root), path: strings.TrimSuffix(root.EscapedPath(), "/"),
+		url: *root, origin: origin.Of(root), path: strings.TrimSuffix(root.EscapedPath(), "/"),
 		query: root.Query(), id: []string{cfg.CustomerID},
 		others: http.Header{"User-Agent": {cfg.UserAgent}},
 	}

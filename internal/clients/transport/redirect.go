@@ -3,25 +3,14 @@ package transport
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"syncd/internal/config"
+	"syncd/internal/origin"
 	"syncd/internal/refusal"
 )
-
-// Origin is scheme, host and port of a URL, the unit that cool-downs and the
-// Customer ID belong to.
-func Origin(u *url.URL) string {
-	scheme, port := strings.ToLower(u.Scheme), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
 
 // redirection is where an answer redirects to, "" when it is none that can be followed.
 func redirection(answer *http.Response) string {
@@ -68,7 +57,7 @@ func (c *Client) follow(req *Request, from *url.URL, location string) (address, 
 		return reject(err)
 	}
 	target.User, target.Fragment = nil, ""
-	to := address{target, Origin(target)}
+	to := address{target, origin.Of(target)}
 	if to.origin == c.base.origin {
 		c.addID(target)
 		return to, nil
@@ -88,7 +77,7 @@ func (c *Client) checkScheme(from, target *url.URL) error {
 		return errors.New("redirect to a scheme that is not http or https")
 	case from.Scheme == "https":
 		return refusal.New(refusal.Insecure, "redirect from https to plain http")
-	case !config.IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
+	case !origin.IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
 		return refusal.New(refusal.Insecure, "redirect to plain http (allow_insecure_http would permit it)")
 	}
 	return nil

@@ -205,24 +205,6 @@ func TestA304IsNeverFollowed(t *testing.T) {
 	}
 }
 
-func TestOrigins(t *testing.T) {
-	for address, want := range map[string]string{
-		"https://H.Example/x":  "https://h.example:443",
-		"http://h.example":     "http://h.example:80",
-		"http://h.example:443": "http://h.example:443",
-		"https://[::1]:8443/":  "https://[::1]:8443",
-		"HTTPS://u:p@h/?q#f":   "https://h:443",
-	} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Origin(u); got != want {
-			t.Errorf("%s: %s", address, got)
-		}
-	}
-}
-
 func TestARedirectErrorIsFinal(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(redirect("self"))

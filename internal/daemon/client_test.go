@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+)
+
+func TestClientConfigKeepsEverySetting(t *testing.T) {
+	base := &url.URL{Scheme: "https", Host: "h.example"}
+	got := ClientConfig(config.Service{
+		URL: base, CustomerIDParam: "key", CAFile: "roots.pem", AllowInsecureHTTP: true, StallTimeout: 4 * time.Second,
+		Retry: config.Retry{InitialInterval: 1 * time.Second, MaxInterval: 2 * time.Second, MaxElapsed: 3 * time.Second},
+	}, "CID")
+	want := transport.Config{
+		Base: base, CustomerID: "CID", IDParam: "key", CAFile: "roots.pem", AllowInsecureHTTP: true, StallTimeout: 4 * time.Second,
+		Retry: transport.Retry{InitialInterval: 1 * time.Second, MaxInterval: 2 * time.Second, MaxElapsed: 3 * time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
