@@ -270,3 +270,7 @@ func (c *serviceCall) maxRecords() (int, bool) {
 	n, err := strconv.Atoi(text)
 	return min(n, maxCompletions), err == nil && n > 0
 }
+
+func notValid(name, value string) faultyInput {
+	return faultyInput{name, fmt.Sprintf("The value '%s' is not valid.", value)}
+}

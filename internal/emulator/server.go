@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/emulator/contribution"
 	"syncd/internal/emulator/gazetteer"
 )
 
@@ -79,15 +80,15 @@ type Emulator struct {
 	release  *listener
 	download *listener
 
-	memory    *memory // what SetManifest and its like hold
-	catalogue catalogue
-	digests   digestCache
-	sample    sample
-	world     *gazetteer.World
-	queue     contributionQueue
-	log       requestLog
-	faults    faultList
-	etags     atomic.Int64 // numbers the ETags of change_etag
+	memory        *memory // what SetManifest and its like hold
+	catalogue     catalogue
+	digests       digestCache
+	sample        sample
+	world         *gazetteer.World
+	contributions contribution.Queue
+	log           requestLog
+	faults        faultList
+	etags         atomic.Int64 // numbers the ETags of change_etag
 
 	// ctx ends delays and stalls at Close; active counts the accept loops,
 	// connections and handlers that Close waits for.

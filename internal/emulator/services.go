@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"syncd/internal/emulator/contribution"
+	service2 "syncd/internal/emulator/service"
 )
 
 // service is one of the services that answer beside the release service, on its
@@ -46,7 +49,6 @@ var (
 
 // The paths of the services.
 const (
-	contributionPath = "/contribution/V4/WEB"
 	listPath         = "/list/web/V1"
 	propertyPath     = "/property/v4/WEB"
 	autocompletePath = "/autocomplete/web"
@@ -56,7 +58,7 @@ const (
 
 // ContributionURL returns the base address of the contribution service, with no
 // slash at its end. It and the following are on the release service's listener.
-func (e *Emulator) ContributionURL() string { return e.URL() + contributionPath }
+func (e *Emulator) ContributionURL() string { return e.URL() + contribution.Path }
 
 // ListURL returns the base address of the list-retrieval service.
 func (e *Emulator) ListURL() string { return e.URL() + listPath }
@@ -77,7 +79,6 @@ func (e *Emulator) ReverseGeoURL() string { return e.URL() + reverseGeoPath }
 func (e *Emulator) services() []service {
 	completion := e.completionOperations()
 	return []service{
-		{host: HostContribution, base: contributionPath, operations: e.contributionOperations()},
 		{host: HostList, base: listPath, operations: e.listOperations()},
 		{host: HostProperty, base: propertyPath, operations: e.propertyOperations()},
 		{host: HostAutocomplete, base: autocompletePath, operations: completion},
@@ -86,19 +87,37 @@ func (e *Emulator) services() []service {
 	}
 }
 
-// withServices sends what stands under the path of a service to that service.
-func (e *Emulator) withServices(next http.Handler) http.Handler {
-	services := e.services()
-	handlers := make([]http.Handler, len(services))
-	for i, s := range services {
-		handlers[i] = e.observe(s.host, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// mount is a service with the name of its host.
+type mount struct {
+	host    string
+	below   func(path string) (rest string, ok bool)
+	handler http.Handler
+}
+
+// mounts are the services beside the release service.
+func (e *Emulator) mounts() []mount {
+	cfg := service2.Config{CustomerID: e.cfg.CustomerID, Prefix: e.cfg.Prefix, World: e.world}
+	var all []mount
+	add := func(host string, s *service2.Service) { all = append(all, mount{host, s.Below, s}) }
+	add(HostContribution, contribution.New(cfg, &e.contributions))
+	for _, s := range e.services() {
+		all = append(all, mount{s.host, s.below, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e.serveOperation(&s, w, r)
-		}))
+		})})
+	}
+	return all
+}
+
+// withServices sends a request below the path of a service to that service.
+func (e *Emulator) withServices(next http.Handler) http.Handler {
+	mounts := e.mounts()
+	for i, m := range mounts {
+		mounts[i].handler = e.observe(m.host, m.handler)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for i := range services {
-			if _, ok := services[i].below(r.URL.Path); ok {
-				handlers[i].ServeHTTP(w, r)
+		for _, m := range mounts {
+			if _, ok := m.below(r.URL.Path); ok {
+				m.handler.ServeHTTP(w, r)
 				return
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/contribution"
 )
 
 const jsonType = "application/json"
@@ -71,7 +73,7 @@ func TestServiceMethods(t *testing.T) {
 			}
 		}
 	}
-	if want := 11 + 18 + 6 + 2*6 + 5; paths != want {
+	if want := 18 + 6 + 2*6 + 5; paths != want {
 		t.Errorf("%d methods and paths, want %d", paths, want)
 	}
 }
@@ -85,7 +87,7 @@ var blankAnswers = []struct {
 	text    string // the member that explains it, if any
 	want    object
 }{
-	{contributionPath + "/addMAK", "CustomerID", "GE05", "TransmissionResults", "",
+	{contribution.Path + "/addMAK", "CustomerID", "GE05", "TransmissionResults", "",
 		object{"Version": "8.4.0.9001", "TransmissionReference": "", "Results": "", "Message": ""}},
 	{propertyPath + "/LookupProperty", "CustomerId", "GE05", "TransmissionResults", "",
 		object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},

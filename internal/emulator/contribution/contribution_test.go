@@ -1,14 +1,22 @@
-package emulator
+package contribution
 
 import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/service"
+	"syncd/internal/emulator/testclient"
 )
+
+func start(t *testing.T) (base string, queue *Queue) {
+	t.Helper()
+	queue = new(Queue)
+	return testclient.Start(t, New(service.Config{CustomerID: testclient.ID, Prefix: "Provider"}, queue)), queue
+}
 
 // contributions are one acceptable request for each of the eleven forms.
 var contributions = []struct {
@@ -16,59 +24,59 @@ var contributions = []struct {
 	method string
 	pairs  []string // of a query
 	more   string   // of a body
-	fields []ContributionField
+	fields []Field
 }{
 	{"addMAK", "GET", []string{"t", "job-1", "a1", "9 New Way", "a2", "", "loc", "Elmstead", "admarea", "KS", "postal", "66999",
-		"ctry", "US", "lat", "38.1", "long", "-97.5", "respondTo", "gis@example.test"}, "", []ContributionField{
+		"ctry", "US", "lat", "38.1", "long", "-97.5", "respondTo", "gis@example.test"}, "", []Field{
 		{"TransmissionReference", "job-1"}, {"AddressLine1", "9 New Way"}, {"AddressLine2", ""}, {"Locality", "Elmstead"},
 		{"AdministrativeArea", "KS"}, {"PostalCode", "66999"}, {"Country", "US"}, {"Latitude", "38.1"}, {"Longitude", "-97.5"},
 		{"RespondToEmail", "gis@example.test"}}},
 	{"addMAK", "POST", nil, `,"AddressLine1":"9 New Way","Locality":"Elmstead","AdministrativeArea":"KS","PostalCode":"66999",
-		"Country":"US","Latitude":"38.1","Longitude":"-97.5","Organization":"Quill Ltd","reason":"New house"`, []ContributionField{
+		"Country":"US","Latitude":"38.1","Longitude":"-97.5","Organization":"Quill Ltd","reason":"New house"`, []Field{
 		{"AddressLine1", "9 New Way"}, {"Locality", "Elmstead"}, {"AdministrativeArea", "KS"}, {"PostalCode", "66999"},
 		{"Country", "US"}, {"Latitude", "38.1"}, {"Longitude", "-97.5"}, {"Organization", "Quill Ltd"}, {"Reason", "New house"}}},
 	{"changeGeoPoint", "GET", []string{"t", "job-17", "ctry", "US", "mak", "4400112233", "lat", "38.104220", "long", "-97.551870",
-		"reason", "Pin was on the rail yard"}, "", []ContributionField{
+		"reason", "Pin was on the rail yard"}, "", []Field{
 		{"TransmissionReference", "job-17"}, {"Country", "US"}, {"ProviderAddressKey", "4400112233"}, {"Latitude", "38.104220"},
 		{"Longitude", "-97.551870"}, {"Reason", "Pin was on the rail yard"}}},
-	{"changeGeoPoint", "POST", nil, `,"ProviderAddressKey":"4400112233","Latitude":"38.1","Longitude":"-97.5"`, []ContributionField{
+	{"changeGeoPoint", "POST", nil, `,"ProviderAddressKey":"4400112233","Latitude":"38.1","Longitude":"-97.5"`, []Field{
 		{"ProviderAddressKey", "4400112233"}, {"Latitude", "38.1"}, {"Longitude", "-97.5"}}},
 	{"changeMAK", "POST", nil, `,"ProviderAddressKey":"4400112233","Current":[{"Key":"City","Value":"Elmstead"}],
-		"ChangeTo":[{"key":"City","value":null},{"Key":"State","Value":"KS"}]`, []ContributionField{
+		"ChangeTo":[{"key":"City","value":null},{"Key":"State","Value":"KS"}]`, []Field{
 		{"Current.City", "Elmstead"}, {"ChangeTo.City", ""}, {"ChangeTo.State", "KS"}, {"ProviderAddressKey", "4400112233"}}},
-	{"removeMAK", "GET", []string{"act", "Delete", "mak", "1"}, "", []ContributionField{{"Action", "Delete"}, {"ProviderAddressKey", "1"}}},
-	{"removeMAK", "POST", nil, `,"Action":"suppression","ProviderAddressKey":"1"`, []ContributionField{
+	{"removeMAK", "GET", []string{"act", "Delete", "mak", "1"}, "", []Field{{"Action", "Delete"}, {"ProviderAddressKey", "1"}}},
+	{"removeMAK", "POST", nil, `,"Action":"suppression","ProviderAddressKey":"1"`, []Field{
 		{"Action", "suppression"}, {"ProviderAddressKey", "1"}}},
-	{"addMIK", "POST", nil, `,"Add":[{"Key":"City","Value":"Elmstead"}]`, []ContributionField{{"Add.City", "Elmstead"}}},
+	{"addMIK", "POST", nil, `,"Add":[{"Key":"City","Value":"Elmstead"}]`, []Field{{"Add.City", "Elmstead"}}},
 	{"changeMIK", "POST", nil, `,"ProviderIdentityKey":"7","Current":[{"Key":"City","Value":"a"}],"ChangeTo":[{"Key":"City","Value":"b"}]`,
-		[]ContributionField{{"Current.City", "a"}, {"ChangeTo.City", "b"}, {"ProviderIdentityKey", "7"}}},
-	{"removeMIK", "GET", []string{"act", "cpadelete", "mik", "7"}, "", []ContributionField{
+		[]Field{{"Current.City", "a"}, {"ChangeTo.City", "b"}, {"ProviderIdentityKey", "7"}}},
+	{"removeMIK", "GET", []string{"act", "cpadelete", "mik", "7"}, "", []Field{
 		{"Action", "cpadelete"}, {"ProviderIdentificationKey", "7"}}},
-	{"removeMIK", "POST", nil, `,"Action":"cpalimit","ProviderIdentificationKey":"7"`, []ContributionField{
+	{"removeMIK", "POST", nil, `,"Action":"cpalimit","ProviderIdentificationKey":"7"`, []Field{
 		{"Action", "cpalimit"}, {"ProviderIdentificationKey", "7"}}},
 }
 
-func TestContributionsAreQueued(t *testing.T) {
-	e := start(t, Config{})
+func TestSubmissionsAreQueued(t *testing.T) {
+	base, queue := start(t)
 	for i, tt := range contributions {
 		t.Run(tt.name+" "+tt.method, func(t *testing.T) {
-			target := e.ContributionURL() + "/" + tt.name
-			var a answer
+			target := base + "/" + tt.name
+			var a testclient.Answer
 			if tt.method == http.MethodGet {
-				a = query(t, target, append(tt.pairs, "format", "xml")...) // format is not heeded
+				a = testclient.Query(t, target, append(tt.pairs, "format", "xml")...) // format is not heeded
 			} else {
-				a = submit(t, target, jsonType, body("CustomerID", tt.more))
+				a = testclient.Submit(t, target, testclient.JSON, testclient.Body("CustomerID", tt.more))
 			}
 			reference := ""
-			if tt.fields[0].Name == transmissionReference {
+			if tt.fields[0].Name == service.TransmissionReference {
 				reference = tt.fields[0].Value
 			}
-			want := object{"Version": "8.4.0.9001", "TransmissionReference": reference, "TransmissionResults": "",
+			want := testclient.Object{"Version": "8.4.0.9001", "TransmissionReference": reference, "TransmissionResults": "",
 				"Results": "MS01", "Message": "Submission received and queued for review."}
-			if diff := cmp.Diff(want, decoded(t, a)); diff != "" {
+			if diff := cmp.Diff(want, testclient.Decoded(t, a)); diff != "" {
 				t.Fatal(diff)
 			}
-			all := e.Contributions()
+			all := queue.All()
 			last := all[len(all)-1]
 			if len(all) != i+1 || last.Number != i+1 || last.Operation != tt.name || last.Method != tt.method || last.Time.IsZero() {
 				t.Errorf("contribution %d: %+v", i+1, last)
@@ -78,34 +86,13 @@ func TestContributionsAreQueued(t *testing.T) {
 			}
 		})
 	}
-	e.ResetRequests()
-	if n := len(e.Contributions()); n != len(contributions) {
+	if n := len(queue.All()); n != len(contributions) {
 		t.Errorf("%d contributions, want %d", n, len(contributions))
 	}
 }
 
-func TestContributionsAdministration(t *testing.T) {
-	e := start(t, Config{})
-	address := e.URL() + "/-/contributions"
-	if a := send(t, http.MethodGet, address); a.body != "[]" {
-		t.Errorf("none: %s", a.body)
-	}
-	query(t, e.ContributionURL()+"/removeMAK", "act", "delete", "mak", "1")
-	a := send(t, http.MethodGet, address)
-	var shown []Contribution
-	if err := json.Unmarshal([]byte(a.body), &shown); err != nil || len(shown) != 1 || shown[0].Value("Action") != "delete" {
-		t.Errorf("one: %s", a.body)
-	}
-	if strings.Contains(a.body, testID) {
-		t.Error("the Customer ID is shown")
-	}
-	if a := send(t, http.MethodDelete, address); a.StatusCode != http.StatusNoContent || len(e.Contributions()) != 0 {
-		t.Errorf("delete: %d", a.StatusCode)
-	}
-}
-
-func TestContributionMinimumInputs(t *testing.T) {
-	e := start(t, Config{})
+func TestMinimumInputs(t *testing.T) {
+	base, queue := start(t)
 	person := `"AddressLine1":"12 Larkspur Way","AddressLine2":"","City":"Elmstead","PostalCode":"66999","State":"KS"`
 	tests := []struct {
 		name      string
@@ -136,23 +123,23 @@ func TestContributionMinimumInputs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e.ResetContributions()
-			target := e.ContributionURL() + "/" + tt.operation
-			var a answer
+			queue.Reset()
+			target := base + "/" + tt.operation
+			var a testclient.Answer
 			if tt.pairs != nil {
-				a = query(t, target, tt.pairs...)
+				a = testclient.Query(t, target, tt.pairs...)
 			} else {
-				a = submit(t, target, jsonType, body("CustomerID", tt.more))
+				a = testclient.Submit(t, target, testclient.JSON, testclient.Body("CustomerID", tt.more))
 			}
 			if tt.faulty == nil {
-				if got := at(decoded(t, a), "Results"); got != "MS01" || len(e.Contributions()) != 1 {
-					t.Error(a.body)
+				if got := testclient.At(testclient.Decoded(t, a), "Results"); got != "MS01" || len(queue.All()) != 1 {
+					t.Error(a.Text)
 				}
 				return
 			}
-			var p titleShape
-			if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.StatusCode != 400 {
-				t.Fatalf("%d %s", a.StatusCode, a.body)
+			var p testclient.Problem
+			if err := json.Unmarshal([]byte(a.Text), &p); err != nil || a.StatusCode != 400 {
+				t.Fatalf("%d %s", a.StatusCode, a.Text)
 			}
 			var names []string
 			for name := range p.Errors {
@@ -163,18 +150,18 @@ func TestContributionMinimumInputs(t *testing.T) {
 			if diff := cmp.Diff(tt.faulty, names); diff != "" {
 				t.Error(diff)
 			}
-			if len(e.Contributions()) != 0 {
+			if len(queue.All()) != 0 {
 				t.Error("was queued")
 			}
 		})
 	}
 }
 
-func TestContributionQueueIsBounded(t *testing.T) {
-	q := contributionQueue{items: make([]Contribution, maxContributions), last: maxContributions}
-	q.add(Contribution{Operation: "addMAK"})
-	all := q.snapshot()
-	if last := all[len(all)-1]; len(all) != maxContributions/2+1 || last.Number != maxContributions+1 || last.Value("City") != "" {
+func TestQueueIsBounded(t *testing.T) {
+	q := Queue{items: make([]Submission, maxSubmissions), last: maxSubmissions}
+	q.add(Submission{Operation: "addMAK"})
+	all := q.All()
+	if last := all[len(all)-1]; len(all) != maxSubmissions/2+1 || last.Number != maxSubmissions+1 || last.Value("City") != "" {
 		t.Errorf("%d contributions, the last %+v", len(all), last)
 	}
 }
