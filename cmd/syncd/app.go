@@ -22,7 +22,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/daemon"
-	"syncd/internal/syncer"
+	"syncd/internal/request"
 )
 
 // defaultConfig is where a package puts the configuration.
@@ -144,7 +144,7 @@ func usagef(format string, args ...any) error {
 func (a *app) exitCode(err error) int {
 	var usage *usageError
 	var setting *config.Error
-	var unknown *syncer.UnknownManifestError
+	var unknown *request.UnknownManifestError
 	var input *service.InputError
 	switch {
 	case err == nil:

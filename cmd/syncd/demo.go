@@ -16,7 +16,7 @@ import (
 	"syncd/internal/daemon"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/syncer"
+	"syncd/internal/request"
 	"syncd/internal/verify"
 )
 
@@ -110,11 +110,11 @@ func (d *demonstration) headline(text string) {
 
 // sync does one sync and shows what came of it.
 func (d *demonstration) sync(ctx context.Context) error {
-	report, err := d.engine.Sync(ctx, syncer.Request{Demand: true, Trigger: "demo"})
+	result, err := d.engine.Sync(ctx, request.Sync{Demand: true, Trigger: "demo"})
 	if err != nil {
 		return err
 	}
-	if err := d.tellReport(report, false, false, false); err != nil {
+	if err := d.tellReport(result, false, false, false); err != nil {
 		return err
 	}
 	target, err := os.Readlink(filepath.Join(d.dir, "current"))
@@ -202,22 +202,22 @@ func (d *demonstration) corrupted(ctx context.Context) error {
 
 func (d *demonstration) rollback(ctx context.Context) error {
 	d.headline("An operator distrusts the new release: syncd rollback.")
-	report, err := d.engine.Rollback(ctx, syncer.RollbackRequest{})
+	result, err := d.engine.Rollback(ctx, request.Rollback{})
 	if err != nil {
 		return err
 	}
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		fmt.Fprintf(d.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
 	}
-	fmt.Fprintf(d.stdout, "generation %d is served; syncs leave it there until the provider has something newer:\n", report.Generation)
+	fmt.Fprintf(d.stdout, "generation %d is served; syncs leave it there until the provider has something newer:\n", result.Generation)
 	return d.sync(ctx)
 }
 
 func (d *demonstration) verify(ctx context.Context) error {
 	d.headline("Every published byte is read once more: syncd verify.")
-	report, err := d.engine.Repair(ctx, syncer.VerifyRequest{})
+	result, err := d.engine.Repair(ctx, request.Verify{})
 	if err != nil {
 		return err
 	}
-	return d.tellDamage(report, false)
+	return d.tellDamage(result, false)
 }

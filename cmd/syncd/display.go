@@ -10,7 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // lineInterval is how often progress is told where there is no terminal.
@@ -19,7 +19,7 @@ const lineInterval = 5 * time.Second
 // display shows the progress of a sync: bars on a terminal, a line every few
 // seconds elsewhere, nothing when quiet.
 type display interface {
-	show(syncer.Snapshot)
+	show(report.Snapshot)
 	close()
 }
 
@@ -35,7 +35,7 @@ func (a *app) display(quiet bool) display {
 
 type silent struct{}
 
-func (silent) show(syncer.Snapshot) {}
+func (silent) show(report.Snapshot) {}
 func (silent) close()               {}
 
 // lines tells the progress in words.
@@ -46,7 +46,7 @@ type lines struct {
 	since time.Time
 }
 
-func (l *lines) show(s syncer.Snapshot) {
+func (l *lines) show(s report.Snapshot) {
 	now := time.Now()
 	if !s.Syncing || now.Before(l.next) {
 		return
@@ -64,7 +64,7 @@ func (l *lines) show(s syncer.Snapshot) {
 
 func (l *lines) close() {}
 
-func sum(s syncer.Snapshot) (done, total int64, files, ofFiles int) {
+func sum(s report.Snapshot) (done, total int64, files, ofFiles int) {
 	for _, m := range s.Manifests {
 		done, total = done+m.BytesDone, total+m.BytesTotal
 		files, ofFiles = files+m.FilesDone, ofFiles+m.FilesTotal
@@ -115,7 +115,7 @@ func shorten(name string) string {
 	return "…" + string(runes[len(runes)-nameWidth+1:])
 }
 
-func (b *bars) show(s syncer.Snapshot) {
+func (b *bars) show(s report.Snapshot) {
 	done, total, _, _ := sum(s)
 	b.all.SetTotal(max(total, 1), false)
 	b.all.SetCurrent(done)

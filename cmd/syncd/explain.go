@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (a *app) explainCommand() *cobra.Command {
 			}
 			for _, name := range args {
 				if !cfg.Has(name) {
-					return &syncer.UnknownManifestError{Name: name}
+					return &request.UnknownManifestError{Name: name}
 				}
 			}
 			status, err := a.statusNow(cmd.Context(), cfg)
@@ -34,7 +35,7 @@ func (a *app) explainCommand() *cobra.Command {
 
 // printExplanations prints a line for each manifest, or for the named ones. A
 // daemon may not know one yet that the configuration has.
-func (a *app) printExplanations(status syncer.Status, names []string) error {
+func (a *app) printExplanations(status report.Status, names []string) error {
 	told := 0
 	for _, m := range status.Manifests {
 		if len(names) == 0 || slices.Contains(names, m.Name) {

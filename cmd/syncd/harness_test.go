@@ -410,7 +410,7 @@ func (r *gatedReader) Read(p []byte) (int, error) {
 }
 
 // report is what `sync --json` prints.
-type report struct {
+type syncOutput struct {
 	Generation int
 	Changed    bool
 	Manifests  []struct {
@@ -424,7 +424,7 @@ type report struct {
 }
 
 // sync runs `sync --json` and requires its exit code.
-func (h *host) sync(code int, args ...string) (r report) {
+func (h *host) sync(code int, args ...string) (r syncOutput) {
 	h.Helper()
 	out := h.expect(code, append([]string{"sync", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out.stdout), &r); err != nil {

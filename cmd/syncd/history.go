@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/control"
 	"syncd/internal/mirror"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 func (a *app) historyCommand() *cobra.Command {
@@ -21,9 +21,9 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			history, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (syncer.History, error) { return c.History(cmd.Context()) },
-				func(m *mirror.Mirror, s syncer.Remembered) (syncer.History, error) {
-					return syncer.HistoryOf(m, s, syncer.HistoryLimit)
+			history, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (report.History, error) { return c.History(cmd.Context()) },
+				func(m *mirror.Mirror, s report.StateReader) (report.History, error) {
+					return report.ReadHistory(m, s, report.HistoryLimit)
 				})
 			if err != nil {
 				return err
@@ -38,7 +38,7 @@ func (a *app) historyCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printHistory(h syncer.History) error {
+func (a *app) printHistory(h report.History) error {
 	if len(h.Entries) == 0 {
 		fmt.Fprintln(a.stdout, "no syncs yet")
 		return nil

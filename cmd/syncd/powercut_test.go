@@ -555,7 +555,7 @@ func (o *outage) end(p *process) {
 
 // keep notes what a successful sync printed, which must name the newest release.
 func (o *outage) keep(stdout string) error {
-	var r report
+	var r syncOutput
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		return fmt.Errorf("sync --json printed %q: %w", stdout, err)
 	}

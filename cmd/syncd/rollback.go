@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func (a *app) rollbackCommand() *cobra.Command {
-	var req syncer.RollbackRequest
+	var req request.Rollback
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "rollback [GENERATION]", Short: "Publish the revisions of an earlier generation again",
@@ -33,7 +34,7 @@ a release newer than the one it left, other digests for that one, or
 }
 
 // parseRollback takes one number; after --manifest further names may follow.
-func parseRollback(req *syncer.RollbackRequest, args []string) error {
+func parseRollback(req *request.Rollback, args []string) error {
 	for _, arg := range args {
 		number, err := strconv.Atoi(arg)
 		switch {
@@ -49,7 +50,7 @@ func parseRollback(req *syncer.RollbackRequest, args []string) error {
 	return nil
 }
 
-func (a *app) rollback(ctx context.Context, req syncer.RollbackRequest, asJSON bool) error {
+func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) error {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return err
@@ -57,20 +58,20 @@ func (a *app) rollback(ctx context.Context, req syncer.RollbackRequest, asJSON b
 	if err := checkNames(cfg, req.Manifests); err != nil {
 		return err
 	}
-	var report syncer.Report
+	var result report.Sync
 	err = a.withHolder(ctx, cfg, func(h holder) error {
-		report, err = h.Rollback(ctx, req)
+		result, err = h.Rollback(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(report)
+		return a.printJSON(result)
 	}
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		fmt.Fprintf(a.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
 	}
-	fmt.Fprintf(a.stdout, "generation %d is served\n", report.Generation)
+	fmt.Fprintf(a.stdout, "generation %d is served\n", result.Generation)
 	return nil
 }

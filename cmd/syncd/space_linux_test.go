@@ -163,7 +163,7 @@ func (c *crowded) suffer(what string) (failed bool) {
 	c.Helper()
 	before := c.published("m")
 	out := c.syncd("sync", "--json")
-	var r report
+	var r syncOutput
 	if err := json.Unmarshal([]byte(out.stdout), &r); err != nil || out.code > 1 {
 		c.Fatalf("%s: exit %d\n%s%s", what, out.code, out.stdout, out.stderr)
 	}

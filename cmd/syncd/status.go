@@ -17,8 +17,8 @@ import (
 	"syncd/internal/daemon"
 	"syncd/internal/durable"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
 	"syncd/internal/store"
-	"syncd/internal/syncer"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -45,15 +45,15 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 // statusNow is how the configured manifests stand, with and without a daemon.
-func (a *app) statusNow(ctx context.Context, cfg *config.Config) (syncer.Status, error) {
-	return ask(ctx, a, cfg, func(c *control.Client) (syncer.Status, error) { return c.Status(ctx) },
-		func(m *mirror.Mirror, s syncer.Remembered) (syncer.Status, error) {
+func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status, error) {
+	return ask(ctx, a, cfg, func(c *control.Client) (report.Status, error) { return c.Status(ctx) },
+		func(m *mirror.Mirror, s report.StateReader) (report.Status, error) {
 			return daemon.StatusOnDisk(cfg, m, s)
 		})
 }
 
 // ask answers from the holder, or from the disk when there is none.
-func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, syncer.Remembered) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
 	var none T
 	client, err := control.Dial(ctx, stateDir(cfg))
 	if err == nil {
@@ -82,7 +82,7 @@ func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*co
 	return none, err
 }
 
-func (a *app) printStatus(s syncer.Status) error {
+func (a *app) printStatus(s report.Status) error {
 	fmt.Fprintf(a.stdout, "data_dir    %s\n", s.DataDir)
 	fmt.Fprintf(a.stdout, "generation  %s\n", generation(s.Generation))
 	fmt.Fprintf(a.stdout, "daemon      %s\n\n", map[bool]string{true: "running", false: "not running"}[s.Daemon])

@@ -169,7 +169,7 @@ func (s *stepped) suffer(t *testing.T, number int, fault string) {
 		}
 	}
 	if out.code == 0 { // whatever failed was nothing that readers need
-		var r report
+		var r syncOutput
 		h.must(json.Unmarshal([]byte(out.stdout), &r))
 		same(h, "current", fmt.Sprintf("generations/%06d", r.Generation), h.current())
 		same(h, "releases", []string{"2026.11", "2026.11"}, []string{r.Manifests[0].Release, r.Manifests[1].Release})

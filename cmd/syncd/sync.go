@@ -18,11 +18,12 @@ import (
 	"syncd/internal/control"
 	"syncd/internal/daemon"
 	"syncd/internal/durable"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func (a *app) syncCommand() *cobra.Command {
-	var req syncer.Request
+	var req request.Sync
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
 		Use: "sync [MANIFEST...]", Short: "Sync once, or ask the running daemon to",
@@ -46,7 +47,7 @@ var (
 	errWaitInterrupted = errors.New("interrupted: the running syncd goes on with it; `syncd status` shows how it stands")
 )
 
-func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) error {
+func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) error {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 		return err
 	}
 	req.Demand, req.Trigger = true, "command"
-	var report syncer.Report
+	var result report.Sync
 	interrupted := errSyncInterrupted
 	err = a.withHolder(ctx, cfg, func(h holder) error {
 		if _, isOwn := h.(own); !isOwn {
@@ -63,16 +64,16 @@ func (a *app) sync(ctx context.Context, req syncer.Request, asJSON, quiet bool) 
 		}
 		display := a.display(quiet)
 		defer display.close()
-		report, err = h.Sync(ctx, req, display.show)
+		result, err = h.Sync(ctx, req, display.show)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
 		return interrupted
 	}
-	if err != nil && len(report.Manifests) == 0 {
+	if err != nil && len(result.Manifests) == 0 {
 		return err
 	}
-	told := a.tellReport(report, req.DryRun, asJSON, quiet)
+	told := a.tellReport(result, req.DryRun, asJSON, quiet)
 	if err != nil {
 		return err
 	}
@@ -91,9 +92,9 @@ func checkNames(cfg *config.Config, names []string) error {
 // holder is who does the work: the process that holds the data directory, or
 // this one for as long as the command takes.
 type holder interface {
-	Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (syncer.Report, error)
-	Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error)
-	Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (syncer.RepairReport, error)
+	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
+	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 }
 
 // startPatience is how long a command waits for a holder that has the lock and
@@ -155,22 +156,22 @@ func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "st
 // own is this process as the holder.
 type own struct{ engine *daemon.Engine }
 
-func (o own) Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (syncer.Report, error) {
+func (o own) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error) {
 	defer o.watch(show)()
 	return o.engine.Sync(ctx, req)
 }
 
-func (o own) Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
+func (o own) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	return o.engine.Rollback(ctx, req)
 }
 
-func (o own) Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (syncer.RepairReport, error) {
+func (o own) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {
 	defer o.watch(show)()
 	return o.engine.Repair(ctx, req)
 }
 
 // watch tells the progress to show until the returned function is called.
-func (o own) watch(show func(syncer.Snapshot)) func() {
+func (o own) watch(show func(report.Snapshot)) func() {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -189,27 +190,27 @@ func (o own) watch(show func(syncer.Snapshot)) func() {
 }
 
 // tellReport prints a report; failures go to stderr and decide the exit code.
-func (a *app) tellReport(report syncer.Report, dryRun, asJSON, quiet bool) error {
+func (a *app) tellReport(result report.Sync, dryRun, asJSON, quiet bool) error {
 	switch {
 	case asJSON:
-		if err := a.printJSON(report); err != nil {
+		if err := a.printJSON(result); err != nil {
 			return err
 		}
 	case !quiet:
-		for _, m := range report.Manifests {
+		for _, m := range result.Manifests {
 			if m.Error == "" {
 				fmt.Fprintln(a.stdout, line(m, dryRun))
 			}
 		}
-		fmt.Fprintln(a.stdout, outcome(report, dryRun))
+		fmt.Fprintln(a.stdout, outcome(result, dryRun))
 	}
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		if m.Error == "" {
 			continue
 		}
 		fmt.Fprintf(a.stderr, "syncd: %s: %s%s: %s\n", m.Name, m.Result, inBrackets(m.Reason), m.Error)
 	}
-	if !report.OK() {
+	if !result.OK() {
 		return errTold
 	}
 	return nil
@@ -229,8 +230,8 @@ func inBrackets(s string) string {
 }
 
 // line sums up one manifest for people.
-func line(m syncer.ManifestReport, dryRun bool) string {
-	if m.Result == syncer.Unchanged {
+func line(m report.ManifestResult, dryRun bool) string {
+	if m.Result == report.Unchanged {
 		return fmt.Sprintf("%s  %s  unchanged: %d files", m.Name, releaseOf(m.Release, m.Revision), m.FilesTotal)
 	}
 	verb := "downloaded"
@@ -248,14 +249,14 @@ func releaseOf(release, revision string) string {
 	return release + "-" + revision
 }
 
-func outcome(report syncer.Report, dryRun bool) string {
+func outcome(result report.Sync, dryRun bool) string {
 	switch {
 	case dryRun:
-		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", report.Generation)
-	case report.Changed:
-		return fmt.Sprintf("generation %d is served", report.Generation)
-	case report.Generation == 0:
+		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", result.Generation)
+	case result.Changed:
+		return fmt.Sprintf("generation %d is served", result.Generation)
+	case result.Generation == 0:
 		return "nothing is served yet"
 	}
-	return fmt.Sprintf("generation %d stays", report.Generation)
+	return fmt.Sprintf("generation %d stays", result.Generation)
 }

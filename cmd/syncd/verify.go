@@ -10,6 +10,8 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
@@ -27,11 +29,11 @@ not starved.`,
 			if err != nil {
 				return usagef("--rate: %w", err)
 			}
-			report, err := a.verify(cmd.Context(), syncer.VerifyRequest{Manifests: args, Rate: bytes}, repair)
+			result, err := a.verify(cmd.Context(), request.Verify{Manifests: args, Rate: bytes}, repair)
 			if err != nil {
 				return err
 			}
-			return a.tellDamage(report, asJSON)
+			return a.tellDamage(result, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files by proven copies")
@@ -40,47 +42,47 @@ not starved.`,
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, req syncer.VerifyRequest, repair bool) (report syncer.RepairReport, err error) {
+func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (result report.Verification, err error) {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
-		return report, err
+		return result, err
 	}
 	if err := checkNames(cfg, req.Manifests); err != nil {
-		return report, err
+		return result, err
 	}
 	if repair {
 		err = a.withHolder(ctx, cfg, func(h holder) error {
 			display := a.display(false)
 			defer display.close()
-			report, err = h.Repair(ctx, req, display.show)
+			result, err = h.Repair(ctx, req, display.show)
 			return err
 		})
-		return report, err
+		return result, err
 	}
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {
-		return report, err
+		return result, err
 	}
-	report, _, err = syncer.Verify(ctx, m, req)
-	return report, err
+	result, _, err = syncer.Verify(ctx, m, req)
+	return result, err
 }
 
-func (a *app) tellDamage(report syncer.RepairReport, asJSON bool) error {
+func (a *app) tellDamage(result report.Verification, asJSON bool) error {
 	if asJSON {
-		if err := a.printJSON(report); err != nil {
+		if err := a.printJSON(result); err != nil {
 			return err
 		}
 	} else {
-		for _, d := range report.Damage {
+		for _, d := range result.Damage {
 			word := "DAMAGED"
 			if d.Repaired {
 				word = "repaired"
 			}
 			fmt.Fprintf(a.stdout, "%s  %s/%s: %s\n", word, d.Manifest, d.Path, d.Error)
 		}
-		fmt.Fprintf(a.stdout, "%d files (%s) read, %d damaged\n", report.Files, humanize.IBytes(uint64(report.Bytes)), len(report.Damage))
+		fmt.Fprintf(a.stdout, "%d files (%s) read, %d damaged\n", result.Files, humanize.IBytes(uint64(result.Bytes)), len(result.Damage))
 	}
-	if !report.OK() {
+	if !result.OK() {
 		return errTold
 	}
 	return nil

@@ -154,7 +154,7 @@ func TestRollbackToANamedGenerationAndOfNamedManifests(t *testing.T) {
 		releases = append(releases, m.Release, m.State)
 	}
 	same(h, "releases", []string{"2026.12", "in_sync", "2026.10", "held"}, releases)
-	var r report
+	var r syncOutput
 	h.must(json.Unmarshal([]byte(h.expect(0, "rollback", "--json", "2").stdout), &r))
 	same(h, "generation", 5, r.Generation)
 	h.expect(0, "verify")

@@ -14,7 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // ErrNoHolder says that no process holds the data directory, or that it does not
@@ -62,14 +63,14 @@ func dialError(stateDir string, err error) error {
 // Close ends the use of the client.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status is syncer.Status as the holder sees it.
-func (c *Client) Status(ctx context.Context) (status syncer.Status, err error) {
+// Status is report.Status as the holder sees it.
+func (c *Client) Status(ctx context.Context) (status report.Status, err error) {
 	err = c.call(ctx, http.MethodGet, "/status", nil, &status, nil)
 	return status, err
 }
 
 // History is the holder's history, the newest entry first.
-func (c *Client) History(ctx context.Context) (history syncer.History, err error) {
+func (c *Client) History(ctx context.Context) (history report.History, err error) {
 	err = c.call(ctx, http.MethodGet, "/history", nil, &history, nil)
 	return history, err
 }
@@ -84,24 +85,24 @@ func (c *Client) Health(ctx context.Context, ready bool) error {
 }
 
 // Sync asks for a sync and tells its progress to show until it is done.
-func (c *Client) Sync(ctx context.Context, req syncer.Request, show func(syncer.Snapshot)) (report syncer.Report, err error) {
-	err = c.call(ctx, http.MethodPost, "/sync", req, &report, show)
-	return report, err
+func (c *Client) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (result report.Sync, err error) {
+	err = c.call(ctx, http.MethodPost, "/sync", req, &result, show)
+	return result, err
 }
 
 // Rollback asks for a rollback.
-func (c *Client) Rollback(ctx context.Context, req syncer.RollbackRequest) (report syncer.Report, err error) {
-	err = c.call(ctx, http.MethodPost, "/rollback", req, &report, nil)
-	return report, err
+func (c *Client) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
+	err = c.call(ctx, http.MethodPost, "/rollback", req, &result, nil)
+	return result, err
 }
 
 // Repair asks for a verification that mends what it can.
-func (c *Client) Repair(ctx context.Context, req syncer.VerifyRequest, show func(syncer.Snapshot)) (report syncer.RepairReport, err error) {
-	err = c.call(ctx, http.MethodPost, "/repair", req, &report, show)
-	return report, err
+func (c *Client) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (result report.Verification, err error) {
+	err = c.call(ctx, http.MethodPost, "/repair", req, &result, show)
+	return result, err
 }
 
-func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(syncer.Snapshot)) error {
+func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(report.Snapshot)) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err

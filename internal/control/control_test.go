@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,38 +40,38 @@ func (h *holder) note(what any) {
 
 var (
 	at       = time.Date(2026, 10, 3, 4, 5, 6, 0, time.UTC)
-	status   = syncer.Status{DataDir: "/data", Generation: 3, Daemon: true, Manifests: []syncer.ManifestStatus{{Name: "one", State: syncer.Held, CheckedAt: &at}}}
-	report   = syncer.Report{Generation: 4, Changed: true, Manifests: []syncer.ManifestReport{{Name: "one", Result: syncer.Updated, FilesTotal: 5}}}
-	history  = syncer.History{Entries: []syncer.HistoryView{{HistoryEntry: syncer.HistoryEntry{Time: at, Trigger: "api", Report: report}, OnDisk: true}}}
-	repaired = syncer.RepairReport{Files: 5, Bytes: 50, Damage: []syncer.DamageLine{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
-	snapshot = syncer.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []syncer.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
+	status   = report.Status{DataDir: "/data", Generation: 3, Daemon: true, Manifests: []report.ManifestStatus{{Name: "one", State: report.StateHeld, CheckedAt: &at}}}
+	outcome  = report.Sync{Generation: 4, Changed: true, Manifests: []report.ManifestResult{{Name: "one", Result: report.Updated, FilesTotal: 5}}}
+	history  = report.History{Entries: []report.HistoryView{{HistoryEntry: report.HistoryEntry{Time: at, Trigger: "api", Sync: outcome}, OnDisk: true}}}
+	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
+	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
-func (h *holder) Status() (syncer.Status, error) { return status, h.err }
-func (h *holder) History(limit int) (syncer.History, error) {
+func (h *holder) Status() (report.Status, error) { return status, h.err }
+func (h *holder) History(limit int) (report.History, error) {
 	h.note(limit)
 	return history, h.err
 }
-func (h *holder) Progress() syncer.Snapshot { return snapshot }
+func (h *holder) Progress() report.Snapshot { return snapshot }
 func (h *holder) Ready(maxAge time.Duration) error {
 	h.note("ready")
 	return h.err
 }
 func (h *holder) Alive() error { return nil }
-func (h *holder) Sync(ctx context.Context, req syncer.Request) (syncer.Report, error) {
+func (h *holder) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	h.note(req)
 	if h.block != nil {
 		h.started <- struct{}{}
 		<-h.block
 		h.done <- ctx.Err()
 	}
-	return report, h.err
+	return outcome, h.err
 }
-func (h *holder) Rollback(_ context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
+func (h *holder) Rollback(_ context.Context, req request.Rollback) (report.Sync, error) {
 	h.note(req)
-	return report, h.err
+	return outcome, h.err
 }
-func (h *holder) Repair(_ context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error) {
+func (h *holder) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
 	h.note(req)
 	return repaired, h.err
 }
@@ -119,20 +120,20 @@ func TestEveryMethodCrossesTheSocket(t *testing.T) {
 	check("status", gotStatus, err, status)
 	gotHistory, err := c.History(ctx)
 	check("history", gotHistory, err, history)
-	req := syncer.Request{Manifests: []string{"one"}, Demand: true, Force: true, DryRun: true, Trigger: "command"}
+	req := request.Sync{Manifests: []string{"one"}, Demand: true, Force: true, DryRun: true, Trigger: "command"}
 	gotReport, err := c.Sync(ctx, req, nil)
-	check("sync", gotReport, err, report)
-	back := syncer.RollbackRequest{Generation: 2, Manifests: []string{"one"}}
+	check("sync", gotReport, err, outcome)
+	back := request.Rollback{Generation: 2, Manifests: []string{"one"}}
 	gotReport, err = c.Rollback(ctx, back)
-	check("rollback", gotReport, err, report)
-	verify := syncer.VerifyRequest{Manifests: []string{"one"}, Rate: 1 << 20}
+	check("rollback", gotReport, err, outcome)
+	verify := request.Verify{Manifests: []string{"one"}, Rate: 1 << 20}
 	gotRepair, err := c.Repair(ctx, verify, nil)
 	check("repair", gotRepair, err, repaired)
-	_, err = c.Repair(ctx, syncer.VerifyRequest{}, nil)
+	_, err = c.Repair(ctx, request.Verify{}, nil)
 	check("repair of all", nil, err, nil)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{syncer.HistoryLimit, req, back, verify, syncer.VerifyRequest{}, "ready"})
+	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, "ready"})
 }
 
 func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
@@ -142,9 +143,9 @@ func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
 	calls := map[string]func() error{
 		"status":   func() error { _, err := c.Status(ctx); return err },
 		"history":  func() error { _, err := c.History(ctx); return err },
-		"sync":     func() error { _, err := c.Sync(ctx, syncer.Request{}, nil); return err },
-		"rollback": func() error { _, err := c.Rollback(ctx, syncer.RollbackRequest{}); return err },
-		"repair":   func() error { _, err := c.Repair(ctx, syncer.VerifyRequest{}, nil); return err },
+		"sync":     func() error { _, err := c.Sync(ctx, request.Sync{}, nil); return err },
+		"rollback": func() error { _, err := c.Rollback(ctx, request.Rollback{}); return err },
+		"repair":   func() error { _, err := c.Repair(ctx, request.Verify{}, nil); return err },
 		"ready":    func() error { return c.Health(ctx, true) },
 	}
 	for name, call := range calls {
@@ -152,9 +153,9 @@ func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	h.err = &syncer.UnknownManifestError{Name: "nosuch"}
+	h.err = &request.UnknownManifestError{Name: "nosuch"}
 	for name, call := range calls {
-		var unknown *syncer.UnknownManifestError
+		var unknown *request.UnknownManifestError
 		if err := call(); !errors.As(err, &unknown) || unknown.Name != "nosuch" {
 			t.Errorf("%s: error %v, want an unknown manifest", name, err)
 		}
@@ -165,8 +166,8 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 	h := &holder{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
 	c := serve(t, t.TempDir(), h)
 	var once sync.Once
-	var seen syncer.Snapshot
-	got, err := c.Sync(context.Background(), syncer.Request{}, func(s syncer.Snapshot) {
+	var seen report.Snapshot
+	got, err := c.Sync(context.Background(), request.Sync{}, func(s report.Snapshot) {
 		once.Do(func() {
 			seen = s
 			close(h.block)
@@ -176,7 +177,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "progress", seen, snapshot)
-	equal(t, "result", got, report)
+	equal(t, "result", got, outcome)
 }
 
 func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
@@ -186,7 +187,7 @@ func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
 	gone := errors.New("ctrl-c")
 	client := make(chan error, 1)
 	go func() {
-		_, err := c.Sync(ctx, syncer.Request{}, nil)
+		_, err := c.Sync(ctx, request.Sync{}, nil)
 		client <- err
 	}()
 	<-h.started
@@ -271,7 +272,7 @@ func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Sync(context.Background(), syncer.Request{}, nil); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
+	if _, err := c.Sync(context.Background(), request.Sync{}, nil); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
 		t.Errorf("error %v", err)
 	}
 }

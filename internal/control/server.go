@@ -16,7 +16,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // socketName is the socket's name in the state folder.
@@ -28,14 +29,14 @@ const progressInterval = 200 * time.Millisecond
 // Holder is the process's side: the work that commands may ask for. Its methods
 // are safe for concurrent use and do one piece of work at a time.
 type Holder interface {
-	Status() (syncer.Status, error)
-	History(limit int) (syncer.History, error)
-	Progress() syncer.Snapshot
+	Status() (report.Status, error)
+	History(limit int) (report.History, error)
+	Progress() report.Snapshot
 	Ready(maxAge time.Duration) error
 	Alive() error
-	Sync(ctx context.Context, req syncer.Request) (syncer.Report, error)
-	Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error)
-	Repair(ctx context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error)
+	Sync(ctx context.Context, req request.Sync) (report.Sync, error)
+	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 }
 
 // Listen opens the socket in the state folder of the data directory that the
@@ -91,7 +92,7 @@ func Handler(ctx context.Context, h Holder) http.Handler {
 		answer(w, status, err)
 	})
 	mux.HandleFunc("GET /history", func(w http.ResponseWriter, r *http.Request) {
-		history, err := h.History(syncer.HistoryLimit)
+		history, err := h.History(report.HistoryLimit)
 		answer(w, history, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
@@ -101,16 +102,16 @@ func Handler(ctx context.Context, h Holder) http.Handler {
 		}
 		answer(w, struct{}{}, err)
 	})
-	mux.HandleFunc("POST /sync", stream(h, func(req syncer.Request) (any, error) { return h.Sync(ctx, req) }))
-	mux.HandleFunc("POST /rollback", stream(h, func(req syncer.RollbackRequest) (any, error) { return h.Rollback(ctx, req) }))
-	mux.HandleFunc("POST /repair", stream(h, func(req syncer.VerifyRequest) (any, error) { return h.Repair(ctx, req) }))
+	mux.HandleFunc("POST /sync", stream(h, func(req request.Sync) (any, error) { return h.Sync(ctx, req) }))
+	mux.HandleFunc("POST /rollback", stream(h, func(req request.Rollback) (any, error) { return h.Rollback(ctx, req) }))
+	mux.HandleFunc("POST /repair", stream(h, func(req request.Verify) (any, error) { return h.Repair(ctx, req) }))
 	return mux
 }
 
 // message is one line of a stream, or the whole of a short answer: exactly one
 // of its members is set.
 type message struct {
-	Progress *syncer.Snapshot `json:"progress,omitempty"`
+	Progress *report.Snapshot `json:"progress,omitempty"`
 	Result   json.RawMessage  `json:"result,omitempty"`
 	Error    *remoteError     `json:"error,omitempty"`
 }
@@ -167,7 +168,7 @@ type remoteError struct {
 
 func toRemote(err error) *remoteError {
 	remote := &remoteError{Text: err.Error()}
-	var unknown *syncer.UnknownManifestError
+	var unknown *request.UnknownManifestError
 	if errors.As(err, &unknown) {
 		remote.Unknown = unknown.Name
 	}
@@ -176,7 +177,7 @@ func toRemote(err error) *remoteError {
 
 func (e *remoteError) err() error {
 	if e.Unknown != "" {
-		return &syncer.UnknownManifestError{Name: e.Unknown}
+		return &request.UnknownManifestError{Name: e.Unknown}
 	}
 	return errors.New(e.Text)
 }

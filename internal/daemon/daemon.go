@@ -15,7 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // maxNap is the longest that the loop sleeps, so that a clock that was set, or a
@@ -27,14 +28,14 @@ type Daemon struct {
 	*Engine
 	load     func() (*config.Config, error) // reads the configuration again, for SIGHUP
 	watchdog time.Duration                  // within which systemd wants to hear of the loop, 0 when it does not ask
-	wanted   chan syncer.Request            // on demand, from the API
+	wanted   chan request.Sync              // on demand, from the API
 	tick     atomic.Pointer[time.Time]      // when the loop was last awake
 	next     atomic.Pointer[map[string]time.Time]
 }
 
 // New returns a Daemon over an open Engine.
 func New(engine *Engine, load func() (*config.Config, error)) *Daemon {
-	d := &Daemon{Engine: engine, load: load, wanted: make(chan syncer.Request, 1)}
+	d := &Daemon{Engine: engine, load: load, wanted: make(chan request.Sync, 1)}
 	d.watchdog, _ = daemon.SdWatchdogEnabled(false) // what is no duration asks for nothing
 	d.next.Store(&map[string]time.Time{})
 	d.awake()
@@ -45,7 +46,7 @@ func New(engine *Engine, load func() (*config.Config, error)) *Daemon {
 type queue struct {
 	due     map[string]bool // by the schedule or after a reload
 	trigger string          // why the due ones are
-	demand  *syncer.Request // all that was asked for since the running sync began
+	demand  *request.Sync   // all that was asked for since the running sync began
 }
 
 // Run syncs at once, then by the schedule, and on each SIGUSR1; SIGHUP reloads.
@@ -106,46 +107,46 @@ func (d *Daemon) awake() {
 func notify(state string) { _, _ = daemon.SdNotify(false, state) }
 
 // Sync does one sync and logs its whole story in one event.
-func (d *Daemon) Sync(ctx context.Context, req syncer.Request) (syncer.Report, error) {
+func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	started := time.Now()
-	report, err := d.Engine.Sync(ctx, req)
+	result, err := d.Engine.Sync(ctx, req)
 	event := d.options.Log.Info()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		event.Bool("stopped", true)
-	case err != nil || !report.OK():
+	case err != nil || !result.OK():
 		event = d.options.Log.Error().AnErr("error", err)
 	}
-	event.Str("trigger", req.Trigger).Int("generation", report.Generation).Bool("changed", report.Changed).
-		Float64("seconds", time.Since(started).Seconds()).Array("manifests", story(report)).Msg("sync")
-	return report, err
+	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
+		Float64("seconds", time.Since(started).Seconds()).Array("manifests", story(result)).Msg("sync")
+	return result, err
 }
 
 // Rollback publishes an earlier state and logs it.
-func (d *Daemon) Rollback(ctx context.Context, req syncer.RollbackRequest) (syncer.Report, error) {
-	report, err := d.Engine.Rollback(ctx, req)
+func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+	result, err := d.Engine.Rollback(ctx, req)
 	event := d.options.Log.Info()
 	if err != nil {
 		event = d.options.Log.Error().Err(err)
 	}
-	event.Int("generation", report.Generation).Array("manifests", story(report)).Msg("rollback")
-	return report, err
+	event.Int("generation", result.Generation).Array("manifests", story(result)).Msg("rollback")
+	return result, err
 }
 
 // Repair mends what is damaged and logs each damaged file.
-func (d *Daemon) Repair(ctx context.Context, req syncer.VerifyRequest) (syncer.RepairReport, error) {
-	report, err := d.Engine.Repair(ctx, req)
-	for _, damage := range report.Damage {
+func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
+	result, err := d.Engine.Repair(ctx, req)
+	for _, damage := range result.Damage {
 		d.options.Log.Error().Str("manifest", damage.Manifest).Str("path", damage.Path).
 			Bool("repaired", damage.Repaired).Str("error", damage.Error).Msg("damage")
 	}
-	return report, err
+	return result, err
 }
 
 // story is what a log event says of each manifest of a sync.
-func story(report syncer.Report) *zerolog.Array {
+func story(result report.Sync) *zerolog.Array {
 	manifests := zerolog.Arr()
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		entry := zerolog.Dict().Str("manifest", m.Name).Str("release", m.Release).Str("revision", m.Revision).
 			Str("result", string(m.Result)).Int("files", m.FilesTotal).Int("downloaded", m.FilesDownloaded).
 			Int64("bytes_downloaded", m.BytesDownloaded).Float64("seconds", m.DurationSeconds)
@@ -161,7 +162,7 @@ func story(report syncer.Report) *zerolog.Array {
 func (d *Daemon) signal(s os.Signal, q *queue) {
 	switch s {
 	case syscall.SIGUSR1:
-		q.want(syncer.Request{Demand: true, Trigger: "signal"})
+		q.want(request.Sync{Demand: true, Trigger: "signal"})
 	case syscall.SIGHUP:
 		before := d.Config()
 		changed, err := d.reload()
@@ -180,7 +181,7 @@ func (d *Daemon) signal(s os.Signal, q *queue) {
 
 // Trigger asks for a sync soon and returns at once. A request that waits already
 // is joined by it.
-func (d *Daemon) Trigger(ctx context.Context, req syncer.Request) error {
+func (d *Daemon) Trigger(ctx context.Context, req request.Sync) error {
 	select {
 	case d.wanted <- req:
 		return nil
@@ -190,7 +191,7 @@ func (d *Daemon) Trigger(ctx context.Context, req syncer.Request) error {
 }
 
 // want joins a request to those that wait.
-func (q *queue) want(req syncer.Request) {
+func (q *queue) want(req request.Sync) {
 	if q.demand == nil {
 		q.demand = &req
 		return
@@ -208,15 +209,15 @@ func (q *queue) want(req syncer.Request) {
 }
 
 // take returns the next request: first what was asked for, then what is due.
-func (q *queue) take() (syncer.Request, bool) {
+func (q *queue) take() (request.Sync, bool) {
 	if req := q.demand; req != nil {
 		q.demand = nil
 		return *req, true
 	}
 	if len(q.due) == 0 {
-		return syncer.Request{}, false
+		return request.Sync{}, false
 	}
-	req := syncer.Request{Manifests: slices.Sorted(maps.Keys(q.due)), Trigger: q.trigger}
+	req := request.Sync{Manifests: slices.Sorted(maps.Keys(q.due)), Trigger: q.trigger}
 	q.due, q.trigger = map[string]bool{}, "schedule"
 	return req, true
 }
@@ -322,7 +323,7 @@ func sameSource(a, b config.Source) bool {
 }
 
 // Status adds what only a daemon knows.
-func (d *Daemon) Status() (syncer.Status, error) {
+func (d *Daemon) Status() (report.Status, error) {
 	status, err := d.Engine.Status()
 	status.Daemon = true
 	next := *d.next.Load()

@@ -16,7 +16,8 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func TestTheDaemonSyncsAllManifestsAtItsStart(t *testing.T) {
@@ -28,7 +29,7 @@ func TestTheDaemonSyncsAllManifestsAtItsStart(t *testing.T) {
 	}
 	status, err := r.Status()
 	must(t, err)
-	if m := state(t, status, "one"); !status.Daemon || m.State != syncer.InSync || m.NextSync == nil || time.Until(*m.NextSync) > time.Hour+w.cfg.Jitter {
+	if m := state(t, status, "one"); !status.Daemon || m.State != report.StateInSync || m.NextSync == nil || time.Until(*m.NextSync) > time.Hour+w.cfg.Jitter {
 		t.Errorf("status %+v", status)
 	}
 }
@@ -59,7 +60,7 @@ func TestRequestsOnDemandAreJoined(t *testing.T) {
 	r := w.run()
 	<-held.arrived
 	for range 2 {
-		must(t, r.Trigger(context.Background(), syncer.Request{Demand: true, Trigger: "api", Manifests: []string{"one"}}))
+		must(t, r.Trigger(context.Background(), request.Sync{Demand: true, Trigger: "api", Manifests: []string{"one"}}))
 	}
 	r.signals <- syscall.SIGUSR1
 	w.let("/Manifest/2026.09/one")
@@ -75,10 +76,10 @@ func TestATriggerWaitsNoLongerThanItsContext(t *testing.T) {
 	e := w.open()
 	defer e.Close()
 	d := New(e, nil) // nobody runs its loop
-	must(t, d.Trigger(context.Background(), syncer.Request{}))
+	must(t, d.Trigger(context.Background(), request.Sync{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := d.Trigger(ctx, syncer.Request{}); !errors.Is(err, context.Canceled) {
+	if err := d.Trigger(ctx, request.Sync{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,10 +148,10 @@ func TestASyncThatWaitsForItsTurnDoesWhatIsConfiguredThen(t *testing.T) {
 	held := w.hold("/ManifestReleases/one")
 	var command sync.WaitGroup
 	command.Go(func() {
-		_, _ = r.Sync(t.Context(), syncer.Request{Manifests: []string{"one"}, Trigger: "command"})
+		_, _ = r.Sync(t.Context(), request.Sync{Manifests: []string{"one"}, Trigger: "command"})
 	})
 	<-held.arrived // the turn is the command's
-	must(t, r.Trigger(t.Context(), syncer.Request{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
+	must(t, r.Trigger(t.Context(), request.Sync{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
 	w.eventually("the loop has taken it", func() bool { return len(r.wanted) == 0 })
 	r.signals <- syscall.SIGCONT // is received when it waits for its turn
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
@@ -248,9 +249,9 @@ func TestAStopAfterTheSwapHidesNoFailure(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/two"})
 	e := w.open()
 	defer e.Close()
-	report, err := New(e, nil).Sync(untilServed{t.Context(), w}, syncer.Request{Trigger: "start"})
-	if err != nil || report.OK() || w.logged(syncLogged, `"level":"error"`) != 1 || w.logged(`"stopped"`) != 0 {
-		t.Errorf("%+v, %v; the log:\n%s", report, err, w.log)
+	result, err := New(e, nil).Sync(untilServed{t.Context(), w}, request.Sync{Trigger: "start"})
+	if err != nil || result.OK() || w.logged(syncLogged, `"level":"error"`) != 1 || w.logged(`"stopped"`) != 0 {
+		t.Errorf("%+v, %v; the log:\n%s", result, err, w.log)
 	}
 }
 
@@ -259,22 +260,22 @@ func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
 	w.publish("one", "2026.10", "october")
-	_, err := r.Sync(context.Background(), syncer.Request{Demand: true})
+	_, err := r.Sync(context.Background(), request.Sync{Demand: true})
 	must(t, err)
-	report, err := r.Rollback(context.Background(), syncer.RollbackRequest{})
+	result, err := r.Rollback(context.Background(), request.Rollback{})
 	must(t, err)
-	if report.Generation != 3 || w.logged(`"message":"rollback"`, `"generation":3`, `"release":"2026.09"`) != 1 {
-		t.Errorf("report %+v; the log:\n%s", report, w.log)
+	if result.Generation != 3 || w.logged(`"message":"rollback"`, `"generation":3`, `"release":"2026.09"`) != 1 {
+		t.Errorf("report %+v; the log:\n%s", result, w.log)
 	}
 	path := filepath.Join(w.cfg.DataDir, "current", "one", "one.dat")
 	must(t, os.Chmod(path, 0o644))
 	must(t, os.WriteFile(path, []byte("damaged"), 0o444))
-	repaired, err := r.Repair(context.Background(), syncer.VerifyRequest{})
+	repaired, err := r.Repair(context.Background(), request.Verify{})
 	must(t, err)
 	if !repaired.OK() || w.content("one") != "one" || w.logged(`"message":"damage"`, `"path":"one.dat"`, `"repaired":true`) != 1 {
 		t.Errorf("report %+v; the log:\n%s", repaired, w.log)
 	}
-	_, err = r.Rollback(context.Background(), syncer.RollbackRequest{Generation: 99})
+	_, err = r.Rollback(context.Background(), request.Rollback{Generation: 99})
 	if err == nil || w.logged(`"level":"error"`, `"message":"rollback"`) != 1 {
 		t.Errorf("error %v; the log:\n%s", err, w.log)
 	}
@@ -317,7 +318,7 @@ func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 	}
 	d.collectDue(q, at(3, 9)) // one is due, and two are late
 	req, _ := q.take()
-	if diff := cmp.Diff(syncer.Request{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule"}, req); diff != "" {
+	if diff := cmp.Diff(request.Sync{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule"}, req); diff != "" {
 		t.Errorf("due together is one sync (-want +got):\n%s", diff)
 	}
 	d.collectDue(q, at(3, 9))
@@ -375,26 +376,26 @@ func TestAReloadPutsNoPlannedSyncOff(t *testing.T) {
 
 func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
 	q := &queue{due: map[string]bool{"b": true, "a": true}, trigger: "start"}
-	q.want(syncer.Request{Demand: true, Trigger: "api", Manifests: []string{"x"}})
-	q.want(syncer.Request{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})
+	q.want(request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x"}})
+	q.want(request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})
 	first, _ := q.take()
 	second, _ := q.take()
 	_, more := q.take()
-	want := []syncer.Request{
+	want := []request.Sync{
 		{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x", "y"}},
 		{Trigger: "start", Manifests: []string{"a", "b"}},
 	}
-	if diff := cmp.Diff(want, []syncer.Request{first, second}); diff != "" || more {
+	if diff := cmp.Diff(want, []request.Sync{first, second}); diff != "" || more {
 		t.Errorf("taken (-want +got), more %v:\n%s", more, diff)
 	}
 	for range 1000 {
-		q.want(syncer.Request{Manifests: []string{"x", "y", "x"}})
+		q.want(request.Sync{Manifests: []string{"x", "y", "x"}})
 	}
 	if few, _ := q.take(); len(few.Manifests) > 3 {
 		t.Errorf("a thousand requests keep %d names", len(few.Manifests))
 	}
-	q.want(syncer.Request{Manifests: []string{"x"}})
-	q.want(syncer.Request{})
+	q.want(request.Sync{Manifests: []string{"x"}})
+	q.want(request.Sync{})
 	if all, _ := q.take(); all.Manifests != nil {
 		t.Errorf("one of them wanted all: %+v", all)
 	}

@@ -18,8 +18,9 @@ import (
 
 	"syncd/internal/durable"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
-	"syncd/internal/syncer"
 )
 
 // listing names everything below a folder, with its mode, size and time.
@@ -59,7 +60,7 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 			e := w.open()
 			defer e.Close()
 			ctx := context.Background()
-			_, err := e.Sync(ctx, syncer.Request{Demand: true})
+			_, err := e.Sync(ctx, request.Sync{Demand: true})
 			must(t, err)
 			w.publish("one", "2026.10", "new")
 			w.provider.ResetRequests()
@@ -68,9 +69,9 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 			must(t, os.Rename(dir, away))
 			must(t, replace(away, dir))
 			before := listing(t, dir)
-			_, synced := e.Sync(ctx, syncer.Request{Demand: true})
-			_, rolledBack := e.Rollback(ctx, syncer.RollbackRequest{})
-			_, repaired := e.Repair(ctx, syncer.VerifyRequest{})
+			_, synced := e.Sync(ctx, request.Sync{Demand: true})
+			_, rolledBack := e.Rollback(ctx, request.Rollback{})
+			_, repaired := e.Repair(ctx, request.Verify{})
 			status, err := e.Status()
 			must(t, err)
 			told := state(t, status, "one")
@@ -82,7 +83,7 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if told.State != syncer.StateFailed {
+			if told.State != report.StateFailed {
 				t.Errorf("status %+v", told)
 			}
 			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
@@ -95,9 +96,9 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 			must(t, os.RemoveAll(dir))
 			must(t, os.Rename(away, dir))
 			must(t, errors.Join(e.Alive(), e.Ready(0)))
-			report, err := e.Sync(ctx, syncer.Request{Demand: true})
-			if err != nil || !report.OK() || report.Generation != 2 || w.content("one") != "new" {
-				t.Errorf("back again: %+v, %v", report, err)
+			result, err := e.Sync(ctx, request.Sync{Demand: true})
+			if err != nil || !result.OK() || result.Generation != 2 || w.content("one") != "new" {
+				t.Errorf("back again: %+v, %v", result, err)
 			}
 		})
 	}
@@ -140,7 +141,7 @@ func readOnly(t *testing.T, w *world) {
 	})
 	w.cfg.DataDir = filepath.Join(mount, "data")
 	e := w.open()
-	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 	must(t, syscall.Mount("", mount, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
@@ -164,7 +165,7 @@ func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
 	defer s.Close()
 	status, err := StatusOnDisk(w.cfg, m, s)
 	must(t, err)
-	if got := state(t, status, "one"); got.State != syncer.InSync || got.Release != "2026.09" || got.CheckedAt == nil {
+	if got := state(t, status, "one"); got.State != report.StateInSync || got.Release != "2026.09" || got.CheckedAt == nil {
 		t.Errorf("%+v", got)
 	}
 }

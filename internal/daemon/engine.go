@@ -28,6 +28,8 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/origin"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -52,7 +54,7 @@ type Engine struct {
 	mirror   *mirror.Mirror
 	metrics  *metrics.Metrics
 	gate     *transport.Gate
-	progress syncer.Progress
+	progress report.Progress
 	jitter   float64       // this host's share of every jitter
 	turn     chan struct{} // holds one token: whoever takes it works
 
@@ -238,9 +240,9 @@ func (e *Engine) restoreMetrics(cfg *config.Config) {
 	}
 	current := e.mirror.Current()
 	for _, m := range cfg.Manifests {
-		e.metrics.Manifest(m.Name, syncer.MetricValues())
+		e.metrics.Manifest(m.Name, report.LabelValues())
 		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
-		syncer.Show(e.metrics, m.Name, current.Records[m.Name], states[m.Name])
+		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], states[m.Name])
 	}
 }
 
@@ -280,28 +282,28 @@ func (e *Engine) forgetRemoved(before *config.Config) {
 }
 
 // Sync does one sync; see syncer.Syncer.Sync.
-func (e *Engine) Sync(ctx context.Context, req syncer.Request) (report syncer.Report, err error) {
+func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
 	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
-		report, err = s.Sync(ctx, req)
+		result, err = s.Sync(ctx, req)
 		return err
 	})
-	return report, err
+	return result, err
 }
 
 // Rollback publishes an earlier state; see syncer.Syncer.Rollback.
-func (e *Engine) Rollback(ctx context.Context, req syncer.RollbackRequest) (report syncer.Report, err error) {
+func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
 	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
-		report, err = s.Rollback(ctx, req)
+		result, err = s.Rollback(ctx, req)
 		return err
 	})
-	return report, err
+	return result, err
 }
 
 // Repair mends what is damaged; see syncer.Syncer.Repair.
-func (e *Engine) Repair(ctx context.Context, req syncer.VerifyRequest) (report syncer.RepairReport, err error) {
+func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.Verification, err error) {
 	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
-		report, err = s.Repair(ctx, req)
+		result, err = s.Repair(ctx, req)
 		return err
 	})
-	return report, err
+	return result, err
 }

@@ -16,7 +16,8 @@ import (
 	"syncd/internal/durable"
 	"syncd/internal/emulator"
 	"syncd/internal/refusal"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // series tells whether a metric has a series for a manifest.
@@ -77,7 +78,7 @@ func TestSeriesOfConfiguredManifestsExistFromTheStart(t *testing.T) {
 	families, err := w.registry.Gather()
 	must(t, err)
 	for _, family := range families {
-		want := map[string]int{"syncd_sync_runs_total": len(syncer.Results()), "syncd_refusals_total": len(refusal.Reasons())}[family.GetName()]
+		want := map[string]int{"syncd_sync_runs_total": len(report.Results()), "syncd_refusals_total": len(refusal.Reasons())}[family.GetName()]
 		if want > 0 && len(family.GetMetric()) != want {
 			t.Errorf("%s has %d series, want %d", family.GetName(), len(family.GetMetric()), want)
 		}
@@ -90,7 +91,7 @@ func TestANewProcessIsReadyAtOnceWhenDataIsOnDisk(t *testing.T) {
 	if e.Ready(0) == nil {
 		t.Error("ready without data")
 	}
-	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 
@@ -114,24 +115,24 @@ func TestWorkIsDoneOnePieceAtATime(t *testing.T) {
 	held := w.hold("/Manifest/2026.09/one")
 	done := make(chan error, 1)
 	go func() {
-		_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+		_, err := e.Sync(context.Background(), request.Sync{Demand: true})
 		done <- err
 	}()
 	<-held.arrived
 	ctx, cancel := context.WithCancelCause(context.Background())
 	gone := errors.New("gone")
 	cancel(gone)
-	if _, err := e.Rollback(ctx, syncer.RollbackRequest{}); !errors.Is(err, gone) {
+	if _, err := e.Rollback(ctx, request.Rollback{}); !errors.Is(err, gone) {
 		t.Errorf("a rollback did not wait its turn: %v", err)
 	}
-	if status, err := e.Status(); err != nil || status.Manifests[0].State != syncer.Syncing || !e.Progress().Syncing {
+	if status, err := e.Status(); err != nil || status.Manifests[0].State != report.StateSyncing || !e.Progress().Syncing {
 		t.Errorf("status during the sync %+v, %v", status, err)
 	}
 	w.let("/Manifest/2026.09/one")
 	must(t, <-done)
-	report, err := e.Repair(context.Background(), syncer.VerifyRequest{})
-	if err != nil || !report.OK() || report.Files != 1 {
-		t.Errorf("repair %+v, %v", report, err)
+	result, err := e.Repair(context.Background(), request.Verify{})
+	if err != nil || !result.OK() || result.Files != 1 {
+		t.Errorf("repair %+v, %v", result, err)
 	}
 }
 
@@ -141,10 +142,10 @@ func TestRetryAfterOutlivesTheEngineAndBindsADemand(t *testing.T) {
 	for i := range 3 {
 		w.provider.ResetRequests()
 		e := w.open()
-		report, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+		result, err := e.Sync(context.Background(), request.Sync{Demand: true})
 		must(t, err)
-		if report.OK() {
-			t.Errorf("sync %d: %+v", i, report)
+		if result.OK() {
+			t.Errorf("sync %d: %+v", i, result)
 		}
 		if got := len(w.provider.Requests()); got != 0 && i > 0 {
 			t.Errorf("sync %d made %d requests", i, got)
@@ -156,7 +157,7 @@ func TestRetryAfterOutlivesTheEngineAndBindsADemand(t *testing.T) {
 func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
-	_, err := e.Sync(context.Background(), syncer.Request{Demand: true})
+	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 	must(t, os.WriteFile(w.cfg.DataDir+"/state/syncd.db", []byte(strings.Repeat("x", 40000)), 0o600))

@@ -20,7 +20,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -227,7 +227,7 @@ func (w *world) content(name string) string {
 
 const syncLogged = `"message":"sync"`
 
-func state(t *testing.T, status syncer.Status, name string) syncer.ManifestStatus {
+func state(t *testing.T, status report.Status, name string) report.ManifestStatus {
 	t.Helper()
 	for _, m := range status.Manifests {
 		if m.Name == name {
@@ -235,5 +235,5 @@ func state(t *testing.T, status syncer.Status, name string) syncer.ManifestStatu
 		}
 	}
 	t.Fatalf("no manifest %s in %+v", name, status)
-	return syncer.ManifestStatus{}
+	return report.ManifestStatus{}
 }

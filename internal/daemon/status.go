@@ -7,7 +7,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/mirror"
 	"syncd/internal/origin"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // intact is nil while readers find what is served.
@@ -19,14 +19,14 @@ func (e *Engine) intact() error {
 }
 
 // Progress is the state of the work under way.
-func (e *Engine) Progress() syncer.Snapshot { return e.progress.Snapshot() }
+func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
 
 // Status tells how each configured manifest stands.
-func (e *Engine) Status() (syncer.Status, error) {
+func (e *Engine) Status() (report.Status, error) {
 	status, err := statusOf(e.Config(), e.mirror, e.store, e.progress.Snapshot())
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
-			status.Manifests[i].State, status.Manifests[i].Error = syncer.StateFailed, broken.Error()
+			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
 		}
 	}
 	status.Explain(time.Now())
@@ -35,25 +35,25 @@ func (e *Engine) Status() (syncer.Status, error) {
 
 // StatusOnDisk tells how each of cfg's manifests stands when no process holds the
 // data directory; remembered is nil when there is no state.
-func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, remembered syncer.Remembered) (syncer.Status, error) {
-	status, err := statusOf(cfg, m, remembered, syncer.Snapshot{})
+func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, remembered report.StateReader) (report.Status, error) {
+	status, err := statusOf(cfg, m, remembered, report.Snapshot{})
 	status.Explain(time.Now())
 	return status, err
 }
 
-func statusOf(cfg *config.Config, m *mirror.Mirror, remembered syncer.Remembered, now syncer.Snapshot) (syncer.Status, error) {
-	return syncer.StatusOf(m, remembered, origin.Of(cfg.Source.URL), targetsOf(cfg), now)
+func statusOf(cfg *config.Config, m *mirror.Mirror, remembered report.StateReader, now report.Snapshot) (report.Status, error) {
+	return report.ReadStatus(m, remembered, origin.Of(cfg.Source.URL), configured(cfg), now)
 }
 
 // Disk tells what the generations on disk take.
-func (e *Engine) Disk() (syncer.Disk, error) { return syncer.DiskOf(e.mirror) }
+func (e *Engine) Disk() (report.DiskUse, error) { return report.ReadDiskUse(e.mirror) }
 
 // Alive is nil while the data directory is there to work in.
 func (e *Engine) Alive() error { return e.present() }
 
 // History returns the newest entries first.
-func (e *Engine) History(limit int) (syncer.History, error) {
-	return syncer.HistoryOf(e.mirror, e.store, limit)
+func (e *Engine) History(limit int) (report.History, error) {
+	return report.ReadHistory(e.mirror, e.store, limit)
 }
 
 // Ready is nil when every configured manifest is served and, with a maxAge,
@@ -81,4 +81,12 @@ func (e *Engine) Ready(maxAge time.Duration) error {
 		}
 	}
 	return nil
+}
+
+func configured(cfg *config.Config) []report.Configured {
+	all := make([]report.Configured, len(cfg.Manifests))
+	for i, m := range cfg.Manifests {
+		all[i] = report.Configured{Name: m.Name, Release: m.Release}
+	}
+	return all
 }

@@ -134,7 +134,7 @@ func (r *run) size(ctx context.Context, jobs []*job) {
 				total = min(total+size, maxSpace)
 			}
 		}
-		r.progress.sized(j.target.Name, total)
+		r.progress.SetBytes(j.target.Name, total)
 	}
 	r.sizes = sizes{} // a plan that starts over asks anew
 }

@@ -8,7 +8,8 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // order are the kinds of the requests of the last sync, as they arrived.
@@ -68,7 +69,7 @@ func TestAnotherAlgorithmAsksForNoSizes(t *testing.T) {
 	w := served(t)
 	w.cfg.Algorithm = manifest.SHA1
 	w.configure()
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	equal(t, "sizes", len(w.asked("/Metadata/")), 0)
 }
 
@@ -76,15 +77,15 @@ func TestAHeldManifestAsksForNoSizesUntilItMovesOn(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.poll()
-	if _, err := w.syncer.Rollback(t.Context(), syncer.RollbackRequest{}); err != nil {
+	if _, err := w.syncer.Rollback(t.Context(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.cfg.Retain = 0
 	w.configure()
 	w.poll() // prunes what is only in the release that was left
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 	equal(t, "while held", len(w.asked("/Metadata/")), 0)
-	w.expect(w.force(), "data", syncer.Updated)
+	w.expect(w.force(), "data", report.Updated)
 	equal(t, "after", w.asked("/Metadata/"), []string{"/Metadata/Data/2026.10/b.dat"})
 }
 
@@ -94,11 +95,11 @@ func TestAContentOfSeveralManifestsIsSizedOnce(t *testing.T) {
 	for _, name := range names {
 		w.publish(name, "2026.09", files{name + ".dat": "shared by all"})
 	}
-	report := w.demand()
+	result := w.demand()
 	equal(t, "sizes", len(w.asked("/Metadata/")), 1)
 	equal(t, "downloads", len(w.downloads()), 1)
 	for _, name := range names {
-		w.expect(report, name, syncer.Updated)
+		w.expect(result, name, report.Updated)
 	}
 }
 
@@ -142,8 +143,8 @@ func TestMetadataThatFailsForOneManifestIsAskedForByAnother(t *testing.T) {
 	w.publish("good", "2026.09", files{"good.dat": "shared"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*/bad.dat"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/good.dat", Body: `{"FileSize":"1000000000000000"}`})
-	report := w.demand()
+	result := w.demand()
 	for _, name := range []string{"bad", "good"} { // a size is the content's
-		equal(t, name, w.expect(report, name, syncer.Refused).Reason, "no_space")
+		equal(t, name, w.expect(result, name, report.Refused).Reason, "no_space")
 	}
 }

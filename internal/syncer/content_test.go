@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 	"syncd/internal/syncer"
 )
 
@@ -14,11 +15,11 @@ func TestAContentThatTwoManifestsWantIsFetchedOnce(t *testing.T) {
 	w := start(t, "one", "two")
 	w.publish("one", "2026.09", files{"a.dat": "shared", "b.dat": "b"})
 	w.publish("two", "2026.09", files{"x.dat": "shared", "y.dat": "shared"})
-	report := w.demand()
+	result := w.demand()
 	if got := len(w.downloads()); got != 2 {
 		t.Errorf("downloads %v, want two", w.downloads())
 	}
-	one, two := w.expect(report, "one", syncer.Updated), w.expect(report, "two", syncer.Updated)
+	one, two := w.expect(result, "one", report.Updated), w.expect(result, "two", report.Updated)
 	equal(t, "downloaded", one.FilesDownloaded+two.FilesDownloaded, 2)
 	equal(t, "reused", one.FilesReused+two.FilesReused, 2)
 	w.serves("one", files{"a.dat": "shared", "b.dat": "b"})
@@ -29,11 +30,11 @@ func TestAContentThatOneManifestsLinkDoesNotBringComesByAnothers(t *testing.T) {
 	none := emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/y.dat"}
 	for name, tt := range map[string]struct {
 		faults []emulator.Fault
-		result syncer.Result
+		result report.Result
 	}{
-		"not there":        {[]emulator.Fault{{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/x.dat"}}, syncer.Updated},
-		"other bytes":      {[]emulator.Fault{{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, syncer.Updated},
-		"nor by another's": {[]emulator.Fault{none, {Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, syncer.Refused},
+		"not there":        {[]emulator.Fault{{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/x.dat"}}, report.Updated},
+		"other bytes":      {[]emulator.Fault{{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, report.Updated},
+		"nor by another's": {[]emulator.Fault{none, {Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/x.dat"}}, report.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, "one", "same", "other", "apart")
@@ -44,11 +45,11 @@ func TestAContentThatOneManifestsLinkDoesNotBringComesByAnothers(t *testing.T) {
 			for _, fault := range tt.faults {
 				w.provider.AddFault(fault)
 			}
-			report := w.demand()
+			result := w.demand()
 			for _, name := range []string{"one", "same", "other"} {
-				w.expect(report, name, tt.result)
+				w.expect(result, name, tt.result)
 			}
-			w.expect(report, "apart", syncer.Updated)
+			w.expect(result, "apart", report.Updated)
 		})
 	}
 }
@@ -58,7 +59,7 @@ func TestIdenticalLinksAreOneFile(t *testing.T) {
 	w.publish("data", "2026.09", files{"a.dat": "a", "b.dat": "b"})
 	base := w.provider.URL() + "/Download/Data/2026.09/"
 	w.provider.SetLinks("data", "2026.09", base+"a.dat/?ID=1", base+"a.dat?ID=2", base+"b.dat", base+"b%2Edat")
-	m := w.expect(w.demand(), "data", syncer.Updated)
+	m := w.expect(w.demand(), "data", report.Updated)
 	equal(t, "files", m.FilesTotal, 2)
 	equal(t, "listed", w.cfg.Mirror.Current().Records["data"].Listed, 2)
 }
@@ -66,7 +67,7 @@ func TestIdenticalLinksAreOneFile(t *testing.T) {
 func TestAnEmptyFileIsAFile(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", files{"empty.lic": "", "a.dat": "a"})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", files{"empty.lic": "", "a.dat": "a"})
 }
 
@@ -77,13 +78,13 @@ func TestMD5AndSHA1ProveAMirrorToo(t *testing.T) {
 			w.cfg.Algorithm = algorithm
 			w.configure()
 			w.publish("data", "2026.09", september())
-			w.expect(w.demand(), "data", syncer.Updated)
+			w.expect(w.demand(), "data", report.Updated)
 			equal(t, "digests asked", len(w.asked("/"+string(algorithm)+"/")), 4)
 			w.publish("data", "2026.10", october())
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			equal(t, "downloads", w.downloads(), []string{"b.dat"})
 			w.serves("data", october())
-			w.expect(w.demand(), "data", syncer.Unchanged)
+			w.expect(w.demand(), "data", report.Unchanged)
 		})
 	}
 }
@@ -93,14 +94,14 @@ func TestAChangeOfAlgorithmDownloadsNothing(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.MD5, manifest.SHA1, manifest.SHA256, manifest.MD5} {
 		w.cfg.Algorithm = algorithm
 		w.configure()
-		w.expect(w.poll(), "data", syncer.Unchanged)
+		w.expect(w.poll(), "data", report.Unchanged)
 		equal(t, "digests asked in "+string(algorithm), len(w.asked("/"+string(algorithm)+"/")), 4)
 		equal(t, "downloads", len(w.downloads()), 0)
-		w.expect(w.poll(), "data", syncer.Unchanged)
+		w.expect(w.poll(), "data", report.Unchanged)
 		equal(t, "the poll after", w.asked("/"), []string{"/ManifestReleases/data"})
 	}
 	w.publish("data", "2026.10", october())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"b.dat"})
 }
 
@@ -110,7 +111,7 @@ func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 	w.target("bins", func(t *syncer.Target) {
 		t.Filter = manifest.Filter{OS: []string{"linux"}, Architecture: []string{"64BIT"}}
 	})
-	w.expect(w.demand(), "bins", syncer.Updated)
+	w.expect(w.demand(), "bins", report.Updated)
 	linux := files{
 		"linux/gcc48/64bit/libx.so": "linux 64", "any/any/any/libx.so": "any",
 		"interfaces/linux/java/64bit/libx.so": "java", "interfaces/any/python/any/x.py": "python",
@@ -120,7 +121,7 @@ func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 	equal(t, "listed, before filters", w.cfg.Mirror.Current().Records["bins"].Listed, 5)
 
 	w.target("bins", func(t *syncer.Target) { t.Filter = manifest.Filter{OS: []string{"LINUX"}, Exclude: []string{"*.py"}} })
-	w.expect(w.poll(), "bins", syncer.Updated)
+	w.expect(w.poll(), "bins", report.Updated)
 	equal(t, "downloads", w.asked("/Download/"), []string{"/Download/Library/LINUX/GCC48/32BIT/2026.09/libx.so"})
 	wider := maps.Clone(linux)
 	delete(wider, "interfaces/any/python/any/x.py")
@@ -131,7 +132,7 @@ func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 func TestFiltersThatLeaveNothingFailClearly(t *testing.T) {
 	w := served(t)
 	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.nosuch"} })
-	m := w.expect(w.poll(), "data", syncer.Failed)
+	m := w.expect(w.poll(), "data", report.Failed)
 	if !strings.Contains(m.Error, "filters") || !strings.Contains(m.Error, "include") || m.Reason != "" {
 		t.Errorf("reason %q, error %q", m.Reason, m.Error)
 	}
@@ -156,6 +157,6 @@ func TestASizeThatNobodyForetoldStillArrives(t *testing.T) {
 	w.publish("data", "2026.09", september())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", september())
 }

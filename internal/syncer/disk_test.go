@@ -3,27 +3,27 @@ package syncer_test
 import (
 	"testing"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 func TestDiskUseCountsEachContentOnce(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.demand()
-	disk, err := syncer.DiskOf(w.cfg.Mirror)
+	disk, err := report.ReadDiskUse(w.cfg.Mirror)
 	must(t, err)
 	if len(disk.Generations) != 2 || !disk.Generations[0].Current || disk.Generations[1].Current || disk.Free <= 0 {
 		t.Fatalf("%+v", disk)
 	}
 	newer, older := disk.Generations[0], disk.Generations[1]
-	equal(t, "the newer shows", newer.Shows, []syncer.ShownUnder{{Name: "data", Release: "2026.10"}})
+	equal(t, "the newer shows", newer.Shows, []report.ManifestRelease{{Name: "data", Release: "2026.10"}})
 	if shared := newer.Bytes - newer.Own; shared <= 0 || shared != older.Bytes-older.Own || disk.Bytes != newer.Own+older.Own+shared {
 		t.Errorf("%+v", disk)
 	}
 }
 
 func TestDiskUseOfNothingIsNothing(t *testing.T) {
-	disk, err := syncer.DiskOf(start(t, "data").cfg.Mirror)
+	disk, err := report.ReadDiskUse(start(t, "data").cfg.Mirror)
 	must(t, err)
-	equal(t, "disk", disk, syncer.Disk{Generations: []syncer.GenerationUse{}})
+	equal(t, "disk", disk, report.DiskUse{Generations: []report.GenerationUse{}})
 }

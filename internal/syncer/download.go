@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 	"syncd/internal/verify"
 )
 
@@ -28,7 +29,7 @@ type task struct {
 func (r *run) download(ctx context.Context, jobs []*job) {
 	jobs = openJobs(jobs)
 	for _, j := range jobs {
-		r.progress.phase(j.target.Name, downloading)
+		r.progress.SetPhase(j.target.Name, report.PhaseDownloading)
 		j.ctx, j.abort = context.WithCancelCause(ctx)
 		defer j.abort(nil)
 	}
@@ -87,7 +88,7 @@ func (r *run) fetch(ctx context.Context, t *task) bool {
 		return false
 	}
 	for _, j := range t.jobs {
-		r.progress.done(j.target.Name, t.proven.Object.Size)
+		r.progress.AddDone(j.target.Name, t.proven.Object.Size)
 	}
 	r.Metrics.FileDownloaded(t.payer.target.Name)
 	return true

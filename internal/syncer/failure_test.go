@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
@@ -36,17 +38,17 @@ func TestOneBadManifestNeverHoldsUpAnother(t *testing.T) {
 			w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
 			w.publish("good", "2026.09", september())
 			w.provider.AddFault(fault)
-			report := w.demand()
-			bad := only(t, report, "bad")
-			if report.OK() || bad.Error == "" || bad.Result != syncer.Failed && bad.Result != syncer.Refused {
+			result := w.demand()
+			bad := only(t, result, "bad")
+			if result.OK() || bad.Error == "" || bad.Result != report.Failed && bad.Result != report.Refused {
 				t.Errorf("bad: %+v", bad)
 			}
-			w.expect(report, "good", syncer.Updated)
+			w.expect(result, "good", report.Updated)
 			w.serves("good", september())
 			w.serves("bad", nil)
 
 			w.provider.ClearFaults()
-			w.expect(w.demand(), "bad", syncer.Updated)
+			w.expect(w.demand(), "bad", report.Updated)
 			w.serves("bad", files{"bad.dat": "bytes", "other.dat": "other"})
 		})
 	}
@@ -59,7 +61,7 @@ func TestPassingFaultsAreTriedAgainWithinASync(t *testing.T) {
 		w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 502, Path: path, Times: 2})
 	}
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, After: 3, Times: 2})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", october())
 	if resumed := w.metric("syncd_resumed_bytes_total", "manifest=data"); resumed < 6 {
 		t.Errorf("%v bytes resumed, after two connections that broke", resumed)
@@ -78,7 +80,7 @@ func TestAReleaseThatKeepsFailingIsTriedAfterLongerAndLongerTimes(t *testing.T) 
 	w := broken(t)
 	for _, wait := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
 		wait *= time.Hour
-		w.expect(w.poll(), "data", syncer.Failed)
+		w.expect(w.poll(), "data", report.Failed)
 		if len(w.downloads()) == 0 {
 			t.Fatalf("before the wait of %v: not tried", wait)
 		}
@@ -86,7 +88,7 @@ func TestAReleaseThatKeepsFailingIsTriedAfterLongerAndLongerTimes(t *testing.T) 
 			t.Errorf("waits for %v, want %v", state.Failure.NextTry.Sub(state.CheckedAt), wait)
 		}
 		w.pass(wait - time.Minute)
-		again := w.expect(w.poll(), "data", syncer.Failed)
+		again := w.expect(w.poll(), "data", report.Failed)
 		equal(t, "requests while it waits", w.asked("/"), []string{"/ManifestReleases/data"})
 		if !strings.Contains(again.Error, "404") {
 			t.Errorf("while it waits the error is %q", again.Error)
@@ -99,8 +101,8 @@ func TestAReleaseThatKeepsFailingIsTriedAfterLongerAndLongerTimes(t *testing.T) 
 func TestARefusedReleaseWaitsAndKeepsItsReason(t *testing.T) {
 	w := served(t)
 	w.provider.SetLinks("data", "2026.10")
-	w.expect(w.poll(), "data", syncer.Refused)
-	again := w.expect(w.poll(), "data", syncer.Refused)
+	w.expect(w.poll(), "data", report.Refused)
+	again := w.expect(w.poll(), "data", report.Refused)
 	equal(t, "reason", again.Reason, "empty")
 	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/data"})
 	equal(t, "counted", w.metric("syncd_refusals_total", "manifest=data", "reason=empty"), 1.0)
@@ -108,33 +110,33 @@ func TestARefusedReleaseWaitsAndKeepsItsReason(t *testing.T) {
 
 func TestANewerReleaseIsTriedAtOnceAlthoughTheLastOneFailed(t *testing.T) {
 	w := broken(t)
-	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", report.Failed)
 	w.publish("data", "2026.11", files{"a.dat": "a of september", "c.txt": "c"})
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 }
 
 func TestABackOffIsIgnoredOnDemand(t *testing.T) {
 	w := broken(t)
-	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", report.Failed)
 	w.provider.ClearFaults()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", october())
 }
 
 func TestABackOffIsIgnoredAfterAChangeOfTheConfiguration(t *testing.T) {
 	t.Run("of a manifest that is served", func(t *testing.T) {
 		w := broken(t)
-		w.expect(w.poll(), "data", syncer.Failed)
+		w.expect(w.poll(), "data", report.Failed)
 		w.target("data", func(t *syncer.Target) { t.Filter.Exclude = []string{"b.dat"} })
-		w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+		w.expect(w.sync(request.Sync{Trigger: "reload"}), "data", report.Updated)
 	})
 	t.Run("of one that never was", func(t *testing.T) {
 		w := start(t, "data")
 		w.publish("data", "2026.09", september())
 		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.nosuch"} })
-		w.expect(w.poll(), "data", syncer.Failed)
+		w.expect(w.poll(), "data", report.Failed)
 		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
-		w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+		w.expect(w.sync(request.Sync{Trigger: "reload"}), "data", report.Updated)
 	})
 }
 
@@ -143,23 +145,23 @@ func TestAFailureBeforeTheReleaseIsKnownHasNoBackOff(t *testing.T) {
 	w.publish("data", "2026.10", october())
 	id := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/*"})
 	checked := w.state("data").CheckedAt
-	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", report.Failed)
 	if state := w.state("data"); !state.Failure.NextTry.IsZero() || !state.CheckedAt.Equal(checked) {
 		t.Errorf("next try %v, checked %v", state.Failure.NextTry, state.CheckedAt)
 	}
 	w.provider.RemoveFault(id)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 }
 
 func TestARepublishedReleaseThatFailedIsNotForgottenByTheNextPoll(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
-	w.expect(w.demand(), "data", syncer.Refused)
-	w.expect(w.poll(), "data", syncer.Refused)
+	w.expect(w.demand(), "data", report.Refused)
+	w.expect(w.poll(), "data", report.Refused)
 	w.provider.ClearFaults()
 	w.pass(time.Hour)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", october())
 }
 
@@ -167,23 +169,23 @@ func TestAnAliasThatFailedIsTriedAgain(t *testing.T) {
 	w := start(t, "data")
 	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
 	w.publish("data", "2026.10", september())
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.publish("data", "2026.11", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/SHA256/*/b.dat"})
-	w.expect(w.poll(), "data", syncer.Failed)
-	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", report.Failed)
+	w.expect(w.poll(), "data", report.Failed)
 	w.provider.ClearFaults()
 	w.pass(time.Hour)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", october())
 }
 
 func TestAClockThatWasSetBackDelaysNoRetryBeyondTheRecheckInterval(t *testing.T) {
 	w := broken(t)
-	w.expect(w.poll(), "data", syncer.Failed)
+	w.expect(w.poll(), "data", report.Failed)
 	w.provider.ClearFaults()
 	w.pass(-365 * 24 * time.Hour)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 }
 
 func TestWhatAFailedSyncProvedIsNotFetchedAgain(t *testing.T) {
@@ -194,23 +196,23 @@ func TestWhatAFailedSyncProvedIsNotFetchedAgain(t *testing.T) {
 	w.cfg.Transfers = 1 // the failure comes last: it is the smallest to be asked for
 	w.configure()
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/b.dat", Body: `{"FileSize":"0"}`})
-	report := w.demand()
-	w.expect(report, "data", syncer.Failed)
-	w.expect(report, "other", syncer.Updated)
+	result := w.demand()
+	w.expect(result, "data", report.Failed)
+	w.expect(result, "other", report.Updated)
 
 	for i, month := range []string{"10", "11"} { // each publishes, and prunes
 		w.publish("other", "2026."+month, files{"o.dat": month})
 		w.restart()
-		report = w.demand()
-		w.expect(report, "other", syncer.Updated)
-		w.expect(report, "data", syncer.Failed)
+		result = w.demand()
+		w.expect(result, "other", report.Updated)
+		w.expect(result, "data", report.Failed)
 		equal(t, "downloads", w.downloads(), []string{"b.dat", "o.dat"})
 		if i == 1 {
 			w.provider.ClearFaults()
 		}
 	}
 	w.restart()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"b.dat"})
 	w.serves("data", september())
 }
@@ -243,14 +245,14 @@ func interrupt(t *testing.T, w *world) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.syncer.Sync(ctx, syncer.Request{Demand: true})
+		_, err := w.syncer.Sync(ctx, request.Sync{Demand: true})
 		done <- err
 	}()
 	eventually(t, "half of it is there", func() bool {
 		s := w.progress.Snapshot()
 		return len(s.Files) == 1 && s.Files[0].Done == large/2 && s.Manifests[0].FilesDone == 1
 	})
-	equal(t, "state", w.status().Manifests[0].State, syncer.Syncing)
+	equal(t, "state", w.status().Manifests[0].State, report.StateSyncing)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("the sync ended with %v, want the context's error", err)
@@ -263,7 +265,7 @@ func TestACancelledSyncPublishesNothingAndTheNextContinues(t *testing.T) {
 	w.provider.SetManifest("data", "2026.09", emulator.File{Name: "large.dat", Content: emulator.Random(7, large)},
 		emulator.File{Name: "small.dat", Content: emulator.Text("small")})
 	interrupt(t, w)
-	if w.generation() != 0 || w.status().Manifests[0].State != syncer.Pending {
+	if w.generation() != 0 || w.status().Manifests[0].State != report.StatePending {
 		t.Errorf("generation %d, state %s", w.generation(), w.status().Manifests[0].State)
 	}
 	partials, err := filepath.Glob(filepath.Join(w.dir, "partial", "sha256-*[0-9a-f]"))
@@ -276,7 +278,7 @@ func TestACancelledSyncPublishesNothingAndTheNextContinues(t *testing.T) {
 	equal(t, "kept bytes", info.Size(), int64(large/2))
 
 	w.restart()
-	m := w.expect(w.demand(), "data", syncer.Updated)
+	m := w.expect(w.demand(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"large.dat"})
 	equal(t, "bytes downloaded", m.BytesDownloaded, int64(large/2))
 	ranges := map[string]bool{}
@@ -296,13 +298,13 @@ func TestACancelledSyncIsNoFailureOfTheManifest(t *testing.T) {
 	interrupt(t, w)
 	equal(t, "remembered", w.state("data"), before)
 	w.serves("data", september())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 }
 
 // endsAtPublish is a context that ends when the sync begins to publish.
 type endsAtPublish struct {
 	context.Context
-	progress *syncer.Progress
+	progress *report.Progress
 }
 
 func (c endsAtPublish) Err() error {
@@ -318,14 +320,14 @@ func TestASyncThatIsCancelledBeforeItsSwapIsNoFailureOfTheManifest(t *testing.T)
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	before := w.state("data")
-	_, err := w.syncer.Sync(endsAtPublish{context.Background(), w.progress}, syncer.Request{})
+	_, err := w.syncer.Sync(endsAtPublish{context.Background(), w.progress}, request.Sync{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the sync ended with %v, want the context's error", err)
 	}
 	equal(t, "remembered", w.state("data"), before)
 	w.serves("data", september())
 	w.restart()
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	equal(t, "downloads", len(w.downloads()), 0)
 	w.serves("data", october())
 }
@@ -334,13 +336,13 @@ func TestRetryAfterIsKeptAcrossProcessesAndHonouredOnDemand(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "7200", Path: "/Manifest/*", Times: 1})
-	m := w.expect(w.demand(), "data", syncer.Failed)
+	m := w.expect(w.demand(), "data", report.Failed)
 	if !strings.Contains(m.Error, "429") && !strings.Contains(m.Error, "wait until") {
 		t.Errorf("error %q", m.Error)
 	}
 	for range 2 {
 		w.restart()
-		m = w.expect(w.demand(), "data", syncer.Failed)
+		m = w.expect(w.demand(), "data", report.Failed)
 		equal(t, "requests", len(w.asked("/")), 0)
 		if !strings.Contains(m.Error, "Retry-After") {
 			t.Errorf("error %q", m.Error)
@@ -352,14 +354,14 @@ func TestRetryAfterIsKeptAcrossProcessesAndHonouredOnDemand(t *testing.T) {
 		must(t, w.cfg.Store.SetCoolDown(origin, time.Now()))
 	}
 	w.restart()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 }
 
 func TestADiskThatTakesNoStateFailsTheWholeSync(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	must(t, w.cfg.Store.Close())
-	_, err := w.syncer.Sync(context.Background(), syncer.Request{Demand: true})
+	_, err := w.syncer.Sync(context.Background(), request.Sync{Demand: true})
 	if err == nil {
 		t.Error("no error although the state is closed")
 	}
@@ -373,13 +375,13 @@ func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
 	w.publish("good", "2026.09", september())
 	inTheWay := filepath.Join(w.dir, "revisions", "bad")
 	must(t, os.WriteFile(inTheWay, nil, 0o600))
-	report := w.demand()
-	w.expect(report, "bad", syncer.Failed)
-	w.expect(report, "good", syncer.Updated)
+	result := w.demand()
+	w.expect(result, "bad", report.Failed)
+	w.expect(result, "good", report.Updated)
 	w.serves("good", september())
 
 	must(t, os.Remove(inTheWay))
-	w.expect(w.demand(), "bad", syncer.Updated)
+	w.expect(w.demand(), "bad", report.Updated)
 	w.serves("bad", files{"bad.dat": "bytes"})
 }
 
@@ -392,13 +394,13 @@ func TestAnObjectThatCannotBeKeptIsItsManifestsOwn(t *testing.T) {
 	inTheWay := filepath.Join(w.cfg.Mirror.ObjectPath(sum), "folder")
 	must(t, os.MkdirAll(inTheWay, 0o755))
 	for range 2 {
-		report := w.demand()
-		w.expect(report, "bad", syncer.Failed)
-		if good := only(t, report, "good"); good.Result != syncer.Updated && good.Result != syncer.Unchanged {
+		result := w.demand()
+		w.expect(result, "bad", report.Failed)
+		if good := only(t, result, "good"); good.Result != report.Updated && good.Result != report.Unchanged {
 			t.Errorf("good: %+v", good)
 		}
 		w.serves("good", september())
 	}
 	must(t, os.RemoveAll(filepath.Dir(inTheWay)))
-	w.expect(w.demand(), "bad", syncer.Updated)
+	w.expect(w.demand(), "bad", report.Updated)
 }

@@ -29,6 +29,8 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -52,7 +54,7 @@ type world struct {
 	dir      string
 
 	registry *prometheus.Registry
-	progress *syncer.Progress
+	progress *report.Progress
 	client   *releases.Client
 	syncer   *syncer.Syncer
 	log      bytes.Buffer
@@ -125,7 +127,7 @@ func (w *world) open() {
 	if note != "" {
 		w.cfg.Log.Warn().Msg(note)
 	}
-	w.registry, w.progress = prometheus.NewRegistry(), &syncer.Progress{}
+	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
 	w.cfg.Mirror, w.cfg.Store = m, s
 	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Asked{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }})
 	w.configure()
@@ -184,33 +186,33 @@ func (w *world) publish(name, release string, content files) {
 }
 
 // sync does one sync; the request log then holds what it asked.
-func (w *world) sync(req syncer.Request) syncer.Report {
+func (w *world) sync(req request.Sync) report.Sync {
 	w.Helper()
 	w.provider.ResetRequests()
-	report, err := w.syncer.Sync(context.Background(), req)
+	result, err := w.syncer.Sync(context.Background(), req)
 	must(w, err)
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		if strings.Contains(m.Error, w.id) || strings.Contains(m.Error, url.QueryEscape(w.id)) {
 			w.Errorf("the report holds the Customer ID: %s", m.Error)
 		}
 	}
-	return report
+	return result
 }
 
 // poll is a sync by the schedule, demand one that someone asked for.
-func (w *world) poll() syncer.Report {
+func (w *world) poll() report.Sync {
 	w.Helper()
-	return w.sync(syncer.Request{Trigger: "schedule"})
+	return w.sync(request.Sync{Trigger: "schedule"})
 }
 
-func (w *world) demand(names ...string) syncer.Report {
+func (w *world) demand(names ...string) report.Sync {
 	w.Helper()
-	return w.sync(syncer.Request{Trigger: "command", Demand: true, Manifests: names})
+	return w.sync(request.Sync{Trigger: "command", Demand: true, Manifests: names})
 }
 
-func (w *world) force() syncer.Report {
+func (w *world) force() report.Sync {
 	w.Helper()
-	return w.sync(syncer.Request{Trigger: "command", Demand: true, Force: true})
+	return w.sync(request.Sync{Trigger: "command", Demand: true, Force: true})
 }
 
 // pass lets time go by: everything that is remembered was so much earlier.
@@ -239,9 +241,9 @@ func (w *world) state(name string) store.Manifest {
 	return states[name]
 }
 
-func (w *world) status() syncer.Status {
+func (w *world) status() report.Status {
 	w.Helper()
-	status, err := syncer.StatusOf(w.cfg.Mirror, w.cfg.Store, "", w.cfg.Targets, w.progress.Snapshot())
+	status, err := report.ReadStatus(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.progress.Snapshot())
 	must(w, err)
 	return status
 }
@@ -303,9 +305,9 @@ func (w *world) whole() {
 	if len(w.cfg.Mirror.Current().Records) == 0 {
 		return
 	}
-	report, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, syncer.VerifyRequest{})
-	if err != nil || !report.OK() {
-		w.Errorf("current is not whole: %v %+v", err, report.Damage)
+	result, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, request.Verify{})
+	if err != nil || !result.OK() {
+		w.Errorf("current is not whole: %v %+v", err, result.Damage)
 	}
 }
 
@@ -334,21 +336,21 @@ func (w *world) metric(name string, labels ...string) float64 {
 }
 
 // only returns the report's one manifest of that name.
-func only(t testing.TB, report syncer.Report, name string) syncer.ManifestReport {
+func only(t testing.TB, result report.Sync, name string) report.ManifestResult {
 	t.Helper()
-	for _, m := range report.Manifests {
+	for _, m := range result.Manifests {
 		if m.Name == name {
 			return m
 		}
 	}
-	t.Fatalf("no manifest %s in %+v", name, report)
-	return syncer.ManifestReport{}
+	t.Fatalf("no manifest %s in %+v", name, result)
+	return report.ManifestResult{}
 }
 
 // expect checks the result of one manifest in a report.
-func (w *world) expect(report syncer.Report, name string, result syncer.Result) syncer.ManifestReport {
+func (w *world) expect(outcome report.Sync, name string, result report.Result) report.ManifestResult {
 	w.Helper()
-	m := only(w, report, name)
+	m := only(w, outcome, name)
 	if m.Result != result {
 		w.Fatalf("%s is %s, want %s: %s %s\n%s", name, m.Result, result, m.Reason, m.Error, &w.log)
 	}
@@ -365,11 +367,11 @@ func equal(t testing.TB, what string, got, want any) {
 
 // refuses runs a sync on demand that must refuse the manifest "data" for a
 // reason, and leave everything that is served as it was.
-func (w *world) refuses(reason refusal.Reason) syncer.ManifestReport {
+func (w *world) refuses(reason refusal.Reason) report.ManifestResult {
 	w.Helper()
 	generation, tree := w.generation(), w.tree("data")
 	before := max(w.metric("syncd_refusals_total", "manifest=data", "reason="+string(reason)), 0)
-	m := w.expect(w.demand("data"), "data", syncer.Refused)
+	m := w.expect(w.demand("data"), "data", report.Refused)
 	if m.Reason != string(reason) || m.Error == "" {
 		w.Errorf("refused for %q (%s), want %q", m.Reason, m.Error, reason)
 	}
@@ -381,7 +383,7 @@ func (w *world) refuses(reason refusal.Reason) syncer.ManifestReport {
 	}
 	w.serves("data", tree)
 	w.whole()
-	if state := w.status().Manifests[0]; state.State != syncer.StateRefused || state.Error == "" {
+	if state := w.status().Manifests[0]; state.State != report.StateRefused || state.Error == "" {
 		w.Errorf("status says %q (%s), want refused", state.State, state.Error)
 	}
 	return m
@@ -392,7 +394,7 @@ func served(t testing.TB) *world {
 	t.Helper()
 	w := start(t, "data")
 	w.publish("data", "2026.09", september())
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	return w
 }
 
@@ -416,3 +418,12 @@ func eventually(t testing.TB, what string, condition func() bool) {
 }
 
 const notModified = http.StatusNotModified
+
+// configured are the targets as reports know them.
+func configured(targets []syncer.Target) []report.Configured {
+	var all []report.Configured
+	for _, t := range targets {
+		all = append(all, report.Configured{Name: t.Name, Release: t.Release})
+	}
+	return all
+}

@@ -15,6 +15,8 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
@@ -35,7 +37,7 @@ func TestAFileThatIsNamedAfterTheCustomerIDIsRefusedAndNowhereOnDisk(t *testing.
 		t.Run(name, func(t *testing.T) {
 			w := startAs(t, id, "data")
 			w.publish("data", "2026.09", september())
-			w.expect(w.demand(), "data", syncer.Updated)
+			w.expect(w.demand(), "data", report.Updated)
 			w.publish("data", "2026.10", october())
 			w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Manifest/*", Body: body})
 			m := w.refuses(refusal.BadName)
@@ -64,26 +66,26 @@ func (w *world) hides(where, text string) {
 }
 
 func TestAnAliasThatComesToListAFileThatIsNeverRightIsRefusedAndNotForgotten(t *testing.T) {
-	for name, ask := range map[string]func(*world) syncer.Report{
-		"on demand": func(w *world) syncer.Report { return w.demand() },
-		"by a poll": func(w *world) syncer.Report { return w.poll() },
+	for name, ask := range map[string]func(*world) report.Sync{
+		"on demand": func(w *world) report.Sync { return w.demand() },
+		"by a poll": func(w *world) report.Sync { return w.poll() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, "data")
 			w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
 			w.publish("data", "2026.10", files{"a.dat": "a"})
-			w.expect(w.demand(), "data", syncer.Updated)
+			w.expect(w.demand(), "data", report.Updated)
 			w.publish("data", "2026.10", files{"a.dat": "a", "b.dat": "b"})
 			w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
-			equal(t, "reason", w.expect(ask(w), "data", syncer.Refused).Reason, "hash_mismatch")
-			equal(t, "reason while it waits", w.expect(w.poll(), "data", syncer.Refused).Reason, "hash_mismatch")
+			equal(t, "reason", w.expect(ask(w), "data", report.Refused).Reason, "hash_mismatch")
+			equal(t, "reason while it waits", w.expect(w.poll(), "data", report.Refused).Reason, "hash_mismatch")
 			w.pass(time.Hour)
-			equal(t, "reason afterwards", w.expect(w.poll(), "data", syncer.Refused).Reason, "hash_mismatch")
+			equal(t, "reason afterwards", w.expect(w.poll(), "data", report.Refused).Reason, "hash_mismatch")
 			equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat"})
 			w.serves("data", files{"a.dat": "a"})
 			w.provider.ClearFaults()
 			w.pass(2 * time.Hour)
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			w.serves("data", files{"a.dat": "a", "b.dat": "b"})
 		})
 	}
@@ -120,7 +122,7 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := served(t)
 			w.publish("data", "2026.10", october())
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			must(t, w.cfg.Mirror.Intact())
 			must(t, damage(w))
 			if err := w.cfg.Mirror.Intact(); err == nil {
@@ -140,7 +142,7 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 			generation := w.generation()
 			w.restart()
 			equal(t, "generation of the next process", w.generation(), generation)
-			w.expect(w.demand(), "data", syncer.Unchanged)
+			w.expect(w.demand(), "data", report.Unchanged)
 		})
 	}
 }
@@ -148,7 +150,7 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 func TestDamageOfARepublishedReleaseLeavesNoOlderRevisionInService(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", october())
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	must(t, os.Remove(filepath.Join(w.dir, "generations", "000002", "data")))
 	if m := only(t, w.poll(), "data"); m.Error != "" {
 		t.Fatalf("%s: %s", m.Result, m.Error)
@@ -162,7 +164,7 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 	must(t, os.Remove(current))
 	must(t, os.Mkdir(current, 0o755))
 	for range 2 {
-		_, err := w.syncer.Sync(context.Background(), syncer.Request{Demand: true})
+		_, err := w.syncer.Sync(context.Background(), request.Sync{Demand: true})
 		if err == nil || !strings.Contains(err.Error(), "move it away") || !strings.Contains(err.Error(), current) {
 			t.Errorf("error %v", err)
 		}
@@ -171,7 +173,7 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 		}
 	}
 	must(t, os.Remove(current))
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 	w.serves("data", september())
 }
 
@@ -180,10 +182,10 @@ func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := served(t)
 			w.publish("data", "2026.10", october())
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			must(t, damage(w))
-			report, err := w.syncer.Repair(context.Background(), syncer.VerifyRequest{})
-			for _, line := range report.Damage {
+			result, err := w.syncer.Repair(context.Background(), request.Verify{})
+			for _, line := range result.Damage {
 				data, _ := os.ReadFile(filepath.Join(w.dir, "generations", "000002", "data", line.Path))
 				if line.Repaired && string(data) != october()[line.Path] {
 					t.Errorf("%s is said to be repaired and holds %q", line.Path, data)
@@ -192,8 +194,8 @@ func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
 					t.Errorf("%s: %s", line.Path, line.Error)
 				}
 			}
-			if _, statErr := os.Stat(filepath.Join(w.dir, "current", "data")); statErr != nil && err == nil && report.OK() {
-				t.Errorf("readers find nothing and the report is good: %+v", report)
+			if _, statErr := os.Stat(filepath.Join(w.dir, "current", "data")); statErr != nil && err == nil && result.OK() {
+				t.Errorf("readers find nothing and the report is good: %+v", result)
 			}
 			w.demand()
 			w.serves("data", october())
@@ -203,8 +205,8 @@ func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
 }
 
 func TestAbsurdSizesAreNeverNegativeAndLeaveRoomForOthers(t *testing.T) {
-	for size, want := range map[int64]syncer.Result{ // a size that no file has is as good as none
-		1 << 50: syncer.Refused, 1 << 60: syncer.Updated, math.MaxInt64 - 4095: syncer.Updated, math.MaxInt64: syncer.Updated,
+	for size, want := range map[int64]report.Result{ // a size that no file has is as good as none
+		1 << 50: report.Refused, 1 << 60: report.Updated, math.MaxInt64 - 4095: report.Updated, math.MaxInt64: report.Updated,
 	} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			w := start(t, "huge", "data")
@@ -212,11 +214,11 @@ func TestAbsurdSizesAreNeverNegativeAndLeaveRoomForOthers(t *testing.T) {
 			w.publish("data", "2026.09", september())
 			w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/h*", Body: fmt.Sprintf(`{"FileSize":"%d"}`, size)})
 			for _, dryRun := range []bool{true, false} {
-				report := w.sync(syncer.Request{Demand: true, DryRun: dryRun, Trigger: "command"})
-				huge := w.expect(report, "huge", want)
-				equal(t, "reason", huge.Reason, map[syncer.Result]string{syncer.Refused: "no_space"}[want])
-				w.expect(report, "data", syncer.Updated)
-				for what, value := range map[string]any{"report": report, "progress": w.progress.Snapshot(), "status": w.status()} {
+				result := w.sync(request.Sync{Demand: true, DryRun: dryRun, Trigger: "command"})
+				huge := w.expect(result, "huge", want)
+				equal(t, "reason", huge.Reason, map[report.Result]string{report.Refused: "no_space"}[want])
+				w.expect(result, "data", report.Updated)
+				for what, value := range map[string]any{"report": result, "progress": w.progress.Snapshot(), "status": w.status()} {
 					if text, err := json.Marshal(value); err != nil || strings.Contains(string(text), ":-") {
 						t.Errorf("%s: %s, %v", what, text, err)
 					}
@@ -260,7 +262,7 @@ func TestADownloadOfTheRightBytesIsTakenWhateverItsMetadataSaysWithinReason(t *t
 	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Content: content})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"0"}`})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 }
 
 func TestANameThatTurnsTextAroundIsNotShownAsItIs(t *testing.T) {
@@ -274,7 +276,7 @@ func TestANameThatTurnsTextAroundIsNotShownAsItIs(t *testing.T) {
 	m := w.refuses(refusal.HashMismatch)
 	status, err := json.Marshal(w.status())
 	must(t, err)
-	history, err := syncer.HistoryOf(w.cfg.Mirror, w.cfg.Store, 10)
+	history, err := report.ReadHistory(w.cfg.Mirror, w.cfg.Store, 10)
 	must(t, err)
 	told, err := json.Marshal(history)
 	must(t, err)
@@ -284,6 +286,6 @@ func TestANameThatTurnsTextAroundIsNotShownAsItIs(t *testing.T) {
 		}
 	}
 	w.provider.ClearFaults()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", october)
 }

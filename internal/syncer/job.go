@@ -10,6 +10,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -36,7 +37,7 @@ type job struct {
 
 	mu         sync.Mutex     // what downloads change; between phases it is read without
 	record     *mirror.Record // to publish; nil while there is nothing new
-	result     Result         // "" while under way
+	result     report.Result  // "" while under way
 	err        error
 	finished   time.Time
 	fetched    map[manifest.Digest]bool
@@ -55,11 +56,11 @@ func (j *job) open() bool {
 func (j *job) wants() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.result != Updated && j.result != Unchanged
+	return j.result != report.Updated && j.result != report.Unchanged
 }
 
 // settle ends the job without a failure.
-func (j *job) settle(result Result) {
+func (j *job) settle(result report.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result, j.finished = result, time.Now()
@@ -69,13 +70,13 @@ func (j *job) settle(result Result) {
 func (j *job) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.result == Failed || j.result == Refused {
+	if j.result == report.Failed || j.result == report.Refused {
 		return
 	}
 	j.err, j.record, j.finished = err, nil, time.Now()
-	j.result = Failed
+	j.result = report.Failed
 	if refusal.ReasonOf(err) != "" {
-		j.result = Refused
+		j.result = report.Refused
 	}
 	if j.abort != nil {
 		j.abort(errAborted)

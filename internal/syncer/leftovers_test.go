@@ -12,7 +12,8 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // killed turns w into the next process on the data directory of one that was
@@ -27,7 +28,7 @@ func killed(t *testing.T, w *world) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.syncer.Sync(ctx, syncer.Request{Demand: true, Manifests: []string{"data"}})
+		_, err := w.syncer.Sync(ctx, request.Sync{Demand: true, Manifests: []string{"data"}})
 		done <- err
 	}()
 	eventually(t, "the two smaller files and half of the large one are there", func() bool {
@@ -47,15 +48,15 @@ func killed(t *testing.T, w *world) {
 func TestAKillLosesNoFinishedObject(t *testing.T) {
 	next := map[string]func(*world){
 		"and the next sync is of it":         func(*world) {},
-		"and the next sync is of another":    func(w *world) { w.expect(w.demand("other"), "other", syncer.Updated) },
+		"and the next sync is of another":    func(w *world) { w.expect(w.demand("other"), "other", report.Updated) },
 		"and the hash type changes":          func(w *world) { w.cfg.Algorithm = manifest.SHA1; w.configure() },
 		"and the state is lost":              func(w *world) { w.loseState() },
-		"and the state is lost, then others": func(w *world) { w.loseState(); w.expect(w.demand("other"), "other", syncer.Updated) },
+		"and the state is lost, then others": func(w *world) { w.loseState(); w.expect(w.demand("other"), "other", report.Updated) },
 		"and the list fails after a lost state": func(w *world) {
 			w.loseState()
 			w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/data", Times: 1})
-			w.expect(w.demand("data"), "data", syncer.Failed)
-			w.expect(w.demand("other"), "other", syncer.Updated)
+			w.expect(w.demand("data"), "data", report.Failed)
+			w.expect(w.demand("other"), "other", report.Updated)
 		},
 	}
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
@@ -67,7 +68,7 @@ func TestAKillLosesNoFinishedObject(t *testing.T) {
 				w.configure()
 				killed(t, w)
 				then(w)
-				m := w.expect(w.demand("data"), "data", syncer.Updated)
+				m := w.expect(w.demand("data"), "data", report.Updated)
 				equal(t, "downloads", w.downloads(), []string{"large.dat"})
 				if w.cfg.Algorithm == algorithm { // an unfinished download has its digest's name
 					equal(t, "bytes downloaded", m.BytesDownloaded, int64(large/2))
@@ -108,12 +109,12 @@ func TestAfterALostStateLeftoversOfAManifestThatIsNotHeardOfStayForTheRecheckInt
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/data"})
 	w.loseState()
 	for range 2 {
-		w.expect(w.demand(), "data", syncer.Failed)
+		w.expect(w.demand(), "data", report.Failed)
 		equal(t, "objects", len(w.objects()), 3)
 	}
 	w.cfg.Recheck = time.Nanosecond
 	w.configure()
-	w.expect(w.demand(), "data", syncer.Failed)
+	w.expect(w.demand(), "data", report.Failed)
 	equal(t, "objects", len(w.objects()), 1)
 	equal(t, "unfinished downloads", w.partials(), []string{})
 }
@@ -127,7 +128,7 @@ func TestAnObjectThatIsNotWhatItsNameSaysIsFetchedAgain(t *testing.T) {
 		must(t, os.Chmod(path, 0o600))
 		must(t, os.WriteFile(path, []byte("?"), 0o400))
 	}
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat", "large.dat"})
 	w.whole()
 }
@@ -144,7 +145,7 @@ func TestReleasesThatFailOneAfterAnotherPileUpNothing(t *testing.T) {
 				w.source.Retry.MaxElapsed = 20 * time.Millisecond
 				w.configure()
 				w.publish("data", "2026.01", files{"a.dat": "a"})
-				w.expect(w.demand(), "data", syncer.Updated)
+				w.expect(w.demand(), "data", report.Updated)
 				for month := 2; month <= 5; month++ {
 					w.provider.SetManifest("data", fmt.Sprintf("2026.%02d", month), emulator.File{Name: "a.dat", Content: emulator.Text("a")},
 						emulator.File{Name: "b.dat", Content: emulator.Text(fmt.Sprint("b", month))},
@@ -152,14 +153,14 @@ func TestReleasesThatFailOneAfterAnotherPileUpNothing(t *testing.T) {
 					before(t, w)
 					w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, Path: "*/large.dat", After: 2 << 20, Times: 1})
 					w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Host: emulator.HostDownload, Status: 404, Path: "*/large.dat"})
-					w.expect(w.poll(), "data", syncer.Failed)
+					w.expect(w.poll(), "data", report.Failed)
 					w.provider.ClearFaults()
 					partial := slices.DeleteFunc(w.partials(), func(name string) bool { return strings.HasSuffix(name, ".validator") })
 					if got := len(partial) + len(w.objects()); got > 3 { // a served, b and half of large for the next try
 						t.Errorf("month %d: %d objects, unfinished downloads %v", month, len(w.objects()), partial)
 					}
 				}
-				w.expect(w.demand(), "data", syncer.Updated)
+				w.expect(w.demand(), "data", report.Updated)
 			})
 		}
 	}
@@ -174,7 +175,7 @@ func interruptAtLarge(t *testing.T, w *world) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.syncer.Sync(ctx, syncer.Request{})
+		_, err := w.syncer.Sync(ctx, request.Sync{})
 		done <- err
 	}()
 	eventually(t, "it downloads", func() bool {
@@ -192,13 +193,13 @@ func TestWhatPruningLeftBehindTheNextSyncTakes(t *testing.T) {
 	must(t, os.Remove(partial))
 	must(t, os.WriteFile(partial, nil, 0o600)) // nobody can sweep this
 	w.publish("data", "2026.10", files{"a.dat": "a of september", "c.txt": "c"})
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	if !strings.Contains(w.log.String(), "tried again at the next sync") {
 		t.Errorf("log %s", &w.log)
 	}
 	must(t, os.Remove(partial))
 	must(t, os.Mkdir(partial, 0o700))
 	must(t, os.WriteFile(filepath.Join(partial, "sha256-of-nothing"), nil, 0o600))
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	equal(t, "unfinished downloads", w.partials(), []string{})
 }

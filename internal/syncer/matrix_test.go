@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/refusal"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // The requests of a sync, in its order, as a fault's path selects them.
@@ -24,27 +24,27 @@ var matrixEndpoints = map[string]emulator.Fault{
 // fate is what becomes of a sync under a fault.
 type fate struct {
 	rides  int // so many hits within one sync cost it nothing
-	result syncer.Result
+	result report.Result
 	reason refusal.Reason
 	text   string // within the error's
 }
 
 // The fates. A fault that nothing rides out ends the sync that meets it, and
 // the next one on demand succeeds.
-func harmless() fate { return fate{rides: 2, result: syncer.Updated} }
+func harmless() fate { return fate{rides: 2, result: report.Updated} }
 
-func passing(text string) fate { return fate{rides: 2, result: syncer.Failed, text: text} }
+func passing(text string) fate { return fate{rides: 2, result: report.Failed, text: text} }
 
-func final(text string) fate { return fate{result: syncer.Failed, text: text} }
+func final(text string) fate { return fate{result: report.Failed, text: text} }
 
 func refused(reason refusal.Reason, text string) fate {
-	return fate{result: syncer.Refused, reason: reason, text: text}
+	return fate{result: report.Refused, reason: reason, text: text}
 }
 
 // mismatch is what bytes come to that are not the promised ones: they are
 // fetched again once, and then the promise is asked for again.
 func mismatch() fate {
-	return fate{rides: 1, result: syncer.Refused, reason: refusal.HashMismatch, text: "also after a clean retry"}
+	return fate{rides: 1, result: report.Refused, reason: refusal.HashMismatch, text: "also after a clean retry"}
 }
 
 // matrixRow is a fault and the fates of the syncs that it hits, by endpoint.
@@ -227,13 +227,13 @@ func (c *cell) passes() {
 	}
 	c.publish("data", "2026.10", october())
 	c.fault(max(c.fate.rides, 1))
-	report := c.demand()
+	result := c.demand()
 	if c.fate.rides == 0 {
-		c.ends(report, september())
+		c.ends(result, september())
 		c.forgetCoolDowns()
-		report = c.demand()
+		result = c.demand()
 	}
-	c.expect(report, "data", syncer.Updated)
+	c.expect(result, "data", report.Updated)
 	c.serves("data", october())
 	c.met()
 }
@@ -246,21 +246,21 @@ func (c *cell) lasts() {
 	c.publish("data", "2026.11", november)
 	c.fault(0)
 	began := time.Now()
-	report := c.demand()
+	result := c.demand()
 	if took := time.Since(began); took > time.Minute {
 		c.Errorf("the sync took %s", took)
 	}
 	c.met()
-	if c.fate.result == syncer.Updated {
-		c.expect(report, "data", syncer.Updated)
+	if c.fate.result == report.Updated {
+		c.expect(result, "data", report.Updated)
 		c.serves("data", november)
 		return
 	}
-	c.ends(report, october())
+	c.ends(result, october())
 	c.provider.ClearFaults()
 	c.forgetCoolDowns()
 	c.allow(30 * time.Second)
-	c.expect(c.demand(), "data", syncer.Updated)
+	c.expect(c.demand(), "data", report.Updated)
 	c.serves("data", november)
 }
 
@@ -285,13 +285,13 @@ func (c *cell) met() {
 }
 
 // ends expects the fate of a sync that could not go on.
-func (c *cell) ends(report syncer.Report, tree files) {
+func (c *cell) ends(result report.Sync, tree files) {
 	c.Helper()
-	m := c.expect(report, "data", c.fate.result)
+	m := c.expect(result, "data", c.fate.result)
 	if m.Reason != string(c.fate.reason) || m.Error == "" || !strings.Contains(m.Error, c.fate.text) {
 		c.Errorf("%s: %q, want %q and %q", m.Reason, m.Error, c.fate.reason, c.fate.text)
 	}
-	equal(c, "successful", report.OK(), false)
+	equal(c, "successful", result.OK(), false)
 	c.serves("data", tree)
 	c.whole()
 }

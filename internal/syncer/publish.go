@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -21,10 +22,10 @@ func (r *run) publish(ctx context.Context) error {
 		record := r.recordOf(j, now)
 		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
 			j.state.Matches = matches(manifest.Fingerprint(j.plan.Files), j.active)
-			j.settle(Unchanged)
+			j.settle(report.Unchanged)
 			continue
 		}
-		r.progress.phase(j.target.Name, publishing)
+		r.progress.SetPhase(j.target.Name, report.PhasePublishing)
 		j.record = &record
 		change.Set = append(change.Set, record)
 	}
@@ -44,7 +45,7 @@ func (r *run) publish(ctx context.Context) error {
 			j.fail(noSpace(err))
 			continue
 		}
-		j.settle(Updated)
+		j.settle(report.Updated)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 	"syncd/internal/syncer"
 )
 
@@ -33,7 +34,7 @@ func TestAMismatchThatACleanRetryMendsIsNoFailure(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat", Times: 1})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "digests asked", len(w.asked("/SHA256/")), 4)
 	w.serves("data", october())
 }
@@ -47,7 +48,7 @@ func TestAMismatchThatChangedDigestsExplainStartsThePlanOverOnce(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.staleDigest("ab")
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "lists asked", len(w.asked("/Manifest/")), 2)
 	equal(t, "digests asked", len(w.asked("/SHA256/")), 8)
 	w.serves("data", october())
@@ -62,7 +63,7 @@ func TestAPlanThatStartsOverKeepsWhatWasFetched(t *testing.T) {
 		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/b.dat", Body: `{"FileSize":"0"}`})
 		stale := strings.Repeat("ab", map[manifest.Algorithm]int{manifest.SHA256: 32, manifest.MD5: 16}[algorithm])
 		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/" + string(algorithm) + "/*/b.dat", Times: 1, Body: `"` + stale + `"`})
-		m := w.expect(w.demand(), "data", syncer.Updated)
+		m := w.expect(w.demand(), "data", report.Updated)
 		equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat", "b.dat", "b.dat", "c.txt", "d.lic"})
 		equal(t, "files", []int{m.FilesTotal, m.FilesDownloaded, m.FilesReused}, []int{4, 4, 0})
 		equal(t, "bytes reused", m.BytesReused, int64(0))
@@ -76,7 +77,7 @@ func TestThePlanStartsOverOnlyOnce(t *testing.T) {
 	w.staleDigest("cd")
 	w.refuses(refusal.HashMismatch)
 	equal(t, "lists asked", len(w.asked("/Manifest/")), 2)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 }
 
 func TestRefusesBadName(t *testing.T) {
@@ -101,7 +102,7 @@ func TestANameOf255BytesIsTaken(t *testing.T) {
 	w := start(t, "data")
 	want := files{strings.Repeat("n", 255): "long", "ünï ço+de%.dat": "odd", "#?&=;'\".x": "odder", "-rf": "option"}
 	w.publish("data", "2026.09", want)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", want)
 }
 
@@ -135,7 +136,7 @@ func TestRefusesEmptyList(t *testing.T) {
 	}
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "empty", Path: "/Manifest/*"})
 	w.refuses(refusal.Empty)
-	w.expect(w.force(), "data", syncer.Refused) // nothing overrides it
+	w.expect(w.force(), "data", report.Refused) // nothing overrides it
 	w.serves("data", september())
 }
 
@@ -146,7 +147,7 @@ func TestRefusesShrinkBelowHalf(t *testing.T) {
 	if !strings.Contains(m.Error, "1 files") || !strings.Contains(m.Error, "4") || !strings.Contains(m.Error, "--force") {
 		t.Errorf("error %q tells neither numbers nor a way out", m.Error)
 	}
-	w.expect(w.force(), "data", syncer.Updated)
+	w.expect(w.force(), "data", report.Updated)
 	w.serves("data", files{"a.dat": "a"})
 }
 
@@ -154,14 +155,14 @@ func TestExactlyHalfOfTheFilesIsTaken(t *testing.T) {
 	w := served(t)
 	half := files{"a.dat": "a", "b.dat": "b"}
 	w.publish("data", "2026.10", half)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", half)
 }
 
 func TestShrinkCountsFilesBeforeFilters(t *testing.T) {
 	w := served(t)
 	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"a.dat"} })
-	w.expect(w.poll(), "data", syncer.Updated) // one of four by a filter is no shrinking
+	w.expect(w.poll(), "data", report.Updated) // one of four by a filter is no shrinking
 	w.target("data", func(t *syncer.Target) { t.Filter.Include = nil })
 	w.publish("data", "2026.10", files{"a.dat": "a"})
 	w.refuses(refusal.Shrink)
@@ -170,17 +171,17 @@ func TestShrinkCountsFilesBeforeFilters(t *testing.T) {
 func TestRefusesDowngradeUntilForced(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.provider.RemoveRelease("data", "2026.10")
 	m := w.refuses(refusal.Downgrade)
 	if m.Release != "2026.10" || !strings.Contains(m.Error, "2026.09") {
 		t.Errorf("serves %s, error %q", m.Release, m.Error)
 	}
 	w.pass(48 * time.Hour)
-	w.expect(w.poll(), "data", syncer.Refused) // never by itself
-	w.expect(w.force(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Refused) // never by itself
+	w.expect(w.force(), "data", report.Updated)
 	w.serves("data", september())
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 }
 
 func TestRefusesNoSpaceForeseenFromMetadata(t *testing.T) {
@@ -212,9 +213,9 @@ func TestOneThatDoesNotFitLeavesRoomForTheOthers(t *testing.T) {
 	w.publish("huge", "2026.09", files{"h.dat": "h"})
 	w.publish("data", "2026.09", september())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/h.dat", Body: `{"FileSize":"1000000000000000"}`})
-	report := w.demand()
-	equal(t, "reason", w.expect(report, "huge", syncer.Refused).Reason, "no_space")
-	w.expect(report, "data", syncer.Updated)
+	result := w.demand()
+	equal(t, "reason", w.expect(result, "huge", report.Refused).Reason, "no_space")
+	w.expect(result, "data", report.Updated)
 }
 
 func TestRefusesTooLarge(t *testing.T) {
@@ -252,7 +253,7 @@ func TestRefusesBadShape(t *testing.T) {
 		})
 	}
 	w.provider.ClearFaults()
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 }
 
 func TestRefusesInsecureRedirect(t *testing.T) {
@@ -270,7 +271,7 @@ func TestForceOverridesNoOtherRefusal(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
-	equal(t, "reason", w.expect(w.force(), "data", syncer.Refused).Reason, "hash_mismatch")
+	equal(t, "reason", w.expect(w.force(), "data", report.Refused).Reason, "hash_mismatch")
 	w.serves("data", september())
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -15,14 +16,14 @@ func (r *run) record() error {
 	for _, name := range r.removed {
 		changes.Proofs[name] = &store.Proofs{}
 	}
-	report, news := r.report(), r.Mirror.Current().Number != r.previous
+	result, news := r.report(), r.Mirror.Current().Number != r.previous
 	for _, j := range r.jobs {
 		name := j.target.Name
 		if len(j.plan.Files) > 0 {
 			changes.Proofs[name] = r.proofs(j)
 		}
 		switch j.result {
-		case Failed, Refused:
+		case report.Failed, report.Refused:
 			news = r.rememberFailure(j, now) || news
 			if len(j.plan.Files) > 0 {
 				changes.Pending[name] = j.pending()
@@ -34,8 +35,8 @@ func (r *run) record() error {
 			}
 		}
 		changes.Manifests[name] = j.state
-		Show(r.Metrics, name, r.Mirror.Current().Records[name], j.state)
-		if j.result == Updated || j.result == Unchanged {
+		report.ShowManifest(r.Metrics, name, r.Mirror.Current().Records[name], j.state)
+		if j.result == report.Updated || j.result == report.Unchanged {
 			r.Metrics.DiskNeeded(name, 0)
 		}
 		if !j.repeated {
@@ -44,7 +45,7 @@ func (r *run) record() error {
 	}
 	r.Metrics.SyncTook(time.Since(r.started))
 	if news {
-		changes.History = HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Report: report}
+		changes.History = report.HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: result}
 	}
 	r.supersede(changes.Pending)
 	return r.Store.Commit(changes)
@@ -83,7 +84,7 @@ func (r *run) rememberFailure(j *job, now time.Time) (news bool) {
 		j.state.FullAt, j.state.Config = time.Time{}, r.configOf(j.target)
 	}
 	failure := &store.Failure{
-		Release: string(j.release), Result: string(j.result), Error: oneLine(j.err.Error()),
+		Release: string(j.release), Result: string(j.result), Error: report.OneLine(j.err.Error()),
 		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
 	}
 	before := j.state.Failure

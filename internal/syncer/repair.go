@@ -4,76 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
-// RepairReport is what Repair found and mended.
-type RepairReport struct {
-	Files  int          `json:"files"`
-	Bytes  int64        `json:"bytes"`
-	Damage []DamageLine `json:"damage"`
-}
-
-// DamageLine is one damaged file.
-type DamageLine struct {
-	Manifest string `json:"manifest"`
-	Path     string `json:"path"`
-	Error    string `json:"error"`
-	Repaired bool   `json:"repaired"`
-}
-
-// OK is true when nothing is damaged now.
-func (r RepairReport) OK() bool {
-	return !slices.ContainsFunc(r.Damage, func(d DamageLine) bool { return !d.Repaired })
-}
-
-// VerifyRequest says what to re-read and how fast.
-type VerifyRequest struct {
-	Manifests []string `json:"manifests,omitempty"` // empty: all
-	Rate      int64    `json:"rate,omitempty"`      // bytes a second at most; 0 for no limit
-}
-
 // Verify re-reads what is served of the named manifests. It changes nothing.
-func Verify(ctx context.Context, m *mirror.Mirror, req VerifyRequest) (RepairReport, []mirror.Damage, error) {
+func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (report.Verification, []mirror.Damage, error) {
 	names := req.Manifests
 	if len(names) == 0 {
 		names = m.Current().Names()
 	}
 	if len(names) == 0 {
-		return RepairReport{}, nil, errors.New("nothing is served: run `syncd sync`")
+		return report.Verification{}, nil, errors.New("nothing is served: run `syncd sync`")
 	}
 	for _, name := range names {
 		if _, served := m.Current().Records[name]; !served {
-			return RepairReport{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
+			return report.Verification{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
 		}
 	}
 	checked, err := m.Verify(ctx, names, req.Rate)
 	if err != nil {
-		return RepairReport{}, nil, err
+		return report.Verification{}, nil, err
 	}
-	report := RepairReport{Files: checked.Files, Bytes: checked.Bytes, Damage: []DamageLine{}}
+	result := report.Verification{Files: checked.Files, Bytes: checked.Bytes, Damage: []report.DamagedFile{}}
 	for _, d := range checked.Damage {
-		report.Damage = append(report.Damage, DamageLine{Manifest: d.Manifest, Path: d.File.Path, Error: oneLine(d.Err.Error())})
+		result.Damage = append(result.Damage, report.DamagedFile{Manifest: d.Manifest, Path: d.File.Path, Error: report.OneLine(d.Err.Error())})
 	}
-	return report, checked.Damage, nil
+	return result, checked.Damage, nil
 }
 
 // Repair verifies and mends each damaged file in place, for every revision that
 // has it: from its object if that is whole, else with a proven copy of the
 // provider's.
-func (s *Syncer) Repair(ctx context.Context, req VerifyRequest) (RepairReport, error) {
-	s.progress.begin("repair", time.Now(), nil)
-	defer s.progress.end()
+func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
+	s.progress.Begin(request.TriggerRepair, time.Now(), nil)
+	defer s.progress.End()
 	if err := s.Mirror.Intact(); err != nil {
-		return RepairReport{}, err
+		return report.Verification{}, err
 	}
-	report, damage, err := Verify(ctx, s.Mirror, req)
+	result, damage, err := Verify(ctx, s.Mirror, req)
 	if err != nil {
-		return RepairReport{}, err
+		return report.Verification{}, err
 	}
 	for i, d := range damage {
 		s.Metrics.VerifyFailed(d.Manifest)
@@ -82,14 +57,14 @@ func (s *Syncer) Repair(ctx context.Context, req VerifyRequest) (RepairReport, e
 			err = s.Mirror.Reread(ctx, d)
 		}
 		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
+			return result, context.Cause(ctx)
 		}
-		report.Damage[i].Repaired = err == nil
+		result.Damage[i].Repaired = err == nil
 		if err != nil {
-			report.Damage[i].Error += "; not repaired: " + oneLine(err.Error())
+			result.Damage[i].Error += "; not repaired: " + report.OneLine(err.Error())
 		}
 	}
-	return report, nil
+	return result, nil
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {

@@ -7,15 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
-func (w *world) repair() syncer.RepairReport {
+func (w *world) repair() report.Verification {
 	w.Helper()
 	w.provider.ResetRequests()
-	report, err := w.syncer.Repair(context.Background(), syncer.VerifyRequest{})
+	result, err := w.syncer.Repair(context.Background(), request.Verify{})
 	must(w, err)
-	return report
+	return result
 }
 
 // replace puts other bytes at a served file's path, beside its object.
@@ -38,9 +40,9 @@ func (w *world) corrupt(path string) {
 
 func TestRepairOfNothingDamagedReadsEverything(t *testing.T) {
 	w := served(t)
-	report := w.repair()
+	result := w.repair()
 	record := w.cfg.Mirror.Current().Records["data"]
-	equal(t, "report", report, syncer.RepairReport{Files: 4, Bytes: record.Bytes, Damage: []syncer.DamageLine{}})
+	equal(t, "report", result, report.Verification{Files: 4, Bytes: record.Bytes, Damage: []report.DamagedFile{}})
 	equal(t, "requests", len(w.asked("/")), 0)
 }
 
@@ -48,9 +50,9 @@ func TestRepairTakesTheObjectWhenThatIsWhole(t *testing.T) {
 	w := served(t)
 	w.replace("data/a.dat")
 	must(t, os.Remove(filepath.Join(w.dir, "current", "data", "c.txt")))
-	report := w.repair()
-	if len(report.Damage) != 2 || !report.OK() || report.Damage[0].Path != "a.dat" || report.Damage[1].Path != "c.txt" {
-		t.Errorf("report %+v", report)
+	result := w.repair()
+	if len(result.Damage) != 2 || !result.OK() || result.Damage[0].Path != "a.dat" || result.Damage[1].Path != "c.txt" {
+		t.Errorf("report %+v", result)
 	}
 	equal(t, "requests", len(w.asked("/")), 0)
 	w.serves("data", september())
@@ -62,12 +64,12 @@ func TestRepairFetchesAProvenCopyForEveryRevisionThatSharesTheFile(t *testing.T)
 	w.publish("data", "2026.10", october())
 	w.poll()
 	w.corrupt("data/a.dat") // september's too
-	if report := w.repair(); len(report.Damage) != 1 || !report.OK() {
-		t.Errorf("report %+v", report)
+	if result := w.repair(); len(result.Damage) != 1 || !result.OK() {
+		t.Errorf("report %+v", result)
 	}
 	equal(t, "downloads", w.downloads(), []string{"a.dat"})
 	w.serves("data", october())
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	w.serves("data", september())
 	equal(t, "damage left", len(w.repair().Damage), 0)
 }
@@ -76,20 +78,20 @@ func TestRepairNeverTakesWhatTheProviderHasReplaced(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", files{"a.dat": "another a", "b.dat": "b", "c.txt": "c", "d.lic": "d"})
 	w.corrupt("data/a.dat")
-	report := w.repair()
-	if report.OK() || !strings.Contains(report.Damage[0].Error, "not repaired") {
-		t.Errorf("report %+v", report)
+	result := w.repair()
+	if result.OK() || !strings.Contains(result.Damage[0].Error, "not repaired") {
+		t.Errorf("report %+v", result)
 	}
 	equal(t, "served", w.tree("data")["a.dat"], "damaged")
 	w.publish("data", "2026.09", september())
-	if report := w.repair(); !report.OK() {
-		t.Errorf("report %+v", report)
+	if result := w.repair(); !result.OK() {
+		t.Errorf("report %+v", result)
 	}
 }
 
 func TestVerifyOfAManifestThatIsNotServedSaysSo(t *testing.T) {
 	w := served(t)
-	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, syncer.VerifyRequest{Manifests: []string{"nosuch"}})
+	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, request.Verify{Manifests: []string{"nosuch"}})
 	if err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}

@@ -1,80 +1,29 @@
 package syncer
 
 import (
-	"slices"
 	"time"
 
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 )
 
-// Result is what became of a manifest in a sync, as JSON and metrics name it.
-type Result string
-
-// The results of the contract.
-const (
-	Updated   Result = "updated"
-	Unchanged Result = "unchanged"
-	Failed    Result = "failed"
-	Refused   Result = "refused"
-)
-
-// Results returns every result.
-func Results() []Result { return []Result{Updated, Unchanged, Failed, Refused} }
-
-// Report is what a sync or a rollback did, as `sync --json` prints it.
-type Report struct {
-	Generation int              `json:"generation"` // served now
-	Changed    bool             `json:"changed"`    // a generation was published
-	Manifests  []ManifestReport `json:"manifests"`
-}
-
-// ManifestReport is one manifest's part of a Report. In a dry run, result and
-// counts are what a sync would do, as far as it can be foreseen.
-type ManifestReport struct {
-	Name            string  `json:"name"`
-	Release         string  `json:"release"`  // served now
-	Revision        string  `json:"revision"` // served now
-	Result          Result  `json:"result"`
-	FilesTotal      int     `json:"files_total"`
-	FilesDownloaded int     `json:"files_downloaded"`
-	FilesReused     int     `json:"files_reused"`
-	BytesDownloaded int64   `json:"bytes_downloaded"`
-	BytesReused     int64   `json:"bytes_reused"`
-	DurationSeconds float64 `json:"duration_seconds"`
-	Reason          string  `json:"reason"`
-	Error           string  `json:"error"`
-}
-
-// OK is true when no manifest failed or was refused.
-func (r Report) OK() bool {
-	return !slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return m.Result == Failed || m.Result == Refused })
-}
-
-// HistoryEntry is a sync that changed or failed, or a rollback.
-type HistoryEntry struct {
-	Time            time.Time `json:"time"`
-	Trigger         string    `json:"trigger"`
-	DurationSeconds float64   `json:"duration_seconds"`
-	Report
-}
-
-func (r *run) report() Report {
+func (r *run) report() report.Sync {
 	current := r.Mirror.Current()
-	report := Report{Generation: current.Number, Changed: current.Number != r.previous, Manifests: []ManifestReport{}}
+	result := report.Sync{Generation: current.Number, Changed: current.Number != r.previous, Manifests: []report.ManifestResult{}}
 	for _, j := range r.jobs {
-		report.Manifests = append(report.Manifests, r.reportJob(j))
+		result.Manifests = append(result.Manifests, r.reportJob(j))
 	}
-	return report
+	return result
 }
 
-func (r *run) reportJob(j *job) ManifestReport {
+func (r *run) reportJob(j *job) report.ManifestResult {
 	served := r.Mirror.Current().Records[j.target.Name]
-	m := ManifestReport{
+	m := report.ManifestResult{
 		Name: j.target.Name, Release: string(served.Release), Revision: served.Revision,
 		Result: j.result, DurationSeconds: j.finished.Sub(r.started).Seconds(),
 	}
 	if j.err != nil {
-		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), oneLine(j.err.Error())
+		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), report.OneLine(j.err.Error())
 	}
 	if j.repeated {
 		m.Reason = j.state.Failure.Reason
@@ -82,9 +31,9 @@ func (r *run) reportJob(j *job) ManifestReport {
 	switch {
 	case r.req.DryRun && j.result == "":
 		r.foresee(j, &m)
-	case j.result == Updated:
+	case j.result == report.Updated:
 		count(j, &m)
-	case j.result == Unchanged:
+	case j.result == report.Unchanged:
 		m.FilesTotal, m.FilesReused, m.BytesReused = len(served.Files), len(served.Files), served.Bytes
 	default:
 		m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
@@ -93,7 +42,7 @@ func (r *run) reportJob(j *job) ManifestReport {
 }
 
 // count attributes each content that arrived to one file; its further copies were reused.
-func count(j *job, m *ManifestReport) {
+func count(j *job, m *report.ManifestResult) {
 	m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
 	m.FilesReused = m.FilesTotal - m.FilesDownloaded
 	for _, f := range j.plan.Files {
@@ -105,8 +54,8 @@ func count(j *job, m *ManifestReport) {
 }
 
 // foresee fills in what a sync would do.
-func (r *run) foresee(j *job, m *ManifestReport) {
-	m.Result, m.Release = Updated, string(j.release)
+func (r *run) foresee(j *job, m *report.ManifestResult) {
+	m.Result, m.Release = report.Updated, string(j.release)
 	m.Revision = ""
 	m.FilesTotal, m.FilesDownloaded = len(j.plan.Files), len(j.plan.Missing)
 	m.FilesReused = m.FilesTotal - m.FilesDownloaded

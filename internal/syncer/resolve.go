@@ -11,12 +11,13 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 )
 
 // resolve finds out what the manifest should hold and plans what is missing. The
 // job is settled when there is nothing to do.
 func (r *run) resolve(ctx context.Context, j *job) error {
-	r.progress.phase(j.target.Name, checking)
+	r.progress.SetPhase(j.target.Name, report.PhaseChecking)
 	settled, err := r.chooseRelease(ctx, j)
 	if err != nil || settled {
 		return err
@@ -30,7 +31,7 @@ func (r *run) resolve(ctx context.Context, j *job) error {
 	}
 	j.full = true
 	if r.held(j, files) || r.upToDate(j, files) {
-		j.settle(Unchanged)
+		j.settle(report.Unchanged)
 		return nil
 	}
 	return r.plan(ctx, j, files)
@@ -71,7 +72,7 @@ func (r *run) plan(ctx context.Context, j *job, files []manifest.File) error {
 		}
 	}
 	j.fetched = fetched
-	r.progress.planned(j.target.Name, j.plan)
+	r.progress.SetFiles(j.target.Name, len(j.plan.Missing))
 	return nil
 }
 
@@ -98,7 +99,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (settled bool, err erro
 	}
 	passedOver := j.active.Held != nil && !j.release.Newer(j.active.Held.Release)
 	if j.release == j.active.Release || passedOver {
-		j.settle(Unchanged)
+		j.settle(report.Unchanged)
 		return true, nil
 	}
 	return false, nil
@@ -152,7 +153,7 @@ func (r *run) backsOff(j *job) bool {
 		failure.NextTry.Sub(r.started) > r.Recheck { // the clock was set back
 		return false
 	}
-	j.settle(Result(failure.Result))
+	j.settle(report.Result(failure.Result))
 	j.err, j.repeated = errors.New(failure.Error), true
 	return true
 }
@@ -174,7 +175,7 @@ func (r *run) list(ctx context.Context, j *job) (files []manifest.File, settled 
 	}
 	j.links = manifest.ListFingerprint(refs)
 	if !r.wantsFull(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
-		j.settle(Unchanged) // an alias that still lists the same files
+		j.settle(report.Unchanged) // an alias that still lists the same files
 		return nil, true, nil
 	}
 	chosen := j.target.Filter.Choose(refs)

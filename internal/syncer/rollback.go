@@ -8,47 +8,43 @@ import (
 	"time"
 
 	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 )
 
-// RollbackRequest says what to go back to.
-type RollbackRequest struct {
-	Generation int      `json:"generation,omitempty"` // 0: the one before the current
-	Manifests  []string `json:"manifests,omitempty"`  // empty: all
-}
-
 // Rollback publishes a new generation with the revisions of an earlier one. Each
 // manifest that went back is held there, see mirror.Hold.
-func (s *Syncer) Rollback(ctx context.Context, req RollbackRequest) (Report, error) {
+func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	started := time.Now()
 	targets, err := s.choose(req.Manifests, false)
 	if err != nil {
-		return Report{}, err
+		return report.Sync{}, err
 	}
 	if err := s.Mirror.Refresh(); err != nil {
-		return Report{}, err
+		return report.Sync{}, err
 	}
 	goal, err := s.goal(req.Generation, targets)
 	if err != nil {
-		return Report{}, err
+		return report.Sync{}, err
 	}
 	current := s.Mirror.Current()
-	change, report := s.goBack(goal, targets)
+	change, result := s.goBack(goal, targets)
 	if len(change.Set) == 0 {
-		return Report{}, fmt.Errorf("generation %d shows the same revisions as generation %d: nothing to go back to", goal.Number, current.Number)
+		return report.Sync{}, fmt.Errorf("generation %d shows the same revisions as generation %d: nothing to go back to", goal.Number, current.Number)
 	}
 	next, err := s.Mirror.Publish(ctx, change)
 	if err != nil {
-		return Report{}, noSpace(err)
+		return report.Sync{}, noSpace(err)
 	}
 	s.pruneAt = started
-	report.Generation, report.Changed = next.Number, true
+	result.Generation, result.Changed = next.Number, true
 	states, err := s.Store.Manifests()
 	for _, record := range change.Set {
-		Show(s.Metrics, record.Manifest, record, states[record.Manifest])
+		report.ShowManifest(s.Metrics, record.Manifest, record, states[record.Manifest])
 	}
-	return report, errors.Join(err, s.Store.Commit(store.Changes{History: HistoryEntry{
-		Time: time.Now().UTC(), Trigger: "rollback", DurationSeconds: time.Since(started).Seconds(), Report: report,
+	return result, errors.Join(err, s.Store.Commit(store.Changes{History: report.HistoryEntry{
+		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,
 	}}))
 }
 
@@ -96,9 +92,9 @@ func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
 	return view, nil
 }
 
-func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, Report) {
+func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, report.Sync) {
 	var change mirror.Change
-	report := Report{Manifests: []ManifestReport{}}
+	result := report.Sync{Manifests: []report.ManifestResult{}}
 	current := s.Mirror.Current()
 	for _, t := range targets {
 		then, shown := goal.Records[t.Name]
@@ -108,12 +104,12 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 		}
 		then.Held, then.PublishedAt = s.holdFrom(t, now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
-		report.Manifests = append(report.Manifests, ManifestReport{
-			Name: t.Name, Release: string(then.Release), Revision: then.Revision, Result: Updated,
+		result.Manifests = append(result.Manifests, report.ManifestResult{
+			Name: t.Name, Release: string(then.Release), Revision: then.Revision, Result: report.Updated,
 			FilesTotal: len(then.Files), FilesReused: len(then.Files), BytesReused: then.Bytes,
 		})
 	}
-	return change, report
+	return change, result
 }
 
 // holdFrom is the hold of a manifest that goes from one record to another: none

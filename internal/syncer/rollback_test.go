@@ -5,15 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
 // rollback goes back and expects it to work.
-func (w *world) rollback(req syncer.RollbackRequest) syncer.Report {
+func (w *world) rollback(req request.Rollback) report.Sync {
 	w.Helper()
-	report, err := w.syncer.Rollback(context.Background(), req)
+	result, err := w.syncer.Rollback(context.Background(), req)
 	must(w, err)
-	return report
+	return result
 }
 
 // november differs from october in c.txt.
@@ -25,17 +27,17 @@ func november() files {
 func advanced(t *testing.T) *world {
 	w := served(t)
 	w.publish("data", "2026.10", october())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.publish("data", "2026.11", november())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	return w
 }
 
 func (w *world) held(from string) {
 	w.Helper()
-	state := syncer.InSync
+	state := report.StateInSync
 	if from != "" {
-		state = syncer.Held
+		state = report.StateHeld
 	}
 	m := w.status().Manifests[0]
 	if m.State != state || m.HeldFrom != from {
@@ -45,9 +47,9 @@ func (w *world) held(from string) {
 
 func TestRollbackGoesToThePreviousGenerationAndHoldsThere(t *testing.T) {
 	w := advanced(t)
-	report := w.rollback(syncer.RollbackRequest{})
-	m := w.expect(report, "data", syncer.Updated)
-	equal(t, "report", []any{report.Generation, report.Changed, m.Release, m.FilesDownloaded}, []any{4, true, "2026.10", 0})
+	result := w.rollback(request.Rollback{})
+	m := w.expect(result, "data", report.Updated)
+	equal(t, "report", []any{result.Generation, result.Changed, m.Release, m.FilesDownloaded}, []any{4, true, "2026.10", 0})
 	w.serves("data", october())
 	w.held("2026.11")
 	for name, want := range map[string]float64{`syncd_manifest_state held`: 1, `syncd_manifest_state in_sync`: 0} {
@@ -56,29 +58,29 @@ func TestRollbackGoesToThePreviousGenerationAndHoldsThere(t *testing.T) {
 	}
 	equal(t, "months behind", w.metric("syncd_releases_behind", "manifest=data"), 1.0)
 	for range 2 {
-		w.expect(w.poll(), "data", syncer.Unchanged)
-		w.expect(w.demand(), "data", syncer.Unchanged)
+		w.expect(w.poll(), "data", report.Unchanged)
+		w.expect(w.demand(), "data", report.Unchanged)
 	}
 	w.restart()
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 	w.serves("data", october())
 	w.held("2026.11")
 }
 
 func TestRollbackToANamedGeneration(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{Generation: 1})
+	w.rollback(request.Rollback{Generation: 1})
 	w.serves("data", september())
 	w.held("2026.11")
 }
 
 func TestRollbackTwiceToggles(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
+	w.rollback(request.Rollback{})
 	w.serves("data", november())
 	w.held("")
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	w.serves("data", october())
 	w.held("2026.11")
 }
@@ -86,26 +88,26 @@ func TestRollbackTwiceToggles(t *testing.T) {
 func TestRollbackOfARepublishedReleaseToggles(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", october())
-	w.expect(w.demand(), "data", syncer.Updated)
-	w.rollback(syncer.RollbackRequest{})
+	w.expect(w.demand(), "data", report.Updated)
+	w.rollback(request.Rollback{})
 	w.serves("data", september())
 	w.held("2026.09")
-	w.expect(w.demand(), "data", syncer.Unchanged)
-	w.rollback(syncer.RollbackRequest{})
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.rollback(request.Rollback{})
 	w.serves("data", october())
 	w.held("")
 }
 
 func TestAManifestThatWentBackTwiceIsHeldFromTheNewestThatItLeft(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{Generation: 1})
-	w.rollback(syncer.RollbackRequest{Generation: 2}) // forward, and still behind november
+	w.rollback(request.Rollback{Generation: 1})
+	w.rollback(request.Rollback{Generation: 2}) // forward, and still behind november
 	w.serves("data", october())
 	w.held("2026.11")
-	w.expect(w.demand(), "data", syncer.Unchanged)
-	w.rollback(syncer.RollbackRequest{Generation: 4}) // the newest that shows september
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.rollback(request.Rollback{Generation: 4}) // the newest that shows september
 	w.held("2026.11")
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 	w.serves("data", september())
 }
 
@@ -117,43 +119,43 @@ func TestRollbackOfOneManifestLeavesTheOthers(t *testing.T) {
 	w.publish("data", "2026.10", october())
 	w.publish("bins", "2026.10", files{"x": "2"})
 	w.demand()
-	report := w.rollback(syncer.RollbackRequest{Manifests: []string{"bins"}})
-	if len(report.Manifests) != 1 {
-		t.Errorf("report %+v", report)
+	result := w.rollback(request.Rollback{Manifests: []string{"bins"}})
+	if len(result.Manifests) != 1 {
+		t.Errorf("report %+v", result)
 	}
 	w.serves("bins", files{"x": "1"})
 	w.serves("data", october())
 	w.held("")
-	if _, err := w.syncer.Rollback(context.Background(), syncer.RollbackRequest{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := w.syncer.Rollback(context.Background(), request.Rollback{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("an unknown manifest: %v", err)
 	}
 }
 
 func TestAHoldEndsWithANewerRelease(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	december := files{"a.dat": "a of december", "b.dat": "b of october", "c.txt": "c"}
 	w.publish("data", "2026.12", december)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", december)
 	w.held("")
 }
 
 func TestAHoldEndsWithOtherDigestsForTheReleaseThatWasLeft(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	mended := november()
 	mended["c.txt"] = "c of november, mended"
 	w.publish("data", "2026.11", mended)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", mended)
 	w.held("")
 }
 
 func TestAHoldEndsByForce(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
-	w.expect(w.force(), "data", syncer.Updated)
+	w.rollback(request.Rollback{})
+	w.expect(w.force(), "data", report.Updated)
 	equal(t, "downloads", len(w.downloads()), 0)
 	w.serves("data", november())
 	w.held("")
@@ -161,26 +163,26 @@ func TestAHoldEndsByForce(t *testing.T) {
 
 func TestAHoldEndsWithAnotherConfiguredRelease(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	w.target("data", func(t *syncer.Target) { t.Release = "2026.11" })
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", november())
 	w.held("")
 }
 
 func TestAHoldIsNotADowngradeWhenTheProviderWithdrawsTheRelease(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	w.provider.RemoveRelease("data", "2026.11")
-	w.expect(w.demand(), "data", syncer.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
 	w.serves("data", october())
 }
 
 func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	w.serves("data", october())
 	w.held("2026.11")
 	if !strings.Contains(w.log.String(), "--force") {
@@ -190,7 +192,7 @@ func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
 
 func TestRollbackWithNothingToGoBackTo(t *testing.T) {
 	w := served(t)
-	for _, req := range []syncer.RollbackRequest{{}, {Generation: 1}, {Generation: 99}} {
+	for _, req := range []request.Rollback{{}, {Generation: 1}, {Generation: 99}} {
 		_, err := w.syncer.Rollback(context.Background(), req)
 		if err == nil {
 			t.Errorf("%+v worked", req)
@@ -202,7 +204,7 @@ func TestRollbackWithNothingToGoBackTo(t *testing.T) {
 
 func TestARollbackIsInTheHistory(t *testing.T) {
 	w := advanced(t)
-	w.rollback(syncer.RollbackRequest{})
+	w.rollback(request.Rollback{})
 	entry := w.history().Entries[0]
 	if entry.Trigger != "rollback" || entry.Generation != 4 || !entry.OnDisk {
 		t.Errorf("newest entry %+v", entry)

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 func TestASizeThatWasNotAskedForAfterAllIsLeftToOthers(t *testing.T) {
-	r := &run{Syncer: New(Config{}, &Progress{})}
+	r := &run{Syncer: New(Config{}, &report.Progress{})}
 	if err := r.lookups.Acquire(t.Context(), lookups); err != nil { // all requests are under way
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/refusal"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // startOnDisk makes a world whose data directory is on a tmpfs of its own, or skips
@@ -63,31 +64,31 @@ func three(t *testing.T, retainFor time.Duration) *world {
 	w.configure()
 	for month := 1; month <= 3; month++ {
 		w.offer(month, 2*mib)
-		w.expect(w.demand(), "data", syncer.Updated)
+		w.expect(w.demand(), "data", report.Updated)
 	}
 	equal(t, "revisions", w.releases(), "01 02 03")
 	return w
 }
 
 // dry is a sync that only plans.
-func (w *world) dry() syncer.Report {
+func (w *world) dry() report.Sync {
 	w.Helper()
-	return w.sync(syncer.Request{Demand: true, DryRun: true, Trigger: "command"})
+	return w.sync(request.Sync{Demand: true, DryRun: true, Trigger: "command"})
 }
 
 func TestTheRevisionThatANewOneDisplacesGoesEarlyWhereSpaceIsShort(t *testing.T) {
 	w := three(t, 0)
 	w.offer(4, 2*mib)
-	w.expect(w.dry(), "data", syncer.Updated)
+	w.expect(w.dry(), "data", report.Updated)
 	equal(t, "revisions after a dry run", w.releases(), "01 02 03")
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "revisions", w.releases(), "02 03 04")
 }
 
 func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 	w := three(t, 0)
 	w.offer(4, 5*mib)
-	w.expect(w.dry(), "data", syncer.Refused)
+	w.expect(w.dry(), "data", report.Refused)
 	m := w.refuses(refusal.NoSpace)
 	equal(t, "revisions", w.releases(), "01 02 03")
 	equal(t, "downloads", len(w.downloads()), 0)
@@ -101,7 +102,7 @@ func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 	}
 	w.cfg.Retain = 0
 	w.configure()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "revisions", w.releases(), "04")
 	equal(t, "bytes needed", w.metric("syncd_disk_needed_bytes", "manifest=data"), 0.0)
 }
@@ -109,7 +110,7 @@ func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {
 	w := three(t, time.Hour)
 	w.offer(4, 2*mib)
-	w.expect(w.dry(), "data", syncer.Refused)
+	w.expect(w.dry(), "data", report.Refused)
 	m := w.refuses(refusal.NoSpace)
 	equal(t, "revisions", w.releases(), "01 02 03")
 	if want := "(2097152 bytes) more could be freed at "; !strings.Contains(m.Error, want) || !strings.Contains(m.Error, "`retain_for` is over") {
@@ -117,7 +118,7 @@ func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {
 	}
 	w.cfg.RetainFor = 0
 	w.configure()
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "revisions", w.releases(), "02 03 04")
 }
 
@@ -125,27 +126,27 @@ func TestWhatNothingKeepsGoesBeforeAnyRevision(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	for month := 1; month <= 2; month++ {
 		w.offer(month, 2*mib)
-		w.expect(w.demand(), "data", syncer.Updated)
+		w.expect(w.demand(), "data", report.Updated)
 	}
 	w.poll()
 	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 2*mib/5))
 	w.offer(3, 2*mib)
-	w.expect(w.dry(), "data", syncer.Updated)
+	w.expect(w.dry(), "data", report.Updated)
 	equal(t, "objects after a dry run", len(w.objects()), 3)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "revisions", w.releases(), "01 02 03")
 }
 
 func TestPruningForSpaceTakesNothingThatThePlansOfTheSyncNeed(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	w.offer(1, mib)
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	there := strings.Repeat("there", mib/5)
 	w.loose(fmt.Sprintf("%x", sha256.Sum256([]byte(there))), there)
 	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 3*mib/5))
 	w.provider.SetManifest("data", "2026.02", emulator.File{Name: "there.dat", Content: emulator.Text(there)},
 		emulator.File{Name: "new.dat", Content: emulator.Random(9, 4*mib)})
-	w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.demand(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"new.dat"})
 	equal(t, "revisions", w.releases(), "01 02")
 }
@@ -167,9 +168,9 @@ func foreseen(t *testing.T, options []string, what string, release ...emulator.F
 			w := startOnDisk(t, option, "data")
 			w.provider.SetManifest("data", "2026.09", release...)
 			switch m := only(t, w.demand(), "data"); {
-			case m.Result == syncer.Updated:
+			case m.Result == report.Updated:
 				updated++
-			case m.Result != syncer.Refused || updated > 0 || len(w.downloads()) > 0 || !strings.Contains(m.Error, what):
+			case m.Result != report.Refused || updated > 0 || len(w.downloads()) > 0 || !strings.Contains(m.Error, what):
 				t.Errorf("%s after %d downloads: %s", m.Result, len(w.downloads()), m.Error)
 			default:
 				refused++

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -27,7 +28,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := &run{Syncer: New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Asked{})}, &Progress{})}
+	r := &run{Syncer: New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Asked{})}, &report.Progress{})}
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
@@ -46,10 +47,10 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 		if refusal.ReasonOf(j.err) != refusal.NoSpace || !next.open() {
 			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.err, next.err)
 		}
-		var report ManifestReport
-		r.foresee(j, &report)
-		if report.BytesDownloaded <= 0 {
-			t.Errorf("%d bytes foreseen", report.BytesDownloaded)
+		var result report.ManifestResult
+		r.foresee(j, &result)
+		if result.BytesDownloaded <= 0 {
+			t.Errorf("%d bytes foreseen", result.BytesDownloaded)
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
 	"syncd/internal/verify"
 )
@@ -131,7 +133,7 @@ func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.W
 // stopCase is a sync that is stopped everywhere, in worlds of few files.
 type stopCase struct {
 	prepare func(t *testing.T) *world
-	request syncer.Request
+	request request.Sync
 	want    map[string]files // what is served after a whole sync
 }
 
@@ -146,14 +148,14 @@ func serving(algorithm manifest.Algorithm) func(t *testing.T) *world {
 		w.cfg.Algorithm = algorithm
 		w.configure()
 		w.publish("data", "2026.09", september2())
-		w.expect(w.demand(), "data", syncer.Updated)
+		w.expect(w.demand(), "data", report.Updated)
 		w.publish("data", "2026.10", newest)
 		return w
 	}
 }
 
 func stopCases() map[string]stopCase {
-	demand := syncer.Request{Demand: true, Trigger: "command"}
+	demand := request.Sync{Demand: true, Trigger: "command"}
 	one := map[string]files{"data": newest}
 	return map[string]stopCase{
 		"the first sync": {
@@ -162,15 +164,15 @@ func stopCases() map[string]stopCase {
 				w.publish("data", "2026.10", newest)
 				return w
 			},
-			request: syncer.Request{Trigger: "start"}, want: one,
+			request: request.Sync{Trigger: "start"}, want: one,
 		},
-		"a new release":           {prepare: serving(manifest.SHA256), request: syncer.Request{Trigger: "schedule"}, want: one},
-		"a new release under MD5": {prepare: serving(manifest.MD5), request: syncer.Request{Trigger: "schedule"}, want: one},
+		"a new release":           {prepare: serving(manifest.SHA256), request: request.Sync{Trigger: "schedule"}, want: one},
+		"a new release under MD5": {prepare: serving(manifest.MD5), request: request.Sync{Trigger: "schedule"}, want: one},
 		"a republished release": {
 			prepare: func(t *testing.T) *world {
 				w := start(t, "data")
 				w.publish("data", "2026.10", september2())
-				w.expect(w.demand(), "data", syncer.Updated)
+				w.expect(w.demand(), "data", report.Updated)
 				w.publish("data", "2026.10", newest)
 				return w
 			},
@@ -244,12 +246,12 @@ func (tt stopCase) stopAt(t *testing.T, n int, at moment) bool {
 	}
 	generation := w.generation()
 	s, stop := w.stopping(n, at)
-	report, err := s.Sync(stop, tt.request)
+	result, err := s.Sync(stop, tt.request)
 	switch {
 	case err != nil && !(stop.stopped() && errors.Is(err, errStop)):
 		t.Fatalf("the sync ended with %v", err)
-	case err == nil && (w.generation() != generation+1 || !report.OK()):
-		t.Fatalf("a sync of which nothing is served ended without an error: %+v", report)
+	case err == nil && (w.generation() != generation+1 || !result.OK()):
+		t.Fatalf("a sync of which nothing is served ended without an error: %+v", result)
 	}
 	for name, want := range tt.want {
 		if err != nil {
@@ -270,8 +272,8 @@ func (tt stopCase) goesOn(w *world, stop *stopper, restart bool) {
 	if restart {
 		w.restart()
 	}
-	if report := w.demand(); !report.OK() {
-		w.Errorf("the next sync: %+v", report)
+	if result := w.demand(); !result.OK() {
+		w.Errorf("the next sync: %+v", result)
 	}
 	for name, want := range tt.want {
 		w.serves(name, want)
@@ -326,22 +328,22 @@ func (tt stopCase) failAt(t *testing.T, n int) bool {
 		before[name] = w.tree(name)
 	}
 	s, stop := w.stopping(n, failing)
-	report, err := s.Sync(stop, tt.request)
+	result, err := s.Sync(stop, tt.request)
 	must(t, err)
 	updated := 0
 	for name, want := range tt.want {
-		switch m := only(t, report, name); m.Result {
-		case syncer.Updated:
+		switch m := only(t, result, name); m.Result {
+		case report.Updated:
 			w.serves(name, want)
 			updated++
-		case syncer.Failed:
+		case report.Failed:
 			w.serves(name, before[name])
 		default:
 			t.Errorf("%s is %s: %s", name, m.Result, m.Error)
 		}
 	}
-	if updated == len(tt.want) != report.OK() || len(tt.want)-updated > 1 {
-		t.Errorf("%+v", report)
+	if updated == len(tt.want) != result.OK() || len(tt.want)-updated > 1 {
+		t.Errorf("%+v", result)
 	}
 	tt.goesOn(w, stop, n%2 == 0)
 	return stop.stopped()
@@ -352,7 +354,7 @@ func TestADryRunThatIsStoppedAnywhereSaysSo(t *testing.T) {
 		w := serving(manifest.SHA256)(t)
 		states, disk := w.states(), w.listing()
 		s, stop := w.stopping(n, at)
-		_, err := s.Sync(stop, syncer.Request{Demand: true, DryRun: true})
+		_, err := s.Sync(stop, request.Sync{Demand: true, DryRun: true})
 		if stop.stopped() != errors.Is(err, errStop) {
 			t.Errorf("it ended with %v", err)
 		}
@@ -365,10 +367,10 @@ func TestADryRunThatIsStoppedAnywhereSaysSo(t *testing.T) {
 func TestARollbackThatIsStoppedAnywhereIsWholeOrNotThere(t *testing.T) {
 	everywhere(t, func(t *testing.T, n int, at moment) bool {
 		w := serving(manifest.SHA256)(t)
-		w.expect(w.demand(), "data", syncer.Updated)
+		w.expect(w.demand(), "data", report.Updated)
 		s, stop := w.stopping(n, at)
 		want := newest
-		_, err := s.Rollback(stop, syncer.RollbackRequest{})
+		_, err := s.Rollback(stop, request.Rollback{})
 		switch {
 		case err == nil:
 			want = september2()
@@ -377,7 +379,7 @@ func TestARollbackThatIsStoppedAnywhereIsWholeOrNotThere(t *testing.T) {
 		}
 		w.serves("data", want)
 		if err != nil {
-			w.rollback(syncer.RollbackRequest{})
+			w.rollback(request.Rollback{})
 			w.serves("data", september2())
 		}
 		return stop.stopped()
@@ -394,12 +396,12 @@ func TestARepairThatIsStoppedAnywhereIsContinued(t *testing.T) {
 		w.replace("data/n.dat")
 		s, stop := w.stopping(n, at)
 		w.provider.ResetRequests()
-		report, err := s.Repair(stop, syncer.VerifyRequest{})
-		if err == nil && !report.OK() || err != nil && !(stop.stopped() && errors.Is(err, errStop)) {
-			t.Errorf("it ended with %v: %+v", err, report)
+		result, err := s.Repair(stop, request.Verify{})
+		if err == nil && !result.OK() || err != nil && !(stop.stopped() && errors.Is(err, errStop)) {
+			t.Errorf("it ended with %v: %+v", err, result)
 		}
-		if report := w.repair(); !report.OK() {
-			t.Errorf("the next one left %+v", report)
+		if result := w.repair(); !result.OK() {
+			t.Errorf("the next one left %+v", result)
 		}
 		w.serves("data", newest)
 		w.cameOnce(stop)

@@ -11,6 +11,8 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -37,11 +39,11 @@ func TestAColdSyncOfTwoManifestsIsRightFileByFile(t *testing.T) {
 	w := start(t, "data", "bins")
 	w.publish("data", "2026.09", september())
 	publishBinaries(w)
-	report := w.demand()
+	result := w.demand()
 
-	data, bins := w.expect(report, "data", syncer.Updated), w.expect(report, "bins", syncer.Updated)
-	if report.Generation != 1 || !report.Changed || !report.OK() {
-		t.Errorf("report %+v, want one new generation for both", report)
+	data, bins := w.expect(result, "data", report.Updated), w.expect(result, "bins", report.Updated)
+	if result.Generation != 1 || !result.Changed || !result.OK() {
+		t.Errorf("report %+v, want one new generation for both", result)
 	}
 	equal(t, "downloaded", []int{data.FilesTotal, data.FilesDownloaded, bins.FilesTotal, bins.FilesDownloaded}, []int{4, 4, 5, 5})
 	w.serves("data", september())
@@ -61,11 +63,11 @@ func TestAColdSyncOfTwoManifestsIsRightFileByFile(t *testing.T) {
 
 func TestASecondSyncDownloadsAndSwapsNothing(t *testing.T) {
 	w := served(t)
-	for _, req := range []syncer.Request{{}, {Demand: true}, {Force: true}} {
-		report := w.sync(req)
-		m := w.expect(report, "data", syncer.Unchanged)
-		if report.Changed || report.Generation != 1 || len(w.downloads()) > 0 {
-			t.Errorf("%+v: changed %v, generation %d, downloads %v", req, report.Changed, report.Generation, w.downloads())
+	for _, req := range []request.Sync{{}, {Demand: true}, {Force: true}} {
+		result := w.sync(req)
+		m := w.expect(result, "data", report.Unchanged)
+		if result.Changed || result.Generation != 1 || len(w.downloads()) > 0 {
+			t.Errorf("%+v: changed %v, generation %d, downloads %v", req, result.Changed, result.Generation, w.downloads())
 		}
 		equal(t, "files", []int{m.FilesTotal, m.FilesReused, m.FilesDownloaded}, []int{4, 4, 0})
 	}
@@ -74,7 +76,7 @@ func TestASecondSyncDownloadsAndSwapsNothing(t *testing.T) {
 func TestAReleaseWithOneChangedFileDownloadsThatFileAlone(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
-	m := w.expect(w.poll(), "data", syncer.Updated)
+	m := w.expect(w.poll(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"b.dat"})
 	equal(t, "files", []int{m.FilesTotal, m.FilesDownloaded, m.FilesReused}, []int{4, 1, 3})
 	equal(t, "bytes", []int64{m.BytesDownloaded, m.BytesReused}, []int64{int64(len("b of october")), int64(len("a of september") + 2)})
@@ -85,8 +87,8 @@ func TestARepublishedReleaseIsANewRevisionSeenOnDemand(t *testing.T) {
 	w := served(t)
 	before := w.cfg.Mirror.Current().Records["data"]
 	w.publish("data", "2026.09", october()) // the same id
-	w.expect(w.poll(), "data", syncer.Unchanged)
-	m := w.expect(w.demand(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Unchanged)
+	m := w.expect(w.demand(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"b.dat"})
 	if m.Release != "2026.09" || m.Revision == before.Revision {
 		t.Errorf("release %s revision %s after revision %s", m.Release, m.Revision, before.Revision)
@@ -98,9 +100,9 @@ func TestARepublishedReleaseIsSeenAtTheRecheckInterval(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", october())
 	w.pass(23 * time.Hour)
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	w.pass(time.Hour)
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", october())
 }
 
@@ -112,9 +114,9 @@ func TestAPollWithNothingNewIsOneConditionalRequestAManifest(t *testing.T) {
 	w.poll() // prunes; from now on there is nothing to do
 	states, disk := w.states(), w.listing()
 
-	report := w.poll()
-	w.expect(report, "data", syncer.Unchanged)
-	w.expect(report, "bins", syncer.Unchanged)
+	result := w.poll()
+	w.expect(result, "data", report.Unchanged)
+	w.expect(result, "bins", report.Unchanged)
 	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/bins", "/ManifestReleases/data"})
 	for _, r := range w.provider.Requests() {
 		if r.Header.Get("If-None-Match") == "" || r.Status != notModified {
@@ -162,7 +164,7 @@ func TestWithoutValidatorsAPollIsStillOneRequest(t *testing.T) {
 	w.publish("data", "2026.09", september())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoValidators})
 	w.demand()
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	equal(t, "requests", w.asked("/"), []string{"/ManifestReleases/data"})
 }
 
@@ -170,13 +172,13 @@ func TestAnAliasIsPolledThroughManifestAndNamedAsWritten(t *testing.T) {
 	w := start(t, "data")
 	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
 	w.publish("data", "2026.10", september())
-	m := w.expect(w.demand(), "data", syncer.Updated)
+	m := w.expect(w.demand(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.Q4")
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	equal(t, "a poll", w.asked("/"), []string{"/Manifest/2026.Q4/data"})
 
 	w.publish("data", "2026.11", october())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	equal(t, "downloads", w.downloads(), []string{"b.dat"})
 	w.serves("data", october())
 }
@@ -184,12 +186,12 @@ func TestAnAliasIsPolledThroughManifestAndNamedAsWritten(t *testing.T) {
 func TestAPinnedReleaseMayBeAnOlderOne(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.target("data", func(t *syncer.Target) { t.Release = "2026.09" })
-	m := w.expect(w.poll(), "data", syncer.Updated)
+	m := w.expect(w.poll(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.09")
 	w.serves("data", september())
-	w.expect(w.poll(), "data", syncer.Unchanged)
+	w.expect(w.poll(), "data", report.Unchanged)
 	equal(t, "a poll", w.asked("/"), []string{"/ManifestReleases/data"})
 }
 
@@ -199,7 +201,7 @@ func TestLatestIgnoresIDsOfAnotherFormWithAWarning(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{
 		Kind: emulator.KindBody, Path: "/ManifestReleases/*", Body: `["2026.10","2099.Q1","next","2026.09","2026.10","2026.13"]`,
 	})
-	m := w.expect(w.poll(), "data", syncer.Updated)
+	m := w.expect(w.poll(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.10")
 	if !strings.Contains(w.log.String(), "unknown form") {
 		t.Errorf("no warning in the log:\n%s", &w.log)
@@ -218,7 +220,7 @@ func TestAFileOfAnOlderReleaseIsAskedAndFetchedUnderThatRelease(t *testing.T) {
 	w := served(t)
 	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Release: "2026.09"},
 		emulator.File{Name: "b.dat", Release: "2026.09"}, emulator.File{Name: "n.dat", Content: emulator.Text("new")})
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	equal(t, "digests", w.asked("/SHA256/"), []string{"/SHA256/Data/2026.09/a.dat", "/SHA256/Data/2026.09/b.dat", "/SHA256/Data/2026.10/n.dat"})
 	w.serves("data", files{"a.dat": "a of september", "b.dat": "b of september", "n.dat": "new"})
 }
@@ -227,7 +229,7 @@ func TestALinkIsAnIdentityAndNeverAnAddress(t *testing.T) {
 	w := served(t)
 	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "n.dat", Content: emulator.Text("new")}, emulator.File{Name: "a.dat", Release: "2026.09"})
 	w.provider.SetLinks("data", "2026.10", "https://elsewhere.invalid/x/Download/Data/2026.10/n.dat/?ID=evil", "http://192.0.2.1/Download/Data/2026.09/a.dat")
-	w.expect(w.poll(), "data", syncer.Updated)
+	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", files{"a.dat": "a of september", "n.dat": "new"})
 }
 
@@ -242,11 +244,11 @@ func TestAManifestThatLeftTheTargetsLeavesAtTheNextSync(t *testing.T) {
 	if w.tree("bins") == nil {
 		t.Fatal("bins left before a sync")
 	}
-	report := w.poll()
-	if !report.Changed || w.tree("bins") != nil {
-		t.Errorf("bins is still served: %+v", report)
+	result := w.poll()
+	if !result.Changed || w.tree("bins") != nil {
+		t.Errorf("bins is still served: %+v", result)
 	}
-	w.expect(report, "data", syncer.Unchanged)
+	w.expect(result, "data", report.Unchanged)
 	w.serves("data", september())
 }
 
@@ -254,28 +256,28 @@ func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
 	w := start(t, "data", "bins")
 	w.publish("data", "2026.09", september())
 	publishBinaries(w)
-	report := w.demand("bins")
-	if len(report.Manifests) != 1 || w.tree("data") != nil {
-		t.Errorf("report %+v", report)
+	result := w.demand("bins")
+	if len(result.Manifests) != 1 || w.tree("data") != nil {
+		t.Errorf("report %+v", result)
 	}
-	_, err := w.syncer.Sync(context.Background(), syncer.Request{Manifests: []string{"data", "nosuch"}})
-	var unknown *syncer.UnknownManifestError
+	_, err := w.syncer.Sync(context.Background(), request.Sync{Manifests: []string{"data", "nosuch"}})
+	var unknown *request.UnknownManifestError
 	if !errors.As(err, &unknown) || unknown.Name != "nosuch" {
 		t.Errorf("error %v, want an unknown manifest", err)
 	}
-	report = w.sync(syncer.Request{Manifests: []string{"data", "nosuch"}, Queued: true})
-	equal(t, "of those that waited", []any{len(report.Manifests), w.expect(report, "data", syncer.Updated).Release}, []any{1, "2026.09"})
-	report = w.sync(syncer.Request{Manifests: []string{"nosuch"}, Queued: true})
-	equal(t, "of none that is left", []int{len(report.Manifests), len(w.asked("/"))}, []int{0, 0})
+	result = w.sync(request.Sync{Manifests: []string{"data", "nosuch"}, Queued: true})
+	equal(t, "of those that waited", []any{len(result.Manifests), w.expect(result, "data", report.Updated).Release}, []any{1, "2026.09"})
+	result = w.sync(request.Sync{Manifests: []string{"nosuch"}, Queued: true})
+	equal(t, "of none that is left", []int{len(result.Manifests), len(w.asked("/"))}, []int{0, 0})
 }
 
 func TestADryRunForeseesAndChangesNothing(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	states, disk := w.states(), w.listing()
-	report := w.sync(syncer.Request{Demand: true, DryRun: true})
-	m := w.expect(report, "data", syncer.Updated)
-	equal(t, "foreseen", []any{report.Changed, m.Release, m.FilesTotal, m.FilesDownloaded, m.FilesReused, m.BytesDownloaded},
+	result := w.sync(request.Sync{Demand: true, DryRun: true})
+	m := w.expect(result, "data", report.Updated)
+	equal(t, "foreseen", []any{result.Changed, m.Release, m.FilesTotal, m.FilesDownloaded, m.FilesReused, m.BytesDownloaded},
 		[]any{false, "2026.10", 4, 1, 3, int64(len("b of october"))})
 	equal(t, "downloads", len(w.downloads()), 0)
 	equal(t, "state", w.states(), states)
@@ -288,7 +290,7 @@ func TestAnotherSourceIsCheckedInFullAndNeverWithTheOldOnesValidators(t *testing
 	other.publish("data", "2026.09", october())
 	w.source.URL = other.source.URL
 	w.configure()
-	w.expect(w.sync(syncer.Request{Trigger: "reload"}), "data", syncer.Updated)
+	w.expect(w.sync(request.Sync{Trigger: "reload"}), "data", report.Updated)
 	w.serves("data", october())
 	for _, r := range other.provider.Requests() {
 		if r.Header.Get("If-None-Match") != "" {

@@ -7,7 +7,6 @@ package syncer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,8 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 	"syncd/internal/verify"
 )
@@ -77,31 +78,21 @@ type Config struct {
 // Sync, Rollback and Repair. Status and Progress may be called at any time.
 type Syncer struct {
 	Config
-	progress *Progress
+	progress *report.Progress
 	lookups  *semaphore.Weighted
 	pruneAt  time.Time         // when something may have become superfluous; zero for not before the next publish
 	digests  map[string]string // of objects that had to be read, by algorithm and SHA-256
 }
 
 // New returns a Syncer that reports its progress to progress.
-func New(cfg Config, progress *Progress) *Syncer {
+func New(cfg Config, progress *report.Progress) *Syncer {
 	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now(), digests: map[string]string{}}
-}
-
-// Request says what to sync and how.
-type Request struct {
-	Manifests []string `json:"manifests,omitempty"` // empty: all
-	Demand    bool     `json:"demand,omitempty"`    // someone asked: check digests too, and ignore a back-off
-	Force     bool     `json:"force,omitempty"`     // overrides shrink, downgrade and a hold
-	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; changes nothing
-	Trigger   string   `json:"trigger"`             // start, schedule, signal, command, reload, api: for log and history
-	Queued    bool     `json:"-"`                   // it has waited: manifests that left the configuration meanwhile are passed over
 }
 
 // run is one sync.
 type run struct {
 	*Syncer
-	req      Request
+	req      request.Sync
 	started  time.Time
 	jobs     []*job
 	pending  map[string][]store.Pending // what unfinished syncs wanted before this one
@@ -115,12 +106,12 @@ type run struct {
 // Sync does one sync. The report tells what became of each manifest, also of
 // those that failed; the error is for what ended the whole sync: an unknown
 // manifest, the context's end, or a disk that takes nothing.
-func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
+func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	r, err := s.begin(req)
 	if err != nil {
-		return Report{}, err
+		return report.Sync{}, err
 	}
-	defer s.progress.end()
+	defer s.progress.End()
 
 	r.each(ctx, r.jobs, r.resolve)
 	r.size(ctx, r.jobs)
@@ -134,16 +125,16 @@ func (s *Syncer) Sync(ctx context.Context, req Request) (Report, error) {
 	r.download(ctx, r.jobs)
 	r.downloadReplaced(ctx)
 	if ctx.Err() != nil {
-		return Report{}, r.interrupted(ctx)
+		return report.Sync{}, r.interrupted(ctx)
 	}
 	if r.publish(ctx) != nil {
-		return Report{}, r.interrupted(ctx)
+		return report.Sync{}, r.interrupted(ctx)
 	}
 	err = r.record()
-	report := r.report()
+	result := r.report()
 	r.giveBack()
 	r.prune(ctx)
-	return report, err
+	return result, err
 }
 
 // giveBack frees what only the finished part of a sync needed, before pruning reads
@@ -158,7 +149,7 @@ func (r *run) giveBack() {
 }
 
 // begin reads what is remembered and served of each manifest.
-func (s *Syncer) begin(req Request) (*run, error) {
+func (s *Syncer) begin(req request.Sync) (*run, error) {
 	targets, err := s.choose(req.Manifests, req.Queued)
 	if err != nil {
 		return nil, err
@@ -180,7 +171,7 @@ func (s *Syncer) begin(req Request) (*run, error) {
 		active, served := current.Records[t.Name]
 		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served})
 	}
-	s.progress.begin(req.Trigger, r.started, targets)
+	s.progress.Begin(req.Trigger, r.started, namesOf(targets))
 	return r, nil
 }
 
@@ -195,17 +186,18 @@ func (s *Syncer) choose(names []string, passOver bool) ([]Target, error) {
 		case i >= 0:
 			chosen = append(chosen, s.Targets[i])
 		case !passOver:
-			return nil, &UnknownManifestError{Name: name}
+			return nil, &request.UnknownManifestError{Name: name}
 		}
 	}
 	return chosen, nil
 }
 
-// UnknownManifestError says that a manifest is not in the configuration.
-type UnknownManifestError struct{ Name string }
-
-func (e *UnknownManifestError) Error() string {
-	return fmt.Sprintf("manifest %q is not in the configuration", e.Name)
+func namesOf(targets []Target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return names
 }
 
 // each runs a step for every job that is still under way, together, and notes

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // object is where the content of a served file lies.
@@ -55,7 +55,7 @@ func TestObjectsThatLookAsTheyDidAreNotReadAgain(t *testing.T) {
 				object := w.object("data", "a.dat")
 				w.overwrite(object, "A OF SEPTEMBER", false) // nobody who does not read can see this
 				w.publish("data", "2026.10", october())
-				w.expect(w.poll(), "data", syncer.Updated)
+				w.expect(w.poll(), "data", report.Updated)
 				equal(t, "downloads", w.downloads(), []string{"b.dat"})
 				w.overwrite(object, "a of september", false)
 				w.serves("data", october())
@@ -87,14 +87,14 @@ func TestAnObjectThatLooksOtherwiseIsReadOnceAndKept(t *testing.T) {
 			w := served(t)
 			change(w)
 			w.publish("data", "2026.10", october())
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			equal(t, "downloads", w.downloads(), []string{"b.dat"})
 			w.serves("data", october())
 
 			object := w.object("data", "a.dat")
 			w.overwrite(object, "A OF SEPTEMBER", false) // it is not read a second time
 			w.publish("data", "2026.11", files{"a.dat": "a of september", "n.dat": "n"})
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			equal(t, "downloads", w.downloads(), []string{"n.dat"})
 			w.overwrite(object, "a of september", false)
 		})
@@ -111,7 +111,7 @@ func TestADamagedObjectIsFoundByThePlanAndFetchedAgain(t *testing.T) {
 			w.demand()
 			w.overwrite(w.object("data", "a.dat"), "damaged", true)
 			w.publish("data", "2026.10", october())
-			w.expect(w.poll(), "data", syncer.Updated)
+			w.expect(w.poll(), "data", report.Updated)
 			equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat"})
 			equal(t, "sizes", w.asked("/Metadata/"), []string{"/Metadata/Data/2026.10/a.dat", "/Metadata/Data/2026.10/b.dat"})
 			w.serves("data", october())
@@ -133,9 +133,9 @@ func TestADamagedObjectThatTwoManifestsWantIsFetchedOnce(t *testing.T) {
 	w.overwrite(w.object("one", "a.dat"), "damaged", true)
 	w.publish("one", "2026.10", files{"a.dat": "shared", "b.dat": "new b"})
 	w.publish("two", "2026.10", files{"x.dat": "shared", "y.dat": "new y"})
-	report := w.poll()
-	w.expect(report, "one", syncer.Updated)
-	w.expect(report, "two", syncer.Updated)
+	result := w.poll()
+	w.expect(result, "one", report.Updated)
+	w.expect(result, "two", report.Updated)
 	equal(t, "downloads", len(w.downloads()), 3)
 	w.serves("one", files{"a.dat": "shared", "b.dat": "new b"})
 	w.serves("two", files{"x.dat": "shared", "y.dat": "new y"})
@@ -148,7 +148,7 @@ func TestAnObjectIsTrustedAcrossManifests(t *testing.T) {
 	object := w.object("one", "a.dat")
 	w.overwrite(object, "SHARED", false)
 	w.publish("two", "2026.09", files{"x.dat": "shared"})
-	w.expect(w.demand("two"), "two", syncer.Updated)
+	w.expect(w.demand("two"), "two", report.Updated)
 	equal(t, "downloads", len(w.downloads()), 0)
 	w.overwrite(object, "shared", false)
 }
@@ -159,7 +159,7 @@ func TestWhatASyncThatFailedHasFetchedIsNotReadAgain(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/bad.dat"})
 	w.cfg.Transfers = 1
 	w.configure()
-	w.expect(w.demand(), "data", syncer.Failed)
+	w.expect(w.demand(), "data", report.Failed)
 	proofs, err := w.cfg.Store.Proofs()
 	must(t, err)
 	objects, err := w.cfg.Mirror.Objects()

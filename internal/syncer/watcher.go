@@ -8,14 +8,15 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
+	"syncd/internal/report"
 	"syncd/internal/verify"
 )
 
 // bring fetches one file for a manifest. size is foreseen, -1 when unknown; arrived
 // is told of bytes as they come.
 func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
-	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, bar: s.progress.start(name, file.Path, size)}
-	defer s.progress.finish(watch.bar)
+	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, download: s.progress.StartDownload(name, file.Path, size)}
+	defer watch.download.Finish()
 	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
@@ -26,18 +27,18 @@ func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, siz
 // watcher follows one download.
 type watcher struct {
 	*Syncer
-	name    string
-	arrived func(bytes int64)
-	bar     *bar
-	told    int64 // by Metadata, -1 for not
-	size    int64 // foreseen
-	done    int64
-	looked  int64 // done when the free space was last looked at
+	name     string
+	arrived  func(bytes int64)
+	download *report.Download
+	told     int64 // by Metadata, -1 for not
+	size     int64 // foreseen
+	done     int64
+	looked   int64 // done when the free space was last looked at
 }
 
 // Announced checks a size that nobody foresaw against the free space.
 func (w *watcher) Announced(size int64) error {
-	w.progress.resize(w.bar, size)
+	w.download.Resize(size)
 	if size <= w.size {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (w *watcher) Announced(size int64) error {
 // Moved counts, and guards the disk against a file without an end.
 func (w *watcher) Moved(bytes, done int64) error {
 	w.done = done
-	w.progress.moved(w.bar, bytes, done)
+	w.download.Move(bytes, done)
 	if bytes > 0 {
 		w.Metrics.Downloaded(w.name, bytes)
 		w.arrived(bytes)

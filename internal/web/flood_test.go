@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // gated is a scene whose history takes as long as its gate is shut.
@@ -28,7 +28,7 @@ type gated struct {
 	entered int
 }
 
-func (g *gated) History(limit int) (syncer.History, error) {
+func (g *gated) History(limit int) (report.History, error) {
 	g.mu.Lock()
 	g.entered++
 	g.mu.Unlock()

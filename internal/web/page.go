@@ -14,7 +14,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"syncd/internal/manifest"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
 )
 
 // pastShown is how many past syncs of a manifest the page tells.
@@ -41,7 +41,7 @@ type page struct {
 
 // card is one manifest.
 type card struct {
-	syncer.ManifestStatus
+	report.ManifestStatus
 	StateWord string
 	LastError string // where the explanation does not tell it
 	Pin       string
@@ -52,7 +52,7 @@ type card struct {
 // pastSync is one line of a manifest's past, with its bar in hundredths of the
 // longest one.
 type pastSync struct {
-	syncer.ManifestReport
+	report.ManifestResult
 	Time       time.Time
 	Result     string
 	Took       string
@@ -60,14 +60,14 @@ type pastSync struct {
 	Down, Kept float64
 }
 
-// diskUse is a syncer.Disk with the bar of each generation.
+// diskUse is a report.DiskUse with the bar of each generation.
 type diskUse struct {
 	Bytes, Free int64
 	Generations []generationUse
 }
 
 type generationUse struct {
-	syncer.GenerationUse
+	report.GenerationUse
 	Down, Kept float64
 }
 
@@ -141,7 +141,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	history, err := p.source.History(syncer.HistoryLimit)
+	history, err := p.source.History(report.HistoryLimit)
 	if err != nil {
 		return page{}, err
 	}
@@ -159,10 +159,10 @@ func (p *pages) view(query url.Values) (page, error) {
 }
 
 // title tells in a browser's tab whether a look is needed.
-func title(status syncer.Status) string {
+func title(status report.Status) string {
 	bad := 0
 	for _, m := range status.Manifests {
-		if m.State == syncer.StateFailed || m.State == syncer.StateRefused {
+		if m.State == report.StateFailed || m.State == report.StateRefused {
 			bad++
 		}
 	}
@@ -174,7 +174,7 @@ func title(status syncer.Status) string {
 
 // note confirms what was just asked for with the page's form: asked names the
 // manifest, or is empty for all.
-func note(query url.Values, status syncer.Status) string {
+func note(query url.Values, status report.Status) string {
 	asked := query.Get("asked")
 	if !query.Has("asked") {
 		return ""
@@ -188,9 +188,9 @@ func note(query url.Values, status syncer.Status) string {
 	return "A sync" + asked + " was asked for: it runs now, or after the one under way."
 }
 
-func cardOf(m syncer.ManifestStatus, history syncer.History) card {
+func cardOf(m report.ManifestStatus, history report.History) card {
 	c := card{ManifestStatus: m, StateWord: strings.ReplaceAll(string(m.State), "_", " "), Past: past(m.Name, history)}
-	if m.State == syncer.Syncing {
+	if m.State == report.StateSyncing {
 		c.LastError = m.Error
 	}
 	if m.Wanted != string(manifest.Latest) {
@@ -203,11 +203,11 @@ func cardOf(m syncer.ManifestStatus, history syncer.History) card {
 }
 
 // past lists what the newest syncs of a manifest cost.
-func past(name string, history syncer.History) []pastSync {
+func past(name string, history report.History) []pastSync {
 	var lines []pastSync
 	for _, entry := range history.Entries {
 		for _, m := range entry.Manifests {
-			if m.Name == name && m.Result != syncer.Unchanged && len(lines) < pastShown {
+			if m.Name == name && m.Result != report.Unchanged && len(lines) < pastShown {
 				lines = append(lines, pastOf(entry, m))
 			}
 		}
@@ -222,8 +222,8 @@ func past(name string, history syncer.History) []pastSync {
 	return lines
 }
 
-func pastOf(entry syncer.HistoryView, m syncer.ManifestReport) pastSync {
-	line := pastSync{ManifestReport: m, Time: entry.Time, Result: string(m.Result), Counted: m.DurationSeconds > 0, Took: took(m.DurationSeconds)}
+func pastOf(entry report.HistoryView, m report.ManifestResult) pastSync {
+	line := pastSync{ManifestResult: m, Time: entry.Time, Result: string(m.Result), Counted: m.DurationSeconds > 0, Took: took(m.DurationSeconds)}
 	switch {
 	case entry.Trigger == "rollback":
 		line.Result = "rolled back"
@@ -245,7 +245,7 @@ func took(seconds float64) string {
 	return d.Round(time.Second).String()
 }
 
-func drawDisk(disk syncer.Disk) diskUse {
+func drawDisk(disk report.DiskUse) diskUse {
 	use := diskUse{Bytes: disk.Bytes, Free: disk.Free}
 	var most int64
 	for _, g := range disk.Generations {

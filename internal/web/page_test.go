@@ -17,22 +17,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/emulator"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // scene is a Source that stands still.
 type scene struct {
 	Source
-	status  syncer.Status
-	history syncer.History
-	disk    syncer.Disk
-	wanted  []syncer.Request
+	status  report.Status
+	history report.History
+	disk    report.DiskUse
+	wanted  []request.Sync
 }
 
-func (s *scene) Status() (syncer.Status, error)      { return s.status, nil }
-func (s *scene) History(int) (syncer.History, error) { return s.history, nil }
-func (s *scene) Disk() (syncer.Disk, error)          { return s.disk, nil }
-func (s *scene) Trigger(_ context.Context, req syncer.Request) error {
+func (s *scene) Status() (report.Status, error)      { return s.status, nil }
+func (s *scene) History(int) (report.History, error) { return s.history, nil }
+func (s *scene) Disk() (report.DiskUse, error)       { return s.disk, nil }
+func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil
 }
@@ -50,51 +51,51 @@ func ago(d time.Duration) *time.Time {
 // scenes are the states that a page can show.
 func scenes() map[string]*scene {
 	const day = 24 * time.Hour
-	data := syncer.ManifestStatus{
+	data := report.ManifestStatus{
 		Name: "dq_addr_data", Wanted: "latest", Release: "2026.10", Revision: "4f0c2d91ab37", Files: 148, Bytes: 31 * gib / 2, Newest: "2026.10",
-		State: syncer.InSync, CheckedAt: ago(22 * time.Minute), SyncedAt: ago(22 * time.Minute), NextSync: ago(-38*time.Minute - 30*time.Second), ActiveSince: ago(11 * day),
+		State: report.StateInSync, CheckedAt: ago(22 * time.Minute), SyncedAt: ago(22 * time.Minute), NextSync: ago(-38*time.Minute - 30*time.Second), ActiveSince: ago(11 * day),
 	}
 	bins := data
 	bins.Name, bins.Wanted, bins.Release, bins.Revision, bins.Files, bins.Bytes = "dq_addr_bins", "2026.09", "2026.09", "b81e77a3c0d5", 12, 84*mib
 	bins.ActiveSince = ago(41 * day)
-	idle := &scene{status: syncer.Status{DataDir: "/var/lib/syncd", Generation: 7, Daemon: true, Manifests: []syncer.ManifestStatus{data, bins}}}
-	line := func(release string, age time.Duration, trigger string, m syncer.ManifestReport) {
+	idle := &scene{status: report.Status{DataDir: "/var/lib/syncd", Generation: 7, Daemon: true, Manifests: []report.ManifestStatus{data, bins}}}
+	line := func(release string, age time.Duration, trigger string, m report.ManifestResult) {
 		m.Name, m.Release = data.Name, release
-		idle.history.Entries = append(idle.history.Entries, syncer.HistoryView{HistoryEntry: syncer.HistoryEntry{
-			Time: *ago(age), Trigger: trigger, Report: syncer.Report{Changed: true, Manifests: []syncer.ManifestReport{m}},
+		idle.history.Entries = append(idle.history.Entries, report.HistoryView{HistoryEntry: report.HistoryEntry{
+			Time: *ago(age), Trigger: trigger, Sync: report.Sync{Changed: true, Manifests: []report.ManifestResult{m}},
 		}})
 	}
-	line("2026.10", 11*day, "schedule", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 148, FilesDownloaded: 31, FilesReused: 117, BytesDownloaded: 2600 * mib, BytesReused: 13 * gib, DurationSeconds: 262})
-	line("2026.09", 12*day, "schedule", syncer.ManifestReport{Result: syncer.Refused, Reason: "hash_mismatch", FilesTotal: 148, FilesDownloaded: 30, BytesDownloaded: 2500 * mib, DurationSeconds: 301})
-	line("2026.09", 41*day, "schedule", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 146, FilesDownloaded: 40, FilesReused: 106, BytesDownloaded: 4100 * mib, BytesReused: 11 * gib, DurationSeconds: 431})
-	line("2026.08", 70*day, "rollback", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 145, FilesReused: 145, BytesReused: 15 * gib})
-	line("2026.08", 72*day, "start", syncer.ManifestReport{Result: syncer.Updated, FilesTotal: 145, FilesDownloaded: 145, BytesDownloaded: 15 * gib, DurationSeconds: 1934})
-	shows := []syncer.ShownUnder{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.10"}}
-	older := []syncer.ShownUnder{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.09"}}
-	idle.disk = syncer.Disk{Bytes: 18 * gib, Free: 212 * gib, Generations: []syncer.GenerationUse{
+	line("2026.10", 11*day, "schedule", report.ManifestResult{Result: report.Updated, FilesTotal: 148, FilesDownloaded: 31, FilesReused: 117, BytesDownloaded: 2600 * mib, BytesReused: 13 * gib, DurationSeconds: 262})
+	line("2026.09", 12*day, "schedule", report.ManifestResult{Result: report.Refused, Reason: "hash_mismatch", FilesTotal: 148, FilesDownloaded: 30, BytesDownloaded: 2500 * mib, DurationSeconds: 301})
+	line("2026.09", 41*day, "schedule", report.ManifestResult{Result: report.Updated, FilesTotal: 146, FilesDownloaded: 40, FilesReused: 106, BytesDownloaded: 4100 * mib, BytesReused: 11 * gib, DurationSeconds: 431})
+	line("2026.08", 70*day, "rollback", report.ManifestResult{Result: report.Updated, FilesTotal: 145, FilesReused: 145, BytesReused: 15 * gib})
+	line("2026.08", 72*day, "start", report.ManifestResult{Result: report.Updated, FilesTotal: 145, FilesDownloaded: 145, BytesDownloaded: 15 * gib, DurationSeconds: 1934})
+	shows := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.10"}}
+	older := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.09"}}
+	idle.disk = report.DiskUse{Bytes: 18 * gib, Free: 212 * gib, Generations: []report.GenerationUse{
 		{Number: 7, Current: true, PublishedAt: *ago(11 * day), Shows: shows, Bytes: 31*gib/2 + 84*mib, Own: 2600 * mib},
 		{Number: 6, PublishedAt: *ago(41 * day), Shows: older, Bytes: 15 * gib, Own: 2400 * mib},
 	}}
 	all := map[string]*scene{"idle": idle}
-	with := func(name string, change func(m *syncer.ManifestStatus)) {
+	with := func(name string, change func(m *report.ManifestStatus)) {
 		next := *idle
 		next.status.Manifests = slices.Clone(idle.status.Manifests)
 		change(&next.status.Manifests[0])
 		all[name] = &next
 	}
-	with("syncing", func(m *syncer.ManifestStatus) {
-		m.State, m.Newest = syncer.Syncing, "2026.11"
-		m.Progress = &syncer.ManifestProgress{
+	with("syncing", func(m *report.ManifestStatus) {
+		m.State, m.Newest = report.StateSyncing, "2026.11"
+		m.Progress = &report.ManifestProgress{
 			Name: m.Name, Phase: "downloading", FilesTotal: 31, FilesDone: 12, BytesTotal: 2600 * mib, BytesDone: 1170 * mib,
 			BytesPerSecond: 11.5 * float64(mib), SecondsLeft: 124,
 		}
 	})
-	with("failed", func(m *syncer.ManifestStatus) {
-		m.State, m.Newest, m.Failing, m.Reason, m.RetryAt = syncer.StateRefused, "2026.11", "2026.11", "hash_mismatch", ago(-100*time.Minute)
+	with("failed", func(m *report.ManifestStatus) {
+		m.State, m.Newest, m.Failing, m.Reason, m.RetryAt = report.StateRefused, "2026.11", "2026.11", "hash_mismatch", ago(-100*time.Minute)
 		m.Error = "fetch ews.txt: digest sha256:9f86d081884c7d65 does not match the promised sha256:60303ae22b998861, also when fetched again"
 	})
-	empty := &scene{status: syncer.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []syncer.ManifestStatus{
-		{Name: "dq_addr_data", Wanted: "latest", State: syncer.Pending, NextSync: ago(-38*time.Minute - 30*time.Second)},
+	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
+		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}
 	all["empty"] = empty
 	for _, s := range all {

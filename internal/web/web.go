@@ -25,7 +25,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"syncd/internal/metrics"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // Limits of what a client may take.
@@ -49,12 +50,12 @@ const (
 
 // Source is what the pages show. Safe for concurrent use.
 type Source interface {
-	Status() (syncer.Status, error)
-	History(limit int) (syncer.History, error)
-	Disk() (syncer.Disk, error)
+	Status() (report.Status, error)
+	History(limit int) (report.History, error)
+	Disk() (report.DiskUse, error)
 	Ready(maxAge time.Duration) error
 	Alive() error
-	Trigger(ctx context.Context, req syncer.Request) error
+	Trigger(ctx context.Context, req request.Sync) error
 }
 
 // Handler serves metrics, health, the API and the status page.
@@ -71,7 +72,7 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
 		var body json.RawMessage
 		err := views.take(r.Context(), func() error {
-			history, err := source.History(syncer.HistoryLimit)
+			history, err := source.History(report.HistoryLimit)
 			if err != nil {
 				return err
 			}
@@ -138,7 +139,7 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		return
 	}
 	if name, found := unknown(status, names); found {
-		http.Error(w, (&syncer.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
+		http.Error(w, (&request.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
 		return
 	}
 	if !limit.Allow() {
@@ -146,7 +147,7 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		http.Error(w, "syncs are asked for too often: what was asked for before is done", http.StatusTooManyRequests)
 		return
 	}
-	if err := source.Trigger(r.Context(), syncer.Request{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
+	if err := source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
 		answer(w, nil, err)
 		return
 	}
@@ -185,9 +186,9 @@ func wanted(r *http.Request, form bool) (names []string, ok bool) {
 }
 
 // unknown finds the first of names that is not in the status.
-func unknown(status syncer.Status, names []string) (name string, found bool) {
+func unknown(status report.Status, names []string) (name string, found bool) {
 	for _, name := range names {
-		if !slices.ContainsFunc(status.Manifests, func(m syncer.ManifestStatus) bool { return m.Name == name }) {
+		if !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool { return m.Name == name }) {
 			return name, true
 		}
 	}

@@ -26,7 +26,8 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/daemon"
 	"syncd/internal/emulator"
-	"syncd/internal/syncer"
+	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,17 +47,17 @@ type broken struct{ Source }
 
 var errBroken = errors.New("state is broken")
 
-func (broken) Status() (syncer.Status, error)      { return syncer.Status{}, errBroken }
-func (broken) History(int) (syncer.History, error) { return syncer.History{}, errBroken }
+func (broken) Status() (report.Status, error)      { return report.Status{}, errBroken }
+func (broken) History(int) (report.History, error) { return report.History{}, errBroken }
 func (broken) Alive() error                        { return errBroken }
 
 // queue is a Source that notes what was asked for.
 type queue struct {
 	Source
-	wanted []syncer.Request
+	wanted []request.Sync
 }
 
-func (q *queue) Trigger(_ context.Context, req syncer.Request) error {
+func (q *queue) Trigger(_ context.Context, req request.Sync) error {
 	q.wanted = append(q.wanted, req)
 	return nil
 }
@@ -90,9 +91,9 @@ func must(t *testing.T, err error) {
 
 func (s *site) sync() {
 	s.Helper()
-	report, err := s.engine.Sync(context.Background(), syncer.Request{Demand: true})
-	if err != nil || !report.OK() {
-		s.Fatal(err, report)
+	result, err := s.engine.Sync(context.Background(), request.Sync{Demand: true})
+	if err != nil || !result.OK() {
+		s.Fatal(err, result)
 	}
 }
 
@@ -143,14 +144,14 @@ func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 	if got.Code != 200 || got.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%d %v", got.Code, got.Header())
 	}
-	var status, want syncer.Status
+	var status, want report.Status
 	must(t, json.Unmarshal(got.Body.Bytes(), &status))
 	want, err := s.daemon.Status()
 	must(t, err)
 	if diff := cmp.Diff(want, status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if !status.Daemon || status.Manifests[0].State != syncer.InSync {
+	if !status.Daemon || status.Manifests[0].State != report.StateInSync {
 		t.Errorf("status %+v", status)
 	}
 }
@@ -158,7 +159,7 @@ func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 func TestTheHistoryIsThatOfTheCommandLine(t *testing.T) {
 	s := open(t)
 	s.sync()
-	var history syncer.History
+	var history report.History
 	must(t, json.Unmarshal(s.ask("GET", "/api/v1/history", "").Body.Bytes(), &history))
 	if len(history.Entries) != 1 || history.Entries[0].Generation != 1 {
 		t.Errorf("history %+v", history)
@@ -180,7 +181,7 @@ func TestAPostAsksForASync(t *testing.T) {
 	for body, want := range map[string][]string{"": nil, "{}": nil, `{"manifests":["one"]}`: {"one"}} {
 		q := &queue{Source: s.daemon}
 		got := ask(Handler(q, prometheus.NewRegistry()), "POST", "/api/v1/sync", body)
-		wanted := []syncer.Request{{Demand: true, Trigger: "api", Manifests: want}}
+		wanted := []request.Sync{{Demand: true, Trigger: "api", Manifests: want}}
 		if diff := cmp.Diff(wanted, q.wanted); got.Code != 202 || diff != "" {
 			t.Errorf("body %q: %d (-want +got):\n%s", body, got.Code, diff)
 		}

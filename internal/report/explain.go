@@ -1,4 +1,4 @@
-package syncer
+package report
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 func (s *Status) Explain(now time.Time) {
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
-		m.Explanation = oneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
+		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
 	}
 }
 
@@ -45,13 +45,13 @@ func urgency(m ManifestStatus) int {
 	switch {
 	case m.State == StateFailed, m.State == StateRefused:
 		return 5
-	case m.State == Syncing:
+	case m.State == StateSyncing:
 		return 4
 	case m.CoolingUntil != nil:
 		return 3
-	case m.State == Pending:
+	case m.State == StatePending:
 		return 2
-	case m.State == Held:
+	case m.State == StateHeld:
 		return 1
 	}
 	return 0
@@ -64,10 +64,10 @@ func shorten(text string, limit int) string {
 	return text
 }
 
-// oneLine takes out what could begin a new line, steer a terminal, or turn the
+// OneLine takes out what could begin a new line, steer a terminal, or turn the
 // direction of a text around: errors quote what a provider sent, names of files
 // among it. It is applied where an error becomes a text that is shown or kept.
-func oneLine(text string) string {
+func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -94,9 +94,9 @@ func (e explanation) sentence() string {
 		return fmt.Sprintf("refused%s because %s (%s); %s; %s", space(e.Failing), inWords(refusal.Reason(e.Reason)), e.Error, e.serving(), e.next())
 	case e.State == StateFailed:
 		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
-	case e.State == Held:
+	case e.State == StateHeld:
 		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
-	case e.State == Pending:
+	case e.State == StatePending:
 		return "never synced yet; " + e.next()
 	}
 	return e.upToDate()
@@ -105,11 +105,11 @@ func (e explanation) sentence() string {
 func (e explanation) syncing() string {
 	p := e.Progress
 	switch p.Phase {
-	case checking:
+	case PhaseChecking:
 		return "syncing: asking the provider what there is; " + e.serving()
-	case publishing:
+	case PhasePublishing:
 		return "syncing: publishing"
-	case downloading:
+	case PhaseDownloading:
 		return "syncing: " + e.downloaded()
 	}
 	return "syncing: about to begin; " + e.serving()

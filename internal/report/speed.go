@@ -1,12 +1,12 @@
-package syncer
+package report
 
 import "time"
 
-// A speed is told over so long a time, from samples that lie so far apart.
+// A speed is the mean over speedWindow, from samples at least speedStep apart.
 const speedWindow, speedStep = 20 * time.Second, time.Second
 
-// speed is how fast bytes arrived lately. It takes its samples when it is asked:
-// nobody looking costs nothing.
+// speed measures how fast bytes arrive. It takes a sample whenever it is asked,
+// so a sync that nobody watches pays nothing for it.
 type speed struct{ samples []sample }
 
 type sample struct {
@@ -14,7 +14,7 @@ type sample struct {
 	bytes int64
 }
 
-// perSecond is the speed at a moment when so many bytes have arrived in all.
+// perSecond returns the speed; bytes is how many have arrived in all by now.
 func (s *speed) perSecond(now time.Time, bytes int64) float64 {
 	if n := len(s.samples); n == 0 || now.Sub(s.samples[n-1].at) >= speedStep {
 		s.samples = append(s.samples, sample{now, bytes})

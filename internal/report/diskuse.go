@@ -1,4 +1,4 @@
-package syncer
+package report
 
 import (
 	"time"
@@ -6,40 +6,40 @@ import (
 	"syncd/internal/mirror"
 )
 
-// Disk is what the generations on disk take, the newest first.
-type Disk struct {
+// DiskUse is the space that the generations on disk take, the newest first.
+type DiskUse struct {
 	Generations []GenerationUse
 	Bytes       int64 // of all generations, each content counted once
 	Free        int64 // of the file system, for this user
 }
 
-// GenerationUse is one generation's part of a Disk.
+// GenerationUse is one generation's part of a DiskUse.
 type GenerationUse struct {
 	Number      int
 	Current     bool
 	PublishedAt time.Time
-	Shows       []ShownUnder
+	Shows       []ManifestRelease
 	Bytes       int64 // each content counted once
 	Own         int64 // of contents that no other generation has
 }
 
-// ShownUnder is the release of a manifest that a generation shows.
-type ShownUnder struct {
+// ManifestRelease is a release of a manifest.
+type ManifestRelease struct {
 	Name    string
 	Release string
 }
 
-// DiskOf adds up what the records on disk say; it reads none of the files.
-func DiskOf(m *mirror.Mirror) (Disk, error) {
+// ReadDiskUse adds up the sizes in the records on disk; it reads none of the files.
+func ReadDiskUse(m *mirror.Mirror) (DiskUse, error) {
 	generations, err := m.Generations()
 	if err != nil {
-		return Disk{}, err
+		return DiskUse{}, err
 	}
-	disk := Disk{Generations: []GenerationUse{}}
-	shown := map[string]int{} // in how many generations
+	disk := DiskUse{Generations: []GenerationUse{}}
+	shownBy := map[string]int{} // number of generations that have an object
 	for _, g := range generations {
 		for object, size := range contents(g) {
-			if shown[object]++; shown[object] == 1 {
+			if shownBy[object]++; shownBy[object] == 1 {
 				disk.Bytes += size
 			}
 		}
@@ -48,11 +48,11 @@ func DiskOf(m *mirror.Mirror) (Disk, error) {
 	for _, g := range generations {
 		use := GenerationUse{Number: g.Number, Current: g.Number == current, PublishedAt: g.PublishedAt.UTC()}
 		for _, name := range g.Names() {
-			use.Shows = append(use.Shows, ShownUnder{name, string(g.Records[name].Release)})
+			use.Shows = append(use.Shows, ManifestRelease{name, string(g.Records[name].Release)})
 		}
 		for object, size := range contents(g) {
 			use.Bytes += size
-			if shown[object] == 1 {
+			if shownBy[object] == 1 {
 				use.Own += size
 			}
 		}
@@ -66,7 +66,7 @@ func DiskOf(m *mirror.Mirror) (Disk, error) {
 	return disk, nil
 }
 
-// contents are the sizes of a generation's objects, by their SHA-256.
+// contents returns the sizes of a generation's objects, by their SHA-256.
 func contents(g mirror.Generation) map[string]int64 {
 	sizes := map[string]int64{}
 	for _, record := range g.Records {

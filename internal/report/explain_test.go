@@ -1,4 +1,4 @@
-package syncer
+package report
 
 import (
 	"strings"
@@ -13,12 +13,12 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
 	at := func(hours int) *time.Time { t := now.Add(time.Duration(hours) * time.Hour); return &t }
 	served := ManifestStatus{
-		Name: "data", Wanted: "latest", Release: "2026.10", Newest: "2026.10", State: InSync,
+		Name: "data", Wanted: "latest", Release: "2026.10", Newest: "2026.10", State: StateInSync,
 		ActiveSince: at(-48), SyncedAt: at(-1), NextSync: at(1),
 	}
 	with := func(change func(m *ManifestStatus)) ManifestStatus { m := served; change(&m); return m }
 	syncing := func(p ManifestProgress) ManifestStatus {
-		return with(func(m *ManifestStatus) { m.State, m.Progress = Syncing, &p })
+		return with(func(m *ManifestStatus) { m.State, m.Progress = StateSyncing, &p })
 	}
 	const since = ", in service since 2026-10-18 12:00 UTC, found current at 2026-10-20 11:00 UTC; next check at 2026-10-20 13:00 UTC"
 	for name, row := range map[string]struct {
@@ -37,7 +37,7 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 			expect: "pinned to 2026.10, while 2026.12 is out" + since},
 		"pinned to what is not served yet": {m: with(func(m *ManifestStatus) { m.Wanted = "2026.08" }),
 			expect: "pinned to 2026.08, which comes with the next sync; still serving 2026.10" + since},
-		"held": {m: with(func(m *ManifestStatus) { m.State, m.HeldFrom = Held, "2026.11" }),
+		"held": {m: with(func(m *ManifestStatus) { m.State, m.HeldFrom = StateHeld, "2026.11" }),
 			expect: "held at 2026.10 after a rollback from 2026.11, until a newer release comes, that one changes, or `syncd sync --force`; next check at 2026-10-20 13:00 UTC"},
 		"cooling down": {m: with(func(m *ManifestStatus) { m.CoolingUntil = at(3) }),
 			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10"},
@@ -52,17 +52,17 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 			expect: "the last sync failed: status 503; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"failed with nothing served": {m: ManifestStatus{Wanted: "latest", State: StateFailed, Failing: "2026.10", Error: "status 503"}, alone: true,
 			expect: "the last sync of 2026.10 failed: status 503; nothing is served yet; no daemon is running: `syncd sync` checks now"},
-		"never synced": {m: ManifestStatus{Wanted: "latest", State: Pending, NextSync: at(1)}, expect: "never synced yet; next check at 2026-10-20 13:00 UTC"},
-		"not planned":  {m: ManifestStatus{Wanted: "latest", State: Pending}, expect: "never synced yet; waiting for its first check"},
-		"beginning":    {m: syncing(ManifestProgress{Phase: waiting}), expect: "syncing: about to begin; still serving 2026.10"},
-		"checking":     {m: syncing(ManifestProgress{Phase: checking}), expect: "syncing: asking the provider what there is; still serving 2026.10"},
-		"downloading": {m: syncing(ManifestProgress{Phase: downloading, FilesTotal: 10, FilesDone: 3, BytesTotal: 50 << 20, BytesDone: 20 << 20, BytesPerSecond: 5 << 20, SecondsLeft: 6}),
+		"never synced": {m: ManifestStatus{Wanted: "latest", State: StatePending, NextSync: at(1)}, expect: "never synced yet; next check at 2026-10-20 13:00 UTC"},
+		"not planned":  {m: ManifestStatus{Wanted: "latest", State: StatePending}, expect: "never synced yet; waiting for its first check"},
+		"beginning":    {m: syncing(ManifestProgress{Phase: PhaseWaiting}), expect: "syncing: about to begin; still serving 2026.10"},
+		"checking":     {m: syncing(ManifestProgress{Phase: PhaseChecking}), expect: "syncing: asking the provider what there is; still serving 2026.10"},
+		"downloading": {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 10, FilesDone: 3, BytesTotal: 50 << 20, BytesDone: 20 << 20, BytesPerSecond: 5 << 20, SecondsLeft: 6}),
 			expect: "syncing: 3 of 10 files, 20 MiB of 50 MiB, 5.0 MiB/s, about 6s left"},
-		"downloading for hours": {m: syncing(ManifestProgress{Phase: downloading, FilesTotal: 1, BytesTotal: 1 << 40, BytesPerSecond: 1 << 20, SecondsLeft: 1 << 20}),
+		"downloading for hours": {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 1, BytesTotal: 1 << 40, BytesPerSecond: 1 << 20, SecondsLeft: 1 << 20}),
 			expect: "syncing: 0 of 1 files, 0 B of 1.0 TiB, 1.0 MiB/s, about 291h16m0s left"},
-		"stalled":             {m: syncing(ManifestProgress{Phase: downloading, FilesTotal: 1, BytesTotal: 10}), expect: "syncing: 0 of 1 files, 0 B of 10 B"},
-		"nothing to download": {m: syncing(ManifestProgress{Phase: downloading}), expect: "syncing: everything is on disk already"},
-		"publishing":          {m: syncing(ManifestProgress{Phase: publishing}), expect: "syncing: publishing"},
+		"stalled":             {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 1, BytesTotal: 10}), expect: "syncing: 0 of 1 files, 0 B of 10 B"},
+		"nothing to download": {m: syncing(ManifestProgress{Phase: PhaseDownloading}), expect: "syncing: everything is on disk already"},
+		"publishing":          {m: syncing(ManifestProgress{Phase: PhasePublishing}), expect: "syncing: publishing"},
 		"an error of many lines": {m: with(func(m *ManifestStatus) { m.State, m.Error = StateFailed, "bad\nREADY=1\n\x1b[31mred" }),
 			expect: "the last sync failed: bad READY=1 [31mred; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 	} {
@@ -90,8 +90,8 @@ func TestEveryReasonHasItsOwnWords(t *testing.T) {
 func TestTheHeadlineIsOfTheManifestThatNeedsALookTheMost(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	order := []ManifestStatus{
-		{Name: "in-sync", State: InSync}, {Name: "held", State: Held}, {Name: "pending", State: Pending},
-		{Name: "cooling", State: InSync, CoolingUntil: &soon}, {Name: "syncing", State: Syncing}, {Name: "failed", State: StateFailed},
+		{Name: "in-sync", State: StateInSync}, {Name: "held", State: StateHeld}, {Name: "pending", State: StatePending},
+		{Name: "cooling", State: StateInSync, CoolingUntil: &soon}, {Name: "syncing", State: StateSyncing}, {Name: "failed", State: StateFailed},
 	}
 	for i := range order {
 		for _, manifests := range [][]ManifestStatus{order[:i+1], {order[i], order[0]}} {

@@ -1,0 +1,42 @@
+package report
+
+import (
+	"syncd/internal/manifest"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/store"
+)
+
+// LabelValues are the values that labels of metrics can have.
+func LabelValues() metrics.Values {
+	values := metrics.Values{States: restingStates()}
+	for _, result := range Results() {
+		values.Results = append(values.Results, string(result))
+	}
+	for _, reason := range refusal.Reasons() {
+		values.Reasons = append(values.Reasons, string(reason))
+	}
+	return values
+}
+
+// restingStates are the states of a manifest that is not syncing. The metric leaves
+// syncing out, so that it shows how the last sync ended.
+func restingStates() []string {
+	return []string{string(StateInSync), string(StateFailed), string(StateRefused), string(StateHeld), string(StatePending)}
+}
+
+// ShowManifest puts a manifest's status into the metrics. record is the zero value
+// when the manifest is not served.
+func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest) {
+	standing := metrics.Standing{
+		State: string(stateOf(record, saved)), States: restingStates(),
+		Newest: saved.Newest, Checked: saved.CheckedAt, Success: syncedAt(record, saved),
+		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
+	}
+	if record.Manifest != "" {
+		standing.Release, standing.Revision = string(record.Release), record.Revision
+		standing.Bytes, standing.Since = record.Bytes, record.PublishedAt
+	}
+	m.Stands(name, standing)
+}

@@ -1,0 +1,130 @@
+package report
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Progress follows the running sync. One Progress serves all syncs of a process,
+// one after the other. Its methods, and those of its Downloads, are safe for
+// concurrent use; calls that name a manifest that is not syncing are ignored.
+type Progress struct {
+	mu        sync.Mutex
+	syncing   bool
+	trigger   string
+	started   time.Time
+	manifests []*manifestState
+	downloads []*Download
+}
+
+// manifestState is a manifest's progress without its running downloads.
+type manifestState struct {
+	ManifestProgress
+	arrived int64 // bytes that finished downloads received in this sync
+	speed   speed
+}
+
+// Begin starts a sync of the named manifests, all of them waiting.
+func (p *Progress) Begin(trigger string, started time.Time, manifests []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.syncing, p.trigger, p.started, p.manifests = true, trigger, started, nil
+	for _, name := range manifests {
+		p.manifests = append(p.manifests, &manifestState{ManifestProgress: ManifestProgress{Name: name, Phase: PhaseWaiting}})
+	}
+}
+
+// End ends the sync; snapshots are empty until the next Begin.
+func (p *Progress) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.syncing, p.trigger, p.started, p.manifests, p.downloads = false, "", time.Time{}, nil, nil
+}
+
+// SetPhase moves a manifest to another phase.
+func (p *Progress) SetPhase(manifest, phase string) {
+	p.update(manifest, func(m *manifestState) {
+		m.Phase = phase
+		if phase == PhaseDownloading {
+			m.speed.perSecond(time.Now(), m.arrived) // take the first sample
+		}
+	})
+}
+
+// SetFiles sets how many contents a manifest has to download, none of them done.
+func (p *Progress) SetFiles(manifest string, files int) {
+	p.update(manifest, func(m *manifestState) { m.FilesTotal, m.FilesDone, m.BytesDone = files, 0, 0 })
+}
+
+// SetBytes sets the total size of a manifest's downloads, as far as it is known.
+func (p *Progress) SetBytes(manifest string, bytes int64) {
+	p.update(manifest, func(m *manifestState) { m.BytesTotal = bytes })
+}
+
+// AddDone counts one content of the given size as downloaded.
+func (p *Progress) AddDone(manifest string, bytes int64) {
+	p.update(manifest, func(m *manifestState) { m.FilesDone, m.BytesDone = m.FilesDone+1, m.BytesDone+bytes })
+}
+
+func (p *Progress) update(manifest string, change func(*manifestState)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.updateLocked(manifest, change)
+}
+
+func (p *Progress) updateLocked(manifest string, change func(*manifestState)) {
+	for _, m := range p.manifests {
+		if m.Name == manifest {
+			change(m)
+		}
+	}
+}
+
+// Download is one running download.
+type Download struct {
+	progress *Progress
+
+	// Guarded by progress.mu.
+	file    FileProgress
+	arrived int64 // received in this sync; a resumed file began with more on disk
+	speed   speed
+}
+
+// StartDownload adds a running download; size is -1 when unknown. The caller must
+// call Finish.
+func (p *Progress) StartDownload(manifest, path string, size int64) *Download {
+	d := &Download{progress: p, file: FileProgress{Manifest: manifest, Path: path, Size: size}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.speed.perSecond(time.Now(), 0) // take the first sample
+	p.downloads = append(p.downloads, d)
+	return d
+}
+
+// Resize corrects the size, and the manifest's total with it.
+func (d *Download) Resize(size int64) {
+	d.progress.mu.Lock()
+	defer d.progress.mu.Unlock()
+	before := max(d.file.Size, 0)
+	d.file.Size = size
+	d.progress.updateLocked(d.file.Manifest, func(m *manifestState) { m.BytesTotal += size - before })
+}
+
+// Move sets how many bytes of the file are on disk. Of those, received bytes have
+// just come from the provider; a negative number counts as 0.
+func (d *Download) Move(received, done int64) {
+	d.progress.mu.Lock()
+	defer d.progress.mu.Unlock()
+	d.arrived += max(received, 0)
+	d.file.Done = done
+}
+
+// Finish removes the download, whatever became of it.
+func (d *Download) Finish() {
+	p := d.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.updateLocked(d.file.Manifest, func(m *manifestState) { m.arrived += d.arrived })
+	p.downloads = slices.DeleteFunc(p.downloads, func(other *Download) bool { return other == d })
+}

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"encoding/json"
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// State is the state of a manifest, as `status --json` names it.
+type State string
+
+// The states of the contract.
+const (
+	StateInSync  State = "in_sync"
+	StateSyncing State = "syncing"
+	StateFailed  State = "failed"
+	StateRefused State = "refused"
+	StateHeld    State = "held"
+	StatePending State = "pending" // nothing is served yet, and nothing has failed
+)
+
+// Status is what `status --json` prints.
+type Status struct {
+	DataDir    string           `json:"data_dir"`
+	Generation int              `json:"generation"` // 0 when nothing is served yet
+	Daemon     bool             `json:"daemon"`
+	Manifests  []ManifestStatus `json:"manifests"`
+}
+
+// ManifestStatus is one manifest's part of a Status. Unknown times are null.
+type ManifestStatus struct {
+	Name      string     `json:"name"`
+	Release   string     `json:"release"` // served; "" for none
+	Revision  string     `json:"revision"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	State     State      `json:"state"`
+	CheckedAt *time.Time `json:"checked_at"`
+	SyncedAt  *time.Time `json:"synced_at"`
+	NextSync  *time.Time `json:"next_sync"`
+	HeldFrom  string     `json:"held_from"` // the release that a rollback left
+	Error     string     `json:"error"`
+
+	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
+	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when unknown
+	ActiveSince  *time.Time        `json:"active_since"`  // when the served revision was published
+	Failing      string            `json:"failing"`       // the release that failed; "" for none, or when the release is unknown
+	Reason       string            `json:"reason"`        // of a refusal
+	RetryAt      *time.Time        `json:"retry_at"`      // the schedule skips the failing release until then
+	CoolingUntil *time.Time        `json:"cooling_until"` // the provider asked for no requests until then
+	Progress     *ManifestProgress `json:"progress"`      // of the running sync
+	Explanation  string            `json:"explanation"`   // one sentence: what is happening, or why nothing is
+}
+
+// Configured is a manifest of the configuration.
+type Configured struct {
+	Name    string
+	Release manifest.Release // latest, an alias, or a pinned month
+}
+
+// StateReader is the part of the state database that reports are made from.
+type StateReader interface {
+	Manifests() (map[string]store.Manifest, error)
+	CoolDowns() (map[string]time.Time, error)
+	History(limit int) ([]json.RawMessage, error)
+}
+
+// ReadStatus returns the status of the configured manifests, without explanations:
+// see Explain. state is nil when there is no state database; origin selects the
+// cool-down that counts; progress is that of the running sync.
+func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured []Configured, progress Snapshot) (Status, error) {
+	states, coolDowns := map[string]store.Manifest{}, map[string]time.Time{}
+	if state != nil {
+		var err error
+		if states, err = state.Manifests(); err != nil {
+			return Status{}, err
+		}
+		if coolDowns, err = state.CoolDowns(); err != nil {
+			return Status{}, err
+		}
+	}
+	current := m.Current()
+	status := Status{DataDir: m.Dir(), Generation: current.Number, Manifests: []ManifestStatus{}}
+	for _, c := range configured {
+		s := manifestStatus(c, current.Records[c.Name], states[c.Name], progress.manifest(c.Name))
+		if until := coolDowns[origin]; time.Now().Before(until) {
+			s.CoolingUntil = &until
+		}
+		status.Manifests = append(status.Manifests, s)
+	}
+	return status, nil
+}
+
+// manifestStatus is one manifest's status; record is the zero value when the
+// manifest is not served.
+func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, progress *ManifestProgress) ManifestStatus {
+	m := ManifestStatus{
+		Name: c.Name, Wanted: string(c.Release), Release: string(record.Release), Revision: record.Revision,
+		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest,
+		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
+		State: stateOf(record, saved), Progress: progress,
+	}
+	if progress != nil {
+		m.State = StateSyncing
+	}
+	if record.Held != nil {
+		m.HeldFrom = string(record.Held.Release)
+	}
+	if failure := saved.Failure; failure != nil {
+		m.Error, m.Reason, m.Failing, m.RetryAt = failure.Error, failure.Reason, failure.Release, timeOrNull(failure.NextTry)
+	}
+	return m
+}
+
+// stateOf is the state of a manifest that is not syncing.
+func stateOf(record mirror.Record, saved store.Manifest) State {
+	switch {
+	case saved.Failure != nil:
+		return State(saved.Failure.Result)
+	case record.Held != nil:
+		return StateHeld
+	case record.Manifest != "":
+		return StateInSync
+	}
+	return StatePending
+}
+
+// syncedAt is when a manifest was last up to date. Without a state database the
+// time of publication on disk is the best answer.
+func syncedAt(record mirror.Record, saved store.Manifest) time.Time {
+	if saved.SyncedAt.IsZero() {
+		return record.PublishedAt
+	}
+	return saved.SyncedAt
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

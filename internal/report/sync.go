@@ -1,0 +1,50 @@
+// Package report holds what syncd tells about its work: the outcome of a sync or
+// a verification, the status of each manifest, the progress of a running sync,
+// the history and the disk use. Commands, the API, the status page and the
+// metrics show these types; the package does no syncing itself.
+package report
+
+import "slices"
+
+// Result is the outcome of a sync for one manifest, as JSON and metrics name it.
+type Result string
+
+// The results of the contract.
+const (
+	Updated   Result = "updated"
+	Unchanged Result = "unchanged"
+	Failed    Result = "failed"
+	Refused   Result = "refused"
+)
+
+// Results returns every result.
+func Results() []Result { return []Result{Updated, Unchanged, Failed, Refused} }
+
+// Sync is the outcome of a sync or a rollback, as `sync --json` prints it.
+type Sync struct {
+	Generation int              `json:"generation"` // served now
+	Changed    bool             `json:"changed"`    // a generation was published
+	Manifests  []ManifestResult `json:"manifests"`
+}
+
+// ManifestResult is one manifest's part of a Sync. After a dry run, result and
+// counts are the expected ones.
+type ManifestResult struct {
+	Name            string  `json:"name"`
+	Release         string  `json:"release"`  // served now
+	Revision        string  `json:"revision"` // served now
+	Result          Result  `json:"result"`
+	FilesTotal      int     `json:"files_total"`
+	FilesDownloaded int     `json:"files_downloaded"`
+	FilesReused     int     `json:"files_reused"`
+	BytesDownloaded int64   `json:"bytes_downloaded"`
+	BytesReused     int64   `json:"bytes_reused"`
+	DurationSeconds float64 `json:"duration_seconds"`
+	Reason          string  `json:"reason"` // of a refusal
+	Error           string  `json:"error"`
+}
+
+// OK is true when no manifest failed or was refused.
+func (s Sync) OK() bool {
+	return !slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused })
+}

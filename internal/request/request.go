@@ -1,0 +1,48 @@
+// Package request holds what commands, the API and the schedule ask an engine to
+// do. The JSON form is that of the control socket.
+package request
+
+import "fmt"
+
+// Sync asks for one sync.
+type Sync struct {
+	Manifests []string `json:"manifests,omitempty"` // empty for all
+	Demand    bool     `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
+	Force     bool     `json:"force,omitempty"`     // override shrink, downgrade and a hold
+	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; change nothing
+	Trigger   string   `json:"trigger"`             // for log and history, see the Trigger constants
+	Queued    bool     `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
+}
+
+// The triggers of a sync or another entry of the history.
+const (
+	TriggerStart    = "start"
+	TriggerSchedule = "schedule"
+	TriggerSignal   = "signal"
+	TriggerCommand  = "command"
+	TriggerReload   = "reload"
+	TriggerAPI      = "api"
+	TriggerRollback = "rollback"
+	TriggerRepair   = "repair"
+	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
+)
+
+// Rollback asks for a new generation with the revisions of an earlier one.
+type Rollback struct {
+	Generation int      `json:"generation,omitempty"` // 0 for the one before the current
+	Manifests  []string `json:"manifests,omitempty"`  // empty for all
+}
+
+// Verify asks to re-read what is served.
+type Verify struct {
+	Manifests []string `json:"manifests,omitempty"` // empty for all
+	Rate      int64    `json:"rate,omitempty"`      // bytes per second at most; 0 for no limit
+}
+
+// UnknownManifestError says that a request names a manifest that is not in the
+// configuration.
+type UnknownManifestError struct{ Name string }
+
+func (e *UnknownManifestError) Error() string {
+	return fmt.Sprintf("manifest %q is not in the configuration", e.Name)
+}
