@@ -17,7 +17,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/control"
 	"syncd/internal/daemon"
-	"syncd/internal/durable"
+	"syncd/internal/lockfile"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -114,7 +114,7 @@ func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(hold
 			return err
 		}
 		err = a.becomeHolder(ctx, cfg, work)
-		var held *durable.HeldError
+		var held *lockfile.HeldError
 		if !errors.As(err, &held) || time.Now().After(deadline) {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/durable"
+	"syncd/internal/lockfile"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -178,7 +179,7 @@ func TestWhyADataDirCannotBeHeldSaysWhatToDo(t *testing.T) {
 	}{
 		{"read-only", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.EROFS}, "mount it for writing"},
 		{"another user's", &fs.PathError{Op: "open", Path: "/data/state/lock", Err: syscall.EACCES}, "run syncd as the user that owns it"},
-		{"held", &durable.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
+		{"held", &lockfile.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
 		{"anything else", syscall.EIO, "data_dir: "},
 	}
 	for _, row := range rows {

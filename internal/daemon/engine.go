@@ -24,6 +24,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
+	"syncd/internal/lockfile"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
@@ -49,7 +50,7 @@ type Options struct {
 // is done one piece at a time, in the order of the calls as far as that can be told.
 type Engine struct {
 	options  Options
-	lock     *durable.Lock
+	lock     *lockfile.Lock
 	store    *store.Store
 	mirror   *mirror.Mirror
 	metrics  *metrics.Metrics
@@ -69,7 +70,7 @@ type setup struct {
 }
 
 // Open locks cfg's data directory, recovers what a crash left and opens the
-// state. It fails with *durable.HeldError when another process holds the lock.
+// state. It fails with *lockfile.HeldError when another process holds the lock.
 func Open(cfg *config.Config, options Options) (*Engine, error) {
 	warn := func(message string) { options.Log.Warn().Msg(message) }
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{Warn: warn})
@@ -82,7 +83,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err := m.MakeState(); err != nil {
 		return nil, cannotHold(cfg.DataDir, err)
 	}
-	lock, err := durable.Acquire(filepath.Join(m.State(), "lock"))
+	lock, err := lockfile.Acquire(filepath.Join(m.State(), "lock"))
 	if err != nil {
 		return nil, cannotHold(cfg.DataDir, err)
 	}
@@ -96,7 +97,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 
 // cannotHold says what to do about a data directory that cannot be held.
 func cannotHold(dir string, err error) error {
-	var held *durable.HeldError
+	var held *lockfile.HeldError
 	switch {
 	case errors.As(err, &held):
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
-	"syncd/internal/durable"
 	"syncd/internal/emulator"
+	"syncd/internal/lockfile"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -41,7 +41,7 @@ func TestASecondOpenOfADataDirTellsWhoHoldsIt(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
 	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(string) {}})
-	var held *durable.HeldError
+	var held *lockfile.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("error %v, want held by process %d", err, os.Getpid())
 	}

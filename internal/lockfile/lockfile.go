@@ -1,4 +1,6 @@
-package durable
+// Package lockfile keeps a second syncd out of a data directory: an exclusive
+// flock(2) on a file that holds the owner's process id.
+package lockfile
 
 import (
 	"errors"
