@@ -54,7 +54,10 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 			return err
 		}
 		target := filepath.Join(dir, ref.Name)
-		if err := disk.Chmod(fetched.Path, 0o644); err != nil { // which makes the bytes of a small file durable too
+		if err := os.Chmod(fetched.Path, 0o644); err != nil {
+			return err
+		}
+		if err := disk.SyncFiles([]string{fetched.Path}); err != nil { // Fetch leaves a small file unsynced
 			return err
 		}
 		if err := os.Rename(fetched.Path, target); err != nil {

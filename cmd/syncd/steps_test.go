@@ -20,7 +20,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// stepFaults are what happens to a step, in the words of internal/durable.
+// stepFaults are what happens to a step, in the words of internal/fsops.
 var stepFaults = []struct{ name, what string }{
 	{"killed before, failed and lost", "kill-before"},
 	{"killed after, failed but stored", "kill-after"},

@@ -1,68 +1,49 @@
-// Package durable makes changes to a file system that survive a power cut: a
-// function that returns nil has put its change on stable storage, in the order
-// write, fsync, rename, fsync of the parent. Atomic replacement is by rename(2)
-// within one directory; nothing is promised across file systems.
+// Package durable makes changes to a file system that survive a power cut: when a
+// function returns nil, its change is on stable storage, in the order write, fsync,
+// rename, fsync of the parent. A replacement is atomic, by rename(2) within one
+// directory. Nothing is promised across file systems. The steps themselves are in
+// package fsops.
 package durable
 
 import (
-	"bufio"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
-)
 
-// tempPrefix marks what is unfinished. A crash leaves such names behind, and
-// SweepTemps finds them.
-const tempPrefix = ".tmp-"
+	"syncd/internal/fsops"
+)
 
 // Disk makes durable changes. The zero value is ready; safe for concurrent use.
 type Disk struct {
-	// Warn, if set, is told once when the file system refuses to sync directories.
+	// Warn, if set, is called once when the file system refuses to sync directories.
 	Warn func(message string)
 
 	warned sync.Once
 }
 
-// IsFull is true for errors of a file system that has no room, or none for this user.
-func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
-
-// TempName returns a name beside path that nothing else uses.
-func TempName(path string) string {
-	return filepath.Join(filepath.Dir(path), tempPrefix+filepath.Base(path)+"-"+rand.Text()[:10])
-}
-
-// SweepTemps removes what a crash left in dir under a temporary name. A dir
-// that does not exist has no leftovers.
-func SweepTemps(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), tempPrefix) {
-			err = errors.Join(err, RemoveAll(filepath.Join(dir, entry.Name())))
-		}
-	}
-	return err
+// SyncFile makes the bytes and permissions of a file durable. After an error the
+// file may have lost bytes, and a second SyncFile may report success all the same:
+// write a new file.
+func SyncFile(f *os.File) error {
+	return fsops.Step("fsync", f.Name(), func() error { return fsync(f) })
 }
 
 // SyncDir makes the entries of dir durable. Some network file systems answer
-// EINVAL to it; then the order of operations is all there is, and Warn is told.
+// EINVAL. Then only the order of the steps protects against a crash, and SyncDir
+// calls Warn and returns nil.
 func (d *Disk) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = step("fsync-dir", dir, func() error { return fsync(f) })
+	err = fsops.Step("fsync-dir", dir, func() error { return fsync(f) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		d.warned.Do(func() {
 			if d.Warn != nil {
@@ -74,8 +55,8 @@ func (d *Disk) SyncDir(dir string) error {
 	return err
 }
 
-// SyncTree syncs every directory below root and root itself, the deepest first.
-// The files in them must be durable already.
+// SyncTree makes the entries of every directory below root and of root itself
+// durable, the deepest first. Sync the bytes of new files before.
 func (d *Disk) SyncTree(root string) error {
 	var dirs []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -87,7 +68,7 @@ func (d *Disk) SyncTree(root string) error {
 	if err != nil {
 		return err
 	}
-	for i := len(dirs) - 1; i >= 0; i-- { // WalkDir names parents before their children
+	for i := len(dirs) - 1; i >= 0; i-- { // WalkDir visits parents before their children
 		if err := d.SyncDir(dirs[i]); err != nil {
 			return err
 		}
@@ -95,41 +76,10 @@ func (d *Disk) SyncTree(root string) error {
 	return nil
 }
 
-// WriteFile creates a file that must not exist yet, with perm whatever the umask,
-// from what write makes piece by piece, and makes its bytes durable, not its name:
-// call SyncDir on the parent, or rename the whole directory.
-func (d *Disk) WriteFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	err = step("write", path, func() error {
-		buffer := bufio.NewWriterSize(f, 64<<10)
-		if err := write(buffer); err != nil {
-			return err
-		}
-		return buffer.Flush()
-	})
-	if err != nil {
-		return err
-	}
-	return finish(f, perm)
-}
-
-// Chmod sets a file's permissions and makes them, and its bytes, durable.
-func (d *Disk) Chmod(path string, perm fs.FileMode) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return finish(f, perm)
-}
-
-// Rename moves oldPath to its final name and syncs the parents of both.
+// Rename moves oldPath to newPath and syncs the parents of both. The content must
+// be durable already.
 func (d *Disk) Rename(oldPath, newPath string) error {
-	if err := Rename(oldPath, newPath); err != nil {
+	if err := fsops.Rename(oldPath, newPath); err != nil {
 		return err
 	}
 	if err := d.SyncDir(filepath.Dir(newPath)); err != nil {
@@ -141,32 +91,33 @@ func (d *Disk) Rename(oldPath, newPath string) error {
 	return d.SyncDir(filepath.Dir(oldPath))
 }
 
-// ReplaceSymlink points link at target in one step, whether it exists or not.
-func (d *Disk) ReplaceSymlink(target, link string) error {
-	temp := TempName(link)
-	if err := Symlink(target, temp); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	if err := d.Rename(temp, link); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return nil
+// ReplaceFile creates or replaces the file at path with the bytes that write
+// produces, in one step for readers. It gets the permissions perm whatever the
+// umask.
+func (d *Disk) ReplaceFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	return d.replace(path, func(temp string) error {
+		if err := fsops.CreateFile(temp, perm, write); err != nil {
+			return err
+		}
+		return withFile(temp, SyncFile)
+	})
 }
 
-// RemoveTree removes dir so that a crash half-way leaves a temporary name, never
-// a final name with half its content.
-func (d *Disk) RemoveTree(dir string) error {
-	if strings.HasPrefix(filepath.Base(dir), tempPrefix) {
-		return RemoveAll(dir)
+// ReplaceSymlink creates or replaces the symlink at path, in one step for readers.
+func (d *Disk) ReplaceSymlink(target, path string) error {
+	return d.replace(path, func(temp string) error { return fsops.Symlink(target, temp) })
+}
+
+// replace creates a temporary file and renames it to path. If that fails, no
+// temporary file stays: repeated attempts would fill the disk.
+func (d *Disk) replace(path string, create func(temp string) error) error {
+	temp := fsops.TempName(path)
+	err := create(temp)
+	if err == nil {
+		err = d.Rename(temp, path)
 	}
-	temp := TempName(dir)
-	if err := Rename(dir, temp); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+	if err != nil {
+		os.Remove(temp)
 	}
-	return RemoveAll(temp)
+	return err
 }

@@ -41,73 +41,6 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-// underUmask runs f with another umask. Tests that use it do not run in parallel.
-func underUmask(mask int, f func()) {
-	defer unix.Umask(unix.Umask(mask))
-	f()
-}
-
-// texts writes a text as WriteFile wants it.
-func texts(text string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	}
-}
-
-func TestWriteFileMakesANewFileWithItsPermissionsWhateverTheUmask(t *testing.T) {
-	for _, perm := range []fs.FileMode{0o444, 0o644, 0o600} {
-		path := filepath.Join(t.TempDir(), "file")
-		underUmask(0o077, func() {
-			if err := new(Disk).WriteFile(path, perm, texts("text")); err != nil {
-				t.Fatal(err)
-			}
-		})
-		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm() != perm {
-			t.Errorf("%v, %v; want %v", info.Mode(), err, perm)
-		}
-		if data, _ := os.ReadFile(path); string(data) != "text" {
-			t.Errorf("content %q", data)
-		}
-	}
-}
-
-func TestWriteFileNeverTouchesAFileThatExists(t *testing.T) {
-	dir := t.TempDir()
-	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	write(t, path, "old")
-	if err := os.Symlink("elsewhere", link); err != nil {
-		t.Fatal(err)
-	}
-	for _, taken := range []string{path, link} {
-		if err := new(Disk).WriteFile(taken, 0o644, texts("new")); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: %v", taken, err)
-		}
-	}
-	if data, _ := os.ReadFile(path); string(data) != "old" {
-		t.Errorf("content %q", data)
-	}
-	if diff := cmp.Diff([]string{"file", "link"}, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestChmodSetsPermissionsAndKeepsContent(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	write(t, path, "text")
-	if err := new(Disk).Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o444 || info.Size() != 4 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if err := new(Disk).Chmod(path+"-missing", 0o444); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
-	}
-}
-
 func TestRenameReplacesWithinAndAcrossFolders(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "new"), "new")
@@ -123,7 +56,42 @@ func TestRenameReplacesWithinAndAcrossFolders(t *testing.T) {
 	}
 }
 
-func TestReadersOfAReplacedSymlinkAlwaysFindATarget(t *testing.T) {
+func TestReplaceFileCreatesAndReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	var disk Disk
+	for _, text := range []string{"first", "second"} {
+		err := disk.ReplaceFile(path, 0o600, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		data, _ := os.ReadFile(path)
+		if info, statErr := os.Stat(path); err != nil || statErr != nil || string(data) != text || info.Mode().Perm() != 0o600 {
+			t.Errorf("content %q, mode %v, %v", data, info.Mode(), errors.Join(err, statErr))
+		}
+	}
+	if diff := cmp.Diff([]string{"file"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReplaceFileKeepsTheOldFileWhenWritingFails(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "old")
+	failed := errors.New("no more bytes")
+	err := new(Disk).ReplaceFile(filepath.Join(dir, "file"), 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, "new")
+		return errors.Join(err, failed)
+	})
+	if data, _ := os.ReadFile(filepath.Join(dir, "file")); !errors.Is(err, failed) || string(data) != "old" {
+		t.Errorf("content %q, %v", data, err)
+	}
+	if diff := cmp.Diff([]string{"file"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "current")
 	for i := range 2 {
@@ -172,56 +140,6 @@ func TestReplaceSymlinkLeavesNothingWhereItCannotReplace(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"current"}, names(t, dir)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestTempNamesAreUniqueSiblingsThatSweepTempsRemoves(t *testing.T) {
-	dir := t.TempDir()
-	seen := map[string]bool{}
-	for range 100 {
-		temp := TempName(filepath.Join(dir, "000007"))
-		if seen[temp] || filepath.Dir(temp) != dir {
-			t.Fatalf("temporary name %s", temp)
-		}
-		seen[temp] = true
-	}
-	write(t, TempName(filepath.Join(dir, "file")), "x")
-	write(t, filepath.Join(TempName(filepath.Join(dir, "tree")), "sub", "file"), "x")
-	if err := os.Symlink("nowhere", TempName(filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "kept"), "x")
-	write(t, filepath.Join(dir, "tree", ".tmp-within"), "x")
-	for range 2 {
-		if err := SweepTemps(dir); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"kept", "tree"}, names(t, dir)); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if diff := cmp.Diff([]string{".tmp-within"}, names(t, filepath.Join(dir, "tree"))); diff != "" {
-		t.Error(diff)
-	}
-	if err := SweepTemps(filepath.Join(dir, "missing")); err != nil {
-		t.Errorf("missing folder: %v", err)
-	}
-}
-
-func TestRemoveTreeRemovesReadOnlyFilesAndIsCalmAboutAMissingOne(t *testing.T) {
-	dir := t.TempDir()
-	tree := filepath.Join(dir, "tree")
-	write(t, filepath.Join(tree, "sub", "file"), "x")
-	if err := os.Chmod(filepath.Join(tree, "sub", "file"), 0o444); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := new(Disk).RemoveTree(tree); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{}, names(t, dir)); diff != "" {
-			t.Error(diff)
-		}
 	}
 }
 

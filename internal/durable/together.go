@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 const (
@@ -77,7 +79,7 @@ func withFile(path string, do func(*os.File) error) error {
 
 func syncFileSystem(dir string) error {
 	return withFile(dir, func(f *os.File) error {
-		return step("syncfs", dir, func() error { return syncfs(f) })
+		return fsops.Step("syncfs", dir, func() error { return syncfs(f) })
 	})
 }
 

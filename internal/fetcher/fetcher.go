@@ -17,7 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"
@@ -122,7 +122,7 @@ func (p *partial) giveUp(err error) error {
 
 // noSpace makes a full disk a refusal.
 func noSpace(err error) error {
-	if durable.IsFull(err) {
+	if fsops.IsFull(err) {
 		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free space there", err)
 	}
 	return err

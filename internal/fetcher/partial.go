@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -143,7 +144,7 @@ const writeBackEvery = 8 << 20
 // writeBack has the disk begin with each part of writeBackEvery bytes that is full.
 func (p *partial) writeBack(from, to int64) {
 	if end := to / writeBackEvery * writeBackEvery; end > from {
-		durable.StartWriteBack(p.file, end-writeBackEvery, writeBackEvery)
+		fsops.StartWriteBack(p.file, end-writeBackEvery, writeBackEvery)
 	}
 }
 
@@ -206,13 +207,13 @@ func (p *partial) restart() error {
 	if err := p.removeValidator(); err != nil {
 		return p.doubt(err)
 	}
-	return p.doubt(durable.Truncate(p.file, 0))
+	return p.doubt(fsops.Truncate(p.file, 0))
 }
 
 // finish makes the proven bytes read-only and, unless they are few, durable: small
 // files are made durable many at a time, by who takes them.
 func (p *partial) finish() error {
-	if err := durable.Fchmod(p.file, 0o444); err != nil {
+	if err := fsops.Fchmod(p.file, 0o444); err != nil {
 		return p.doubt(err)
 	}
 	if !p.isSmall() {
@@ -248,7 +249,7 @@ func (p *partial) removeValidator() error {
 		return nil
 	}
 	p.isNoted = false
-	return durable.RemoveAll(p.path + validatorSuffix)
+	return fsops.RemoveAll(p.path + validatorSuffix)
 }
 
 func (p *partial) close() {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"syscall"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -27,12 +27,12 @@ func Name(expected manifest.Digest) string {
 func openPartial(ctx context.Context, dir string, expected manifest.Digest, buffers *sync.Pool) (*partial, error) {
 	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, buffers: buffers}
 	var err error
-	if p.file, err = durable.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	if p.file, err = fsops.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		p.forget()
 		if _, err := os.Lstat(p.path + validatorSuffix); err != nil {
 			return p, nil
 		}
-		if err := durable.RemoveAll(p.path + validatorSuffix); err != nil { // of a file that is gone
+		if err := fsops.RemoveAll(p.path + validatorSuffix); err != nil { // of a file that is gone
 			p.file.Close()
 			return nil, err
 		}
@@ -75,8 +75,8 @@ func openWritable(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path) // to read it could take for ever
 	}
-	f, err := durable.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if !errors.Is(err, os.ErrPermission) || durable.Chmod(path, 0o600) != nil {
+	f, err := fsops.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if !errors.Is(err, os.ErrPermission) || fsops.Chmod(path, 0o600) != nil {
 		return f, err
 	}
 	return os.OpenFile(path, os.O_RDWR, 0o600)
@@ -97,7 +97,7 @@ func (p *partial) resume(ctx context.Context) (err error) {
 		p.layout.here = within(p.validator.Here, min(info.Size(), p.layout.size))
 	}
 	if end := p.layout.end(); end < info.Size() { // what is behind would stay
-		if err := durable.Truncate(p.file, end); err != nil {
+		if err := fsops.Truncate(p.file, end); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (p *partial) resume(ctx context.Context) (err error) {
 
 // remove removes whatever is in the place of a partial file and its validator.
 func remove(path string) error {
-	return errors.Join(durable.RemoveAll(path), durable.RemoveAll(path+validatorSuffix))
+	return errors.Join(fsops.RemoveAll(path), fsops.RemoveAll(path+validatorSuffix))
 }
 
 // Sweep removes the unfinished downloads in dir whose digest wanted does not hold.
@@ -118,7 +118,7 @@ func Sweep(dir string, wanted map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if name := strings.TrimSuffix(entry.Name(), validatorSuffix); !wanted[name] {
-			err = errors.Join(err, durable.RemoveAll(filepath.Join(dir, entry.Name())))
+			err = errors.Join(err, fsops.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // worthResuming is the size from which a partial file remembers its validator; a
@@ -89,17 +89,17 @@ func (v validator) keep(path string) error {
 	if err != nil {
 		return err
 	}
-	temp := durable.TempName(path)
-	f, err := durable.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	temp := fsops.TempName(path)
+	f, err := fsops.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = durable.Rename(temp, path)
+		err = fsops.Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(err, durable.RemoveAll(temp))
+		return errors.Join(err, fsops.RemoveAll(temp))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // Each revision's newest record is also kept by itself, in the state folder: a
@@ -23,13 +23,7 @@ func (m *Mirror) keepRecord(r Record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	final := filepath.Join(dir, r.ID()+recordSuffix)
-	temp := durable.TempName(final)
-	defer os.Remove(temp) // a full disk gets no fuller by every try
-	if err := m.disk.WriteFile(temp, 0o600, r.write); err != nil {
-		return err
-	}
-	return m.disk.Rename(temp, final)
+	return m.disk.ReplaceFile(filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.write)
 }
 
 // Revisions returns the record of every revision of a manifest on disk, the most
@@ -103,10 +97,10 @@ func (m *Mirror) pruneRecords(keep map[string]bool) error {
 		err = errors.Join(err, readErr)
 		for _, entry := range entries {
 			if id := strings.TrimSuffix(entry.Name(), recordSuffix); !keep[filepath.Join(name.Name(), id)] {
-				err = errors.Join(err, durable.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
+				err = errors.Join(err, fsops.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
 			}
 		}
-		durable.Remove(m.recordDir(name.Name())) // fails while it has records
+		fsops.Remove(m.recordDir(name.Name())) // fails while it has records
 	}
 	return err
 }

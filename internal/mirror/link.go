@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"syncd/internal/fsops"
 )
 
 // linkTree links every file of r below the folder temp of the data directory.
@@ -42,6 +44,7 @@ func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].SHA256, list[b].SHA256) })
+	var copies []string
 	for _, i := range order {
 		dir, name := filepath.Split(objectName(list[i].SHA256))
 		from, err := objects.open(dir)
@@ -53,11 +56,15 @@ func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
 		if err != nil {
 			return err
 		}
-		if err := m.disk.Link(from, name, to, filepath.Base(path)); err != nil {
+		copied, err := fsops.Link(from, name, to, filepath.Base(path))
+		if err != nil {
 			return err
 		}
+		if copied {
+			copies = append(copies, m.path(path))
+		}
 	}
-	return nil
+	return m.disk.SyncFiles(copies)
 }
 
 // makeReadable creates a folder and its parents with the readers' permissions,
@@ -92,5 +99,9 @@ func (m *Mirror) linkObject(root *os.Root, sha256, path string) error {
 		return err
 	}
 	defer to.Close()
-	return m.disk.Link(from, sha256, to, filepath.Base(path))
+	copied, err := fsops.Link(from, sha256, to, filepath.Base(path))
+	if err != nil || !copied {
+		return err
+	}
+	return m.disk.SyncFiles([]string{m.path(path)})
 }

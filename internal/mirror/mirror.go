@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // Mirror is a data directory. Methods that change it are not safe for concurrent
@@ -186,10 +187,10 @@ func (m *Mirror) Records() ([]Record, error) {
 // makeDir makes sure of a folder, of its permissions whatever the umask, and of
 // its durable name, also after a try that was cut off half-way.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
-	if err := durable.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
+	if err := fsops.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
 		return err
 	}
-	if err := durable.Chmod(dir, perm); err != nil {
+	if err := fsops.Chmod(dir, perm); err != nil {
 		return err
 	}
 	return m.disk.SyncDir(filepath.Dir(dir))

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -63,7 +63,7 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 	}
 	if err := m.disk.SyncFiles(paths); err != nil {
 		for _, path := range paths { // another fsync could report success for bytes that were dropped
-			err = errors.Join(err, durable.RemoveAll(path))
+			err = errors.Join(err, fsops.RemoveAll(path))
 		}
 		for i := range errs {
 			errs[i] = err
@@ -82,7 +82,7 @@ func (m *Mirror) adopt(f verify.Proven) error {
 	if err := m.makeObjectDir(dir); err != nil {
 		return err
 	}
-	err := durable.Rename(f.Path, target)
+	err := fsops.Rename(f.Path, target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -101,10 +101,10 @@ func (m *Mirror) makeObjectDir(dir string) error {
 	if _, made := m.objectDirs[dir]; made {
 		return nil
 	}
-	if err := durable.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
+	if err := fsops.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
 		return err
 	}
-	if err := durable.Chmod(dir, 0o755); err != nil {
+	if err := fsops.Chmod(dir, 0o755); err != nil {
 		return err
 	}
 	m.objectDirs[dir], m.objectDirs[filepath.Dir(dir)] = clean, dirty

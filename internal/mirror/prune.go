@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // Retention says what stays on disk beside what is served.
@@ -48,7 +48,7 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 		useless = append(useless, g.Number)
 	}
 	for _, n := range useless {
-		err = errors.Join(err, m.disk.RemoveTree(m.path("generations", generationName(n))))
+		err = errors.Join(err, fsops.RemoveTree(m.path("generations", generationName(n))))
 		delete(m.left, n)
 	}
 	if err != nil { // a generation that could not go still needs what it links to
@@ -293,8 +293,8 @@ func (m *Mirror) pruneRevisions(keep map[string]bool) error {
 	for _, dir := range dirs {
 		name, relErr := filepath.Rel(m.path("revisions"), dir)
 		if relErr == nil && !keep[name] {
-			err = errors.Join(err, m.disk.RemoveTree(dir))
-			durable.Remove(filepath.Dir(dir)) // fails while other revisions of the manifest are there
+			err = errors.Join(err, fsops.RemoveTree(dir))
+			fsops.Remove(filepath.Dir(dir)) // fails while other revisions of the manifest are there
 		}
 	}
 	return err
@@ -304,7 +304,7 @@ func (m *Mirror) pruneObjects(chosen choice) error {
 	paths, err := m.objectPaths()
 	for _, path := range paths {
 		if !chosen.keeps(filepath.Base(path)) {
-			err = errors.Join(err, durable.Remove(path))
+			err = errors.Join(err, fsops.Remove(path))
 		}
 	}
 	return err

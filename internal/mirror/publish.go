@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -130,7 +130,7 @@ func (m *Mirror) buildRevision(r Record) error {
 			return errors.Join(wrong, err)
 		}
 	}
-	temp := durable.TempName(final)
+	temp := fsops.TempName(final)
 	defer os.RemoveAll(temp)
 	if err := m.linkTree(r, temp); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (m *Mirror) buildRevision(r Record) error {
 		return err
 	}
 	if replaced {
-		if err := m.disk.RemoveTree(final); err != nil {
+		if err := fsops.RemoveTree(final); err != nil {
 			return err
 		}
 	}
@@ -223,18 +223,23 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 		return next, fmt.Errorf("current names generation %d, not %d: who else changes %s? Restart syncd", number, current.Number, m.dir)
 	}
 	final := m.path("generations", generationName(next.Number))
-	if err := m.disk.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
+	if err := fsops.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
 		return next, err
 	}
-	temp := durable.TempName(final)
+	temp := fsops.TempName(final)
 	defer os.RemoveAll(temp)
 	if err := m.makeDir(temp, 0o755); err != nil {
 		return next, err
 	}
+	var files []string
 	for _, name := range next.Names() {
-		if err := m.writeEntry(temp, next.Records[name]); err != nil {
+		if err := writeEntry(temp, next.Records[name]); err != nil {
 			return next, fmt.Errorf("%s: %w", name, err)
 		}
+		files = append(files, filepath.Join(temp, name+recordSuffix), filepath.Join(temp, name+sumsSuffix))
+	}
+	if err := m.disk.SyncFiles(files); err != nil {
+		return next, err
 	}
 	if err := m.disk.SyncTree(temp); err != nil {
 		return next, err
@@ -242,13 +247,14 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	return next, m.disk.Rename(temp, final)
 }
 
-// writeEntry writes the three names by which a generation holds a manifest.
-func (m *Mirror) writeEntry(dir string, r Record) error {
-	if err := durable.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
+// writeEntry writes the three names by which a generation holds a manifest. The
+// bytes of its two files are not durable yet.
+func writeEntry(dir string, r Record) error {
+	if err := fsops.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
-	if err := m.disk.WriteFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
+	if err := fsops.CreateFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
 		return err
 	}
-	return m.disk.WriteFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
+	return fsops.CreateFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
 }

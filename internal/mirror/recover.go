@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // MakeState creates the data directory and its state folder, which the lock
@@ -88,7 +88,7 @@ func (m *Mirror) sweep() error {
 		}
 	}
 	for _, dir := range dirs {
-		err = errors.Join(err, durable.SweepTemps(dir))
+		err = errors.Join(err, fsops.SweepTemps(dir))
 	}
 	return err
 }
@@ -176,7 +176,7 @@ func (m *Mirror) removeUnfinished(current int) error {
 	numbers, err := m.numbers()
 	for _, n := range slices.Backward(numbers) {
 		if n > current {
-			err = errors.Join(err, m.disk.RemoveTree(m.path("generations", generationName(n))))
+			err = errors.Join(err, fsops.RemoveTree(m.path("generations", generationName(n))))
 		}
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 func TestAMissingDataDirectoryIsEmptyAndOpenChangesNothing(t *testing.T) {
@@ -69,16 +70,16 @@ func leftovers() []leftover {
 	return []leftover{
 		{"objects adopted", func(t *testing.T, m *Mirror, _ Record) {}, 2},
 		{"revision half built", func(t *testing.T, m *Mirror, next Record) {
-			must(t, m.linkTree(next, durable.TempName(m.revisionDir(next))))
+			must(t, m.linkTree(next, fsops.TempName(m.revisionDir(next))))
 		}, 2},
 		{"revision of a new manifest half built", func(t *testing.T, m *Mirror, next Record) {
 			next.Manifest = "new"
-			must(t, os.Mkdir(m.path("revisions/new"), 0o700), m.linkTree(next, durable.TempName(m.revisionDir(next))))
+			must(t, os.Mkdir(m.path("revisions/new"), 0o700), m.linkTree(next, fsops.TempName(m.revisionDir(next))))
 		}, 2},
 		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.buildRevision(next)) }, 2},
 		{"generation begun", func(t *testing.T, m *Mirror, next Record) {
-			temp := durable.TempName(m.path("generations/000003"))
-			must(t, m.buildRevision(next), os.Mkdir(temp, 0o700), m.writeEntry(temp, next))
+			temp := fsops.TempName(m.path("generations/000003"))
+			must(t, m.buildRevision(next), os.Mkdir(temp, 0o700), writeEntry(temp, next))
 		}, 2},
 		{"generation built", build, 2},
 		{"several generations above current", func(t *testing.T, m *Mirror, next Record) {
@@ -87,7 +88,7 @@ func leftovers() []leftover {
 		}, 2},
 		{"link to the new generation not renamed", func(t *testing.T, m *Mirror, next Record) {
 			build(t, m, next)
-			must(t, os.Symlink("generations/000003", durable.TempName(m.path("current"))))
+			must(t, os.Symlink("generations/000003", fsops.TempName(m.path("current"))))
 		}, 2},
 		{"swapped", func(t *testing.T, m *Mirror, next Record) {
 			build(t, m, next)
@@ -95,7 +96,7 @@ func leftovers() []leftover {
 		}, 3},
 		{"temporary names everywhere", func(t *testing.T, m *Mirror, _ Record) {
 			for _, name := range []string{"current", "generations/000001", "revisions/a", "revisions/a/relink", "revisions/a/2026.09-0", "objects/aa", "state/x"} {
-				temp := durable.TempName(m.path(name))
+				temp := fsops.TempName(m.path(name))
 				must(t, os.MkdirAll(filepath.Join(temp, "sub"), 0o755), os.WriteFile(filepath.Join(temp, "sub", "file"), nil, 0o444))
 			}
 		}, 2},
@@ -106,12 +107,12 @@ func leftovers() []leftover {
 			must(t, os.Mkdir(m.path("generations/latest"), 0o755), os.Mkdir(m.path("objects/zz"), 0o700))
 		}, 2},
 		{"a generation half pruned", func(t *testing.T, m *Mirror, _ Record) {
-			must(t, os.Rename(m.path("generations/000001"), durable.TempName(m.path("generations/000001"))))
+			must(t, os.Rename(m.path("generations/000001"), fsops.TempName(m.path("generations/000001"))))
 		}, 2},
 		{"a revision half pruned", func(t *testing.T, m *Mirror, _ Record) {
 			g, err := m.Generation(1)
 			dir := m.revisionDir(g.Records["a"])
-			must(t, err, os.Rename(dir, durable.TempName(dir)))
+			must(t, err, os.Rename(dir, fsops.TempName(dir)))
 		}, 2},
 		{"folders made under umask 077", func(t *testing.T, m *Mirror, _ Record) {
 			for _, name := range []string{"generations", "revisions", "revisions/a", "objects"} {
@@ -274,8 +275,8 @@ func TestALeftoverThatCannotBeRemovedKeepsNobodyFromWorking(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 	stuck := []string{
-		durable.TempName(m.path("generations", "000001")), durable.TempName(m.path("revisions", "a", "2026.09-0")),
-		durable.TempName(m.path("state", "x")), m.path("generations", "000002"),
+		fsops.TempName(m.path("generations", "000001")), fsops.TempName(m.path("revisions", "a", "2026.09-0")),
+		fsops.TempName(m.path("state", "x")), m.path("generations", "000002"),
 	}
 	for _, dir := range stuck {
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o400), os.Chmod(dir, 0o500)); err != nil {

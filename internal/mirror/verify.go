@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -135,7 +135,7 @@ func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
 	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
 		return err
 	}
-	temp := durable.TempName(filepath.Join("revisions", name, "relink"))
+	temp := fsops.TempName(filepath.Join("revisions", name, "relink"))
 	defer func() { _ = root.Remove(temp) }() // rename(2) leaves both names when they are one file
 	if err := m.linkObject(root, sha256, temp); err != nil {
 		return err

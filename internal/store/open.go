@@ -18,6 +18,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // maxAside bounds how many files that were set aside stay.
@@ -74,7 +75,7 @@ func setAside(path string, damaged *DamagedError) (aside string, err error) {
 	}
 	prefix := path + "." + why + "-"
 	aside = prefix + time.Now().UTC().Format("20060102T150405.000000000")
-	if err := durable.Rename(path, aside); err != nil {
+	if err := fsops.Rename(path, aside); err != nil {
 		return "", err
 	}
 	entries, _ := os.ReadDir(filepath.Dir(path)) // sorted, and so by time; without them there is nothing to remove
@@ -82,7 +83,7 @@ func setAside(path string, damaged *DamagedError) (aside string, err error) {
 		return !strings.HasPrefix(entry.Name(), filepath.Base(prefix))
 	})
 	for _, old := range entries[:max(0, len(entries)-maxAside)] {
-		_ = durable.Remove(filepath.Join(filepath.Dir(path), old.Name()))
+		_ = fsops.Remove(filepath.Join(filepath.Dir(path), old.Name()))
 	}
 	return aside, nil
 }

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // view runs a transaction that reads the state.
@@ -33,7 +33,7 @@ func (s *Store) update(change func(*bbolt.Tx) error) error {
 		unwanted = err != nil
 		return err
 	}, func(transaction func(*bbolt.Tx) error) error {
-		return durable.Commit(s.db.Path(), func() error { return s.db.Update(transaction) })
+		return fsops.Step("commit", s.db.Path(), func() error { return s.db.Update(transaction) })
 	})
 	switch {
 	case err == nil, unwanted, errors.Is(err, berrors.ErrDatabaseReadOnly), errors.Is(err, berrors.ErrDatabaseNotOpen):
@@ -53,7 +53,7 @@ func notWritten(err error) error {
 // doubt, and the next may find room. An fsync's error has no path, and is never that.
 func foundNoRoom(err error) bool {
 	var write *fs.PathError
-	return errors.As(err, &write) && durable.IsFull(write.Err)
+	return errors.As(err, &write) && fsops.IsFull(write.Err)
 }
 
 // contain turns what bbolt does with a file that was damaged or truncated under

@@ -9,8 +9,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"syncd/internal/durable"
 	"syncd/internal/fetcher"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
@@ -281,7 +281,7 @@ func noSpace(err error) error {
 	if refusal.ReasonOf(err) != "" {
 		return err
 	}
-	if durable.IsFull(err) {
+	if fsops.IsFull(err) {
 		return refusal.New(refusal.NoSpace, "disk full: %w: free space in data_dir, or lower `retain`", err)
 	}
 	return err

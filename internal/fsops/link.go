@@ -1,4 +1,4 @@
-package durable
+package fsops
 
 import (
 	"errors"
@@ -12,23 +12,23 @@ import (
 )
 
 // Link gives the file oldName in the directory from a second name, newName in the
-// directory to; names are of one segment. Where the file system or its limit on
-// links forbids that, the content is shared by reflink, else copied, and made
-// durable; the copy gets its permissions.
-func (d *Disk) Link(from *os.File, oldName string, to *os.File, newName string) error {
+// directory to. Names have one segment. Where the file system has no hard links,
+// or the file has all it can have, Link makes a copy with the same permissions and
+// returns true: the bytes of a copy need a sync of their own.
+func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
 	path := filepath.Join(to.Name(), newName)
 	for _, name := range []string{oldName, newName} {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {
-			return &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
+			return false, &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
 		}
 	}
-	err := step("link", path, func() error {
+	err = Step("link", path, func() error {
 		return linkError(from, oldName, path, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
 	})
-	if err == nil || !isNoLink(err) {
-		return err
+	if err == nil || !hasNoLink(err) {
+		return false, err
 	}
-	return copyBetween(from, oldName, to, newName)
+	return true, copyBetween(from, oldName, to, newName)
 }
 
 func linkError(from *os.File, oldName, newPath string, err error) error {
@@ -38,14 +38,15 @@ func linkError(from *os.File, oldName, newPath string, err error) error {
 	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: newPath, Err: err}
 }
 
-// isNoLink is true when the file system has no more hard links to give, or none
-// at all; any other failure would meet a copy too.
-func isNoLink(err error) bool {
+// hasNoLink is true when the file system has no hard link to give: a copy may
+// succeed. Any other failure would also fail the copy.
+func hasNoLink(err error) bool {
 	return slices.ContainsFunc([]error{
 		unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL,
 	}, func(no error) bool { return errors.Is(err, no) })
 }
 
+// copyBetween shares the content by reflink where the file system can.
 func copyBetween(from *os.File, oldName string, to *os.File, newName string) error {
 	src, err := openIn(from, oldName, os.O_RDONLY)
 	if err != nil {
@@ -66,10 +67,13 @@ func copyBetween(from *os.File, oldName string, to *os.File, newName string) err
 	if err != nil {
 		return err
 	}
-	return finish(dst, info.Mode().Perm())
+	if err := Fchmod(dst, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return dst.Close()
 }
 
-// openIn opens a file in an open directory, and follows no symlink.
+// openIn opens a file in an open directory and follows no symlink.
 func openIn(dir *os.File, name string, flag int) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
 	fd, err := unix.Openat(int(dir.Fd()), name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -77,15 +81,4 @@ func openIn(dir *os.File, name string, flag int) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// finish makes a written file durable, permissions included, and closes it.
-func finish(f *os.File, perm fs.FileMode) error {
-	if err := step("chmod", f.Name(), func() error { return f.Chmod(perm) }); err != nil {
-		return err
-	}
-	if err := SyncFile(f); err != nil {
-		return err
-	}
-	return f.Close()
 }

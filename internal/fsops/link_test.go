@@ -1,4 +1,4 @@
-package durable
+package fsops
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opened opens a folder that holds the read-only file "old".
-func opened(t *testing.T) (dir string, folder *os.File) {
+// openDir opens a directory that holds the read-only file "old".
+func openDir(t *testing.T) (dir string, folder *os.File) {
 	t.Helper()
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "old"), "content")
@@ -45,9 +45,9 @@ func wantCopy(t *testing.T, old, new string) {
 }
 
 func TestLinkGivesTheFileASecondName(t *testing.T) {
-	dir, folder := opened(t)
-	if err := new(Disk).Link(folder, "old", folder, "new"); err != nil {
-		t.Fatal(err)
+	dir, folder := openDir(t)
+	if copied, err := Link(folder, "old", folder, "new"); copied || err != nil {
+		t.Fatal(copied, err)
 	}
 	a, _ := os.Stat(filepath.Join(dir, "old"))
 	b, err := os.Stat(filepath.Join(dir, "new"))
@@ -56,24 +56,23 @@ func TestLinkGivesTheFileASecondName(t *testing.T) {
 	}
 }
 
-func TestLinkDoesNotCopyWhereANameIsTakenOrMissingOrOutside(t *testing.T) {
-	dir, folder := opened(t)
+func TestLinkNeverCopiesOverATakenNameOrOutsideTheDirectory(t *testing.T) {
+	dir, folder := openDir(t)
 	write(t, filepath.Join(dir, "taken"), "mine")
-	var disk Disk
-	if err := disk.Link(folder, "old", folder, "taken"); !errors.Is(err, fs.ErrExist) {
+	if _, err := Link(folder, "old", folder, "taken"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("taken: %v", err)
 	}
-	if err := disk.Link(folder, "missing", folder, "new"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Link(folder, "missing", folder, "new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	outside := filepath.Join(filepath.Dir(dir), "outside")
-	if err := disk.Link(folder, "old", folder, "../outside"); err == nil {
+	if _, err := Link(folder, "old", folder, "../outside"); err == nil {
 		t.Error("a name outside the root was made")
 	}
 	if err := os.Symlink(filepath.Dir(dir), filepath.Join(dir, "exit")); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Link(folder, "old", folder, "exit/outside"); err == nil {
+	if _, err := Link(folder, "old", folder, "exit/outside"); err == nil {
 		t.Error("a symlink led out of the root")
 	}
 	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
@@ -84,8 +83,8 @@ func TestLinkDoesNotCopyWhereANameIsTakenOrMissingOrOutside(t *testing.T) {
 	}
 }
 
-func TestACopyKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
-	dir, folder := opened(t)
+func TestCopyKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
+	dir, folder := openDir(t)
 	underUmask(0o077, func() {
 		if err := copyBetween(folder, "old", folder, "new"); err != nil {
 			t.Fatal(err)
@@ -97,12 +96,12 @@ func TestACopyKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestLinkCopiesAFileThatHasAllTheLinksItCanHave(t *testing.T) {
+func TestLinkCopiesAFileAtItsLinkLimit(t *testing.T) {
 	const reasonable = 66_000 // ext4 allows 65 000
 	if testing.Short() {
 		t.Skip("makes thousands of links")
 	}
-	dir, folder := opened(t)
+	dir, folder := openDir(t)
 	old := filepath.Join(dir, "old")
 	if err := os.Mkdir(filepath.Join(dir, "links"), 0o755); err != nil {
 		t.Fatal(err)
@@ -119,8 +118,8 @@ func TestLinkCopiesAFileThatHasAllTheLinksItCanHave(t *testing.T) {
 			t.Skipf("NOT TESTED: this file system allows more than %d links to a file", reasonable)
 		}
 	}
-	if err := new(Disk).Link(folder, "old", folder, "new"); err != nil {
-		t.Fatal(err)
+	if copied, err := Link(folder, "old", folder, "new"); !copied || err != nil {
+		t.Fatal(copied, err)
 	}
 	wantCopy(t, old, filepath.Join(dir, "new"))
 }

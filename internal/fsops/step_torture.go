@@ -1,6 +1,6 @@
 //go:build torture
 
-package durable
+package fsops
 
 import (
 	"errors"
@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// Variables of the tag torture. SYNCD_STEP is N:WHAT, for the N-th step of the
-// process, with WHAT one of
+// Environment variables of a build with the tag torture. SYNCD_STEP is N:FAULT, for
+// the N-th step of the process. FAULT is one of
 //
 //	kill-before, kill-after   the process ends as by kill -9
-//	fail-lost[:ERRNO]         the step fails and did nothing
-//	fail-stored[:ERRNO]       the step fails and was done
+//	fail-lost[:ERRNO]         the step fails and changes nothing
+//	fail-stored[:ERRNO]       the step fails although its change is made
 //
-// ERRNO is a number, EIO by default. SYNCD_STEPS names a file that gets a line a
-// step: number, operation, path. SYNCD_STEP_EINVAL=1 makes every sync of a
-// directory fail with EINVAL.
+// ERRNO is a number, EIO by default. SYNCD_STEPS names a file that gets one line
+// for each step: number, operation, path. SYNCD_STEP_EINVAL=1 makes every fsync of
+// a directory fail with EINVAL.
 const (
 	stepVariable   = "SYNCD_STEP"
 	traceVariable  = "SYNCD_STEPS"
@@ -34,7 +34,9 @@ var steps struct {
 	count int
 }
 
-func step(op, path string, change func() error) error {
+// Step counts one change to the file system, and kills the process or fails where
+// the environment asks for it.
+func Step(op, path string, change func() error) error {
 	steps.Lock()
 	steps.count++
 	number := steps.count
@@ -69,7 +71,7 @@ func fault(what, errno, op, path string, change func() error) error {
 	case "fail-stored":
 		return errors.Join(failed, change())
 	}
-	panic("durable: " + stepVariable + " asks for " + what)
+	panic("fsops: " + stepVariable + " asks for " + what)
 }
 
 func kill() {
