@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/testclient"
 )
 
-// completionAnswer is an answer with addresses, in JSON.
+// completionAnswer is an testclient.Answer with addresses, in JSON.
 type completionAnswer struct {
 	ResultCode, ErrorString string
 	Results                 []struct{ Address completedAddress }
@@ -38,7 +40,7 @@ func (a completionAnswer) lines() []string {
 func complete(t *testing.T, e *Emulator, operation string, pairs ...string) completionAnswer {
 	t.Helper()
 	var a completionAnswer
-	unmarshal(t, query(t, e.AutocompleteURL()+"/"+operation, append(pairs, "format", "json")...), &a)
+	testclient.Unmarshal(t, testclient.Query(t, e.AutocompleteURL()+"/"+operation, append(pairs, "format", "json")...), &a)
 	return a
 }
 
@@ -132,9 +134,9 @@ func TestCompletionLimits(t *testing.T) {
 		"postalcode":   {"GlobalExpressPostalCode", "country", "US"},
 		"thoroughfare": {"GlobalExpressThoroughfare", "country", "US"},
 	} {
-		wantFaulty(t, query(t, address+pairs[0], pairs[1:]...), name)
+		testclient.WantFaulty(t, testclient.Query(t, address+pairs[0], pairs[1:]...), name)
 	}
-	wantFaulty(t, query(t, address+"GlobalExpressThoroughfare", "thoroughfare", "ma"), "thoroughfare")
+	testclient.WantFaulty(t, testclient.Query(t, address+"GlobalExpressThoroughfare", "thoroughfare", "ma"), "thoroughfare")
 }
 
 func TestSuiteCompression(t *testing.T) {
@@ -216,20 +218,20 @@ func TestCompletionExtras(t *testing.T) {
 
 func TestCountries(t *testing.T) {
 	e := start(t, Config{})
-	iceland := object{"Country": "Iceland", "English": "Iceland", "Spanish": "Islandia", "French": "Islande", "German": "Island",
+	iceland := testclient.Object{"Country": "Iceland", "English": "Iceland", "Spanish": "Islandia", "French": "Islande", "German": "Island",
 		"SimplifiedChinese": "冰岛", "Char2ISO": "IS", "Char3ISO": "ISL", "ISONumeric": "352"}
 	for term, matched := range map[string]string{"ICEL": "Iceland", "slandia": "Islandia", "冰": "冰岛", "Island": "Islandia"} {
-		a := decoded(t, query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", term, "format", "json"))
+		a := testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", term, "format", "json"))
 		iceland["Country"] = matched
 		if diff := cmp.Diff([]any{map[string]any(iceland)}, a["Results"]); diff != "" || a["ResultCode"] != "XS01" {
 			t.Errorf("%s: %v %s", term, a["ResultCode"], diff)
 		}
 	}
-	a := decoded(t, query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "an"))
+	a := testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "an"))
 	if n := len(a["Results"].([]any)); n <= usualCompletions {
 		t.Errorf("an: %d countries; there is no limit here", n)
 	}
-	a = decoded(t, query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "nowhere"))
+	a = testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "nowhere"))
 	if diff := cmp.Diff([]any{}, a["Results"]); diff != "" || a["ResultCode"] != "XS03" {
 		t.Errorf("nowhere: %v", a)
 	}
@@ -237,7 +239,7 @@ func TestCountries(t *testing.T) {
 
 func TestCompletionXML(t *testing.T) {
 	e := start(t, Config{})
-	a := query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "XML", "cols", "results")
+	a := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "XML", "cols", "results")
 	var r struct {
 		XMLName    xml.Name `xml:"ResponseGlobal"`
 		ResultCode string
@@ -250,16 +252,16 @@ func TestCompletionXML(t *testing.T) {
 			}
 		}
 	}
-	unmarshal(t, a, &r)
+	testclient.Unmarshal(t, a, &r)
 	if len(r.Results.ResultGlobal) != 1 || r.ResultCode != "XS01" {
-		t.Fatal(a.body)
+		t.Fatal(a.Text)
 	}
 	got := r.Results.ResultGlobal[0].Address
 	if got.Address != "12 Larkspur Way, Elmstead, KS 66999-1205" || got.MAK != "4400112233" || got.Extras.AddrObjectResultCode != "AS01" || got.DistanceFromPoint != "0" {
 		t.Errorf("%+v", got)
 	}
-	if !strings.Contains(a.body, `<ResponseGlobal xmlns:i="http://www.w3.org/2001/XMLSchema-instance">`) {
-		t.Errorf("%.200s", a.body)
+	if !strings.Contains(a.Text, `<ResponseGlobal xmlns:i="http://www.w3.org/2001/XMLSchema-instance">`) {
+		t.Errorf("%.200s", a.Text)
 	}
 	var c struct {
 		XMLName xml.Name `xml:"Response"`
@@ -267,7 +269,7 @@ func TestCompletionXML(t *testing.T) {
 			Result []struct{ Country, SimplifiedChinese string }
 		}
 	}
-	unmarshal(t, query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "icel", "format", "xml"), &c)
+	testclient.Unmarshal(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "icel", "format", "xml"), &c)
 	if len(c.Results.Result) != 1 || c.Results.Result[0].SimplifiedChinese != "冰岛" {
 		t.Errorf("%+v", c)
 	}
@@ -276,10 +278,10 @@ func TestCompletionXML(t *testing.T) {
 func TestScripts(t *testing.T) {
 	e := start(t, Config{})
 	base := e.AutocompleteJSONPURL()
-	plain := query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur")
-	wrapped := query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "jsonp", "cols", "results")
-	called := query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "json", "callback", "a.cb_7", "cols", "results")
-	if got, want := called.body, "a.cb_7("+plain.body+");"; got != want {
+	plain := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur")
+	wrapped := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "jsonp", "cols", "results")
+	called := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "json", "callback", "a.cb_7", "cols", "results")
+	if got, want := called.Text, "a.cb_7("+plain.Text+");"; got != want {
 		t.Errorf("called:\n%s, want\n%s", got, want)
 	}
 	if got := called.Header.Get("Content-Type"); got != "application/javascript; charset=utf-8" {
@@ -288,28 +290,28 @@ func TestScripts(t *testing.T) {
 	if got := wrapped.Header.Get("Content-Type"); got != "application/json; charset=utf-8" {
 		t.Errorf("wrapped: %s", got)
 	}
-	d := decoded(t, wrapped)["d"].(object)
-	result := d["Results"].([]any)[0].(object)
-	address := result["Address"].(object)
+	d := testclient.Decoded(t, wrapped)["d"].(testclient.Object)
+	result := d["Results"].([]any)[0].(testclient.Object)
+	address := result["Address"].(testclient.Object)
 	if d["__type"] != "ResponseGlobal" || result["__type"] != "ResultGlobal" || address["__type"] != "AddressGlobal" {
-		t.Errorf("types: %s", wrapped.body)
+		t.Errorf("types: %s", wrapped.Text)
 	}
-	for _, o := range []object{d, result, address} {
+	for _, o := range []testclient.Object{d, result, address} {
 		delete(o, "__type")
 	}
-	if diff := cmp.Diff(decoded(t, plain), d); diff != "" {
+	if diff := cmp.Diff(testclient.Decoded(t, plain), d); diff != "" {
 		t.Error(diff)
 	}
-	countries := query(t, base+"/GlobalExpressCountry", "country", "icel")
-	if !strings.HasPrefix(countries.body, `{"d":{"Version":`) || strings.Contains(countries.body, "__type") {
-		t.Errorf("countries: %s", countries.body)
+	countries := testclient.Query(t, base+"/GlobalExpressCountry", "country", "icel")
+	if !strings.HasPrefix(countries.Text, `{"d":{"Version":`) || strings.Contains(countries.Text, "__type") {
+		t.Errorf("countries: %s", countries.Text)
 	}
-	refused := send(t, http.MethodGet, base+"/GlobalExpressCountry?country=x&callback=f")
-	if refused.body != `f({"Version":"9.0.0.9001","ResultCode":"GE04","ErrorString":"The Customer ID is empty.","Results":[]});` {
-		t.Errorf("refused: %s", refused.body)
+	refused := testclient.Send(t, http.MethodGet, base+"/GlobalExpressCountry?country=x&callback=f")
+	if refused.Text != `f({"Version":"9.0.0.9001","ResultCode":"GE04","ErrorString":"The Customer ID is empty.","Results":[]});` {
+		t.Errorf("refused: %s", refused.Text)
 	}
-	wantFaulty(t, query(t, base+"/GlobalExpressCountry", "country", "x", "callback", "alert(1)//"), "callback")
-	if !json.Valid([]byte(query(t, base+"/GlobalExpressFreeForm", "ff", "zzz").body)) {
+	testclient.WantFaulty(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", "x", "callback", "alert(1)//"), "callback")
+	if !json.Valid([]byte(testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "zzz").Text)) {
 		t.Error("no match is not JSON")
 	}
 }

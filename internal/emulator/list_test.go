@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/testclient"
 )
 
-// listAnswer is an answer of any of the three operations; the values of a row
+// listAnswer is an testclient.Answer of any of the three operations; the values of a row
 // stay as they came.
 type listAnswer struct {
 	Count           int
@@ -22,20 +24,20 @@ type listAnswer struct {
 }
 
 // listBody is a request with members.
-func listBody(members string) string { return body("CustomerID", ","+members) }
+func listBody(members string) string { return testclient.Body("CustomerID", ","+members) }
 
-func lookup(t *testing.T, e *Emulator, group, members string, page int) answer {
+func lookup(t *testing.T, e *Emulator, group, members string, page int) testclient.Answer {
 	t.Helper()
-	return submit(t, e.ListURL()+"/"+group+"/doLookup", jsonType, listBody(fmt.Sprintf(`%s,"Pagination":{"Page":%d}`, members, page)))
+	return testclient.Submit(t, e.ListURL()+"/"+group+"/doLookup", testclient.JSON, listBody(fmt.Sprintf(`%s,"Pagination":{"Page":%d}`, members, page)))
 }
 
 func countOf(t *testing.T, e *Emulator, group, includes, excludes string) int {
 	t.Helper()
 	members := fmt.Sprintf(`"Includes":{%s},"Excludes":{%s}`, includes, excludes)
-	a := submit(t, e.ListURL()+"/"+group+"/doCount", jsonType, listBody(members))
-	got := decoded(t, a)
+	a := testclient.Submit(t, e.ListURL()+"/"+group+"/doCount", testclient.JSON, listBody(members))
+	got := testclient.Decoded(t, a)
 	if got["ResultCode"] != "LS01" || got["Message"] != "Success" || len(got) != 4 {
-		t.Errorf("%s", a.body)
+		t.Errorf("%s", a.Text)
 	}
 	return int(got["Count"].(float64))
 }
@@ -53,7 +55,7 @@ func TestListsAddUp(t *testing.T) {
 			want := countOf(t, e, group, everywhere, "")
 			members := `"Includes":{` + everywhere + `},"Columns":["ProviderAddressKey","AddressLine","Suite","FirstName","FirstName1","LastName","BirthYear1","PhoneNumber"]`
 			var sample listAnswer
-			unmarshal(t, submit(t, e.ListURL()+"/"+group+"/getCount", jsonType, listBody(members)), &sample)
+			testclient.Unmarshal(t, testclient.Submit(t, e.ListURL()+"/"+group+"/getCount", testclient.JSON, listBody(members)), &sample)
 			if sample.Count != want || len(sample.Sample) != 10 || sample.ResultCode != "LS01" || sample.Message != "Success" {
 				t.Errorf("getCount: %d of %d, %d in the sample", sample.Count, want, len(sample.Sample))
 			}
@@ -61,7 +63,7 @@ func TestListsAddUp(t *testing.T) {
 			total := 0
 			for page := 1; page > 0; {
 				var a listAnswer
-				unmarshal(t, lookup(t, e, group, members, page), &a)
+				testclient.Unmarshal(t, lookup(t, e, group, members, page), &a)
 				pages := (want + 99) / 100
 				if a.Count != want || a.Pagination.CurrentPage != page || a.Pagination.TotalPages != pages || a.JobID != sample.JobID || a.JobID == "" {
 					t.Fatalf("page %d: %d of %d, %+v, job %s", page, a.Count, want, a.Pagination, a.JobID)
@@ -98,21 +100,21 @@ func TestListSample(t *testing.T) {
 		"OrderBy":[{"column":"SellDate","sortorder":"DESC"}]`, 1)
 	want := `"Results":[{"provideraddresskey":4400112233,"BaseProviderAddressKey":null,"AddressLine":"12 Larkspur Way","PURCHASEPRICE":315,` +
 		`"SellDate":"2024-05-14T00:00:00","LastName":"Quill","RateType":"","Nonsense":""}]`
-	if !strings.HasPrefix(a.body, `{"Count":1,`+want+`,"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":1},"JobId":"job-`) ||
-		!strings.HasSuffix(a.body, `,"ResultCode":"LS01","Message":"Success"}`) {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+	if !strings.HasPrefix(a.Text, `{"Count":1,`+want+`,"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":1},"JobId":"job-`) ||
+		!strings.HasSuffix(a.Text, `,"ResultCode":"LS01","Message":"Success"}`) {
+		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
 }
 
 func TestListOfNothing(t *testing.T) {
 	e := start(t, Config{})
 	a := lookup(t, e, "MAK", `"Includes":{"Zips":[{"Zip":"00000"}]},"Columns":["City"]`, 1)
-	if !strings.Contains(a.body, `"Count":0,"Results":[],"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":0}`) || !strings.Contains(a.body, "LS01") {
-		t.Errorf("none: %s", a.body)
+	if !strings.Contains(a.Text, `"Count":0,"Results":[],"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":0}`) || !strings.Contains(a.Text, "LS01") {
+		t.Errorf("none: %s", a.Text)
 	}
 	a = lookup(t, e, "MAK", `"Includes":{`+everywhere+`},"Columns":["City"]`, 99)
-	if !strings.Contains(a.body, `"Results":[],"Pagination":{"CurrentPage":99,"NextPage":0,`) {
-		t.Errorf("a page too far: %s", a.body)
+	if !strings.Contains(a.Text, `"Results":[],"Pagination":{"CurrentPage":99,"NextPage":0,`) {
+		t.Errorf("a page too far: %s", a.Text)
 	}
 }
 
@@ -182,7 +184,7 @@ func TestListFilters(t *testing.T) {
 func TestListOrder(t *testing.T) {
 	e := start(t, Config{})
 	var a listAnswer
-	unmarshal(t, lookup(t, e, "NewHomeowners", `"Includes":{`+everywhere+`},"Columns":["PurchasePrice","City"],
+	testclient.Unmarshal(t, lookup(t, e, "NewHomeowners", `"Includes":{`+everywhere+`},"Columns":["PurchasePrice","City"],
 		"OrderBy":[{"column":"city","sortorder":"desc"},{"column":"PurchasePrice","sortorder":"ASC"}]`, 1), &a)
 	type pair struct {
 		city  string
@@ -250,12 +252,12 @@ func TestListProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := submit(t, e.ListURL()+"/"+tt.endpoint, jsonType, listBody(tt.members))
+			a := testclient.Submit(t, e.ListURL()+"/"+tt.endpoint, testclient.JSON, listBody(tt.members))
 			if tt.faulty == "" {
-				decoded(t, a)
+				testclient.Decoded(t, a)
 				return
 			}
-			wantFaulty(t, a, tt.faulty)
+			testclient.WantFaulty(t, a, tt.faulty)
 		})
 	}
 }
@@ -288,8 +290,8 @@ func TestListColumns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := lookup(t, e, tt.group, `"Includes":{`+tt.includes+`},"Columns":[`+tt.columns+`]`, 1)
-		if !strings.Contains(a.body, `"Results":[`+tt.want) {
-			t.Errorf("%s: %.500s", tt.group, a.body)
+		if !strings.Contains(a.Text, `"Results":[`+tt.want) {
+			t.Errorf("%s: %.500s", tt.group, a.Text)
 		}
 	}
 }
@@ -307,7 +309,7 @@ func TestListColumnsWithValues(t *testing.T) {
 			"Website", "PhoneNumber", "MailingProviderAddresskey", "MailingAddressZIPCode", "MailingAddressLine", "Censuskey"},
 	} {
 		var got listAnswer
-		unmarshal(t, lookup(t, e, group, `"Includes":{`+everywhere+`},"Columns":["`+strings.Join(columns, `","`)+`"]`, 1), &got)
+		testclient.Unmarshal(t, lookup(t, e, group, `"Includes":{`+everywhere+`},"Columns":["`+strings.Join(columns, `","`)+`"]`, 1), &got)
 		for _, row := range got.Results[:5] {
 			for _, name := range columns {
 				if v := string(row[name]); v == `""` || v == "null" || v == "" {

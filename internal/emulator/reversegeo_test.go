@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"syncd/internal/emulator/testclient"
 )
 
 // larkspur are the coordinates of the sample's request.
@@ -17,37 +19,37 @@ func with(pairs []string, more ...string) []string {
 
 func TestReverseLookupSample(t *testing.T) {
 	e := start(t, Config{})
-	a := query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, "t", "rg-1", "dist", "2", "recs", "1",
+	a := testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, "t", "rg-1", "dist", "2", "recs", "1",
 		"opt", "IncludeApartments:On", "format", "json")...)
 	want := `{"Version":"8.3.0.9001","TransmissionReference":"rg-1","TransmissionResults":"","Results":"GS07","TotalRecords":1,` +
 		`"Records":[{"AddressLine1":"12 Larkspur Way","SuiteName":"","SuiteCount":"0","City":"Elmstead","State":"KS","PostalCode":"66999",` +
 		`"AddressKey":"66999120512","Latitude":"38.104220","Longitude":"-97.551870","Distance":"0.004049",` +
 		`"ProviderAddressKey":"4400112233","ProviderAddressKeyBase":"0"}]}`
-	if a.StatusCode != http.StatusOK || a.body != want {
-		t.Errorf("%d\n%s, want\n%s", a.StatusCode, a.body, want)
+	if a.StatusCode != http.StatusOK || a.Text != want {
+		t.Errorf("%d\n%s, want\n%s", a.StatusCode, a.Text, want)
 	}
 }
 
 func TestReverseLookupForms(t *testing.T) {
 	e := start(t, Config{Prefix: "Vendor"})
-	json := `{"CustomerID":"` + testID + `","Latitude":"38.1042","Longitude":"-97.5518","MaxDistance":"","MaxRecords":"1"}`
-	body := `<RequestArray><CustomerId>` + testID + `</CustomerId><Latitude>38.1042</Latitude><Longitude>-97.5518</Longitude>` +
+	json := `{"CustomerID":"` + testclient.ID + `","Latitude":"38.1042","Longitude":"-97.5518","MaxDistance":"","MaxRecords":"1"}`
+	body := `<RequestArray><CustomerId>` + testclient.ID + `</CustomerId><Latitude>38.1042</Latitude><Longitude>-97.5518</Longitude>` +
 		`<MaxRecords>1</MaxRecords></RequestArray>`
 	get := with(larkspur, "recs", "1")
 	for _, row := range []struct {
 		name string
-		a    answer
+		a    testclient.Answer
 		xml  bool
 	}{
-		{"get", query(t, e.ReverseGeoURL()+"/doLookup", get...), true},
-		{"get json", query(t, e.ReverseGeoURL()+"/doLookup", with(get, "format", "JSON")...), false},
-		{"other case", query(t, e.URL()+"/reversegeo/V3/WEB/reversegeocode/DoLookup", get...), true},
-		{"post json", submit(t, e.ReverseGeoURL()+"/doLookup", "application/json", json), false},
-		{"post xml", submit(t, e.ReverseGeoURL()+"/doLookup", "application/xml", body), true},
+		{"get", testclient.Query(t, e.ReverseGeoURL()+"/doLookup", get...), true},
+		{"get json", testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(get, "format", "JSON")...), false},
+		{"other case", testclient.Query(t, e.URL()+"/reversegeo/V3/WEB/reversegeocode/DoLookup", get...), true},
+		{"post json", testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON, json), false},
+		{"post xml", testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", "application/xml", body), true},
 	} {
 		if !row.xml {
-			if rows := rowsOf(t, row.a); len(rows) != 1 || at(rows[0], "VendorAddressKey") != "4400112233" {
-				t.Errorf("%s: %s", row.name, row.a.body)
+			if rows := testclient.Rows(t, row.a); len(rows) != 1 || testclient.At(rows[0], "VendorAddressKey") != "4400112233" {
+				t.Errorf("%s: %s", row.name, row.a.Text)
 			}
 			continue
 		}
@@ -56,8 +58,8 @@ func TestReverseLookupForms(t *testing.T) {
 			Results string   `xml:"Results"`
 			Keys    []string `xml:"Records>ResponseRecord>VendorAddressKey"`
 		}
-		if err := xml.Unmarshal([]byte(row.a.body), &got); err != nil {
-			t.Fatalf("%s: %v: %s", row.name, err, row.a.body)
+		if err := xml.Unmarshal([]byte(row.a.Text), &got); err != nil {
+			t.Fatalf("%s: %v: %s", row.name, err, row.a.Text)
 		}
 		if got.XMLName != (xml.Name{Space: nsReverseGeo, Local: "ResponseArray"}) || got.Results != "GS07" || fmt.Sprint(got.Keys) != "[4400112233]" {
 			t.Errorf("%s: %+v", row.name, got)
@@ -79,8 +81,8 @@ func TestReverseLookupBounds(t *testing.T) {
 		{"some twenty metres", []string{"dist", "0.0125"}, 2},
 		{"nowhere", []string{"lat", "10", "long", "10"}, 0},
 	} {
-		a := query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, with([]string{"format", "json"}, row.pairs...)...)...)
-		o, rows := decoded(t, a), rowsOf(t, a)
+		a := testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, with([]string{"format", "json"}, row.pairs...)...)...)
+		o, rows := testclient.Decoded(t, a), testclient.Rows(t, a)
 		results := "GS07"
 		if row.want == 0 {
 			results = ""
@@ -90,7 +92,7 @@ func TestReverseLookupBounds(t *testing.T) {
 		}
 		last := ""
 		for _, r := range rows {
-			if d := at(r, "Distance"); d < last { // all below ten and of one length
+			if d := testclient.At(r, "Distance"); d < last { // all below ten and of one length
 				t.Errorf("%s: %s after %s", row.name, d, last)
 			} else {
 				last = d
@@ -112,16 +114,16 @@ func TestReverseLookupOptions(t *testing.T) {
 		{"empty lots", degrees(lot.Latitude), degrees(lot.Longitude), "includeemptylots:on,IncludeApartments:Off", "27 Larkspur Way"},
 		{"undeliverable", degrees(lot.Latitude), degrees(lot.Longitude), "IncludeEmptyLots:On,IncludeUndeliverable:Off", "other"},
 	} {
-		r := rowsOf(t, query(t, e.ReverseGeoURL()+"/doLookup", "lat", row.lat, "long", row.long, "opt", row.opt, "format", "json", "recs", "1"))[0]
-		got := strings.TrimSpace(at(r, "AddressLine1") + " " + at(r, "SuiteName"))
+		r := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookup", "lat", row.lat, "long", row.long, "opt", row.opt, "format", "json", "recs", "1"))[0]
+		got := strings.TrimSpace(testclient.At(r, "AddressLine1") + " " + testclient.At(r, "SuiteName"))
 		if got != row.first && (row.first != "other" || got == lot.Line) {
 			t.Errorf("%s: %s, want %s", row.name, got, row.first)
 		}
-		if row.name == "units" && at(r, "ProviderAddressKeyBase") != unit.BaseMAK {
-			t.Errorf("base %s, want %s", at(r, "ProviderAddressKeyBase"), unit.BaseMAK)
+		if row.name == "units" && testclient.At(r, "ProviderAddressKeyBase") != unit.BaseMAK {
+			t.Errorf("base %s, want %s", testclient.At(r, "ProviderAddressKeyBase"), unit.BaseMAK)
 		}
-		if row.name == "units are left out" && at(r, "SuiteCount") != "8" {
-			t.Errorf("suites %s", at(r, "SuiteCount"))
+		if row.name == "units are left out" && testclient.At(r, "SuiteCount") != "8" {
+			t.Errorf("suites %s", testclient.At(r, "SuiteCount"))
 		}
 	}
 }
@@ -141,13 +143,13 @@ func TestReverseNeedsNumbers(t *testing.T) {
 		{"records is a word", "doLookupPostalCodes", with(larkspur, "recs", "all"), "recs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			wantFaulty(t, query(t, e.ReverseGeoURL()+"/"+row.operation, row.pairs...), row.faulty)
+			testclient.WantFaulty(t, testclient.Query(t, e.ReverseGeoURL()+"/"+row.operation, row.pairs...), row.faulty)
 		})
 	}
-	wantFaulty(t, submit(t, e.ReverseGeoURL()+"/doLookup", "application/json",
-		`{"CustomerId":"`+testID+`","Latitude":"x","Longitude":"1"}`), "$.Latitude")
-	wantFaulty(t, submit(t, e.ReverseGeoURL()+"/doLookup", "application/json",
-		`{"CustomerId":"`+testID+`","Latitude":38.1,"Longitude":"1"}`), "$.Latitude")
+	testclient.WantFaulty(t, testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON,
+		`{"CustomerId":"`+testclient.ID+`","Latitude":"x","Longitude":"1"}`), "$.Latitude")
+	testclient.WantFaulty(t, testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON,
+		`{"CustomerId":"`+testclient.ID+`","Latitude":38.1,"Longitude":"1"}`), "$.Latitude")
 }
 
 func TestReversePostalCodes(t *testing.T) {
@@ -162,46 +164,46 @@ func TestReversePostalCodes(t *testing.T) {
 		{"carrier routes", "level:carrierroute", "66999 C001", 6},
 		{"Plus4", "Level:Plus4", "66999-1205 C001", 20},
 	} {
-		rows := rowsOf(t, query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "opt", row.opt, "format", "json")...))
+		rows := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "opt", row.opt, "format", "json")...))
 		if len(rows) < row.least {
 			t.Fatalf("%s: %d rows", row.name, len(rows))
 		}
-		if got := at(rows[0], "PostalCode") + " " + at(rows[0], "CarrierRoute"); got != row.first {
+		if got := testclient.At(rows[0], "PostalCode") + " " + testclient.At(rows[0], "CarrierRoute"); got != row.first {
 			t.Errorf("%s: %s first, want %s", row.name, got, row.first)
 		}
 		seen := map[string]bool{}
 		for _, r := range rows {
-			code := at(r, "PostalCode") + at(r, "CarrierRoute")
+			code := testclient.At(r, "PostalCode") + testclient.At(r, "CarrierRoute")
 			if seen[code] {
 				t.Errorf("%s: %s twice", row.name, code)
 			}
 			seen[code] = true
 		}
 	}
-	rows := rowsOf(t, query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "dist", "1", "format", "json")...))
-	if len(rows) != 1 || at(rows[0], "City") != "Elmstead" {
+	rows := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "dist", "1", "format", "json")...))
+	if len(rows) != 1 || testclient.At(rows[0], "City") != "Elmstead" {
 		t.Errorf("within a mile: %v", rows)
 	}
-	rows = rowsOf(t, query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "recs", "1", "format", "json")...))
+	rows = testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "recs", "1", "format", "json")...))
 	if len(rows) != 1 {
 		t.Errorf("one record: %v", rows)
 	}
-	a := query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", larkspur...)
-	if !strings.Contains(a.body, `<PostalResponseArray xmlns="urn:mdReverseGeoCode">`) || strings.Count(a.body, "<PostalLookupResponseRecord>") != 2 {
-		t.Errorf("%s", a.body)
+	a := testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", larkspur...)
+	if !strings.Contains(a.Text, `<PostalResponseArray xmlns="urn:mdReverseGeoCode">`) || strings.Count(a.Text, "<PostalLookupResponseRecord>") != 2 {
+		t.Errorf("%s", a.Text)
 	}
 }
 
 // fromList asks doLookupFromList with members before the records, and keys and
 // ids in pairs.
-func fromList(t *testing.T, e *Emulator, members string, pairs ...string) answer {
+func fromList(t *testing.T, e *Emulator, members string, pairs ...string) testclient.Answer {
 	t.Helper()
 	var records []string
 	for i := 0; i < len(pairs); i += 2 {
 		records = append(records, fmt.Sprintf(`{"ProviderAddressKey":%q,"RecordID":%q}`, pairs[i], pairs[i+1]))
 	}
-	return submit(t, e.ReverseGeoURL()+"/doLookupFromList", "application/json",
-		`{"CustomerId":"`+testID+`",`+members+`"Records":[`+strings.Join(records, ",")+`]}`)
+	return testclient.Submit(t, e.ReverseGeoURL()+"/doLookupFromList", testclient.JSON,
+		`{"CustomerId":"`+testclient.ID+`",`+members+`"Records":[`+strings.Join(records, ",")+`]}`)
 }
 
 func TestReverseFromList(t *testing.T) {
@@ -226,11 +228,11 @@ func TestReverseFromList(t *testing.T) {
 	} {
 		a := fromList(t, e, row.members, row.pairs...)
 		var got []string
-		for _, r := range rowsOf(t, a) {
-			got = append(got, at(r, "RecordID"))
+		for _, r := range testclient.Rows(t, a) {
+			got = append(got, testclient.At(r, "RecordID"))
 		}
 		if s := strings.Join(got, " "); s != row.want {
-			t.Errorf("%s: %q, want %q: %s", row.name, s, row.want, a.body)
+			t.Errorf("%s: %q, want %q: %s", row.name, s, row.want, a.Text)
 		}
 	}
 }
@@ -238,21 +240,21 @@ func TestReverseFromList(t *testing.T) {
 func TestReverseFromListRefuses(t *testing.T) {
 	e := start(t, Config{})
 	origin := `"ProviderAddressKey":"4400112233",`
-	if o := decoded(t, fromList(t, e, origin)); o["TransmissionResults"] != "GE02" {
+	if o := testclient.Decoded(t, fromList(t, e, origin)); o["TransmissionResults"] != "GE02" {
 		t.Errorf("no targets: %v", o)
 	}
 	var many []string
 	for range 101 {
 		many = append(many, "4400112299", "a")
 	}
-	if o := decoded(t, fromList(t, e, origin, many...)); o["TransmissionResults"] != "GE03" {
+	if o := testclient.Decoded(t, fromList(t, e, origin, many...)); o["TransmissionResults"] != "GE03" {
 		t.Errorf("too many targets: %v", o)
 	}
-	wantFaulty(t, fromList(t, e, `"Longitude":"1",`, "4400112299", "a"), "$.Latitude")
-	wantFaulty(t, fromList(t, e, "", "4400112299", "a"), "$.Longitude")
-	wantFaulty(t, fromList(t, e, origin, "4400112299", "a", "", "b"), "$.Records[1].ProviderAddressKey")
-	wantFaulty(t, fromList(t, e, origin+`"MaxDistance":"far",`, "4400112299", "a"), "$.MaxDistance")
-	if a := query(t, e.ReverseGeoURL()+"/doLookupFromList", larkspur...); a.StatusCode != http.StatusMethodNotAllowed {
+	testclient.WantFaulty(t, fromList(t, e, `"Longitude":"1",`, "4400112299", "a"), "$.Latitude")
+	testclient.WantFaulty(t, fromList(t, e, "", "4400112299", "a"), "$.Longitude")
+	testclient.WantFaulty(t, fromList(t, e, origin, "4400112299", "a", "", "b"), "$.Records[1].ProviderAddressKey")
+	testclient.WantFaulty(t, fromList(t, e, origin+`"MaxDistance":"far",`, "4400112299", "a"), "$.MaxDistance")
+	if a := testclient.Query(t, e.ReverseGeoURL()+"/doLookupFromList", larkspur...); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", a.StatusCode)
 	}
 }

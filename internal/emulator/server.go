@@ -31,6 +31,7 @@ import (
 
 	"syncd/internal/emulator/contribution"
 	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/wire"
 )
 
 // The names by which requests and faults tell the services apart.
@@ -282,3 +283,6 @@ func (e *Emulator) observe(host string, next http.Handler) http.Handler {
 		next.ServeHTTP(rec, r)
 	})
 }
+
+// degrees writes a coordinate as all services do that write text.
+func degrees(d float64) string { return wire.Decimal(d) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"syncd/internal/emulator/contribution"
+	"syncd/internal/emulator/property"
 	service2 "syncd/internal/emulator/service"
 )
 
@@ -50,7 +51,6 @@ var (
 // The paths of the services.
 const (
 	listPath         = "/list/web/V1"
-	propertyPath     = "/property/v4/WEB"
 	autocompletePath = "/autocomplete/web"
 	jsonpPath        = "/autocomplete/jsonp"
 	reverseGeoPath   = "/reversegeo/v3/web/ReverseGeoCode"
@@ -64,7 +64,7 @@ func (e *Emulator) ContributionURL() string { return e.URL() + contribution.Path
 func (e *Emulator) ListURL() string { return e.URL() + listPath }
 
 // PropertyURL returns the base address of the property service.
-func (e *Emulator) PropertyURL() string { return e.URL() + propertyPath }
+func (e *Emulator) PropertyURL() string { return e.URL() + property.Path }
 
 // AutocompleteURL returns the base address of the auto-complete service.
 func (e *Emulator) AutocompleteURL() string { return e.URL() + autocompletePath }
@@ -80,7 +80,6 @@ func (e *Emulator) services() []service {
 	completion := e.completionOperations()
 	return []service{
 		{host: HostList, base: listPath, operations: e.listOperations()},
-		{host: HostProperty, base: propertyPath, operations: e.propertyOperations()},
 		{host: HostAutocomplete, base: autocompletePath, operations: completion},
 		{host: HostAutocomplete, base: jsonpPath, operations: completion, write: writeScript},
 		{host: HostReverseGeo, base: reverseGeoPath, fold: true, operations: e.reverseGeoOperations()},
@@ -100,6 +99,7 @@ func (e *Emulator) mounts() []mount {
 	var all []mount
 	add := func(host string, s *service2.Service) { all = append(all, mount{host, s.Below, s}) }
 	add(HostContribution, contribution.New(cfg, &e.contributions))
+	add(HostProperty, property.New(cfg))
 	for _, s := range e.services() {
 		all = append(all, mount{s.host, s.below, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e.serveOperation(&s, w, r)

@@ -2,9 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,14 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/emulator/contribution"
+	"syncd/internal/emulator/property"
+	"syncd/internal/emulator/testclient"
 )
-
-const jsonType = "application/json"
-
-// body is a JSON object with the Customer ID under a name, and more members.
-func body(name, more string) string {
-	return fmt.Sprintf(`{"%s":"%s"%s}`, name, testID, more)
-}
 
 func TestServicePaths(t *testing.T) {
 	e := start(t, Config{})
@@ -47,9 +40,9 @@ func TestServicePaths(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := query(t, tt.url, "mak", "1")
-			if a.StatusCode != tt.status || tt.status == 404 && a.body != "" {
-				t.Errorf("%d %q, want %d", a.StatusCode, a.body, tt.status)
+			a := testclient.Query(t, tt.url, "mak", "1")
+			if a.StatusCode != tt.status || tt.status == 404 && a.Text != "" {
+				t.Errorf("%d %q, want %d", a.StatusCode, a.Text, tt.status)
 			}
 		})
 	}
@@ -66,14 +59,14 @@ func TestServiceMethods(t *testing.T) {
 				if slices.Contains(op.methods, method) {
 					continue
 				}
-				a := send(t, method, e.URL()+s.base+"/"+name)
-				if want := strings.Join(op.methods, ", "); a.StatusCode != 405 || a.Header.Get("Allow") != want || a.body != "" {
+				a := testclient.Send(t, method, e.URL()+s.base+"/"+name)
+				if want := strings.Join(op.methods, ", "); a.StatusCode != 405 || a.Header.Get("Allow") != want || a.Text != "" {
 					t.Errorf("%s %s: %d, Allow %s", method, name, a.StatusCode, a.Header.Get("Allow"))
 				}
 			}
 		}
 	}
-	if want := 18 + 6 + 2*6 + 5; paths != want {
+	if want := 18 + 2*6 + 5; paths != want {
 		t.Errorf("%d methods and paths, want %d", paths, want)
 	}
 }
@@ -85,25 +78,25 @@ var blankAnswers = []struct {
 	unknown string // the code for a wrong one
 	code    string // the member for the code
 	text    string // the member that explains it, if any
-	want    object
+	want    testclient.Object
 }{
 	{contribution.Path + "/addMAK", "CustomerID", "GE05", "TransmissionResults", "",
-		object{"Version": "8.4.0.9001", "TransmissionReference": "", "Results": "", "Message": ""}},
-	{propertyPath + "/LookupProperty", "CustomerId", "GE05", "TransmissionResults", "",
-		object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},
-	{propertyPath + "/LookupDeeds", "CustomerId", "GE05", "Results", "",
-		object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "TransactionID": "", "Records": []any{}}},
-	{propertyPath + "/LookupHomesByOwner", "CustomerId", "GE05", "Results", "",
-		object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},
+		testclient.Object{"Version": "8.4.0.9001", "TransmissionReference": "", "Results": "", "Message": ""}},
+	{property.Path + "/LookupProperty", "CustomerId", "GE05", "TransmissionResults", "",
+		testclient.Object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},
+	{property.Path + "/LookupDeeds", "CustomerId", "GE05", "Results", "",
+		testclient.Object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "TransactionID": "", "Records": []any{}}},
+	{property.Path + "/LookupHomesByOwner", "CustomerId", "GE05", "Results", "",
+		testclient.Object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},
 	{reverseGeoPath + "/doLookup", "CustomerId", "GE05", "TransmissionResults", "",
-		object{"Version": "8.3.0.9001", "TransmissionReference": "", "Results": "", "TotalRecords": 0.0, "Records": []any{}}},
+		testclient.Object{"Version": "8.3.0.9001", "TransmissionReference": "", "Results": "", "TotalRecords": 0.0, "Records": []any{}}},
 	{autocompletePath + "/GlobalExpressFreeForm", "", "GE09", "ResultCode", "ErrorString",
-		object{"Version": "9.0.0.9001", "Results": []any{}}},
+		testclient.Object{"Version": "9.0.0.9001", "Results": []any{}}},
 	{listPath + "/MAK/doCount", "CustomerID", "GE05", "ResultCode", "Message",
-		object{"Count": 0.0, "JobId": ""}},
+		testclient.Object{"Count": 0.0, "JobId": ""}},
 	{listPath + "/MAK/doLookup", "CustomerID", "GE05", "ResultCode", "Message",
-		object{"Count": 0.0, "JobId": "", "Results": []any{},
-			"Pagination": object{"CurrentPage": 0.0, "NextPage": 0.0, "TotalPages": 0.0}}},
+		testclient.Object{"Count": 0.0, "JobId": "", "Results": []any{},
+			"Pagination": testclient.Object{"CurrentPage": 0.0, "NextPage": 0.0, "TotalPages": 0.0}}},
 }
 
 func TestServiceCustomerID(t *testing.T) {
@@ -111,14 +104,14 @@ func TestServiceCustomerID(t *testing.T) {
 	for _, tt := range blankAnswers {
 		for id, code := range map[string]string{"": "GE04", "wrong": tt.unknown} {
 			t.Run(tt.path+" "+code, func(t *testing.T) {
-				var a answer
+				var a testclient.Answer
 				if tt.id != "" {
 					// A name in another case is the same name.
-					a = submit(t, e.URL()+tt.path, jsonType, fmt.Sprintf(`{"%s":"%s"}`, strings.ToUpper(tt.id), id))
+					a = testclient.Submit(t, e.URL()+tt.path, testclient.JSON, fmt.Sprintf(`{"%s":"%s"}`, strings.ToUpper(tt.id), id))
 				} else {
-					a = send(t, http.MethodGet, e.URL()+tt.path+"?ID="+id)
+					a = testclient.Send(t, http.MethodGet, e.URL()+tt.path+"?ID="+id)
 				}
-				got := decoded(t, a)
+				got := testclient.Decoded(t, a)
 				want := maps.Clone(tt.want)
 				want[tt.code] = code
 				if tt.text != "" {
@@ -140,8 +133,8 @@ func TestServicesTakeAnyCustomerID(t *testing.T) {
 	}
 	defer e.Close()
 	for id, want := range map[string]string{"anything": "XS01", "": "GE04"} {
-		a := send(t, http.MethodGet, e.AutocompleteURL()+"/GlobalExpressCountry?country=ice&id="+id)
-		if got := at(decoded(t, a), "ResultCode"); got != want {
+		a := testclient.Send(t, http.MethodGet, e.AutocompleteURL()+"/GlobalExpressCountry?country=ice&id="+id)
+		if got := testclient.At(testclient.Decoded(t, a), "ResultCode"); got != want {
 			t.Errorf("id %q: %s, want %s", id, got, want)
 		}
 	}
@@ -156,22 +149,22 @@ func TestServiceBodies(t *testing.T) {
 		field                 string // at fault
 		text                  string
 	}{
-		{"string", reverse, jsonType, body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5"`), 200, "", ""},
-		{"with a charset", reverse, "application/json; charset=utf-8", body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5"`), 200, "", ""},
-		{"null is not given", reverse, jsonType, body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5","Options":null`), 200, "", ""},
-		{"number in place of a string", reverse, jsonType, body("CustomerId", `,"Latitude":38.1,"Longitude":"-97.5"`), 400,
+		{"string", reverse, testclient.JSON, testclient.Body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5"`), 200, "", ""},
+		{"with a charset", reverse, "application/json; charset=utf-8", testclient.Body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5"`), 200, "", ""},
+		{"null is not given", reverse, testclient.JSON, testclient.Body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5","Options":null`), 200, "", ""},
+		{"number in place of a string", reverse, testclient.JSON, testclient.Body("CustomerId", `,"Latitude":38.1,"Longitude":"-97.5"`), 400,
 			"$.Latitude", "The JSON value could not be converted to System.String."},
-		{"number in a record", property, jsonType, body("CustomerId", `,"Records":[{"MAK":"1"},{"MAK":4400112233}]`), 400,
+		{"number in a record", property, testclient.JSON, testclient.Body("CustomerId", `,"Records":[{"MAK":"1"},{"MAK":4400112233}]`), 400,
 			"$.Records[1].MAK", "The JSON value could not be converted to System.String."},
-		{"records that are no array", property, jsonType, body("CustomerId", `,"Records":{}`), 400,
+		{"records that are no array", property, testclient.JSON, testclient.Body("CustomerId", `,"Records":{}`), 400,
 			"$.Records", "The JSON value could not be converted to an array."},
-		{"record that is no object", property, jsonType, body("CustomerId", `,"Records":["a"]`), 400,
+		{"record that is no object", property, testclient.JSON, testclient.Body("CustomerId", `,"Records":["a"]`), 400,
 			"$.Records[0]", "The JSON value could not be converted to an object."},
-		{"unknown members are ignored", reverse, jsonType, body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5","More":1`), 200, "", ""},
-		{"broken", reverse, jsonType, `{"CustomerId":`, 400, "$", ""},
-		{"no object", reverse, jsonType, `[]`, 400, "$", ""},
-		{"more than one", reverse, jsonType, `{} {}`, 400, "$", ""},
-		{"empty", reverse, jsonType, ``, 400, "$", ""},
+		{"unknown members are ignored", reverse, testclient.JSON, testclient.Body("CustomerId", `,"Latitude":"38.1","Longitude":"-97.5","More":1`), 200, "", ""},
+		{"broken", reverse, testclient.JSON, `{"CustomerId":`, 400, "$", ""},
+		{"no object", reverse, testclient.JSON, `[]`, 400, "$", ""},
+		{"more than one", reverse, testclient.JSON, `{} {}`, 400, "$", ""},
+		{"empty", reverse, testclient.JSON, ``, 400, "$", ""},
 		{"form", reverse, "application/x-www-form-urlencoded", "a=b", 415, "Content-Type", ""},
 		{"XML where there is none", e.ContributionURL() + "/addMAK", "application/xml", "<a/>", 415, "Content-Type", ""},
 		{"XML with another root", reverse, "application/xml", "<Request/>", 400, "$", ""},
@@ -179,45 +172,45 @@ func TestServiceBodies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := submit(t, tt.url, tt.kind, tt.body)
+			a := testclient.Submit(t, tt.url, tt.kind, tt.body)
 			if a.StatusCode != tt.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, tt.status)
+				t.Fatalf("%d %s, want %d", a.StatusCode, a.Text, tt.status)
 			}
 			if tt.field == "" {
 				return
 			}
-			var p titleShape
-			if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+			var p testclient.Problem
+			if err := json.Unmarshal([]byte(a.Text), &p); err != nil {
 				t.Fatal(err)
 			}
 			texts := p.Errors[tt.field]
 			if p.Status != tt.status || p.Title == "" || p.TraceID == "" || len(texts) != 1 || tt.text != "" && texts[0] != tt.text {
-				t.Errorf("%s", a.body)
+				t.Errorf("%s", a.Text)
 			}
 		})
 	}
 }
 
 // The same request as a query and as a body in both formats gives the same
-// answer in both formats.
+// testclient.Answer in both formats.
 func TestServiceForms(t *testing.T) {
 	e := start(t, Config{})
 	target := e.ReverseGeoURL() + "/doLookup"
-	xmlBody := `<?xml version="1.0"?><r:RequestArray xmlns:r="urn:x"><r:CustomerId>` + testID + `</r:CustomerId>` +
+	xmlBody := `<?xml version="1.0"?><r:RequestArray xmlns:r="urn:x"><r:CustomerId>` + testclient.ID + `</r:CustomerId>` +
 		`<r:Latitude>38.104220</r:Latitude><r:Longitude>-97.551870</r:Longitude><r:MaxRecords>1</r:MaxRecords>` +
 		`<r:TransmissionReference>t&amp;1</r:TransmissionReference></r:RequestArray>`
-	jsonBody := body("CUSTOMERID", `,"latitude":"38.104220","longitude":"-97.551870","maxrecords":"1","transmissionreference":"t&1"`)
+	jsonBody := testclient.Body("CUSTOMERID", `,"latitude":"38.104220","longitude":"-97.551870","maxrecords":"1","transmissionreference":"t&1"`)
 	pairs := []string{"LAT", "38.104220", "Long", "-97.551870", "recs", "1", "t", "t&1"}
-	answers := map[string]answer{
-		"query as usual":     query(t, target, pairs...),
-		"query as XML":       query(t, target, append(pairs, "format", "XML")...),
-		"query as JSON":      query(t, target, append(pairs, "Format", "JSON")...),
-		"XML and an XML":     submit(t, target, "application/xml", xmlBody),
-		"JSON and a JSON":    submit(t, target, jsonType, jsonBody),
-		"JSON and no Accept": postAccepting(t, target, jsonType, "", jsonBody),
-		"JSON and any":       postAccepting(t, target, jsonType, "*/*", jsonBody),
-		"XML and a JSON":     postAccepting(t, target, "application/xml", jsonType, xmlBody),
-		"JSON and an XML":    postAccepting(t, target, jsonType, "application/xml;q=0.9, */*;q=0.1", jsonBody),
+	answers := map[string]testclient.Answer{
+		"query as usual":     testclient.Query(t, target, pairs...),
+		"query as XML":       testclient.Query(t, target, append(pairs, "format", "XML")...),
+		"query as JSON":      testclient.Query(t, target, append(pairs, "Format", "JSON")...),
+		"XML and an XML":     testclient.Submit(t, target, "application/xml", xmlBody),
+		"JSON and a JSON":    testclient.Submit(t, target, testclient.JSON, jsonBody),
+		"JSON and no Accept": testclient.SubmitAccepting(t, target, testclient.JSON, "", jsonBody),
+		"JSON and any":       testclient.SubmitAccepting(t, target, testclient.JSON, "*/*", jsonBody),
+		"XML and a JSON":     testclient.SubmitAccepting(t, target, "application/xml", testclient.JSON, xmlBody),
+		"JSON and an XML":    testclient.SubmitAccepting(t, target, testclient.JSON, "application/xml;q=0.9, */*;q=0.1", jsonBody),
 	}
 	for name, a := range answers {
 		asXML := strings.HasSuffix(name, "XML") || name == "query as usual"
@@ -228,43 +221,23 @@ func TestServiceForms(t *testing.T) {
 		if asXML {
 			want = "<TransmissionReference>t&amp;1</TransmissionReference>"
 		}
-		if a.StatusCode != 200 || !strings.Contains(a.body, want) || !strings.Contains(a.body, "4400112233") {
-			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
+		if a.StatusCode != 200 || !strings.Contains(a.Text, want) || !strings.Contains(a.Text, "4400112233") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.Text)
 		}
 	}
 }
 
-// postAccepting is submit with an Accept of its own, "" for none.
-func postAccepting(t *testing.T, address, kind, accept, text string) answer {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", kind)
-	if accept != "" {
-		r.Header.Set("Accept", accept)
-	}
-	resp, err := client(t).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	return answer{resp, string(b), err}
-}
-
 func TestRequestLogHoldsBodies(t *testing.T) {
 	e := start(t, Config{})
-	text := body("CustomerId", `,"Latitude":"1","Longitude":"2"`)
-	submit(t, e.ReverseGeoURL()+"/doLookup", jsonType, text)
+	text := testclient.Body("CustomerId", `,"Latitude":"1","Longitude":"2"`)
+	testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON, text)
 	e.AddFault(Fault{Kind: KindStatus, Host: HostProperty, Times: 1})
-	submit(t, e.PropertyURL()+"/LookupDeeds", jsonType, text)
-	long := body("CustomerId", `,"PropertyMAK":"1","More":"`+strings.Repeat("x", maxBody)+`"`)
-	if a := submit(t, e.PropertyURL()+"/LookupDeeds", jsonType, long); a.StatusCode != 200 {
-		t.Errorf("a long body: %d %s", a.StatusCode, a.body)
+	testclient.Submit(t, e.PropertyURL()+"/LookupDeeds", testclient.JSON, text)
+	long := testclient.Body("CustomerId", `,"PropertyMAK":"1","More":"`+strings.Repeat("x", maxBody)+`"`)
+	if a := testclient.Submit(t, e.PropertyURL()+"/LookupDeeds", testclient.JSON, long); a.StatusCode != 200 {
+		t.Errorf("a long body: %d %s", a.StatusCode, a.Text)
 	}
-	query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "x")
+	testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "x")
 	want := []struct {
 		host, body string
 		status     int
@@ -279,7 +252,7 @@ func TestRequestLogHoldsBodies(t *testing.T) {
 			t.Errorf("request %d: %s %d, %d bytes of body", i, r.Host, r.Status, len(r.Body))
 		}
 	}
-	shown := send(t, http.MethodGet, e.URL()+"/-/requests").body
+	shown := testclient.Send(t, http.MethodGet, e.URL()+"/-/requests").Text
 	if !strings.Contains(shown, `"body":"{\"CustomerId\":`) || strings.Count(shown, `"body"`) != 3 {
 		t.Errorf("the administration shows %d bodies", strings.Count(shown, `"body"`))
 	}
@@ -289,14 +262,16 @@ func TestRequestLogHoldsBodies(t *testing.T) {
 // wherever that stands.
 func TestServiceFaults(t *testing.T) {
 	e := start(t, Config{})
-	forms := map[string]func(t *testing.T) answer{
-		"query": func(t *testing.T) answer { return query(t, e.PropertyURL()+"/LookupDeeds", "mak", "1") },
-		"JSON": func(t *testing.T) answer {
-			return submit(t, e.PropertyURL()+"/LookupDeeds", jsonType, body("CustomerId", ""))
+	forms := map[string]func(t *testing.T) testclient.Answer{
+		"query": func(t *testing.T) testclient.Answer {
+			return testclient.Query(t, e.PropertyURL()+"/LookupDeeds", "mak", "1")
 		},
-		"XML": func(t *testing.T) answer {
-			return submit(t, e.PropertyURL()+"/LookupDeeds", "application/xml",
-				"<LookupDeedsRequest><CustomerId>"+testID+"</CustomerId></LookupDeedsRequest>")
+		"JSON": func(t *testing.T) testclient.Answer {
+			return testclient.Submit(t, e.PropertyURL()+"/LookupDeeds", testclient.JSON, testclient.Body("CustomerId", ""))
+		},
+		"XML": func(t *testing.T) testclient.Answer {
+			return testclient.Submit(t, e.PropertyURL()+"/LookupDeeds", "application/xml",
+				"<LookupDeedsRequest><CustomerId>"+testclient.ID+"</CustomerId></LookupDeedsRequest>")
 		},
 	}
 	for name, ask := range forms {
@@ -304,12 +279,12 @@ func TestServiceFaults(t *testing.T) {
 			defer e.ClearFaults()
 			e.AddFault(Fault{Kind: KindStatus, Status: 500, Host: HostList})
 			e.AddFault(Fault{Kind: KindShape, Shape: "echo", Host: HostProperty, Times: 1})
-			e.AddFault(Fault{Kind: KindBody, Body: "<{id}>", Host: HostProperty, Path: propertyPath + "/*"})
-			if a := ask(t); a.StatusCode != 200 || !strings.Contains(a.body, testID) || !strings.Contains(a.body, url.QueryEscape(testID)) {
-				t.Errorf("echo: %d %s", a.StatusCode, a.body)
+			e.AddFault(Fault{Kind: KindBody, Body: "<{id}>", Host: HostProperty, Path: property.Path + "/*"})
+			if a := ask(t); a.StatusCode != 200 || !strings.Contains(a.Text, testclient.ID) || !strings.Contains(a.Text, url.QueryEscape(testclient.ID)) {
+				t.Errorf("echo: %d %s", a.StatusCode, a.Text)
 			}
-			if a := ask(t); a.body != "<"+testID+">" {
-				t.Errorf("body: %s", a.body)
+			if a := ask(t); a.Text != "<"+testclient.ID+">" {
+				t.Errorf("body: %s", a.Text)
 			}
 		})
 	}
@@ -330,18 +305,18 @@ func TestHugeAnswerOfAService(t *testing.T) {
 // Keys carry the vendor's word in both directions.
 func TestPrefix(t *testing.T) {
 	e := start(t, Config{Prefix: "Acme"})
-	a := query(t, e.ReverseGeoURL()+"/doLookup", "lat", "38.104220", "long", "-97.551870", "recs", "1", "format", "json")
-	if rows := rowsOf(t, a); len(rows) != 1 || at(rows[0], "AcmeAddressKey") != "4400112233" {
-		t.Errorf("reverse geocoding: %s", a.body)
+	a := testclient.Query(t, e.ReverseGeoURL()+"/doLookup", "lat", "38.104220", "long", "-97.551870", "recs", "1", "format", "json")
+	if rows := testclient.Rows(t, a); len(rows) != 1 || testclient.At(rows[0], "AcmeAddressKey") != "4400112233" {
+		t.Errorf("reverse geocoding: %s", a.Text)
 	}
-	a = submit(t, e.ContributionURL()+"/removeMAK", jsonType, body("CustomerID", `,"Action":"delete","AcmeAddressKey":"1"`))
-	if at(decoded(t, a), "Results") != "MS01" || e.Contributions()[0].Value("AcmeAddressKey") != "1" {
-		t.Errorf("contribution: %s", a.body)
+	a = testclient.Submit(t, e.ContributionURL()+"/removeMAK", testclient.JSON, testclient.Body("CustomerID", `,"Action":"delete","AcmeAddressKey":"1"`))
+	if testclient.At(testclient.Decoded(t, a), "Results") != "MS01" || e.Contributions()[0].Value("AcmeAddressKey") != "1" {
+		t.Errorf("contribution: %s", a.Text)
 	}
-	wantFaulty(t, submit(t, e.ContributionURL()+"/removeMAK", jsonType, body("CustomerID", `,"Action":"delete","ProviderAddressKey":"1"`)), "$.AcmeAddressKey")
+	testclient.WantFaulty(t, testclient.Submit(t, e.ContributionURL()+"/removeMAK", testclient.JSON, testclient.Body("CustomerID", `,"Action":"delete","ProviderAddressKey":"1"`)), "$.AcmeAddressKey")
 	a = lookup(t, e, "MAK", `"Includes":{"Zips":[{"Zip":"66999","Plus4":"1205"}]},"Columns":["AcmeAddressKey","ProviderAddressKey"]`, 1)
-	if !strings.Contains(a.body, `"AcmeAddressKey":4400`) || !strings.Contains(a.body, `"ProviderAddressKey":""`) {
-		t.Errorf("list: %s", a.body)
+	if !strings.Contains(a.Text, `"AcmeAddressKey":4400`) || !strings.Contains(a.Text, `"ProviderAddressKey":""`) {
+		t.Errorf("list: %s", a.Text)
 	}
 }
 
@@ -351,47 +326,33 @@ func TestServicesAgree(t *testing.T) {
 	e := start(t, Config{})
 	keys := make(map[string]bool)
 	for page, pages := 1, 1; page <= pages; page++ {
-		var answer listAnswer
-		unmarshal(t, lookup(t, e, "MAK", `"Includes":{"Zips":[{"Zip":"66999"}]},"Columns":["ProviderAddressKey","AddressLine"]`, page), &answer)
-		pages = answer.Pagination.TotalPages
-		for _, row := range answer.Results {
+		var found listAnswer
+		testclient.Unmarshal(t, lookup(t, e, "MAK", `"Includes":{"Zips":[{"Zip":"66999"}]},"Columns":["ProviderAddressKey","AddressLine"]`, page), &found)
+		pages = found.Pagination.TotalPages
+		for _, row := range found.Results {
 			keys[string(row["ProviderAddressKey"])] = true
 		}
 	}
-	a := query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "format", "json", "country", "US",
+	a := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "format", "json", "country", "US",
 		"ff", "tea 66999", "maxrecords", "100", "suitecompression", "False")
 	var found completionAnswer
-	unmarshal(t, a, &found)
+	testclient.Unmarshal(t, a, &found)
 	if len(found.Results) < 40 {
 		t.Fatalf("%d results", len(found.Results))
 	}
 	for _, r := range found.Results {
 		mak, line := r.Address.text("MAK"), r.Address.text("Address")
-		near := rowsOf(t, query(t, e.ReverseGeoURL()+"/doLookup", "format", "json", "recs", "1", "dist", "0.01",
+		near := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookup", "format", "json", "recs", "1", "dist", "0.01",
 			"opt", "IncludeApartments:On", "lat", r.Address.text("Latitude"), "long", r.Address.text("Longitude")))
-		if len(near) != 1 || at(near[0], "ProviderAddressKey") != mak {
+		if len(near) != 1 || testclient.At(near[0], "ProviderAddressKey") != mak {
 			t.Errorf("%s: reverse geocoding finds %v", line, near)
 		}
-		parcels := rowsOf(t, query(t, e.PropertyURL()+"/LookupProperty", "mak", mak))
-		if hasParcel := e.world.ByMAK(mak).Parcel != nil; hasParcel && (len(parcels) != 1 || at(parcels[0], "PropertyAddress.MAK") != mak) {
+		parcels := testclient.Rows(t, testclient.Query(t, e.PropertyURL()+"/LookupProperty", "mak", mak))
+		if hasParcel := e.world.ByMAK(mak).Parcel != nil; hasParcel && (len(parcels) != 1 || testclient.At(parcels[0], "PropertyAddress.MAK") != mak) {
 			t.Errorf("%s: property finds %v", line, parcels)
 		}
 		if !keys[mak] {
 			t.Errorf("%s is not in the list", line)
 		}
-	}
-}
-
-func unmarshal(t *testing.T, a answer, into any) {
-	t.Helper()
-	if a.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
-	}
-	decode := json.Unmarshal
-	if strings.HasPrefix(a.Header.Get("Content-Type"), "application/xml") {
-		decode = xml.Unmarshal
-	}
-	if err := decode([]byte(a.body), into); err != nil {
-		t.Fatalf("%v: %s", err, a.body)
 	}
 }

@@ -1,26 +1,31 @@
-package emulator
+package property
 
-import "strings"
+import (
+	"strings"
 
-// columnGroup is a sub-object of a record: its name and its members in the order
-// of the wire, between blanks. {Prefix} stands for the vendor's word.
+	"syncd/internal/emulator/wire"
+)
+
+// columnGroup is a sub-object of a record: its name, and its members in the order
+// of the wire with blanks between. {Prefix} stands for the vendor's word.
 type columnGroup struct{ name, columns string }
 
-// values returns the members of the group, blank but for those given.
-func (g columnGroup) values(prefix string, given fields) fields {
-	var blank fields
+// values returns all members of the group. Those not given are blank.
+func (g columnGroup) values(prefix string, given wire.Fields) wire.Fields {
+	var blank wire.Fields
 	for name := range strings.FieldsSeq(strings.ReplaceAll(g.columns, "{Prefix}", prefix)) {
-		blank = append(blank, field{name, ""})
+		blank = append(blank, wire.Field{Key: name, Value: ""})
 	}
-	return blank.with(given)
+	return blank.With(given)
 }
 
-// selection is what a caller asked for, in lower case.
+// selection holds the names of columns and groups that a caller asked for, in
+// lower case. A group has the prefix "grp".
 type selection map[string]bool
 
-// selectColumns reads the names of columns and groups; without any it takes the
-// groups that are usual.
-func selectColumns(text string, usual ...string) selection {
+// selectColumns reads a list of columns and groups. An empty list selects the
+// default groups.
+func selectColumns(text string, defaults ...string) selection {
 	asked := make(selection)
 	for name := range strings.SplitSeq(strings.ToLower(text), ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -28,14 +33,14 @@ func selectColumns(text string, usual ...string) selection {
 		}
 	}
 	if len(asked) == 0 {
-		for _, group := range usual {
+		for _, group := range defaults {
 			asked["grp"+strings.ToLower(group)] = true
 		}
 	}
 	return asked
 }
 
-// wants tells whether the whole of a group is asked for.
+// wants returns whether the selection holds a whole group.
 func (s selection) wants(group string) bool {
 	switch {
 	case s["grp"+strings.ToLower(group)]:
@@ -43,17 +48,17 @@ func (s selection) wants(group string) bool {
 	case group == "PropertyUseInfo" && s["grptax"]:
 		return true // the provider counts its columns among those of Tax
 	}
-	return s["grpall"] && group != "Shape" // a shape is long: only on demand
+	return s["grpall"] && group != "Shape" // shapes are long and need GrpShape
 }
 
-// of returns what is asked for of a group, nothing as an empty object.
-func (s selection) of(group string, all fields) fields {
+// of returns the selected members of a group, an empty object for none.
+func (s selection) of(group string, all wire.Fields) wire.Fields {
 	if s.wants(group) {
 		return all
 	}
-	var some fields
+	var some wire.Fields
 	for _, f := range all {
-		if s[strings.ToLower(f.key)] {
+		if s[strings.ToLower(f.Key)] {
 			some = append(some, f)
 		}
 	}
@@ -137,8 +142,8 @@ const mortgageColumns = `AdjustableRateIndex AdjustableRateRiderFlag Amount Book
 	LenderType LenderZip MaxInterestRateFirstChange MinInterestRateFirstChange Page
 	PrepaymentPenaltyFlag PrepaymentTerm RecordingDate Term TermDate TermType Type`
 
-// deedGroups are the sub-objects of a record of LookupDeeds. PropertyAddress is
-// always empty.
+// deedGroups are the sub-objects of a record of LookupDeeds. The provider's
+// PropertyAddress is always empty.
 var deedGroups = []columnGroup{
 	{"DocInfo", `Book InstrumentDate InstrumentNumber NumberFormatted NumberLegacy Page RecordingDate
 		TypeCode`},

@@ -1,14 +1,16 @@
-package emulator
+package property
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"syncd/internal/emulator/wire"
 )
 
-// building returns what the world knows of the groups on what stands on a
-// parcel.
-func (v propertyView) building(group string) fields {
+// building returns the members that the world knows of a group about the building
+// on a parcel.
+func (v view) building(group string) wire.Fields {
 	switch group {
 	case "PropertyUseInfo":
 		return v.use()
@@ -20,13 +22,13 @@ func (v propertyView) building(group string) fields {
 	return v.structure(group)
 }
 
-func (v propertyView) use() fields {
+func (v view) use() wire.Fields {
 	p := v.parcel
 	use := p.UseCode
 	if v.described {
 		use = p.Use
 	}
-	return fields{
+	return wire.Fields{
 		{"PropertyUseGroup", p.UseGroup},
 		{"PropertyUseStandardized", use},
 		{"YearBuilt", count(p.YearBuilt)},
@@ -35,9 +37,9 @@ func (v propertyView) use() fields {
 	}
 }
 
-func (v propertyView) size() fields {
+func (v view) size() wire.Fields {
 	p := v.parcel
-	return fields{
+	return wire.Fields{
 		{"Area1stFloor", count(p.FirstFloor)},
 		{"Area2ndFloor", count(p.UpperFloors)},
 		{"AreaBuilding", count(p.BuildingArea)},
@@ -54,13 +56,13 @@ func (v propertyView) size() fields {
 
 const squareFeetPerAcre = 43560
 
-func (v propertyView) rooms() fields {
+func (v view) rooms() wire.Fields {
 	p := v.parcel
 	units := ""
 	if !v.address.EmptyLot {
 		units = "1"
 	}
-	return fields{
+	return wire.Fields{
 		{"BathCount", count(p.Baths)},
 		{"BedroomsCount", count(p.Bedrooms)},
 		{"RoomsCount", count(p.Rooms)},
@@ -69,26 +71,26 @@ func (v propertyView) rooms() fields {
 	}
 }
 
-func (v propertyView) structure(group string) fields {
+func (v view) structure(group string) wire.Fields {
 	p := v.parcel
 	switch group {
 	case "Pool":
-		return fields{{"Pool", yesNo(p.Pool)}}
+		return wire.Fields{{"Pool", yesNo(p.Pool)}}
 	case "IntStructInfo":
-		return fields{{"Construction", v.code(p.Construction)}, {"Foundation", v.code(p.Foundation)}}
+		return wire.Fields{{"Construction", v.code(p.Construction)}, {"Foundation", v.code(p.Foundation)}}
 	case "IntAmenities":
-		return fields{{"Fireplace", yesNo(p.Fireplaces > 0)}, {"FireplaceCount", strconv.Itoa(p.Fireplaces)}}
+		return wire.Fields{{"Fireplace", yesNo(p.Fireplaces > 0)}, {"FireplaceCount", strconv.Itoa(p.Fireplaces)}}
 	case "ExtStructInfo":
-		return fields{{"Exterior1Code", v.code(p.Exterior)}, {"RoofMaterial", v.code(p.Roof)}}
+		return wire.Fields{{"Exterior1Code", v.code(p.Exterior)}, {"RoofMaterial", v.code(p.Roof)}}
 	case "Utilities":
-		return fields{{"HVACCoolingDetail", v.code(p.Cooling)}, {"HVACHeatingDetail", v.code(p.Heating)}}
+		return wire.Fields{{"HVACCoolingDetail", v.code(p.Cooling)}, {"HVACHeatingDetail", v.code(p.Heating)}}
 	}
 	return nil
 }
 
-// code returns the words or, unless the caller asked for them, a code made from
-// their initials.
-func (v propertyView) code(words string) string {
+// code returns the words, or a code made from the first letters of each unless
+// the caller asked for texts.
+func (v view) code(words string) string {
 	if v.described {
 		return words
 	}
@@ -99,7 +101,7 @@ func (v propertyView) code(words string) string {
 	return code
 }
 
-// count is blank for nothing.
+// count writes a number, blank for 0.
 func count(n int) string {
 	if n == 0 {
 		return ""
@@ -118,6 +120,3 @@ func yesNo(yes bool) string {
 
 // compact writes YYYY-MM-DD as YYYYMMDD.
 func compact(date string) string { return strings.ReplaceAll(date, "-", "") }
-
-// degrees writes a coordinate as all services do that write text.
-func degrees(d float64) string { return strconv.FormatFloat(d, 'f', 6, 64) }

@@ -1,4 +1,4 @@
-package emulator
+package property
 
 import (
 	"fmt"
@@ -6,34 +6,35 @@ import (
 	"strings"
 
 	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/wire"
 )
 
-// usualProperty are the groups of a request that names none.
-var usualProperty = []string{
+// defaultGroups are the groups of a request without Columns.
+var defaultGroups = []string{
 	"Parcel", "PropertyAddress", "PrimaryOwner", "CurrentDeed", "Tax", "PropertyUseInfo", "SaleInfo", "PropertySize",
 }
 
-// propertyView makes the groups of LookupProperty from a parcel.
-type propertyView struct {
+// view writes a parcel as the groups of LookupProperty.
+type view struct {
 	prefix         string
 	address        *gazetteer.Address
 	parcel         *gazetteer.Parcel
-	described      bool // words in place of codes
-	latestMortgage bool // the newest mortgage, be it of an older sale
+	described      bool // texts in place of codes
+	latestMortgage bool // the newest mortgage, also that of an older sale
 }
 
-// groups returns all sub-objects with what was asked for.
-func (v propertyView) groups(columns string) fields {
-	asked := selectColumns(columns, usualProperty...)
-	var row fields
+// groups returns all sub-objects, each with the columns asked for.
+func (v view) groups(columns string) wire.Fields {
+	asked := selectColumns(columns, defaultGroups...)
+	var row wire.Fields
 	for _, g := range propertyGroups {
-		row = append(row, field{g.name, asked.of(g.name, g.values(v.prefix, v.known(g.name)))})
+		row = append(row, wire.Field{Key: g.name, Value: asked.of(g.name, g.values(v.prefix, v.known(g.name)))})
 	}
 	return row
 }
 
-// known returns what the world knows of a group; all else stays blank.
-func (v propertyView) known(group string) fields {
+// known returns the members of a group that the world knows.
+func (v view) known(group string) wire.Fields {
 	switch group {
 	case "Parcel":
 		return v.land()
@@ -58,14 +59,14 @@ func (v propertyView) known(group string) fields {
 	case "EstimatedValue":
 		return v.estimate()
 	case "Shape":
-		return fields{{"WellKnownText", v.parcel.Polygon}}
+		return wire.Fields{{"WellKnownText", v.parcel.Polygon}}
 	}
 	return v.building(group)
 }
 
-func (v propertyView) land() fields {
+func (v view) land() wire.Fields {
 	p, census := v.parcel, v.address.CensusKey
-	return fields{
+	return wire.Fields{
 		{"AccountNumber", p.Account},
 		{"CensusBlock", census[11:]},
 		{"CensusBlockGrp", census[11:12]},
@@ -77,8 +78,8 @@ func (v propertyView) land() fields {
 	}
 }
 
-func (v propertyView) legal() fields {
-	return fields{
+func (v view) legal() wire.Fields {
+	return wire.Fields{
 		{"LegalDescription", "LOT " + v.parcel.Lot + " " + strings.ToUpper(v.parcel.Subdivision)},
 		{"LotNumber1", v.parcel.Lot},
 		{"Subdivision", v.parcel.Subdivision},
@@ -86,25 +87,25 @@ func (v propertyView) legal() fields {
 	}
 }
 
-func (v propertyView) place() fields {
+func (v view) place() wire.Fields {
 	a := v.address
-	return fields{
+	return wire.Fields{
 		{"Address", a.Line},
 		{"AddressKey", a.AddressKey},
 		{"BaseMAK", a.BaseMAK},
 		{"CarrierRoute", a.CarrierRoute},
 		{"City", a.City},
-		{"Latitude", degrees(a.Latitude)},
-		{"Longitude", degrees(a.Longitude)},
+		{"Latitude", wire.Decimal(a.Latitude)},
+		{"Longitude", wire.Decimal(a.Longitude)},
 		{"MAK", a.MAK},
 		{"State", a.State},
 		{"Zip", a.ZIP},
 	}
 }
 
-func (v propertyView) parsedPlace() fields {
+func (v view) parsedPlace() wire.Fields {
 	a := v.address
-	return fields{
+	return wire.Fields{
 		{"PostDirectional", a.PostDirection},
 		{"PreDirectional", a.PreDirection},
 		{"Range", a.Number},
@@ -115,31 +116,31 @@ func (v propertyView) parsedPlace() fields {
 	}
 }
 
-func (v propertyView) owner() fields {
+func (v view) owner() wire.Fields {
 	p := v.parcel
-	known := append(names(p.Owner, p.CoOwner), field{v.prefix + "IdentityKey1", p.Owner.IdentityKey})
+	known := append(names(p.Owner, p.CoOwner), wire.Field{Key: v.prefix + "IdentityKey1", Value: p.Owner.IdentityKey})
 	if p.CoOwner != nil {
-		known = append(known, field{v.prefix + "IdentityKey2", p.CoOwner.IdentityKey})
+		known = append(known, wire.Field{Key: v.prefix + "IdentityKey2", Value: p.CoOwner.IdentityKey})
 	}
 	return known
 }
 
-// names are the members of the first person and, when there is one, the second.
-func names(people ...*gazetteer.Person) fields {
-	var all fields
+// names returns the members Name1… and Name2… for up to two people, nil for nobody.
+func names(people ...*gazetteer.Person) wire.Fields {
+	var all wire.Fields
 	for i, p := range people {
 		if p == nil {
 			continue
 		}
 		name := fmt.Sprintf("Name%d", i+1)
-		all = append(all, fields{{name + "First", p.First}, {name + "Full", p.Full()}, {name + "Last", p.Last}, {name + "Middle", p.Middle}}...)
+		all = append(all, wire.Fields{{name + "First", p.First}, {name + "Full", p.Full()}, {name + "Last", p.Last}, {name + "Middle", p.Middle}}...)
 	}
 	return all
 }
 
-func (v propertyView) ownerPlace() fields {
+func (v view) ownerPlace() wire.Fields {
 	home := v.parcel.OwnerAddress
-	return fields{
+	return wire.Fields{
 		{"Address", home.Line},
 		{"BaseMAK", home.BaseMAK},
 		{"CarrierRoute", home.CarrierRoute},
@@ -151,16 +152,16 @@ func (v propertyView) ownerPlace() fields {
 	}
 }
 
-// mortgage is that of the last sale, which may have been paid in full.
-func (v propertyView) mortgage() fields {
+// mortgage returns the mortgage of the last sale, amount 0 for a sale without one.
+func (v view) mortgage() wire.Fields {
 	d := v.parcel.Deeds[0]
 	for i := 0; v.latestMortgage && d.Lender == "" && i < len(v.parcel.Deeds); i++ {
 		d = v.parcel.Deeds[i]
 	}
 	if d.Lender == "" {
-		return fields{{"MortgageAmount", "0"}}
+		return wire.Fields{{"MortgageAmount", "0"}}
 	}
-	return fields{
+	return wire.Fields{
 		{"LenderName", d.Lender},
 		{"MortgageAmount", strconv.Itoa(d.MortgageAmount)},
 		{"MortgageDate", compact(d.Date)},
@@ -171,9 +172,9 @@ func (v propertyView) mortgage() fields {
 	}
 }
 
-func (v propertyView) tax() fields {
+func (v view) tax() wire.Fields {
 	p, year := v.parcel, strconv.Itoa(v.parcel.AssessmentYear)
-	return fields{
+	return wire.Fields{
 		{"AssessedImprovementsPerc", percent(p.AssessedImprovements, p.AssessedTotal())},
 		{"AssessedValueImprovements", strconv.Itoa(p.AssessedImprovements)},
 		{"AssessedValueLand", strconv.Itoa(p.AssessedLand)},
@@ -189,9 +190,9 @@ func (v propertyView) tax() fields {
 	}
 }
 
-func (v propertyView) sale() fields {
+func (v view) sale() wire.Fields {
 	d := v.parcel.Deeds[0]
-	known := fields{
+	known := wire.Fields{
 		{"AssessorLastSaleAmount", strconv.Itoa(d.Price)},
 		{"AssessorLastSaleDate", compact(d.Date)},
 		{"DeedLastDocumentNumber", d.Instrument},
@@ -204,16 +205,16 @@ func (v propertyView) sale() fields {
 	}
 	if len(v.parcel.Deeds) > 1 {
 		prior := v.parcel.Deeds[1]
-		known = append(known, fields{
+		known = append(known, wire.Fields{
 			{"AssessorPriorSaleAmount", strconv.Itoa(prior.Price)}, {"AssessorPriorSaleDate", compact(prior.Date)},
 		}...)
 	}
 	return known
 }
 
-func (v propertyView) estimate() fields {
+func (v view) estimate() wire.Fields {
 	value := v.parcel.EstimatedValue
-	return fields{
+	return wire.Fields{
 		{"ConfidenceScore", "85"},
 		{"EstimatedMaxValue", strconv.Itoa(value * 108 / 100)},
 		{"EstimatedMinValue", strconv.Itoa(value * 92 / 100)},
