@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"syncd/internal/emulator/contribution"
+	listservice "syncd/internal/emulator/listing"
 	"syncd/internal/emulator/property"
 	service2 "syncd/internal/emulator/service"
 )
@@ -50,7 +51,6 @@ var (
 
 // The paths of the services.
 const (
-	listPath         = "/list/web/V1"
 	autocompletePath = "/autocomplete/web"
 	jsonpPath        = "/autocomplete/jsonp"
 	reverseGeoPath   = "/reversegeo/v3/web/ReverseGeoCode"
@@ -61,7 +61,7 @@ const (
 func (e *Emulator) ContributionURL() string { return e.URL() + contribution.Path }
 
 // ListURL returns the base address of the list-retrieval service.
-func (e *Emulator) ListURL() string { return e.URL() + listPath }
+func (e *Emulator) ListURL() string { return e.URL() + listservice.Path }
 
 // PropertyURL returns the base address of the property service.
 func (e *Emulator) PropertyURL() string { return e.URL() + property.Path }
@@ -79,7 +79,6 @@ func (e *Emulator) ReverseGeoURL() string { return e.URL() + reverseGeoPath }
 func (e *Emulator) services() []service {
 	completion := e.completionOperations()
 	return []service{
-		{host: HostList, base: listPath, operations: e.listOperations()},
 		{host: HostAutocomplete, base: autocompletePath, operations: completion},
 		{host: HostAutocomplete, base: jsonpPath, operations: completion, write: writeScript},
 		{host: HostReverseGeo, base: reverseGeoPath, fold: true, operations: e.reverseGeoOperations()},
@@ -99,6 +98,7 @@ func (e *Emulator) mounts() []mount {
 	var all []mount
 	add := func(host string, s *service2.Service) { all = append(all, mount{host, s.Below, s}) }
 	add(HostContribution, contribution.New(cfg, &e.contributions))
+	add(HostList, listservice.New(cfg))
 	add(HostProperty, property.New(cfg))
 	for _, s := range e.services() {
 		all = append(all, mount{s.host, s.below, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,4 +1,4 @@
-package emulator
+package listing
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/service"
 	"syncd/internal/emulator/testclient"
 )
 
@@ -23,18 +25,23 @@ type listAnswer struct {
 	Message         string
 }
 
+func start(t *testing.T) (base string) {
+	t.Helper()
+	return testclient.Start(t, New(service.Config{CustomerID: testclient.ID, Prefix: "Provider", World: gazetteer.New()}))
+}
+
 // listBody is a request with members.
 func listBody(members string) string { return testclient.Body("CustomerID", ","+members) }
 
-func lookup(t *testing.T, e *Emulator, group, members string, page int) testclient.Answer {
+func lookup(t *testing.T, base string, group, members string, page int) testclient.Answer {
 	t.Helper()
-	return testclient.Submit(t, e.ListURL()+"/"+group+"/doLookup", testclient.JSON, listBody(fmt.Sprintf(`%s,"Pagination":{"Page":%d}`, members, page)))
+	return testclient.Submit(t, base+"/"+group+"/doLookup", testclient.JSON, listBody(fmt.Sprintf(`%s,"Pagination":{"Page":%d}`, members, page)))
 }
 
-func countOf(t *testing.T, e *Emulator, group, includes, excludes string) int {
+func countOf(t *testing.T, base string, group, includes, excludes string) int {
 	t.Helper()
 	members := fmt.Sprintf(`"Includes":{%s},"Excludes":{%s}`, includes, excludes)
-	a := testclient.Submit(t, e.ListURL()+"/"+group+"/doCount", testclient.JSON, listBody(members))
+	a := testclient.Submit(t, base+"/"+group+"/doCount", testclient.JSON, listBody(members))
 	got := testclient.Decoded(t, a)
 	if got["ResultCode"] != "LS01" || got["Message"] != "Success" || len(got) != 4 {
 		t.Errorf("%s", a.Text)
@@ -49,13 +56,13 @@ const everywhere = `"Zips":[{"Zip":"66999"},{"Zip":"66998"},{"Zip":"65997"},{"Zi
 
 // The three operations of each group agree, and the pages hold each record once.
 func TestListsAddUp(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	for _, group := range listGroupNames {
 		t.Run(group, func(t *testing.T) {
-			want := countOf(t, e, group, everywhere, "")
+			want := countOf(t, base, group, everywhere, "")
 			members := `"Includes":{` + everywhere + `},"Columns":["ProviderAddressKey","AddressLine","Suite","FirstName","FirstName1","LastName","BirthYear1","PhoneNumber"]`
 			var sample listAnswer
-			testclient.Unmarshal(t, testclient.Submit(t, e.ListURL()+"/"+group+"/getCount", testclient.JSON, listBody(members)), &sample)
+			testclient.Unmarshal(t, testclient.Submit(t, base+"/"+group+"/getCount", testclient.JSON, listBody(members)), &sample)
 			if sample.Count != want || len(sample.Sample) != 10 || sample.ResultCode != "LS01" || sample.Message != "Success" {
 				t.Errorf("getCount: %d of %d, %d in the sample", sample.Count, want, len(sample.Sample))
 			}
@@ -63,7 +70,7 @@ func TestListsAddUp(t *testing.T) {
 			total := 0
 			for page := 1; page > 0; {
 				var a listAnswer
-				testclient.Unmarshal(t, lookup(t, e, group, members, page), &a)
+				testclient.Unmarshal(t, lookup(t, base, group, members, page), &a)
 				pages := (want + 99) / 100
 				if a.Count != want || a.Pagination.CurrentPage != page || a.Pagination.TotalPages != pages || a.JobID != sample.JobID || a.JobID == "" {
 					t.Fatalf("page %d: %d of %d, %+v, job %s", page, a.Count, want, a.Pagination, a.JobID)
@@ -87,14 +94,14 @@ func TestListsAddUp(t *testing.T) {
 			}
 		})
 	}
-	if n := countOf(t, e, "MAK", `"Zips":[{"Zip":"66999"}]`, ""); n <= 200 {
+	if n := countOf(t, base, "MAK", `"Zips":[{"Zip":"66999"}]`, ""); n <= 200 {
 		t.Errorf("%d addresses do not fill three pages", n)
 	}
 }
 
 func TestListSample(t *testing.T) {
-	e := start(t, Config{})
-	a := lookup(t, e, "NewHomeowners", `"Includes":{"Zips":[{"Zip":"66999","Plus4":"1205"}],
+	base := start(t)
+	a := lookup(t, base, "NewHomeowners", `"Includes":{"Zips":[{"Zip":"66999","Plus4":"1205"}],
 		"SellDate":{"StartDate":"2024-05-14","EndDate":"2024-05-14"}},"Excludes":{"State":["MO"]},
 		"Columns":["provideraddresskey","BaseProviderAddressKey","AddressLine","PURCHASEPRICE","SellDate","LastName","RateType","Nonsense"],
 		"OrderBy":[{"column":"SellDate","sortorder":"DESC"}]`, 1)
@@ -107,22 +114,22 @@ func TestListSample(t *testing.T) {
 }
 
 func TestListOfNothing(t *testing.T) {
-	e := start(t, Config{})
-	a := lookup(t, e, "MAK", `"Includes":{"Zips":[{"Zip":"00000"}]},"Columns":["City"]`, 1)
+	base := start(t)
+	a := lookup(t, base, "MAK", `"Includes":{"Zips":[{"Zip":"00000"}]},"Columns":["City"]`, 1)
 	if !strings.Contains(a.Text, `"Count":0,"Results":[],"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":0}`) || !strings.Contains(a.Text, "LS01") {
 		t.Errorf("none: %s", a.Text)
 	}
-	a = lookup(t, e, "MAK", `"Includes":{`+everywhere+`},"Columns":["City"]`, 99)
+	a = lookup(t, base, "MAK", `"Includes":{`+everywhere+`},"Columns":["City"]`, 99)
 	if !strings.Contains(a.Text, `"Results":[],"Pagination":{"CurrentPage":99,"NextPage":0,`) {
 		t.Errorf("a page too far: %s", a.Text)
 	}
 }
 
 func TestListFilters(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	all := map[string]int{}
 	for _, g := range listGroupNames {
-		all[g] = countOf(t, e, g, everywhere, "")
+		all[g] = countOf(t, base, g, everywhere, "")
 	}
 	// The sample's address stands alone in a square; the hole takes it out.
 	outer := "(-97.55192 38.10417, -97.55182 38.10417, -97.55182 38.10427, -97.55192 38.10427, -97.55192 38.10417)"
@@ -173,7 +180,7 @@ func TestListFilters(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := countOf(t, e, tt.group, tt.includes, tt.excludes)
+			n := countOf(t, base, tt.group, tt.includes, tt.excludes)
 			if tt.want >= 0 && n != tt.want || tt.want < 0 && (n == 0 || n == all[tt.group]) {
 				t.Errorf("%d of %d, want %d", n, all[tt.group], tt.want)
 			}
@@ -182,9 +189,9 @@ func TestListFilters(t *testing.T) {
 }
 
 func TestListOrder(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	var a listAnswer
-	testclient.Unmarshal(t, lookup(t, e, "NewHomeowners", `"Includes":{`+everywhere+`},"Columns":["PurchasePrice","City"],
+	testclient.Unmarshal(t, lookup(t, base, "NewHomeowners", `"Includes":{`+everywhere+`},"Columns":["PurchasePrice","City"],
 		"OrderBy":[{"column":"city","sortorder":"desc"},{"column":"PurchasePrice","sortorder":"ASC"}]`, 1), &a)
 	type pair struct {
 		city  string
@@ -210,7 +217,7 @@ func TestListOrder(t *testing.T) {
 }
 
 func TestListProblems(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	zip := `"Includes":{"Zips":[{"Zip":"66999"}]}`
 	row := `,"Columns":["City"],"Pagination":{"Page":1}`
 	tests := []struct {
@@ -252,7 +259,7 @@ func TestListProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := testclient.Submit(t, e.ListURL()+"/"+tt.endpoint, testclient.JSON, listBody(tt.members))
+			a := testclient.Submit(t, base+"/"+tt.endpoint, testclient.JSON, listBody(tt.members))
 			if tt.faulty == "" {
 				testclient.Decoded(t, a)
 				return
@@ -264,9 +271,8 @@ func TestListProblems(t *testing.T) {
 
 // The filters of a group are those of the interface, in number.
 func TestListFilterNames(t *testing.T) {
-	e := start(t, Config{})
 	want := map[string]int{"MAK": 19, "NewMovers": 43, "NewHomeowners": 32, "Consumer": 12, "ConsumerTwo": 7, "Business": 50}
-	for _, g := range e.listGroups() {
+	for _, g := range groups(service.Config{Prefix: "Provider", World: gazetteer.New()}) {
 		if len(g.filters) != want[g.name] {
 			t.Errorf("%s has %d filters", g.name, len(g.filters))
 		}
@@ -275,7 +281,7 @@ func TestListFilterNames(t *testing.T) {
 
 // Values of each type, for each group.
 func TestListColumns(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	tests := []struct{ group, includes, columns, want string }{
 		{"MAK", `"Zips":[{"Zip":"66998"}]`,
 			`"AddressLine","Suite","AddressKey","Latitude","POBoxStyleAddress","CensusKey","BaseRecord","ZipIncludedIn3553"`,
@@ -289,7 +295,7 @@ func TestListColumns(t *testing.T) {
 		{"ConsumerTwo", `"Zips":[{"Zip":"66999","Plus4":"1205"}]`, `"State","Gender2"`, `{"State":"KS","Gender2":""}`},
 	}
 	for _, tt := range tests {
-		a := lookup(t, e, tt.group, `"Includes":{`+tt.includes+`},"Columns":[`+tt.columns+`]`, 1)
+		a := lookup(t, base, tt.group, `"Includes":{`+tt.includes+`},"Columns":[`+tt.columns+`]`, 1)
 		if !strings.Contains(a.Text, `"Results":[`+tt.want) {
 			t.Errorf("%s: %.500s", tt.group, a.Text)
 		}
@@ -298,7 +304,7 @@ func TestListColumns(t *testing.T) {
 
 // Each group fills its own columns.
 func TestListColumnsWithValues(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	for group, columns := range map[string][]string{
 		"MAK":           {"ProviderAddressKey", "AddressStreetName", "AddressStreetSuffix", "County", "CarrierRoute", "PlaceCode"},
 		"NewMovers":     {"FullName", "MoveEffectiveDate", "PreviousProviderAddressKey", "PreviousAddressLine", "PreviousZIPCode", "PhoneNumber"},
@@ -309,7 +315,7 @@ func TestListColumnsWithValues(t *testing.T) {
 			"Website", "PhoneNumber", "MailingProviderAddresskey", "MailingAddressZIPCode", "MailingAddressLine", "Censuskey"},
 	} {
 		var got listAnswer
-		testclient.Unmarshal(t, lookup(t, e, group, `"Includes":{`+everywhere+`},"Columns":["`+strings.Join(columns, `","`)+`"]`, 1), &got)
+		testclient.Unmarshal(t, lookup(t, base, group, `"Includes":{`+everywhere+`},"Columns":["`+strings.Join(columns, `","`)+`"]`, 1), &got)
 		for _, row := range got.Results[:5] {
 			for _, name := range columns {
 				if v := string(row[name]); v == `""` || v == "null" || v == "" {

@@ -1,4 +1,4 @@
-package emulator
+package listing
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// position is a point in the order of well-known text.
+// position is a point. Well-known text puts the longitude first.
 type position struct{ lon, lat float64 }
 
-// polygon is an outer ring and holes in it.
+// polygon is an outer ring and the holes in it.
 type polygon [][]position
 
-// contains counts the rings around a point: within a hole, that is two.
+// contains counts the rings around a point. A point in a hole has two.
 func (p polygon) contains(at position) bool {
 	inside := false
 	for _, ring := range p {
@@ -25,7 +25,7 @@ func (p polygon) contains(at position) bool {
 	return inside
 }
 
-// crosses tells whether the edge from a to b passes a point on its eastern side.
+// crosses returns whether the edge from a to b passes a point in the east.
 func crosses(a, b, at position) bool {
 	if (a.lat > at.lat) == (b.lat > at.lat) {
 		return false
@@ -66,7 +66,7 @@ func parsePolygon(text string) (polygon, error) {
 	return p, nil
 }
 
-// within takes the parentheses away.
+// within removes the parentheses around a text.
 func within(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	inner, opened := strings.CutPrefix(text, "(")
@@ -74,7 +74,7 @@ func within(text string) (string, bool) {
 	return inner, opened && closed
 }
 
-// parseRing wants at least a triangle, closed by its first point again.
+// parseRing reads a ring of at least a triangle. Its last point repeats the first.
 func parseRing(text string) ([]position, bool) {
 	var ring []position
 	for pair := range strings.SplitSeq(text, ",") {
