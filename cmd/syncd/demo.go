@@ -185,7 +185,7 @@ func (d *demonstration) newRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "The program still reads its old file, whole (sha256 %.12s…);\nwhoever opens it anew gets the new one (sha256 %.12s…).\n", old.Object().SHA256, now.Object().SHA256)
+	fmt.Fprintf(d.stdout, "The program still reads its old file, whole (sha256 %.12s…);\nwhoever opens it anew gets the new one (sha256 %.12s…).\n", old.Object().ID, now.Object().ID)
 	return nil
 }
 

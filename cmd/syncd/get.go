@@ -63,7 +63,7 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		if err := os.Rename(fetched.Path, target); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "%s  %s  sha256:%s\n", target, humanize.IBytes(uint64(fetched.Object.Size)), fetched.Object.SHA256)
+		fmt.Fprintf(a.stdout, "%s  %s  sha256:%s\n", target, humanize.IBytes(uint64(fetched.Object.Size)), fetched.Object.ID)
 	}
 	return nil
 }

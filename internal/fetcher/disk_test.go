@@ -17,12 +17,12 @@ import (
 
 func TestSweepLeavesWhatIsWanted(t *testing.T) {
 	dir := t.TempDir()
-	digest := manifest.Digest{Algorithm: manifest.SHA256, Hex: strings.Repeat("ab", 32)}
-	other := manifest.Digest{Algorithm: manifest.MD5, Hex: strings.Repeat("cd", 16)}
-	if got := Name(other); got != "md5-"+other.Hex {
+	digest := manifest.ObjectID{0xab}.Digest()
+	other := manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xcd}}
+	if got := Name(other); got != "md5-cd"+strings.Repeat("00", 15) {
 		t.Errorf("name %s", got)
 	}
-	for _, name := range []string{Name(digest), Name(digest) + validatorSuffix, Name(other), Name(other) + validatorSuffix, "md5-" + other.Hex[1:] + validatorSuffix, "stray", ".hidden"} {
+	for _, name := range []string{Name(digest), Name(digest) + validatorSuffix, Name(other), Name(other) + validatorSuffix, "md5-" + other.Hex()[1:] + validatorSuffix, "stray", ".hidden"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}

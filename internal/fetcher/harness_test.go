@@ -120,7 +120,7 @@ func (b *bed) proven(got verify.Proven, err error) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	want := manifest.Object{SHA256: digestOf(b.t, b.content, manifest.SHA256).Hex, Size: b.content.Size()}
+	want := manifest.Object{ID: digestOf(b.t, b.content, manifest.SHA256).Sum, Size: b.content.Size()}
 	if got.Object != want || got.Path != b.path() {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -57,13 +57,13 @@ func TestTheBandwidthLimitIsForAllTransfersTogether(t *testing.T) {
 		source := &memorySource{named: map[string][]byte{}}
 		f := New(source, dir, Config{Files: 2, Bandwidth: perSecond})
 		for _, content := range contents {
-			source.named[fileOf(t, content).Expected.Hex] = content
+			source.named[fileOf(t, content).Expected.Hex()] = content
 		}
 		begin := time.Now()
 		var running sync.WaitGroup
 		for _, content := range contents {
 			file := fileOf(t, content)
-			file.Reference.Name = file.Expected.Hex
+			file.Reference.Name = file.Expected.Hex()
 			running.Go(func() {
 				if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
 					t.Error(err)

@@ -37,7 +37,7 @@ func BenchmarkPlanOfManyFiles(b *testing.B) {
 		for i := range files {
 			files[i] = File{
 				Path:     fmt.Sprintf("linux/gcc48/64bit/file%05d", i),
-				Expected: Digest{Algorithm: SHA256, Hex: fmt.Sprintf("%064x", i)},
+				Expected: ObjectID{byte(i), byte(i >> 8)}.Digest(),
 			}
 		}
 		b.Run(fmt.Sprintf("NewPlan/%d files", count), func(b *testing.B) {

@@ -59,10 +59,10 @@ func FuzzParseDigest(f *testing.F) {
 			}
 			return
 		}
-		if len(d.Hex) < 32 || strings.Trim(d.Hex, "0123456789abcdef") != "" {
+		if len(d.Hex()) < 32 || strings.Trim(d.Hex(), "0123456789abcdef") != "" {
 			t.Fatalf("%q became %q", text, d)
 		}
-		if again, err := ParseDigest(d.Algorithm, d.Hex); err != nil || again != d {
+		if again, err := ParseDigest(d.Algorithm, d.Hex()); err != nil || again != d {
 			t.Fatalf("%q reads as %q, %v", d, again, err)
 		}
 	})

@@ -6,17 +6,11 @@ import (
 	"slices"
 )
 
-// File is one file of a release as the provider promises it.
+// File is one file of a release, with the digest that the provider expects of it.
 type File struct {
 	Reference Reference
 	Path      string // within the manifest
 	Expected  Digest // from the Hash endpoint
-}
-
-// Object is content that is on disk, proven, under its SHA-256.
-type Object struct {
-	SHA256 string // lower-case hex
-	Size   int64  // bytes
 }
 
 // Plan splits a release into what is on disk already and what must be fetched.
@@ -68,14 +62,14 @@ func ListFingerprint(refs []Reference) string {
 func RevisionID(sums []Sum) string {
 	lines := make([]string, len(sums))
 	for i, s := range sums {
-		lines[i] = s.SHA256 + "  " + s.Path
+		lines[i] = s.Object.String() + "  " + s.Path
 	}
 	return hashLines(lines)[:12]
 }
 
 // Sum is a proven file: its content and its path.
 type Sum struct {
-	SHA256 string
+	Object ObjectID
 	Path   string
 }
 

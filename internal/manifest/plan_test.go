@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"testing"
 
@@ -8,10 +9,18 @@ import (
 	"pgregory.net/rapid"
 )
 
+// digestOf makes digests that differ when their texts do.
+func digestOf(algorithm Algorithm, text string) Digest {
+	d := Digest{Algorithm: algorithm}
+	copy(d.Sum[:], text)
+	return d
+}
+
 func TestRevisionIDIsTheHashOfTheSortedSums(t *testing.T) {
 	// printf '%s\n' "$EMPTY  a.dat" "$EMPTY  linux/b.so" | sha256sum | cut -c1-12
 	const want = "096aeeecc983"
-	a, b := Sum{SHA256: emptySHA256, Path: "a.dat"}, Sum{SHA256: emptySHA256, Path: "linux/b.so"}
+	empty := ObjectID(sha256.Sum256(nil))
+	a, b := Sum{Object: empty, Path: "a.dat"}, Sum{Object: empty, Path: "linux/b.so"}
 	if got := RevisionID([]Sum{a, b}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -28,8 +37,8 @@ func TestRevisionIDIsTheHashOfTheSortedSums(t *testing.T) {
 }
 
 func TestFingerprintIsEqualExactlyWhenPathsAndDigestsAre(t *testing.T) {
-	file := func(path, hex string, algorithm Algorithm) File {
-		return File{Path: path, Expected: Digest{Algorithm: algorithm, Hex: hex}}
+	file := func(path, digit string, algorithm Algorithm) File {
+		return File{Path: path, Expected: digestOf(algorithm, digit)}
 	}
 	base := []File{file("a", "00", MD5), file("b", "11", MD5)}
 	released := []File{base[1], base[0]}
@@ -54,14 +63,14 @@ func TestFingerprintIsEqualExactlyWhenPathsAndDigestsAre(t *testing.T) {
 }
 
 func TestPlanFetchesEachMissingContentOnce(t *testing.T) {
-	digest := func(hex string) Digest { return Digest{Algorithm: MD5, Hex: hex} }
+	digest := func(digit string) Digest { return digestOf(MD5, digit) }
 	files := []File{{Path: "a", Expected: digest("1")}, {Path: "b", Expected: digest("2")}, {Path: "c", Expected: digest("1")}, {Path: "d", Expected: digest("3")}, {Path: "e", Expected: digest("2")}}
-	asked := map[Digest]int{}
+	two, asked := ObjectID{2}, map[Digest]int{}
 	plan := NewPlan(files, func(f File) (Object, bool) {
 		asked[f.Expected]++
-		return Object{SHA256: "two", Size: 2}, f.Expected == digest("2")
+		return Object{ID: two, Size: 2}, f.Expected == digest("2")
 	})
-	want := Plan{Files: files, Known: map[Digest]Object{digest("2"): {SHA256: "two", Size: 2}}, Missing: []File{files[0], files[3]}}
+	want := Plan{Files: files, Known: map[Digest]Object{digest("2"): {ID: two, Size: 2}}, Missing: []File{files[0], files[3]}}
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Error(diff)
 	}
@@ -76,9 +85,9 @@ func TestAPlanCoversEveryFile(t *testing.T) {
 		onDisk := rapid.SliceOfN(rapid.Bool(), 6, 6).Draw(t, "on disk")
 		files := make([]File, len(digits))
 		for i, d := range digits {
-			files[i] = File{Path: fmt.Sprint(i), Expected: Digest{Algorithm: MD5, Hex: fmt.Sprint(d)}}
+			files[i] = File{Path: fmt.Sprint(i), Expected: digestOf(MD5, fmt.Sprint(d))}
 		}
-		plan := NewPlan(files, func(f File) (Object, bool) { return Object{}, onDisk[f.Expected.Hex[0]-'0'] })
+		plan := NewPlan(files, func(f File) (Object, bool) { return Object{}, onDisk[f.Expected.Sum[0]-'0'] })
 		fetched := map[Digest]bool{}
 		for _, f := range plan.Missing {
 			if fetched[f.Expected] {
@@ -97,9 +106,9 @@ func TestAPlanCoversEveryFile(t *testing.T) {
 func BenchmarkPlanAndRevision(b *testing.B) {
 	files, sums := make([]File, 200), make([]Sum, 200)
 	for i := range files {
-		hex := fmt.Sprintf("%064x", i)
-		files[i] = File{Path: fmt.Sprintf("linux/gcc48/64bit/file%03d", i), Expected: Digest{Algorithm: SHA256, Hex: hex}}
-		sums[i] = Sum{SHA256: hex, Path: files[i].Path}
+		object := ObjectID{byte(i)}
+		files[i] = File{Path: fmt.Sprintf("linux/gcc48/64bit/file%03d", i), Expected: object.Digest()}
+		sums[i] = Sum{Object: object, Path: files[i].Path}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

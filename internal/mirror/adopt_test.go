@@ -16,8 +16,8 @@ import (
 // A FIFO refuses fsync, as a failing disk does.
 func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
 	m := newMirror(t)
-	object := manifest.Object{SHA256: sumOf("a"), Size: 1}
-	path := filepath.Join(m.Partial(), "sha256-"+object.SHA256)
+	object := manifest.Object{ID: sumOf("a"), Size: 1}
+	path := filepath.Join(m.Partial(), "sha256-"+object.ID.String())
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it stayed: %v", err)
 	}
-	if _, found := m.Object(object.SHA256); found {
+	if _, found := m.Object(object.ID); found {
 		t.Error("it is an object")
 	}
 }

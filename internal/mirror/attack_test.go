@@ -21,7 +21,7 @@ func TestThePublisherTakesNoPathThatMeansHarm(t *testing.T) {
 		bad := good
 		bad.Files = nil
 		for _, path := range paths {
-			bad.Files = append(bad.Files, File{Path: path, SHA256: good.Files[0].SHA256})
+			bad.Files = append(bad.Files, File{Path: path, Object: good.Files[0].Object})
 		}
 		fed++
 		_, err := m.Publish(context.Background(), Change{Set: []Record{bad}})

@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,16 +57,13 @@ func recovered(t tb, dir string) *Mirror {
 	return m
 }
 
-func sumOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
+func sumOf(text string) manifest.ObjectID { return sha256.Sum256([]byte(text)) }
 
 // adopt makes an object of a text, as a finished download does.
 func adopt(t tb, m *Mirror, text string) manifest.Object {
 	t.Helper()
-	object := manifest.Object{SHA256: sumOf(text), Size: int64(len(text))}
-	path := filepath.Join(m.Partial(), "sha256-"+object.SHA256)
+	object := manifest.Object{ID: sumOf(text), Size: int64(len(text))}
+	path := filepath.Join(m.Partial(), "sha256-"+object.ID.String())
 	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o444)); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -84,11 +80,11 @@ func recordOf(t tb, m *Mirror, name string, release manifest.Release, content fi
 	var sums []manifest.Sum
 	for _, path := range slices.Sorted(maps.Keys(content)) {
 		object := adopt(t, m, content[path])
-		sums = append(sums, manifest.Sum{SHA256: object.SHA256, Path: path})
+		sums = append(sums, manifest.Sum{Object: object.ID, Path: path})
 		r.Bytes += object.Size
 		r.Files = append(r.Files, File{
 			Path: path, Reference: "Data/" + string(release) + "/x", Size: object.Size,
-			SHA256: object.SHA256, Promised: "sha256:" + object.SHA256,
+			Object: object.ID, Expected: object.ID.Digest(),
 		})
 	}
 	r.Revision = manifest.RevisionID(sums)
@@ -153,10 +149,10 @@ func checkGeneration(t tb, m *Mirror, number int) {
 			t.Fatalf("generation %d: %s points to %q, want %q: %v", number, name, target, want, err)
 		}
 		var sums strings.Builder
-		want := map[string]string{}
+		want := map[string]manifest.ObjectID{}
 		for _, f := range record.Files {
-			want[f.Path] = f.SHA256
-			fmt.Fprintf(&sums, "%s  %s/%s\n", f.SHA256, name, f.Path)
+			want[f.Path] = f.Object
+			fmt.Fprintf(&sums, "%s  %s/%s\n", f.Object, name, f.Path)
 		}
 		if diff := cmp.Diff(want, hashTree(t, filepath.Join(dir, target))); diff != "" {
 			t.Fatalf("generation %d: %s: %s", number, name, diff)
@@ -168,9 +164,9 @@ func checkGeneration(t tb, m *Mirror, number int) {
 }
 
 // hashTree returns the SHA-256 of every file below dir, which must be read-only.
-func hashTree(t tb, dir string) map[string]string {
+func hashTree(t tb, dir string) map[string]manifest.ObjectID {
 	t.Helper()
-	sums := map[string]string{}
+	sums := map[string]manifest.ObjectID{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

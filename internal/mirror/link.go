@@ -1,12 +1,13 @@
 package mirror
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"syncd/internal/fsops"
+	"syncd/internal/manifest"
 )
 
 // linkTree links every file of r below the folder temp of the data directory.
@@ -43,10 +44,10 @@ func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].SHA256, list[b].SHA256) })
+	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(list[a].Object[:], list[b].Object[:]) })
 	var copies []string
 	for _, i := range order {
-		dir, name := filepath.Split(objectName(list[i].SHA256))
+		dir, name := filepath.Split(objectName(list[i].Object))
 		from, err := objects.open(dir)
 		if err != nil {
 			return err
@@ -88,8 +89,9 @@ func makeReadable(root *os.Root, dir string, made map[string]bool) error {
 }
 
 // linkObject gives an object a name, path within the data directory.
-func (m *Mirror) linkObject(root *os.Root, sha256, path string) error {
-	from, err := root.Open(filepath.Dir(objectName(sha256)))
+func (m *Mirror) linkObject(root *os.Root, id manifest.ObjectID, path string) error {
+	dir, name := filepath.Split(objectName(id))
+	from, err := root.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (m *Mirror) linkObject(root *os.Root, sha256, path string) error {
 		return err
 	}
 	defer to.Close()
-	copied, err := fsops.Link(from, sha256, to, filepath.Base(path))
+	copied, err := fsops.Link(from, name, to, filepath.Base(path))
 	if err != nil || !copied {
 		return err
 	}

@@ -11,40 +11,42 @@ import (
 	"syncd/internal/verify"
 )
 
-// Objects returns the SHA-256 of every object on disk, sorted.
-func (m *Mirror) Objects() ([]string, error) {
+// Objects returns every object on disk, sorted by ID.
+func (m *Mirror) Objects() ([]manifest.ObjectID, error) {
 	paths, err := m.objectPaths()
-	var names []string
+	var ids []manifest.ObjectID
 	for _, path := range paths {
-		name := filepath.Base(path)
-		if _, err := manifest.ParseDigest(manifest.SHA256, name); err == nil && path == m.ObjectPath(name) {
-			names = append(names, name)
+		if id, err := manifest.ParseObjectID(filepath.Base(path)); err == nil && path == m.ObjectPath(id) {
+			ids = append(ids, id)
 		}
 	}
-	return names, err
+	return ids, err
 }
 
-// Object returns the object of that name if it is on disk. Whether its content is
-// what the name says was known when it got the name.
-func (m *Mirror) Object(sha256 string) (manifest.Object, bool) {
-	info, there := m.ObjectInfo(sha256)
+// Object returns an object if it is on disk. Its content was proven when it got
+// its name, and is not read again.
+func (m *Mirror) Object(id manifest.ObjectID) (manifest.Object, bool) {
+	info, there := m.ObjectInfo(id)
 	if !there {
 		return manifest.Object{}, false
 	}
-	return manifest.Object{SHA256: sha256, Size: info.Size()}, true
+	return manifest.Object{ID: id, Size: info.Size()}, true
 }
 
-// ObjectInfo is how the file of an object looks, if it is on disk.
-func (m *Mirror) ObjectInfo(sha256 string) (info os.FileInfo, there bool) {
-	info, err := os.Stat(m.ObjectPath(sha256))
+// ObjectInfo describes the file of an object, if it is on disk.
+func (m *Mirror) ObjectInfo(id manifest.ObjectID) (info os.FileInfo, there bool) {
+	info, err := os.Stat(m.ObjectPath(id))
 	return info, err == nil && info.Mode().IsRegular()
 }
 
-// ObjectPath is where the object of that name lies, or would.
-func (m *Mirror) ObjectPath(sha256 string) string { return m.path(objectName(sha256)) }
+// ObjectPath is the path of an object's file, whether it is on disk or not.
+func (m *Mirror) ObjectPath(id manifest.ObjectID) string { return m.path(objectName(id)) }
 
 // objectName is an object's path within the data directory.
-func objectName(sha256 string) string { return filepath.Join("objects", sha256[:2], sha256) }
+func objectName(id manifest.ObjectID) string {
+	name := id.String()
+	return filepath.Join("objects", name[:2], name)
+}
 
 // Adopt is AdoptEach with one error for all.
 func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
@@ -77,7 +79,7 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 }
 
 func (m *Mirror) adopt(f verify.Proven) error {
-	target := m.ObjectPath(f.Object.SHA256)
+	target := m.ObjectPath(f.Object.ID)
 	dir := filepath.Dir(target)
 	if err := m.makeObjectDir(dir); err != nil {
 		return err

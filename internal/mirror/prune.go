@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/fsops"
+	"syncd/internal/manifest"
 )
 
 // Retention says what stays on disk beside what is served.
 type Retention struct {
-	Revisions int             // of each served manifest, beside the served one
-	Displaced map[string]bool // manifests of which one fewer stays: a new revision is about to displace it
-	For       time.Duration   // nothing goes sooner than this after it left `current`
-	Objects   map[string]bool // SHA-256 of objects that unfinished syncs have proven
-	Unknown   bool            // not all of those are known: only objects that were in service go
+	Revisions int                        // of each served manifest, beside the served one
+	Displaced map[string]bool            // manifests of which one fewer stays: a new revision is about to displace it
+	For       time.Duration              // nothing goes sooner than this after it left `current`
+	Objects   map[manifest.ObjectID]bool // that unfinished syncs want
+	Unknown   bool                       // not all of those are known: only objects that were in service go
 }
 
 // beside is how many revisions of a manifest stay beside the served one.
@@ -77,7 +78,7 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Space, last time
 	paths, err := m.objectPaths()
 	for _, path := range paths {
 		var st unix.Stat_t
-		if !chosen.keeps(filepath.Base(path)) && unix.Lstat(path, &st) == nil {
+		if !chosen.keeps(path) && unix.Lstat(path, &st) == nil {
 			freed.Bytes += st.Blocks * 512 // the unit of stat(2), whatever the file system's
 			freed.Inodes++
 		}
@@ -87,16 +88,19 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Space, last time
 
 // choice is what a pruning takes and leaves.
 type choice struct {
-	goes       []Generation    // the newest first
-	next, last time.Time       // when the first and the last may go that stay only for a time; zero for none
-	revisions  map[string]bool // keys of those that stay
-	objects    map[string]bool // SHA-256 of those that stay
-	unknown    bool            // Retention.Unknown
-	released   map[string]bool // SHA-256 of what the generations that go have shown
+	goes       []Generation               // the newest first
+	next, last time.Time                  // when the first and the last may go that stay only for a time; zero for none
+	revisions  map[string]bool            // keys of those that stay
+	objects    map[manifest.ObjectID]bool // those that stay
+	unknown    bool                       // Retention.Unknown
+	released   map[manifest.ObjectID]bool // those that the generations that go have shown
 }
 
-func (c choice) keeps(object string) bool {
-	return c.objects[object] || c.unknown && !c.released[object]
+// keeps is true when the file of an object stays. A file that no object can have
+// is kept only while the state is unknown.
+func (c choice) keeps(path string) bool {
+	id, err := manifest.ParseObjectID(filepath.Base(path))
+	return err == nil && c.objects[id] || c.unknown && !c.released[id]
 }
 
 func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice, error) {
@@ -104,7 +108,7 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	if err != nil {
 		return choice{}, err
 	}
-	c := choice{revisions: map[string]bool{}, objects: map[string]bool{}, unknown: keep.Unknown, released: map[string]bool{}}
+	c := choice{revisions: map[string]bool{}, objects: map[manifest.ObjectID]bool{}, unknown: keep.Unknown, released: map[manifest.ObjectID]bool{}}
 	maps.Copy(c.objects, keep.Objects)
 	for _, record := range retained {
 		c.stay(record)
@@ -125,7 +129,7 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 func (c *choice) stay(record Record) {
 	c.revisions[record.key()] = true
 	for _, f := range record.Files {
-		c.objects[f.SHA256] = true
+		c.objects[f.Object] = true
 	}
 }
 
@@ -133,7 +137,7 @@ func (c *choice) leave(g Generation) {
 	c.goes = append(c.goes, g)
 	for _, record := range g.Records {
 		for _, f := range record.Files {
-			c.released[f.SHA256] = true
+			c.released[f.Object] = true
 		}
 	}
 }
@@ -303,7 +307,7 @@ func (m *Mirror) pruneRevisions(keep map[string]bool) error {
 func (m *Mirror) pruneObjects(chosen choice) error {
 	paths, err := m.objectPaths()
 	for _, path := range paths {
-		if !chosen.keeps(filepath.Base(path)) {
+		if !chosen.keeps(path) {
 			err = errors.Join(err, fsops.Remove(path))
 		}
 	}

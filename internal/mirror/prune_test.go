@@ -122,7 +122,7 @@ func TestARevisionIsRetainedWhenNoGenerationShowsItAnyMore(t *testing.T) {
 
 // checkNoOrphans requires that every revision and object on disk is one that a
 // generation shows, or of which a record is kept, or that held has.
-func checkNoOrphans(t tb, m *Mirror, held map[string]bool) {
+func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 	t.Helper()
 	all, err := m.Generations()
 	if err != nil {
@@ -130,12 +130,12 @@ func checkNoOrphans(t tb, m *Mirror, held map[string]bool) {
 	}
 	revisions, objects := map[string]bool{}, maps.Clone(held)
 	if objects == nil {
-		objects = map[string]bool{}
+		objects = map[manifest.ObjectID]bool{}
 	}
 	needed := func(record Record) {
 		revisions["revisions/"+record.key()] = true
 		for _, f := range record.Files {
-			objects[f.SHA256] = true
+			objects[f.Object] = true
 		}
 	}
 	for _, g := range all {
@@ -158,7 +158,7 @@ func checkNoOrphans(t tb, m *Mirror, held map[string]bool) {
 		}
 	}
 	for _, name := range below(t, m, "objects/*/*") {
-		if !objects[filepath.Base(name)] {
+		if id, err := manifest.ParseObjectID(filepath.Base(name)); err != nil || !objects[id] {
 			t.Errorf("%s is needed by nothing", name)
 		}
 	}
@@ -212,7 +212,7 @@ func TestOnlyObjectsThatWereInServiceGoWhileWhatUnfinishedSyncsProvedIsUnknown(t
 	if _, err := m.Prune(Retention{Unknown: true}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := m.Object(loose.SHA256); !ok {
+	if _, ok := m.Object(loose.ID); !ok {
 		t.Error("the loose object is gone")
 	}
 	if _, ok := m.Object(sumOf("a1")); ok {
@@ -263,7 +263,7 @@ func TestFreeableIsWhatPruneFreesAndRemovesNothing(t *testing.T) {
 		{"one of them early", Retention{Revisions: 3, Displaced: map[string]bool{"a": true}}, 2, 4, false},
 		{"none of them early for another", Retention{Revisions: 3, Displaced: map[string]bool{"b": true}}, 1, 0, false},
 		{"not yet", Retention{For: time.Hour}, 1, 0, true},
-		{"what is held stays", Retention{Objects: map[string]bool{sumOf("loose"): true, sumOf("a1"): true}}, 2, 3 * 4, false},
+		{"what is held stays", Retention{Objects: map[manifest.ObjectID]bool{sumOf("loose"): true, sumOf("a1"): true}}, 2, 3 * 4, false},
 		{"what may be proven stays", Retention{Unknown: true}, 3, 3 * 4, false},
 	}
 	for _, row := range rows {
@@ -296,14 +296,14 @@ func TestObjectsOfUnfinishedSyncsAreHeld(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1")
 	held, loose := adopt(t, m, "held"), adopt(t, m, "loose")
-	keep := map[string]bool{held.SHA256: true, sumOf("not there"): true}
+	keep := map[manifest.ObjectID]bool{held.ID: true, sumOf("not there"): true}
 	if _, err := m.Prune(Retention{Objects: keep}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := m.Object(held.SHA256); !ok {
+	if _, ok := m.Object(held.ID); !ok {
 		t.Error("the held object is gone")
 	}
-	if _, ok := m.Object(loose.SHA256); ok {
+	if _, ok := m.Object(loose.ID); ok {
 		t.Error("the loose object stayed")
 	}
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {
@@ -487,7 +487,7 @@ func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T
 				keep := Retention{
 					Revisions: rapid.IntRange(0, 2).Draw(t, "retain"),
 					For:       rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "retain for"),
-					Objects:   map[string]bool{adopt(t, m, "held").SHA256: true},
+					Objects:   map[manifest.ObjectID]bool{adopt(t, m, "held").ID: true},
 				}
 				now := rapid.SampledFrom([]time.Time{time.Now(), days(1)}).Draw(t, "now")
 				before := shown(t, m)
@@ -527,12 +527,12 @@ func relinkAny(t *rapid.T, m *Mirror) {
 	}
 	published := m.Current().Records[rapid.SampledFrom(names).Draw(t, "manifest")].Files
 	f := rapid.SampledFrom(published).Draw(t, "file")
-	data, err := os.ReadFile(m.ObjectPath(f.SHA256))
+	data, err := os.ReadFile(m.ObjectPath(f.Object))
 	if err != nil {
 		t.Fatal(err)
 	}
 	adopt(t, m, string(data))
-	if err := m.Relink(f.SHA256); err != nil {
+	if err := m.Relink(f.Object); err != nil {
 		t.Fatal(err)
 	}
 	checkWhole(t, m)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"syncd/internal/fsops"
-	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
 
@@ -195,11 +194,11 @@ func (m *Mirror) checkFile(path string, f File) error {
 	if err != nil {
 		return err
 	}
-	object, err := os.Stat(m.ObjectPath(f.SHA256))
+	object, err := os.Stat(m.ObjectPath(f.Object))
 	if err == nil && os.SameFile(info, object) {
 		return nil
 	}
-	_, err = verify.File(context.Background(), path, manifest.Digest{Algorithm: manifest.SHA256, Hex: f.SHA256})
+	_, err = verify.File(context.Background(), path, f.Object.Digest())
 	return err
 }
 

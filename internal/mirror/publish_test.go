@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/durable"
+	"syncd/internal/manifest"
 )
 
 func TestTheLayoutIsTheContractsWhateverTheUmask(t *testing.T) {
@@ -39,10 +40,10 @@ func TestTheLayoutIsTheContractsWhateverTheUmask(t *testing.T) {
 		"-r--r--r-- generations/000001/dq.SHA256SUMS",
 		"-r--r--r-- generations/000001/dq.json",
 		"drwxr-xr-x objects",
-		"drwxr-xr-x objects/" + sumOf("X")[:2],
-		"-r--r--r-- objects/" + sumOf("X")[:2] + "/" + sumOf("X"),
-		"drwxr-xr-x objects/" + sumOf("A")[:2],
-		"-r--r--r-- objects/" + sumOf("A")[:2] + "/" + sumOf("A"),
+		"drwxr-xr-x objects/" + sumOf("X").String()[:2],
+		"-r--r--r-- objects/" + sumOf("X").String()[:2] + "/" + sumOf("X").String(),
+		"drwxr-xr-x objects/" + sumOf("A").String()[:2],
+		"-r--r--r-- objects/" + sumOf("A").String()[:2] + "/" + sumOf("A").String(),
 		"drwx------ partial",
 		"drwxr-xr-x revisions",
 		"drwxr-xr-x revisions/dq",
@@ -226,7 +227,7 @@ func readOnce(dir string) error {
 		return fmt.Errorf("%s is a mix: %q", generation, versions)
 	}
 	sums, err := os.ReadFile(filepath.Join(generation, "b.SHA256SUMS"))
-	if err != nil || string(sums) != sumOf(versions[2])+"  b/x\n" {
+	if err != nil || string(sums) != sumOf(versions[2]).String()+"  b/x\n" {
 		return fmt.Errorf("%s: sums %q of version %s, %w", generation, sums, versions[2], err)
 	}
 	return nil
@@ -309,11 +310,10 @@ func TestRecordsThatWouldLeaveTheirFolderAreNotPublished(t *testing.T) {
 		"manifest with a slash":   func(r *Record) { r.Manifest = "../a" },
 		"manifest without a name": func(r *Record) { r.Manifest = "" },
 		"release with a slash":    func(r *Record) { r.Release = "../../x" },
-		"no digest":               func(r *Record) { r.Files[0].SHA256 = "" },
-		"a path for a digest":     func(r *Record) { r.Files[0].SHA256 = "../../etc/passwd" },
-		"an object that is gone":  func(r *Record) { r.Files[0].SHA256 = sumOf("never adopted") },
+		"no digest":               func(r *Record) { r.Files[0].Object = manifest.ObjectID{} },
+		"an object that is gone":  func(r *Record) { r.Files[0].Object = sumOf("never adopted") },
 		"one path twice":          func(r *Record) { r.Files = append(r.Files, r.Files[0]) },
-		"a file within a file":    func(r *Record) { r.Files = append(r.Files, File{Path: "x/y", SHA256: r.Files[0].SHA256}) },
+		"a file within a file":    func(r *Record) { r.Files = append(r.Files, File{Path: "x/y", Object: r.Files[0].Object}) },
 	}
 	before := listing(t, m.dir)
 	for name, spoil := range rows {

@@ -33,20 +33,11 @@ type Record struct {
 
 // File is one file of a record.
 type File struct {
-	Path      string `json:"path"`      // within the manifest
-	Reference string `json:"reference"` // at the provider
-	Size      int64  `json:"size"`      // bytes
-	SHA256    string `json:"sha256"`    // the object
-	Promised  string `json:"promised"`  // the Hash endpoint's digest, e.g. `md5:9e10…`
-}
-
-// Digest is what the provider promised; the zero value when that is not recorded.
-func (f File) Digest() manifest.Digest {
-	digest, err := manifest.ReadDigest(f.Promised)
-	if err != nil {
-		return manifest.Digest{}
-	}
-	return digest
+	Path      string            `json:"path"`      // within the manifest
+	Reference string            `json:"reference"` // at the provider
+	Size      int64             `json:"size"`      // bytes
+	Object    manifest.ObjectID `json:"sha256"`
+	Expected  manifest.Digest   `json:"promised"` // the Hash endpoint's digest
 }
 
 // Hold keeps a manifest where a rollback put it: until a release newer than the
@@ -54,7 +45,7 @@ func (f File) Digest() manifest.Digest {
 type Hold struct {
 	Release     manifest.Release `json:"release"` // that was left
 	Revision    string           `json:"revision"`
-	Fingerprint string           `json:"fingerprint"` // of what the provider promised for it
+	Fingerprint string           `json:"fingerprint"` // of its expected digests
 	Setting     manifest.Release `json:"setting"`     // the configured release; another one ends the hold
 	Selection   string           `json:"selection"`   // hash type and filters, without which digests cannot be compared
 }
@@ -62,11 +53,11 @@ type Hold struct {
 // ID names the revision's folder.
 func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
 
-// Fingerprint is manifest.Fingerprint of what the provider promised.
+// Fingerprint is manifest.Fingerprint of the expected digests.
 func (r Record) Fingerprint() string {
 	files := make([]manifest.File, len(r.Files))
 	for i, f := range r.Files {
-		files[i] = manifest.File{Path: f.Path, Expected: f.Digest()}
+		files[i] = manifest.File{Path: f.Path, Expected: f.Expected}
 	}
 	return manifest.Fingerprint(files)
 }
@@ -195,20 +186,6 @@ func readRecordOf(name, path string) (Record, error) {
 	return record, nil
 }
 
-// Share makes a file's two texts of one digest one in memory.
-func (f File) Share() File {
-	if hex, is := strings.CutPrefix(f.Promised, "sha256:"); is && hex == f.SHA256 {
-		f.SHA256 = hex
-	}
-	return f
-}
-
-// Promises is true when the digest is what the provider promised for the file.
-func (f File) Promises(digest manifest.Digest) bool {
-	algorithm, hex, _ := strings.Cut(f.Promised, ":")
-	return hex != "" && hex == digest.Hex && strings.EqualFold(algorithm, string(digest.Algorithm))
-}
-
 // check refuses a record that does not name files within its own folder and
 // objects: everything below builds paths from it.
 func (r Record) check() error {
@@ -225,8 +202,8 @@ func (r Record) check() error {
 				return fmt.Errorf("path %q: %w", f.Path, err)
 			}
 		}
-		if _, err := manifest.ParseDigest(manifest.SHA256, f.SHA256); err != nil {
-			return fmt.Errorf("%q: %w", f.Path, err)
+		if f.Object.IsZero() {
+			return fmt.Errorf("%q has no sha256", f.Path)
 		}
 	}
 	return manifest.CheckTree(paths)

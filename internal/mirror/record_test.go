@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/durable"
+	"syncd/internal/manifest"
 )
 
 func FuzzRecord(f *testing.F) {
@@ -60,7 +61,7 @@ func requireInside(t *testing.T, m *Mirror, r Record) {
 		if path := filepath.Join(revision, file.Path); !strings.HasPrefix(path, revision+"/") || path != revision+"/"+file.Path {
 			t.Errorf("file %q", path)
 		}
-		if object := m.ObjectPath(file.SHA256); filepath.Dir(filepath.Dir(object)) != m.path("objects") {
+		if object := m.ObjectPath(file.Object); filepath.Dir(filepath.Dir(object)) != m.path("objects") {
 			t.Errorf("object %q", object)
 		}
 	}
@@ -78,7 +79,7 @@ func written(t *testing.T, write func(io.Writer) error) []byte {
 
 func TestARecordIsWrittenAsJSONWritesIt(t *testing.T) {
 	record := Record{Manifest: "m", Release: "2026.10", Files: []File{
-		{Path: `a"b<é>`, Reference: "Data/2026.10/x", Size: 1 << 40, SHA256: "ab", Promised: "md5:cd"}, {Path: "c"},
+		{Path: `a"b<é>`, Reference: "Data/2026.10/x", Size: 1 << 40, Object: manifest.ObjectID{0xab}, Expected: manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xcd}}}, {Path: "c"},
 	}, Held: &Hold{Release: "2026.11"}}
 	for range 3 {
 		want, err := json.MarshalIndent(record, "", " ")
@@ -122,15 +123,17 @@ func TestAServedRecordIsReadAgainOnlyWhenItLooksOtherwise(t *testing.T) {
 func TestARecordOfAnyFormOfJSONIsRead(t *testing.T) {
 	const file = `{"path":"x","reference":"Data/2026.10/x","size":1,"sha256":"` + sixtyFour + `","promised":"sha256:` + sixtyFour + `"}`
 	for text, want := range map[string]int{
-		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]}`:                     1,
-		`{"files":[` + file + `],"unknown":{"a":[1]},"manifest":"m","release":"2026.10","revision":"r"}`: 1,
-		`{"manifest":"m","release":"2026.10","revision":"r","files":null}`:                               0,
-		`{"manifest":"m","release":"2026.10","revision":"r"} `:                                           0,
-		`{"manifest":"m","release":"2026.10","revision":"r"} {}`:                                         -1,
-		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]`:                      -1,
-		`{"manifest":"m","release":"2026.10","revision":"r","files":{}}`:                                 -1,
-		`{"manifest":"m","release":"2026.10","revision":"r","files":[1]}`:                                -1,
-		`{"manifest":1,"release":"2026.10","revision":"r"}`:                                              -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]}`:                             1,
+		`{"files":[` + file + `],"unknown":{"a":[1]},"manifest":"m","release":"2026.10","revision":"r"}`:         1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":null}`:                                       0,
+		`{"manifest":"m","release":"2026.10","revision":"r"} `:                                                   0,
+		`{"manifest":"m","release":"2026.10","revision":"r"} {}`:                                                 -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[` + file + `]`:                              -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":{}}`:                                         -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[1]}`:                                        -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[{"path":"x","sha256":"../../etc/passwd"}]}`: -1,
+		`{"manifest":"m","release":"2026.10","revision":"r","files":[{"path":"x","size":1}]}`:                    -1,
+		`{"manifest":1,"release":"2026.10","revision":"r"}`:                                                      -1,
 		`[]`: -1, ``: -1, `null`: -1,
 	} {
 		record, err := decodeRecord("m", strings.NewReader(text))
@@ -141,3 +144,42 @@ func TestARecordOfAnyFormOfJSONIsRead(t *testing.T) {
 }
 
 const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestAnExpectedDigestOfAnUnknownAlgorithmIsReadAsUnknown(t *testing.T) {
+	const text = `{"manifest":"m","release":"2026.10","revision":"r","files":[{"path":"x","sha256":"` + sixtyFour + `","promised":"sha512:00"}]}`
+	record, err := decodeRecord("m", strings.NewReader(text))
+	if err != nil || !record.Files[0].Expected.IsZero() {
+		t.Errorf("%+v, %v", record, err)
+	}
+}
+
+func TestARecordKeepsItsFormOnDisk(t *testing.T) {
+	const text = `{
+ "manifest": "m",
+ "source": "https://releases.example.net",
+ "release": "2026.10",
+ "revision": "r",
+ "listed": 1,
+ "bytes": 1,
+ "mirrored_at": "2026-10-02T03:04:05Z",
+ "published_at": "2026-10-02T03:04:05Z",
+ "version": "1",
+ "files": [
+  {
+   "path": "x",
+   "reference": "Data/2026.10/x",
+   "size": 1,
+   "sha256": "` + sixtyFour + `",
+   "promised": "md5:d41d8cd98f00b204e9800998ecf8427e"
+  }
+ ]
+}
+`
+	record, err := decodeRecord("m", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text, string(written(t, record.write))); diff != "" {
+		t.Error(diff)
+	}
+}

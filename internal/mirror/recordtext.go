@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 func (r Record) writeSums(w io.Writer) error {
 	var line []byte
 	for _, f := range r.Files {
-		line = append(append(line[:0], f.SHA256...), "  "...)
+		line = append(hex.AppendEncode(line[:0], f.Object[:]), "  "...)
 		line = append(append(line, r.Manifest...), '/')
 		line = append(append(line, f.Path...), '\n')
 		if _, err := w.Write(line); err != nil {
@@ -122,7 +123,7 @@ func parseFiles(decoder *json.Decoder) ([]File, error) {
 		if err := decoder.Decode(&f); err != nil {
 			return nil, err
 		}
-		files = append(files, f.Share())
+		files = append(files, f)
 	}
 	return files, expect(decoder, ']')
 }

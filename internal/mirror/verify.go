@@ -45,7 +45,7 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range generation.published(names) {
 		group.Go(func() error {
-			object, err := files.Check(reading, filepath.Join(dir, p.manifest, p.Path), manifest.Digest{Algorithm: manifest.SHA256, Hex: p.SHA256})
+			object, err := files.Check(reading, filepath.Join(dir, p.manifest, p.Path), p.Object.Digest())
 			if reading.Err() != nil {
 				return context.Cause(reading)
 			}
@@ -86,19 +86,19 @@ func (g Generation) published(names []string) []published {
 // Reread is nil when a file that was damaged is what its record says now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
 	path := m.path("generations", generationName(m.Current().Number), d.Manifest, d.File.Path)
-	_, err := verify.File(ctx, path, manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256})
+	_, err := verify.File(ctx, path, d.File.Object.Digest())
 	return err
 }
 
 // ObjectProven re-reads an object and tells whether it is whole.
-func (m *Mirror) ObjectProven(ctx context.Context, sha256 string) bool {
-	_, err := verify.File(ctx, m.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})
+func (m *Mirror) ObjectProven(ctx context.Context, id manifest.ObjectID) bool {
+	_, err := verify.File(ctx, m.ObjectPath(id), id.Digest())
 	return err == nil
 }
 
 // Relink renames a link to the object over every file of every revision that
 // should hold it, after the object itself was repaired.
-func (m *Mirror) Relink(sha256 string) error {
+func (m *Mirror) Relink(id manifest.ObjectID) error {
 	if err := m.SyncObjects(); err != nil {
 		return err
 	}
@@ -116,11 +116,11 @@ func (m *Mirror) Relink(sha256 string) error {
 		for _, record := range g.Records {
 			for _, f := range record.Files {
 				path := filepath.Join("revisions", record.Manifest, record.ID(), f.Path)
-				if f.SHA256 != sha256 || done[path] {
+				if f.Object != id || done[path] {
 					continue
 				}
 				done[path] = true
-				if err := m.relinkOne(root, record.Manifest, sha256, path); err != nil {
+				if err := m.relinkOne(root, record.Manifest, id, path); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 			}
@@ -131,13 +131,13 @@ func (m *Mirror) Relink(sha256 string) error {
 
 // relinkOne keeps its temporary name beside the revisions, where Recover sweeps:
 // a published tree holds the provider's files and nothing else.
-func (m *Mirror) relinkOne(root *os.Root, name, sha256, path string) error {
+func (m *Mirror) relinkOne(root *os.Root, name string, id manifest.ObjectID, path string) error {
 	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
 		return err
 	}
 	temp := fsops.TempName(filepath.Join("revisions", name, "relink"))
 	defer func() { _ = root.Remove(temp) }() // rename(2) leaves both names when they are one file
-	if err := m.linkObject(root, sha256, temp); err != nil {
+	if err := m.linkObject(root, id, temp); err != nil {
 		return err
 	}
 	if err := root.Rename(temp, path); err != nil {

@@ -54,7 +54,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	for _, d := range checked.Damage {
 		kind := "unreadable"
 		var mismatch *verify.Mismatch
-		if errors.As(d.Err, &mismatch) && mismatch.Expected.Hex == d.File.SHA256 {
+		if errors.As(d.Err, &mismatch) && mismatch.Expected == d.File.Object.Digest() {
 			kind = "mismatch"
 		} else if errors.Is(d.Err, fs.ErrNotExist) {
 			kind = "missing"

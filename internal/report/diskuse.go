@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
 
@@ -36,7 +37,7 @@ func ReadDiskUse(m *mirror.Mirror) (DiskUse, error) {
 		return DiskUse{}, err
 	}
 	disk := DiskUse{Generations: []GenerationUse{}}
-	shownBy := map[string]int{} // number of generations that have an object
+	shownBy := map[manifest.ObjectID]int{} // number of generations that have an object
 	for _, g := range generations {
 		for object, size := range contents(g) {
 			if shownBy[object]++; shownBy[object] == 1 {
@@ -66,12 +67,12 @@ func ReadDiskUse(m *mirror.Mirror) (DiskUse, error) {
 	return disk, nil
 }
 
-// contents returns the sizes of a generation's objects, by their SHA-256.
-func contents(g mirror.Generation) map[string]int64 {
-	sizes := map[string]int64{}
+// contents returns the sizes of a generation's objects.
+func contents(g mirror.Generation) map[manifest.ObjectID]int64 {
+	sizes := map[manifest.ObjectID]int64{}
 	for _, record := range g.Records {
 		for _, f := range record.Files {
-			sizes[f.SHA256] = f.Size
+			sizes[f.Object] = f.Size
 		}
 	}
 	return sizes

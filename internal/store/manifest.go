@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"syncd/internal/manifest"
 )
 
 // Manifest is what is remembered of one manifest.
@@ -33,18 +35,18 @@ type Failure struct {
 	NextTry time.Time `json:"next_try,omitzero"` // by the schedule; on demand at once
 }
 
-// Pending is one content that an unfinished sync of a manifest wants.
-type Pending struct {
-	Digest string `json:"digest"`           // as promised, `sha256:9f86…`
-	SHA256 string `json:"sha256,omitempty"` // once it is fetched and proven
-	Size   int64  `json:"size,omitempty"`
+// Wanted is one content that an unfinished sync of a manifest wants.
+type Wanted struct {
+	Expected manifest.Digest   `json:"digest"`
+	Object   manifest.ObjectID `json:"sha256,omitzero"` // once it is fetched and proven
+	Size     int64             `json:"size,omitempty"`
 }
 
 // Changes are committed together. Nil maps and values change nothing; an empty
-// list in Pending, or empty Proofs, remove the manifest's entry.
+// list in Wanted, or empty Proofs, remove the manifest's entry.
 type Changes struct {
 	Manifests map[string]Manifest
-	Pending   map[string][]Pending
+	Wanted    map[string][]Wanted
 	Proofs    map[string]*Proofs
 	History   any // one entry to append, marshalled to JSON
 }
@@ -57,8 +59,8 @@ func (s *Store) Commit(c Changes) error {
 				return err
 			}
 		}
-		for name, pending := range c.Pending {
-			if err := putPending(tx.Bucket(bucketPending), name, pending); err != nil {
+		for name, wanted := range c.Wanted {
+			if err := putWanted(tx.Bucket(bucketWanted), name, wanted); err != nil {
 				return err
 			}
 		}
@@ -74,11 +76,11 @@ func (s *Store) Commit(c Changes) error {
 	})
 }
 
-func putPending(bucket *bbolt.Bucket, name string, pending []Pending) error {
-	if len(pending) == 0 {
+func putWanted(bucket *bbolt.Bucket, name string, wanted []Wanted) error {
+	if len(wanted) == 0 {
 		return bucket.Delete([]byte(name))
 	}
-	return putJSON(bucket, []byte(name), pending)
+	return putJSON(bucket, []byte(name), wanted)
 }
 
 func appendHistory(bucket *bbolt.Bucket, entry any) error {
@@ -101,9 +103,9 @@ func (s *Store) Manifests() (map[string]Manifest, error) {
 	return readAll[Manifest](s, bucketManifests)
 }
 
-// Pending returns what the unfinished syncs of every manifest want, by name.
-func (s *Store) Pending() (map[string][]Pending, error) {
-	return readAll[[]Pending](s, bucketPending)
+// Wanted returns the contents that unfinished syncs want, by manifest.
+func (s *Store) Wanted() (map[string][]Wanted, error) {
+	return readAll[[]Wanted](s, bucketWanted)
 }
 
 func readAll[T any](s *Store, name []byte) (map[string]T, error) {

@@ -177,7 +177,7 @@ func (s *Store) create() error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{bucketMeta, bucketManifests, bucketPending, bucketOrigins, bucketHistory}
+	return [][]byte{bucketMeta, bucketManifests, bucketWanted, bucketOrigins, bucketHistory}
 }
 
 // check reads every page in use, in this goroutine and as a sync will read them,
@@ -189,7 +189,7 @@ func (s *Store) check() error {
 	if _, err := s.Manifests(); err != nil {
 		return fmt.Errorf("bucket manifests: %w", err)
 	}
-	if _, err := s.Pending(); err != nil {
+	if _, err := s.Wanted(); err != nil {
 		return fmt.Errorf("bucket pending: %w", err)
 	}
 	if _, err := s.CoolDowns(); err != nil {

@@ -2,12 +2,12 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"syncd/internal/manifest"
 )
 
 // Proof is how an object's file looked when its content was proven. While it
@@ -18,62 +18,48 @@ type Proof struct {
 	Inode   uint64
 }
 
-// Proofs are those of many objects, by SHA-256. The zero value has none.
-type Proofs struct{ entries []proofEntry } // sorted by name once they are kept
+// Proofs are those of many objects. The zero value has none.
+type Proofs struct{ entries []proofEntry } // sorted by object once they are kept
 
 type proofEntry struct {
-	name [sha256Size]byte
+	object manifest.ObjectID
 	Proof
 }
 
+// An entry on disk is the object's ID and three numbers.
 const (
-	sha256Size = 32
-	entrySize  = sha256Size + 3*8
+	idSize    = len(manifest.ObjectID{})
+	entrySize = idSize + 3*8
 )
 
 // NewProofs returns an empty set with room for n.
 func NewProofs(n int) *Proofs { return &Proofs{entries: make([]proofEntry, 0, n)} }
 
-// Add notes an object's proof; a name that is no SHA-256 is left out. Of finds it
-// after Sort.
-func (p *Proofs) Add(sha256 string, proof Proof) {
-	if name, ok := packName(sha256); ok {
-		p.entries = append(p.entries, proofEntry{name, proof})
-	}
+// Add notes an object's proof. Of finds it after Sort.
+func (p *Proofs) Add(object manifest.ObjectID, proof Proof) {
+	p.entries = append(p.entries, proofEntry{object, proof})
 }
 
 // Sort makes what was added ready for Of and Commit.
 func (p *Proofs) Sort() {
-	slices.SortFunc(p.entries, func(a, b proofEntry) int { return bytes.Compare(a.name[:], b.name[:]) })
+	slices.SortFunc(p.entries, byObject)
 }
 
 // Of returns an object's proof.
-func (p *Proofs) Of(sha256 string) (Proof, bool) {
-	name, ok := packName(sha256)
-	if !ok {
-		return Proof{}, false
-	}
-	i, found := slices.BinarySearchFunc(p.entries, name, func(e proofEntry, name [sha256Size]byte) int {
-		return bytes.Compare(e.name[:], name[:])
-	})
+func (p *Proofs) Of(object manifest.ObjectID) (Proof, bool) {
+	i, found := slices.BinarySearchFunc(p.entries, proofEntry{object: object}, byObject)
 	if !found {
 		return Proof{}, false
 	}
 	return p.entries[i].Proof, true
 }
 
-func packName(sha256 string) (name [sha256Size]byte, ok bool) {
-	if len(sha256) != 2*sha256Size {
-		return name, false
-	}
-	_, err := hex.Decode(name[:], []byte(sha256))
-	return name, err == nil
-}
+func byObject(a, b proofEntry) int { return bytes.Compare(a.object[:], b.object[:]) }
 
 func (p *Proofs) encode() []byte {
 	data := make([]byte, 0, len(p.entries)*entrySize)
 	for _, e := range p.entries {
-		data = append(data, e.name[:]...)
+		data = append(data, e.object[:]...)
 		data = binary.BigEndian.AppendUint64(data, uint64(e.Size))
 		data = binary.BigEndian.AppendUint64(data, uint64(e.ModTime))
 		data = binary.BigEndian.AppendUint64(data, e.Inode)
@@ -86,14 +72,14 @@ func decodeProofs(data []byte) *Proofs {
 	p := NewProofs(len(data) / entrySize)
 	for ; len(data) >= entrySize; data = data[entrySize:] {
 		e := proofEntry{Proof: Proof{
-			Size:    int64(binary.BigEndian.Uint64(data[sha256Size:])),
-			ModTime: int64(binary.BigEndian.Uint64(data[sha256Size+8:])),
-			Inode:   binary.BigEndian.Uint64(data[sha256Size+16:]),
+			Size:    int64(binary.BigEndian.Uint64(data[idSize:])),
+			ModTime: int64(binary.BigEndian.Uint64(data[idSize+8:])),
+			Inode:   binary.BigEndian.Uint64(data[idSize+16:]),
 		}}
-		copy(e.name[:], data)
+		copy(e.object[:], data)
 		p.entries = append(p.entries, e)
 	}
-	if !slices.IsSortedFunc(p.entries, func(a, b proofEntry) int { return cmp.Compare(string(a.name[:]), string(b.name[:])) }) {
+	if !slices.IsSortedFunc(p.entries, byObject) {
 		return &Proofs{}
 	}
 	return p

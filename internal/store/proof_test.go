@@ -2,26 +2,23 @@ package store
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"syncd/internal/manifest"
 )
 
-func objectName(i int) string {
-	sum := sha256.Sum256(fmt.Append(nil, i))
-	return hex.EncodeToString(sum[:])
-}
+func object(i int) manifest.ObjectID { return sha256.Sum256(fmt.Append(nil, i)) }
 
 func someProofs(n int) *Proofs {
 	p := NewProofs(n)
 	for i := range n {
-		p.Add(objectName(i), Proof{Size: int64(i), ModTime: -int64(i), Inode: 1<<63 + uint64(i)})
+		p.Add(object(i), Proof{Size: int64(i), ModTime: -int64(i), Inode: 1<<63 + uint64(i)})
 	}
-	p.Add("no name", Proof{Size: 1})
 	p.Sort()
 	return p
 }
@@ -52,13 +49,13 @@ func TestProofsAreFoundAgainAfterAReopen(t *testing.T) {
 	}
 	for i := range 1000 {
 		want := Proof{Size: int64(i), ModTime: -int64(i), Inode: 1<<63 + uint64(i)}
-		if got, known := all["data"].Of(objectName(i)); !known || got != want {
+		if got, known := all["data"].Of(object(i)); !known || got != want {
 			t.Fatalf("object %d: %+v %v, want %+v", i, got, known, want)
 		}
 	}
-	for _, other := range []string{"", "no name", objectName(1000)} {
+	for _, other := range []manifest.ObjectID{{}, object(1000)} {
 		if _, known := all["data"].Of(other); known {
-			t.Errorf("%q is known", other)
+			t.Errorf("%s is known", other)
 		}
 	}
 }

@@ -24,7 +24,7 @@ const maxHistory = 1000
 var (
 	bucketMeta      = []byte("meta")      // schema, jitter, created
 	bucketManifests = []byte("manifests") // name -> Manifest
-	bucketPending   = []byte("pending")   // name -> []Pending
+	bucketWanted    = []byte("pending")   // name -> []Wanted
 	bucketOrigins   = []byte("origins")   // origin -> time
 	bucketHistory   = []byte("history")   // sequence number -> JSON
 	bucketProofs    = []byte("proofs")    // name -> Proofs; made by the first that are kept

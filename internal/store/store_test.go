@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
+
+	"syncd/internal/manifest"
 )
 
 const atOnce = 50 * time.Millisecond // for a lock that nobody gives back
@@ -53,7 +55,7 @@ func newPath(t *testing.T) string {
 // content is all that a store remembers.
 type content struct {
 	Manifests map[string]Manifest
-	Pending   map[string][]Pending
+	Wanted    map[string][]Wanted
 	CoolDowns map[string]time.Time
 	History   []string
 }
@@ -71,7 +73,7 @@ func contentOf(s *Store) (c content, err error) {
 	var errs [4]error
 	var history []json.RawMessage
 	c.Manifests, errs[0] = s.Manifests()
-	c.Pending, errs[1] = s.Pending()
+	c.Wanted, errs[1] = s.Wanted()
 	c.CoolDowns, errs[2] = s.CoolDowns()
 	history, errs[3] = s.History(2 * maxHistory)
 	for _, entry := range history {
@@ -88,7 +90,7 @@ func fill(t *testing.T, s *Store) {
 		name := fmt.Sprintf("manifest_%02d", i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {CheckedAt: at, FullAt: at, ETag: `"abc"`, Newest: "2026.10", Failure: &Failure{Result: "failed", Error: "x", Count: i}}},
-			Pending:   map[string][]Pending{name: {{Digest: "md5:00", SHA256: strings.Repeat("a", 64), Size: int64(i)}}},
+			Wanted:    map[string][]Wanted{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}},
 			History:   map[string]any{"n": i, "text": strings.Repeat("x", 200)},
 		})
 		if err != nil {
@@ -108,13 +110,13 @@ func fill(t *testing.T, s *Store) {
 func TestEverythingIsThereAfterReopening(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
-	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Pending: map[string][]Pending{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
+	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Wanted: map[string][]Wanted{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
 		t.Errorf("a new store is not empty: %s", diff)
 	}
 	fill(t, s)
 	before := read(t, s)
-	if len(before.Manifests) != 60 || len(before.Pending) != 60 || len(before.CoolDowns) != 5 || len(before.History) != 60 {
-		t.Fatalf("%d manifests, %d pending, %d cool-downs, %d history", len(before.Manifests), len(before.Pending), len(before.CoolDowns), len(before.History))
+	if len(before.Manifests) != 60 || len(before.Wanted) != 60 || len(before.CoolDowns) != 5 || len(before.History) != 60 {
+		t.Fatalf("%d manifests, %d wanted, %d cool-downs, %d history", len(before.Manifests), len(before.Wanted), len(before.CoolDowns), len(before.History))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -151,7 +153,7 @@ func TestACommitIsAllOrNothing(t *testing.T) {
 	before := read(t, s)
 	err := s.Commit(Changes{
 		Manifests: map[string]Manifest{"manifest_00": {ETag: "new"}},
-		Pending:   map[string][]Pending{"manifest_00": nil},
+		Wanted:    map[string][]Wanted{"manifest_00": nil},
 		History:   func() {}, // has no JSON
 	})
 	if err == nil {
@@ -162,23 +164,23 @@ func TestACommitIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestNilAndEmptyPendingRemoveTheEntryAndOthersStay(t *testing.T) {
+func TestNilAndEmptyWantedRemoveTheEntryAndOthersStay(t *testing.T) {
 	s := mustOpen(t, newPath(t))
-	one := []Pending{{Digest: "md5:00"}}
-	commit := func(pending map[string][]Pending) {
+	one := []Wanted{{Expected: someMD5}}
+	commit := func(wanted map[string][]Wanted) {
 		t.Helper()
-		if err := s.Commit(Changes{Pending: pending}); err != nil {
+		if err := s.Commit(Changes{Wanted: wanted}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commit(map[string][]Pending{"a": one, "b": one, "c": one})
-	commit(map[string][]Pending{"a": nil, "b": {}, "never there": nil})
+	commit(map[string][]Wanted{"a": one, "b": one, "c": one})
+	commit(map[string][]Wanted{"a": nil, "b": {}, "never there": nil})
 	commit(nil)
-	got, err := s.Pending()
+	got, err := s.Wanted()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string][]Pending{"c": one}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]Wanted{"c": one}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -377,16 +379,16 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "syncd.db is of a newer syncd: it has schema version 2, this syncd knows 1"},
 		{"newer schema with other buckets", func(tx *bbolt.Tx) error {
 			version := binary.BigEndian.AppendUint32(nil, schema+1)
-			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketPending))
+			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketWanted))
 		}, "of a newer syncd"},
 		{"schema that never was", put(bucketMeta, keySchema, "\x00\x00\x00\x00"), "syncd.db is damaged: there is no schema version 0"},
 		{"schema of another form", put(bucketMeta, keySchema, "1"), "schema version is missing"},
 		{"no schema", func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keySchema) }, "schema version is missing"},
-		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketPending) }, "bucket pending is missing"},
+		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketWanted) }, "bucket pending is missing"},
 		{"a manifest that is not JSON", put(bucketManifests, []byte("m"), "oops"), "bucket manifests"},
 		{"a manifest cut short", put(bucketManifests, []byte("m"), `{"etag":"`), "bucket manifests"},
 		{"a manifest of another shape", put(bucketManifests, []byte("m"), `{"checked_at":"yesterday"}`), "bucket manifests"},
-		{"pending of another shape", put(bucketPending, []byte("m"), `{}`), "bucket pending"},
+		{"wanted contents of another shape", put(bucketWanted, []byte("m"), `{}`), "bucket pending"},
 		{"history that is not JSON", put(bucketHistory, sequenceKey(7), "{"), "bucket history"},
 		{"somebody else's file", func(tx *bbolt.Tx) error {
 			for _, name := range buckets() {
@@ -415,7 +417,7 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 			if data, _ := os.ReadFile(kept[0]); !bytes.Equal(data, before) {
 				t.Error("what was set aside had changed")
 			}
-			if got := read(t, s); len(got.Manifests)+len(got.Pending)+len(got.History) != 0 {
+			if got := read(t, s); len(got.Manifests)+len(got.Wanted)+len(got.History) != 0 {
 				t.Errorf("the new store is not empty: %+v", got)
 			}
 			s.Close()
@@ -451,7 +453,7 @@ func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
 	good := newPath(t)
 	s := mustOpen(t, good)
 	fill(t, s)
-	if err := s.Commit(Changes{Pending: maps.Collect(func(yield func(string, []Pending) bool) { // leaves free pages
+	if err := s.Commit(Changes{Wanted: maps.Collect(func(yield func(string, []Wanted) bool) { // leaves free pages
 		for i := range 40 {
 			if !yield(fmt.Sprintf("manifest_%02d", i), nil) {
 				return
@@ -549,7 +551,7 @@ func useDamaged(t *testing.T, path string) bool {
 		name := fmt.Sprintf("manifest_%02d", 5*i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {ETag: strings.Repeat("new", 10*i)}},
-			Pending:   map[string][]Pending{name: slices.Repeat([]Pending{{Digest: "md5:00"}}, i)},
+			Wanted:    map[string][]Wanted{name: slices.Repeat([]Wanted{{Expected: someMD5}}, i)},
 			History:   strings.Repeat("y", 300*i),
 		})
 		if err != nil {
@@ -589,5 +591,33 @@ func TestExpiredCoolDownsLeaveTheFileWhenAnotherIsRecorded(t *testing.T) {
 	got, err := mustOpen(t, path).CoolDowns()
 	if diff := cmp.Diff(map[string]time.Time{"https://a.example.net": soon, "https://b.example.net": soon}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// someMD5 is a digest that a content may be expected to have.
+var someMD5 = manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xab}}
+
+func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
+	const text = `[{"digest":"md5:d41d8cd98f00b204e9800998ecf8427e","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":3},` +
+		`{"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}]`
+	s := mustOpen(t, newPath(t))
+	write := func(tx *bbolt.Tx) error { return tx.Bucket(bucketWanted).Put([]byte("m"), []byte(text)) }
+	if err := s.update(write); err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := s.Wanted()
+	if err != nil || len(wanted["m"]) != 2 || wanted["m"][0].Size != 3 || wanted["m"][0].Object.IsZero() || !wanted["m"][1].Object.IsZero() {
+		t.Fatalf("%+v, %v", wanted, err)
+	}
+	if err := s.Commit(Changes{Wanted: map[string][]Wanted{"again": wanted["m"]}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.view(func(tx *bbolt.Tx) error {
+		if again := string(tx.Bucket(bucketWanted).Get([]byte("again"))); again != text {
+			t.Errorf("written as %s", again)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -90,16 +90,16 @@ func TestATreeInUseIsNeverCalledDamaged(t *testing.T) {
 	s.db.NoSync = true
 	random := rand.New(rand.NewPCG(2026, 11))
 	for i := range times(400, 20_000) {
-		c := Changes{Manifests: map[string]Manifest{}, Pending: map[string][]Pending{}}
+		c := Changes{Manifests: map[string]Manifest{}, Wanted: map[string][]Wanted{}}
 		for range random.IntN(20) {
 			name := fmt.Sprintf("manifest_%03d", random.IntN(300))
 			c.Manifests[name] = Manifest{ETag: strings.Repeat("e", random.IntN(3000))}
-			c.Pending[name] = slices.Repeat([]Pending{{Digest: "md5:00"}}, max(0, random.IntN(400)-200))
+			c.Wanted[name] = slices.Repeat([]Wanted{{Expected: someMD5}}, max(0, random.IntN(400)-200))
 		}
 		if i%50 > 25 { // a time of leaving
 			for n := range 300 {
 				if random.IntN(3) > 0 {
-					c.Pending[fmt.Sprintf("manifest_%03d", n)] = nil
+					c.Wanted[fmt.Sprintf("manifest_%03d", n)] = nil
 				}
 			}
 		}

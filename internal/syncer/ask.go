@@ -34,12 +34,12 @@ func (r *run) ask(ctx context.Context, j *job, files []manifest.File) error {
 // must not ask for sizes.
 func (r *run) newContent(ctx context.Context, j *job) func(manifest.File) bool {
 	served := j.active.Files // sorted by path
-	if len(served) > 0 && (j.active.Held != nil || served[0].Digest().Algorithm != r.Algorithm) {
+	if len(served) > 0 && (j.active.Held != nil || served[0].Expected.Algorithm != r.Algorithm) {
 		return func(manifest.File) bool { return false }
 	}
 	return func(f manifest.File) bool {
 		i, found := slices.BinarySearchFunc(served, f.Path, func(s mirror.File, path string) int { return strings.Compare(s.Path, path) })
-		if found && served[i].Promises(f.Expected) {
+		if found && served[i].Expected == f.Expected {
 			return false
 		}
 		_, there := r.onDisk(ctx, f.Expected)

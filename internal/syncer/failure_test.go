@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
@@ -390,7 +390,7 @@ func TestAnObjectThatCannotBeKeptIsItsManifestsOwn(t *testing.T) {
 	w := start(t, "bad", "good")
 	w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
 	w.publish("good", "2026.09", september())
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("bytes")))
+	sum := manifest.ObjectID(sha256.Sum256([]byte("bytes")))
 	inTheWay := filepath.Join(w.cfg.Mirror.ObjectPath(sum), "folder")
 	must(t, os.MkdirAll(inTheWay, 0o755))
 	for range 2 {

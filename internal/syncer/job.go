@@ -93,21 +93,21 @@ func (j *job) suspend() {
 // errAborted ends downloads whose manifest failed elsewhere.
 var errAborted = errors.New("another file of the manifest failed")
 
-// pending is what an unfinished job wants, and what of that is proven already,
+// wanted is what an unfinished job wants, and what of that is proven already,
 // in this sync or in one that failed before.
-func (j *job) pending() []store.Pending {
+func (j *job) wanted() []store.Wanted {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	pending := make([]store.Pending, 0, len(j.plan.Files))
+	wanted := make([]store.Wanted, 0, len(j.plan.Files))
 	for _, f := range j.plan.Files {
-		p := store.Pending{Digest: f.Expected.String()}
+		w := store.Wanted{Expected: f.Expected}
 		// A SHA-256 is the object's name: to write it twice would make a long list twice as long.
 		if object, ok := j.plan.Known[f.Expected]; ok && f.Expected.Algorithm != manifest.SHA256 {
-			p.SHA256, p.Size = object.SHA256, object.Size
+			w.Object, w.Size = object.ID, object.Size
 		}
-		pending = append(pending, p)
+		wanted = append(wanted, w)
 	}
-	return pending
+	return wanted
 }
 
 // arrived counts bytes of a download.
@@ -121,12 +121,6 @@ func (j *job) arrived(bytes int64) {
 func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHere bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if expected.Hex == object.SHA256 {
-		object.SHA256 = expected.Hex // one text in memory, not two
-	}
-	if object.SHA256 == expected.Hex {
-		object.SHA256 = expected.Hex // one text, not two, for each of many files
-	}
 	j.plan.Known[expected] = object
 	if fetchedHere {
 		j.fetched[expected] = true

@@ -13,7 +13,7 @@ import (
 // the first use in a sync.
 type objectIndex struct {
 	once     sync.Once
-	byDigest map[string]string // `md5:9e10…` -> SHA-256
+	byDigest map[manifest.Digest]manifest.ObjectID
 }
 
 // known returns the lookup that a plan needs: the object with a file's promised
@@ -29,9 +29,9 @@ func (r *run) known(ctx context.Context, j *job) func(manifest.File) (manifest.O
 
 // onDisk returns the object that should have a promised content, if there is one.
 // Safe for concurrent use.
-func (r *run) onDisk(ctx context.Context, promised manifest.Digest) (manifest.Object, bool) {
-	if r.Algorithm == manifest.SHA256 {
-		return r.Mirror.Object(promised.Hex)
+func (r *run) onDisk(ctx context.Context, expected manifest.Digest) (manifest.Object, bool) {
+	if id, isID := expected.ObjectID(); isID {
+		return r.Mirror.Object(id)
 	}
 	r.objects.once.Do(func() {
 		index, err := r.indexObjects(ctx, r.Algorithm)
@@ -40,41 +40,43 @@ func (r *run) onDisk(ctx context.Context, promised manifest.Digest) (manifest.Ob
 		}
 		r.objects.byDigest = index
 	})
-	sha256, ok := r.objects.byDigest[promised.String()]
+	id, ok := r.objects.byDigest[expected]
 	if !ok {
 		return manifest.Object{}, false
 	}
-	return r.Mirror.Object(sha256)
+	return r.Mirror.Object(id)
 }
 
 // indexObjects maps digests of one algorithm to the objects on disk: as the
 // records and the state have them, and of the objects that neither names, which a
 // sync that was killed has left, by reading them; one that cannot be read is as
 // good as none. After an error the index is incomplete.
-func (s *Syncer) indexObjects(ctx context.Context, algorithm manifest.Algorithm) (map[string]string, error) {
-	index, named := map[string]string{}, map[string]bool{}
-	note := func(promised, sha256 string) { index[promised], named[sha256] = sha256, true }
+func (s *Syncer) indexObjects(ctx context.Context, algorithm manifest.Algorithm) (map[manifest.Digest]manifest.ObjectID, error) {
+	index, named := map[manifest.Digest]manifest.ObjectID{}, map[manifest.ObjectID]bool{}
+	note := func(expected manifest.Digest, id manifest.ObjectID) {
+		if !expected.IsZero() && !id.IsZero() {
+			index[expected], named[id] = id, true
+		}
+	}
 	records, err := s.Mirror.Records()
 	for _, record := range records {
 		for _, f := range record.Files {
-			note(f.Promised, f.SHA256)
+			note(f.Expected, f.Object)
 		}
 	}
-	pending, pendingErr := s.Store.Pending()
-	for _, list := range pending {
-		for _, p := range list {
-			if p.SHA256 != "" {
-				note(p.Digest, p.SHA256)
-			}
+	wanted, wantedErr := s.Store.Wanted()
+	for _, list := range wanted {
+		for _, w := range list {
+			note(w.Expected, w.Object)
 		}
 	}
 	objects, objectsErr := s.Mirror.Objects()
-	err = errors.Join(err, pendingErr, objectsErr)
-	for _, sha256 := range objects {
-		if named[sha256] {
+	err = errors.Join(err, wantedErr, objectsErr)
+	for _, id := range objects {
+		if named[id] {
 			continue
 		}
-		digest, hashErr := s.digestOf(ctx, algorithm, sha256)
+		digest, hashErr := s.digestOf(ctx, algorithm, id)
 		if ctx.Err() != nil {
 			return index, context.Cause(ctx)
 		}
@@ -82,25 +84,33 @@ func (s *Syncer) indexObjects(ctx context.Context, algorithm manifest.Algorithm)
 			s.Log.Warn().Err(hashErr).Msg("an object that no record names cannot be read")
 			continue
 		}
-		index[digest] = sha256
+		if !digest.IsZero() {
+			index[digest] = id
+		}
 	}
 	return index, err
 }
 
+// algorithmOf is the key of a digest that was read.
+type algorithmOf struct {
+	algorithm manifest.Algorithm
+	object    manifest.ObjectID
+}
+
 // digestOf reads an object for its digest in another algorithm, once in this
-// process's life. The digest is "" when the content is not what the name says.
-func (s *Syncer) digestOf(ctx context.Context, algorithm manifest.Algorithm, sha256 string) (string, error) {
-	key := string(algorithm) + " " + sha256
+// process's life. The digest is zero when the content is not what the name says.
+func (s *Syncer) digestOf(ctx context.Context, algorithm manifest.Algorithm, id manifest.ObjectID) (manifest.Digest, error) {
+	key := algorithmOf{algorithm, id}
 	if digest, known := s.digests[key]; known {
 		return digest, nil
 	}
-	hasher, err := verify.HashFile(ctx, s.Mirror.ObjectPath(sha256), algorithm)
+	hasher, err := verify.HashFile(ctx, s.Mirror.ObjectPath(id), algorithm)
 	if err != nil {
-		return "", err
+		return manifest.Digest{}, err
 	}
-	digest := ""
-	if hasher.Object().SHA256 == sha256 {
-		digest = hasher.Digest().String()
+	var digest manifest.Digest
+	if hasher.Object().ID == id {
+		digest = hasher.Digest()
 	}
 	s.digests[key] = digest
 	return digest, nil
@@ -110,13 +120,13 @@ func (s *Syncer) digestOf(ctx context.Context, algorithm manifest.Algorithm, sha
 // another algorithm: reading the disk is cheaper than a download.
 func (r *run) rehash(ctx context.Context, j *job, f manifest.File) (manifest.Object, bool) {
 	for _, served := range j.active.Files {
-		if served.Path != f.Path || served.Digest().Algorithm == r.Algorithm {
+		if served.Path != f.Path || served.Expected.Algorithm == r.Algorithm {
 			continue
 		}
-		info, there := r.Mirror.ObjectInfo(served.SHA256)
-		object, err := verify.File(ctx, r.Mirror.ObjectPath(served.SHA256), f.Expected)
-		if err == nil && there && object.SHA256 == served.SHA256 {
-			r.trust.prove(object.SHA256, info)
+		info, there := r.Mirror.ObjectInfo(served.Object)
+		object, err := verify.File(ctx, r.Mirror.ObjectPath(served.Object), f.Expected)
+		if err == nil && there && object.ID == served.Object {
+			r.trust.prove(object.ID, info)
 		}
 		return object, err == nil
 	}

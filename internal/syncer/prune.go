@@ -43,26 +43,26 @@ func (r *run) pruneNow(ctx context.Context, displaced map[string]bool) {
 // manifests want, as the plans of this sync and the state have it. partials are
 // the names of their unfinished downloads.
 func (r *run) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
-	wanted, err := r.wanted()
+	wanted, err := r.wantedNow()
 	if err != nil {
 		return keep, nil, err
 	}
-	keep = mirror.Retention{Revisions: r.Retain, For: r.RetainFor, Objects: map[string]bool{}}
+	keep = mirror.Retention{Revisions: r.Retain, For: r.RetainFor, Objects: map[manifest.ObjectID]bool{}}
 	partials = map[string]bool{}
 	unnamed := map[manifest.Algorithm][]manifest.Digest{}
 	for _, p := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
-		digest, err := manifest.ReadDigest(p.Digest)
+		id, isID := p.Expected.ObjectID()
 		switch {
-		case err != nil:
+		case p.Expected.IsZero():
 			continue
-		case p.SHA256 != "":
-			keep.Objects[p.SHA256] = true
-		case digest.Algorithm == manifest.SHA256:
-			keep.Objects[digest.Hex] = true
+		case !p.Object.IsZero():
+			keep.Objects[p.Object] = true
+		case isID:
+			keep.Objects[id] = true
 		default:
-			unnamed[digest.Algorithm] = append(unnamed[digest.Algorithm], digest)
+			unnamed[p.Expected.Algorithm] = append(unnamed[p.Expected.Algorithm], p.Expected)
 		}
-		partials[fetcher.Name(digest)] = true
+		partials[fetcher.Name(p.Expected)] = true
 	}
 	for algorithm, digests := range unnamed {
 		if err := r.holdUnnamed(ctx, keep.Objects, algorithm, digests); err != nil {
@@ -73,19 +73,19 @@ func (r *run) retention(ctx context.Context) (keep mirror.Retention, partials ma
 	return keep, partials, err
 }
 
-// wanted is what unfinished syncs want, by manifest.
-func (r *run) wanted() (map[string][]store.Pending, error) {
-	pending, err := r.Store.Pending()
+// wantedNow is what unfinished syncs want, by manifest.
+func (r *run) wantedNow() (map[string][]store.Wanted, error) {
+	stored, err := r.Store.Wanted()
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[string][]store.Pending{}
+	wanted := map[string][]store.Wanted{}
 	for _, t := range r.Targets { // what others want has left with them
-		wanted[t.Name] = pending[t.Name]
+		wanted[t.Name] = stored[t.Name]
 	}
 	for _, j := range r.jobs {
 		if len(j.plan.Files) > 0 && j.wants() {
-			wanted[j.target.Name] = j.pending()
+			wanted[j.target.Name] = j.wanted()
 		}
 	}
 	return wanted, nil
@@ -93,10 +93,12 @@ func (r *run) wanted() (map[string][]store.Pending, error) {
 
 // holdUnnamed adds the objects with certain digests, of which a sync that was
 // killed could not say whether they are there and under which name.
-func (r *run) holdUnnamed(ctx context.Context, objects map[string]bool, algorithm manifest.Algorithm, digests []manifest.Digest) error {
+func (r *run) holdUnnamed(ctx context.Context, objects map[manifest.ObjectID]bool, algorithm manifest.Algorithm, digests []manifest.Digest) error {
 	index, err := r.indexObjects(ctx, algorithm)
 	for _, digest := range digests {
-		objects[index[digest.String()]] = true
+		if id, found := index[digest]; found {
+			objects[id] = true
+		}
 	}
 	return err
 }
@@ -104,7 +106,7 @@ func (r *run) holdUnnamed(ctx context.Context, objects map[string]bool, algorith
 // stateIsNew is true while the state says nothing yet of a manifest and may have
 // been lost: then any object may be one that this manifest's unfinished sync has
 // proven. After the recheck interval it will not be heard of any more.
-func (r *run) stateIsNew(wanted map[string][]store.Pending) (bool, error) {
+func (r *run) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
 	created, err := r.Store.Created()
 	if err != nil || r.started.Sub(created).Abs() >= r.Recheck {
 		return false, err

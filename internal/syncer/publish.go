@@ -71,7 +71,7 @@ func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 	return nil
 }
 
-func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.SHA256 == b.SHA256 }
+func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.Object == b.Object }
 
 // left are the manifests that are served and configured no longer.
 func (r *run) left() []string {
@@ -90,27 +90,27 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	record.Files = make([]mirror.File, 0, len(j.plan.Files))
 	for i, f := range j.plan.Files {
 		object := j.plan.Known[f.Expected]
-		sums[i] = manifest.Sum{SHA256: object.SHA256, Path: f.Path}
+		sums[i] = manifest.Sum{Object: object.ID, Path: f.Path}
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{
 			Path: f.Path, Reference: f.Reference.String(), Size: object.Size,
-			SHA256: object.SHA256, Promised: f.Expected.String(),
-		}.Share())
+			Object: object.ID, Expected: f.Expected,
+		})
 	}
 	record.Revision = manifest.RevisionID(sums)
 	return record
 }
 
-// wantPending notes what is about to be fetched, so that a crash loses none of it.
-func (r *run) wantPending() error {
-	pending := map[string][]store.Pending{}
+// noteWanted notes what is about to be fetched, so that a crash loses none of it.
+func (r *run) noteWanted() error {
+	wanted := map[string][]store.Wanted{}
 	for _, j := range openJobs(r.jobs) {
 		if len(j.plan.Missing) > 0 {
-			pending[j.target.Name] = j.pending()
+			wanted[j.target.Name] = j.wanted()
 		}
 	}
-	if len(pending) == 0 {
+	if len(wanted) == 0 {
 		return nil
 	}
-	return r.Store.Commit(store.Changes{Pending: pending})
+	return r.Store.Commit(store.Changes{Wanted: wanted})
 }

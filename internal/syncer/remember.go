@@ -12,7 +12,7 @@ import (
 // record commits what is to be remembered of the sync, in one transaction.
 func (r *run) record() error {
 	now := time.Now().UTC()
-	changes := store.Changes{Manifests: map[string]store.Manifest{}, Pending: map[string][]store.Pending{}, Proofs: map[string]*store.Proofs{}}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
 	for _, name := range r.removed {
 		changes.Proofs[name] = &store.Proofs{}
 	}
@@ -26,12 +26,12 @@ func (r *run) record() error {
 		case report.Failed, report.Refused:
 			news = r.rememberFailure(j, now) || news
 			if len(j.plan.Files) > 0 {
-				changes.Pending[name] = j.pending()
+				changes.Wanted[name] = j.wanted()
 			}
 		default:
 			r.rememberSuccess(j, now)
 			if j.full {
-				changes.Pending[name] = nil
+				changes.Wanted[name] = nil
 			}
 		}
 		changes.Manifests[name] = j.state
@@ -47,15 +47,15 @@ func (r *run) record() error {
 	if news {
 		changes.History = report.HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: result}
 	}
-	r.supersede(changes.Pending)
+	r.supersede(changes.Wanted)
 	return r.Store.Commit(changes)
 }
 
 // supersede has pruning look at what unfinished syncs no longer want: releases
 // that fail one after the other must not pile up what was fetched for them.
-func (r *run) supersede(pending map[string][]store.Pending) {
-	for name, now := range pending {
-		if !slices.Equal(r.pending[name], now) {
+func (r *run) supersede(wanted map[string][]store.Wanted) {
+	for name, now := range wanted {
+		if !slices.Equal(r.wanted[name], now) {
 			r.pruneAt = time.Now()
 		}
 	}

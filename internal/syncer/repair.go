@@ -68,12 +68,12 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
-	if !s.Mirror.ObjectProven(ctx, d.File.SHA256) {
+	if !s.Mirror.ObjectProven(ctx, d.File.Object) {
 		if err := s.refetch(ctx, d); err != nil {
 			return err
 		}
 	}
-	return s.Mirror.Relink(d.File.SHA256)
+	return s.Mirror.Relink(d.File.Object)
 }
 
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
@@ -81,7 +81,7 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 	if err != nil {
 		return err
 	}
-	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: manifest.Digest{Algorithm: manifest.SHA256, Hex: d.File.SHA256}}
+	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	proven, err := s.bring(ctx, d.Manifest, file, d.File.Size, func(int64) {})
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (r *run) plan(ctx context.Context, j *job, files []manifest.File) error {
 		if !there {
 			return manifest.Object{}, false
 		}
-		switch r.trust.of(r, object.SHA256) {
+		switch r.trust.of(r, object.ID) {
 		case damaged:
 			return manifest.Object{}, false
 		case doubtful:
@@ -199,7 +199,7 @@ func (r *run) upToDate(j *job, files []manifest.File) bool {
 		return false
 	}
 	same := func(f manifest.File, served mirror.File) bool {
-		return f.Path == served.Path && served.Promises(f.Expected)
+		return f.Path == served.Path && served.Expected == f.Expected
 	}
 	if slices.EqualFunc(files, j.active.Files, same) {
 		return true

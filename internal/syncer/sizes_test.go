@@ -15,7 +15,7 @@ func TestASizeThatWasNotAskedForAfterAllIsLeftToOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // another file of the manifest has failed
-	content := manifest.Digest{Algorithm: manifest.MD5, Hex: "00"}
+	content := manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{1}}
 	if err := r.askSize(ctx, &job{}, manifest.File{Expected: content}); err == nil {
 		t.Error("no error")
 	}

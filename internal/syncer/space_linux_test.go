@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -129,7 +130,7 @@ func TestWhatNothingKeepsGoesBeforeAnyRevision(t *testing.T) {
 		w.expect(w.demand(), "data", report.Updated)
 	}
 	w.poll()
-	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 2*mib/5))
+	w.loose(manifest.ObjectID{1}, strings.Repeat("loose", 2*mib/5))
 	w.offer(3, 2*mib)
 	w.expect(w.dry(), "data", report.Updated)
 	equal(t, "objects after a dry run", len(w.objects()), 3)
@@ -142,8 +143,8 @@ func TestPruningForSpaceTakesNothingThatThePlansOfTheSyncNeed(t *testing.T) {
 	w.offer(1, mib)
 	w.expect(w.demand(), "data", report.Updated)
 	there := strings.Repeat("there", mib/5)
-	w.loose(fmt.Sprintf("%x", sha256.Sum256([]byte(there))), there)
-	w.loose(strings.Repeat("00", 32), strings.Repeat("loose", 3*mib/5))
+	w.loose(sha256.Sum256([]byte(there)), there)
+	w.loose(manifest.ObjectID{1}, strings.Repeat("loose", 3*mib/5))
 	w.provider.SetManifest("data", "2026.02", emulator.File{Name: "there.dat", Content: emulator.Text(there)},
 		emulator.File{Name: "new.dat", Content: emulator.Random(9, 4*mib)})
 	w.expect(w.demand(), "data", report.Updated)
@@ -152,9 +153,9 @@ func TestPruningForSpaceTakesNothingThatThePlansOfTheSyncNeed(t *testing.T) {
 }
 
 // loose puts an object into the data directory that no record and no state names.
-func (w *world) loose(sha256, content string) {
+func (w *world) loose(id manifest.ObjectID, content string) {
 	w.Helper()
-	path := w.cfg.Mirror.ObjectPath(sha256)
+	path := w.cfg.Mirror.ObjectPath(id)
 	must(w, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(w, os.WriteFile(path, []byte(content), 0o444))
 }

@@ -32,7 +32,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
-			digest := manifest.Digest{Algorithm: manifest.SHA256, Hex: fmt.Sprintf("%064x", i)}
+			digest := manifest.ObjectID{byte(i), byte(i >> 8)}.Digest()
 			j.plan.Missing = append(j.plan.Missing, manifest.File{Path: fmt.Sprint(i), Expected: digest})
 			j.sizes[digest] = size
 		}

@@ -3,7 +3,6 @@ package syncer_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"slices"
@@ -300,8 +299,7 @@ func (w *world) keeps(fetched []string, want map[string]files) {
 	for _, name := range fetched {
 		there := false
 		for _, content := range want {
-			sum := sha256.Sum256([]byte(content[name]))
-			_, found := w.cfg.Mirror.Object(hex.EncodeToString(sum[:]))
+			_, found := w.cfg.Mirror.Object(sha256.Sum256([]byte(content[name])))
 			there = there || found
 		}
 		if !there {

@@ -338,7 +338,7 @@ func TestTheRevisionIsNamedByTheContractsHash(t *testing.T) {
 	record := w.cfg.Mirror.Current().Records["data"]
 	var sums []manifest.Sum
 	for _, f := range record.Files {
-		sums = append(sums, manifest.Sum{SHA256: f.SHA256, Path: f.Path})
+		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	equal(t, "revision", record.Revision, manifest.RevisionID(sums))
 	if record.Source != w.provider.URL() || record.Listed != 4 || record.Version != "test" {

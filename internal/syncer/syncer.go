@@ -80,13 +80,13 @@ type Syncer struct {
 	Config
 	progress *report.Progress
 	lookups  *semaphore.Weighted
-	pruneAt  time.Time         // when something may have become superfluous; zero for not before the next publish
-	digests  map[string]string // of objects that had to be read, by algorithm and SHA-256
+	pruneAt  time.Time                       // when something may have become superfluous; zero for not before the next publish
+	digests  map[algorithmOf]manifest.Digest // of objects that had to be read; zero for a damaged one
 }
 
 // New returns a Syncer that reports its progress to progress.
 func New(cfg Config, progress *report.Progress) *Syncer {
-	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now(), digests: map[string]string{}}
+	return &Syncer{Config: cfg, progress: progress, lookups: semaphore.NewWeighted(lookups), pruneAt: time.Now(), digests: map[algorithmOf]manifest.Digest{}}
 }
 
 // run is one sync.
@@ -95,7 +95,7 @@ type run struct {
 	req      request.Sync
 	started  time.Time
 	jobs     []*job
-	pending  map[string][]store.Pending // what unfinished syncs wanted before this one
+	wanted   map[string][]store.Wanted // what unfinished syncs wanted before this one
 	objects  objectIndex
 	trust    trust
 	sizes    sizes
@@ -119,7 +119,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	if req.DryRun {
 		return r.report(), context.Cause(ctx)
 	}
-	if err := r.wantPending(); err != nil {
+	if err := r.noteWanted(); err != nil {
 		r.Log.Warn().Err(err).Msg("state not written: a crash now would cost the downloads of this sync")
 	}
 	r.download(ctx, r.jobs)
@@ -158,7 +158,7 @@ func (s *Syncer) begin(req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending, err := s.Store.Pending()
+	wanted, err := s.Store.Wanted()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (s *Syncer) begin(req request.Sync) (*run, error) {
 		return nil, err
 	}
 	current := s.Mirror.Current()
-	r := &run{Syncer: s, req: req, started: time.Now(), pending: pending, previous: current.Number}
+	r := &run{Syncer: s, req: req, started: time.Now(), wanted: wanted, previous: current.Number}
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
 		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served})
@@ -251,14 +251,14 @@ func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i i
 
 // interrupted keeps what was proven for the next sync and returns why this one ended.
 func (r *run) interrupted(ctx context.Context) error {
-	pending, proofs := map[string][]store.Pending{}, map[string]*store.Proofs{}
+	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
 	for _, j := range r.jobs {
 		if len(j.plan.Files) > 0 {
-			pending[j.target.Name], proofs[j.target.Name] = j.pending(), r.proofs(j)
+			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.proofs(j)
 		}
 	}
-	r.supersede(pending)
-	if err := r.Store.Commit(store.Changes{Pending: pending, Proofs: proofs}); err != nil {
+	r.supersede(wanted)
+	if err := r.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
 		r.Log.Warn().Err(err).Msg("state not kept")
 	}
 	if err := r.Mirror.SyncObjects(); err != nil {

@@ -24,8 +24,8 @@ type trust struct {
 	reading sync.Mutex               // held while objects are read, with all cores
 
 	mu     sync.Mutex
-	proven map[string]store.Proof // by reading them in this sync
-	wrong  map[string]bool        // read, and not what the name says
+	proven map[manifest.ObjectID]store.Proof // by reading them in this sync
+	wrong  map[manifest.ObjectID]bool        // read, and not what the name says
 }
 
 // standing is what a sync thinks of an object.
@@ -38,19 +38,19 @@ const (
 )
 
 // of looks at the file of an object that was there.
-func (t *trust) of(r *run, sha256 string) standing {
-	info, there := r.Mirror.ObjectInfo(sha256)
+func (t *trust) of(r *run, id manifest.ObjectID) standing {
+	info, there := r.Mirror.ObjectInfo(id)
 	if !there {
 		return damaged // it went away meanwhile
 	}
 	t.mu.Lock()
-	isWrong := t.wrong[sha256]
+	isWrong := t.wrong[id]
 	t.mu.Unlock()
 	if isWrong {
 		return damaged
 	}
 	now := proofOf(info)
-	if then, known := t.proof(r, sha256, now); known && then == now {
+	if then, known := t.proof(r, id, now); known && then == now {
 		return trusted
 	}
 	return doubtful
@@ -58,9 +58,9 @@ func (t *trust) of(r *run, sha256 string) standing {
 
 // proof is how an object looked when it was proven. When several are known, it is
 // the one that is so now.
-func (t *trust) proof(r *run, sha256 string, now store.Proof) (then store.Proof, known bool) {
+func (t *trust) proof(r *run, id manifest.ObjectID, now store.Proof) (then store.Proof, known bool) {
 	t.mu.Lock()
-	then, known = t.proven[sha256]
+	then, known = t.proven[id]
 	t.mu.Unlock()
 	if known {
 		return then, true
@@ -73,7 +73,7 @@ func (t *trust) proof(r *run, sha256 string, now store.Proof) (then store.Proof,
 		t.kept = kept
 	})
 	for _, kept := range t.kept {
-		if p, ok := kept.Of(sha256); ok {
+		if p, ok := kept.Of(id); ok {
 			then, known = p, true
 			if p == now {
 				break
@@ -92,44 +92,44 @@ func (t *trust) read(ctx context.Context, r *run, name string, objects []manifes
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, object := range objects {
-		if t.of(r, object.SHA256) != doubtful {
+		if t.of(r, object.ID) != doubtful {
 			continue
 		}
-		group.Go(func() error { return t.readOne(ctx, r, name, object.SHA256) })
+		group.Go(func() error { return t.readOne(ctx, r, name, object.ID) })
 	}
 	return group.Wait()
 }
 
-func (t *trust) readOne(ctx context.Context, r *run, name, sha256 string) error {
-	info, there := r.Mirror.ObjectInfo(sha256) // before the reading: what changes during it must show
-	_, err := verify.File(ctx, r.Mirror.ObjectPath(sha256), manifest.Digest{Algorithm: manifest.SHA256, Hex: sha256})
+func (t *trust) readOne(ctx context.Context, r *run, name string, id manifest.ObjectID) error {
+	info, there := r.Mirror.ObjectInfo(id) // before the reading: what changes during it must show
+	_, err := verify.File(ctx, r.Mirror.ObjectPath(id), id.Digest())
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err == nil && there {
-		t.prove(sha256, info)
+		t.prove(id, info)
 		return nil
 	}
 	t.mu.Lock()
 	if t.wrong == nil {
-		t.wrong = map[string]bool{}
+		t.wrong = map[manifest.ObjectID]bool{}
 	}
-	t.wrong[sha256] = true
+	t.wrong[id] = true
 	t.mu.Unlock()
 	r.Metrics.VerifyFailed(name)
-	r.Log.Warn().Err(err).Str("manifest", name).Str("object", sha256).
+	r.Log.Warn().Err(err).Str("manifest", name).Stringer("object", id).
 		Msg("an object on disk is not what its name says: it is fetched again; `syncd verify` looks at what is served")
 	return nil
 }
 
 // prove notes how an object looked before it was read and found right.
-func (t *trust) prove(sha256 string, info os.FileInfo) {
+func (t *trust) prove(id manifest.ObjectID, info os.FileInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.proven == nil {
-		t.proven = map[string]store.Proof{}
+		t.proven = map[manifest.ObjectID]store.Proof{}
 	}
-	t.proven[sha256] = proofOf(info)
+	t.proven[id] = proofOf(info)
 }
 
 // proofOf is how a file looks. Its time of change is no part of it: that moves
@@ -147,16 +147,16 @@ func proofOf(info os.FileInfo) store.Proof {
 func (r *run) proofs(j *job) *store.Proofs {
 	proofs := store.NewProofs(len(j.plan.Known))
 	for digest, object := range j.plan.Known {
-		info, there := r.Mirror.ObjectInfo(object.SHA256)
+		info, there := r.Mirror.ObjectInfo(object.ID)
 		if !there {
 			continue
 		}
 		now := proofOf(info)
 		arrived := slices.ContainsFunc(r.jobs, func(other *job) bool { return other.fetched[digest] })
-		if then, known := r.trust.proof(r, object.SHA256, now); known && !arrived {
+		if then, known := r.trust.proof(r, object.ID, now); known && !arrived {
 			now = then
 		}
-		proofs.Add(object.SHA256, now)
+		proofs.Add(object.ID, now)
 	}
 	proofs.Sort()
 	return proofs

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func TestFilesOfAnyRateTellTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rate := range []int64{0, 1 << 30, 1 << 62} {
-		object, err := NewFiles(rate).Check(t.Context(), path, manifest.Digest{Algorithm: manifest.SHA256, Hex: hex.EncodeToString(sum[:])})
+		object, err := NewFiles(rate).Check(t.Context(), path, manifest.ObjectID(sum).Digest())
 		if err != nil || object.Size != int64(len(data)) {
 			t.Errorf("at %d: %+v, %v", rate, object, err)
 		}

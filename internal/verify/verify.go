@@ -1,5 +1,5 @@
 // Package verify proves content: it computes digests while bytes pass by and
-// compares them with what the provider's Hash endpoint promised. Bytes are
+// compares them with the expected digest that the provider's Hash endpoint names. Bytes are
 // unverified until a function of this package has said otherwise. Every content
 // also gets its SHA-256, the name under which objects are stored.
 package verify
@@ -9,7 +9,6 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -21,29 +20,29 @@ import (
 // another one, that digest too. Write never fails. Not safe for concurrent use.
 type Hasher struct {
 	algorithm manifest.Algorithm
-	name      hash.Hash // SHA-256
-	promised  hash.Hash // the provider's algorithm; the same as name when that is SHA-256
+	sha256    hash.Hash
+	expected  hash.Hash // the provider's algorithm; the same as sha256 when that is SHA-256
 	size      int64
 }
 
-// NewHasher returns a Hasher for content whose promised digest is of the given algorithm.
+// NewHasher returns a Hasher for content whose expected digest is of the given algorithm.
 func NewHasher(algorithm manifest.Algorithm) *Hasher {
-	h := &Hasher{algorithm: algorithm, name: sha256.New()}
+	h := &Hasher{algorithm: algorithm, sha256: sha256.New()}
 	switch algorithm {
 	case manifest.SHA1:
-		h.promised = sha1.New()
+		h.expected = sha1.New()
 	case manifest.MD5:
-		h.promised = md5.New()
+		h.expected = md5.New()
 	default:
-		h.promised = h.name
+		h.expected = h.sha256
 	}
 	return h
 }
 
 func (h *Hasher) Write(p []byte) (int, error) {
-	h.name.Write(p)
-	if h.promised != h.name {
-		h.promised.Write(p)
+	h.sha256.Write(p)
+	if h.expected != h.sha256 {
+		h.expected.Write(p)
 	}
 	h.size += int64(len(p))
 	return len(p), nil
@@ -54,19 +53,23 @@ func (h *Hasher) Size() int64 { return h.size }
 
 // Digest is the digest so far in the provider's algorithm.
 func (h *Hasher) Digest() manifest.Digest {
-	return manifest.Digest{Algorithm: h.algorithm, Hex: hex.EncodeToString(h.promised.Sum(nil))}
+	d := manifest.Digest{Algorithm: h.algorithm}
+	h.expected.Sum(d.Sum[:0])
+	return d
 }
 
 // Object is the name and size of what was written so far.
 func (h *Hasher) Object() manifest.Object {
-	return manifest.Object{SHA256: hex.EncodeToString(h.name.Sum(nil)), Size: h.size}
+	object := manifest.Object{Size: h.size}
+	h.sha256.Sum(object.ID[:0])
+	return object
 }
 
-// Mismatch says that content is not what was promised.
+// Mismatch says that content has another digest than the expected one.
 type Mismatch struct{ Expected, Actual manifest.Digest }
 
 func (e *Mismatch) Error() string {
-	return fmt.Sprintf("digest %s does not match the promised %s", e.Actual, e.Expected)
+	return fmt.Sprintf("digest %s does not match the expected %s", e.Actual, e.Expected)
 }
 
 // Check returns the object that was hashed, or *Mismatch when it is not the expected one.

@@ -37,6 +37,15 @@ var known = []struct {
 	}},
 }
 
+// digest reads a digest that is known to be one.
+func digest(algorithm manifest.Algorithm, hex string) manifest.Digest {
+	d, err := manifest.ParseDigest(algorithm, hex)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 func fileWith(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -49,9 +58,9 @@ func fileWith(t *testing.T, text string) string {
 func TestFilesAreProvenByEveryAlgorithm(t *testing.T) {
 	for _, vector := range known {
 		path := fileWith(t, vector.text)
-		want := manifest.Object{SHA256: vector.hex[manifest.SHA256], Size: int64(len(vector.text))}
+		want := manifest.Object{ID: digest(manifest.SHA256, vector.hex[manifest.SHA256]).Sum, Size: int64(len(vector.text))}
 		for algorithm, hex := range vector.hex {
-			got, err := File(context.Background(), path, manifest.Digest{Algorithm: algorithm, Hex: hex})
+			got, err := File(context.Background(), path, digest(algorithm, hex))
 			if err != nil {
 				t.Errorf("%s of %d bytes: %v", algorithm, want.Size, err)
 			}
@@ -64,14 +73,14 @@ func TestFilesAreProvenByEveryAlgorithm(t *testing.T) {
 
 func TestOtherContentIsAMismatchThatNamesBothDigests(t *testing.T) {
 	for algorithm, hex := range known[1].hex {
-		expected := manifest.Digest{Algorithm: algorithm, Hex: hex}
+		expected := digest(algorithm, hex)
 		for _, text := range []string{"", "ab", "abd", "abc\n", "Abc"} {
 			object, err := File(context.Background(), fileWith(t, text), expected)
 			var mismatch *Mismatch
 			if !errors.As(err, &mismatch) || object != (manifest.Object{}) {
 				t.Fatalf("%s of %q: %+v, %v", algorithm, text, object, err)
 			}
-			if mismatch.Expected != expected || mismatch.Actual == expected || !strings.Contains(err.Error(), hex) || !strings.Contains(err.Error(), mismatch.Actual.Hex) {
+			if mismatch.Expected != expected || mismatch.Actual == expected || !strings.Contains(err.Error(), hex) || !strings.Contains(err.Error(), mismatch.Actual.Hex()) {
 				t.Errorf("%s of %q: %v", algorithm, text, err)
 			}
 		}
@@ -84,8 +93,8 @@ func TestADigestOfAnotherAlgorithmOrNoneProvesNothing(t *testing.T) {
 	for _, expected := range []manifest.Digest{
 		{},
 		{Algorithm: manifest.SHA256},
-		{Algorithm: manifest.MD5, Hex: known[1].hex[manifest.MD5]},
-		{Algorithm: manifest.SHA1, Hex: known[1].hex[manifest.SHA256]},
+		digest(manifest.MD5, known[1].hex[manifest.MD5]),
+		{Algorithm: manifest.SHA1, Sum: digest(manifest.SHA256, known[1].hex[manifest.SHA256]).Sum},
 	} {
 		if _, err := h.Check(expected); err == nil {
 			t.Errorf("proven by %+v", expected)
@@ -114,7 +123,7 @@ func TestHasherSeesOneContentHoweverItIsCut(t *testing.T) {
 }
 
 func TestFilesThatCannotBeReadAreErrorsAndNoMismatch(t *testing.T) {
-	expected := manifest.Digest{Algorithm: manifest.MD5, Hex: known[0].hex[manifest.MD5]}
+	expected := digest(manifest.MD5, known[0].hex[manifest.MD5])
 	var mismatch *Mismatch
 	dir := t.TempDir()
 	if _, err := File(context.Background(), filepath.Join(dir, "missing"), expected); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &mismatch) {
@@ -144,7 +153,7 @@ func TestTheContextEndsALongRead(t *testing.T) {
 		t.Skipf("no large sparse files here: %v", err)
 	}
 	ctx := &endsAfter{Context: context.Background(), n: 8}
-	_, err := File(ctx, path, manifest.Digest{Algorithm: manifest.MD5, Hex: known[0].hex[manifest.MD5]})
+	_, err := File(ctx, path, digest(manifest.MD5, known[0].hex[manifest.MD5]))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

@@ -164,7 +164,7 @@ func TestAllTwentyEndpointsAreCalledAsTheSpecificationWrites(t *testing.T) {
 		for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
 			digest, err := c.Hash(ctx, algorithm, ref)
 			check("Hash", err)
-			if digest.Hex != meta.Digests[algorithm] || digest.Algorithm != algorithm {
+			if digest.Hex() != meta.Digests[algorithm] || digest.Algorithm != algorithm {
 				t.Errorf("Hash of %s: %s, in the metadata %s", ref, digest, meta.Digests[algorithm])
 			}
 		}

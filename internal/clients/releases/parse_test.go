@@ -82,7 +82,7 @@ func TestListsAreReadFromAServerThatIgnoresTheFormat(t *testing.T) {
 		if entries, err := c.ManifestList(t.Context(), "2026.10"); err != nil || !slices.Equal(entries, []Entry{{Name: "dq_a"}, {Name: "dq_b"}}) {
 			t.Errorf("%s: %v, %v", format, entries, err)
 		}
-		if digest, err := c.Hash(t.Context(), manifest.SHA1, dataRef); err != nil || digest.Hex != strings.Repeat("0a", 20) {
+		if digest, err := c.Hash(t.Context(), manifest.SHA1, dataRef); err != nil || digest.Hex() != strings.Repeat("0a", 20) {
 			t.Errorf("%s: %v, %v", format, digest, err)
 		}
 	}
@@ -183,13 +183,13 @@ func TestHashForms(t *testing.T) {
 	length := map[manifest.Algorithm]int{manifest.MD5: 32, manifest.SHA1: 40, manifest.SHA256: 64}
 	for algorithm, n := range length {
 		hex := strings.Repeat("0aF", n)[:n]
-		want := manifest.Digest{Algorithm: algorithm, Hex: strings.ToLower(hex)}
+		want := strings.ToLower(string(algorithm) + ":" + hex)
 		for _, body := range []string{
 			hex, `"` + hex + `"`, `["` + hex + `"]`, hex + "\n", "\ufeff" + hex + "\r\n", " \"" + strings.ToUpper(hex) + "\"\n",
 			`<string xmlns="http://schemas.microsoft.com/2003/10/Serialization/">` + hex + `</string>`,
 			"<?xml version=\"1.0\"?>\n<string>\n" + hex + "\n</string>\n", "<a><string>" + hex + "</string></a>",
 		} {
-			if got, err := parseHash(algorithm, []byte(body)); err != nil || got != want {
+			if got, err := parseHash(algorithm, []byte(body)); err != nil || got.String() != want {
 				t.Errorf("%s of %q: %v, %v", algorithm, body, got, err)
 			}
 		}
@@ -317,11 +317,11 @@ func FuzzParseHash(f *testing.F) {
 			}
 			return
 		}
-		if digest.Algorithm != algorithms[i] || len(digest.Hex) != length[i] || strings.Trim(digest.Hex, "0123456789abcdef") != "" {
+		if digest.Algorithm != algorithms[i] || len(digest.Hex()) != length[i] || strings.Trim(digest.Hex(), "0123456789abcdef") != "" {
 			t.Fatalf("%+v", digest)
 		}
 		for _, form := range []string{"%s", "%s\r\n", `"%s"`, "<string>%s</string>"} {
-			if again, err := parseHash(algorithms[i], fmt.Appendf(nil, form, strings.ToUpper(digest.Hex))); err != nil || again != digest {
+			if again, err := parseHash(algorithms[i], fmt.Appendf(nil, form, strings.ToUpper(digest.Hex()))); err != nil || again != digest {
 				t.Fatalf("written as %s and read again: %v, %v", form, again, err)
 			}
 		}
