@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock is an exclusive flock on a file that holds the owner's process id. The
-// kernel drops it with the process, so a crash never leaves it locked.
+// Lock is a held lock. The kernel releases it when the process ends, so a crash
+// never leaves the file locked.
 type Lock struct {
 	path string
 	file *os.File
@@ -22,7 +22,7 @@ type Lock struct {
 // HeldError says that another process holds a lock.
 type HeldError struct {
 	Path string
-	PID  int // 0 when the holder has not written it yet
+	PID  int // of the holder; 0 if it has not written its own yet
 }
 
 func (e *HeldError) Error() string {
@@ -32,7 +32,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d: is another syncd running?", e.Path, e.PID)
 }
 
-// Acquire takes the lock at once or returns *HeldError.
+// Acquire locks the file at path and creates it if it is missing. It does not wait:
+// if another process holds the lock, it returns *HeldError.
 func Acquire(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -45,29 +46,28 @@ func Acquire(path string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	_ = writePID(f) // it is for people: a full disk must not keep the holder from starting
+	_ = writePID(f) // only HeldError needs the id: a full disk must not stop syncd from starting
 	return &Lock{path: path, file: f}, nil
 }
 
-// VanishedError says that a lock is held on a file that its name leads to no
-// longer: another process could take the lock of that name now.
+// VanishedError says that Path no longer names the locked file: another process
+// could now lock a file of that name.
 type VanishedError struct {
 	Path string
-	Err  error // why nothing is found there; nil for another file
+	Err  error // from looking at Path; nil if it names another file
 }
 
 func (e *VanishedError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("the lock vanished: %v", e.Err)
+		return fmt.Sprintf("the lock file vanished: %v", e.Err)
 	}
-	return fmt.Sprintf("%s is not the file that is locked: it was replaced", e.Path)
+	return fmt.Sprintf("%s was replaced: it is no longer the locked file", e.Path)
 }
 
 func (e *VanishedError) Unwrap() error { return e.Err }
 
-// Check is nil while the name still leads to the file that is locked, and
-// *VanishedError when it does not: the folder was removed, moved or unmounted, or
-// another one took its place. Safe for concurrent use.
+// Check returns *VanishedError if the path no longer names the locked file: its
+// directory was removed, moved, unmounted or replaced. Safe for concurrent use.
 func (l *Lock) Check() error {
 	held, err := l.file.Stat()
 	if err != nil {
@@ -80,8 +80,8 @@ func (l *Lock) Check() error {
 	return nil
 }
 
-// Release gives the lock back. The file stays: removing it would let two
-// processes hold locks on two files of one name.
+// Release gives the lock back. The file stays: after a removal, two processes could
+// lock two files of the same name.
 func (l *Lock) Release() error { return l.file.Close() }
 
 func writePID(f *os.File) error {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockVariable names the lock that the re-executed test binary takes and holds
-// until its standard input ends.
+// lockVariable names the lock that the re-executed test binary holds until its
+// standard input ends.
 const lockVariable = "SYNCD_TEST_LOCK"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	lock.Release()
 }
 
-// holdElsewhere takes the lock in another process and returns it with its first line.
+// holdElsewhere starts a process that acquires the lock, and returns its first line.
 func holdElsewhere(t *testing.T, path string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -61,7 +61,7 @@ func holdElsewhere(t *testing.T, path string) (*exec.Cmd, string) {
 	return cmd, strings.TrimSpace(line)
 }
 
-func TestALockHeldByAnotherProcessIsRefusedWithItsPID(t *testing.T) {
+func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder, line := holdElsewhere(t, path)
 	if line != "locked" {
@@ -87,7 +87,7 @@ func TestALockHeldByAnotherProcessIsRefusedWithItsPID(t *testing.T) {
 	lock.Release()
 }
 
-func TestALockHeldHereIsRefusedElsewhereUntilReleased(t *testing.T) {
+func TestReleaseLetsAnotherProcessLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	lock, err := Acquire(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestALockHeldHereIsRefusedElsewhereUntilReleased(t *testing.T) {
 	}
 }
 
-func TestTheLockFileIsPrivateAndHoldsOnlyTheNewestPID(t *testing.T) {
+func TestLockFileIsPrivateAndHoldsOneProcessID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if err := os.WriteFile(path, []byte(strings.Repeat("9", 30)), 0o600); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestTheLockFileIsPrivateAndHoldsOnlyTheNewestPID(t *testing.T) {
 	}
 }
 
-func TestAHolderThatHasNotWrittenItsPIDIsStillRefused(t *testing.T) {
+func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	for _, text := range []string{"", "garbage\x00\n"} {
 		f, err := os.Create(path)
@@ -141,13 +141,13 @@ func TestAHolderThatHasNotWrittenItsPIDIsStillRefused(t *testing.T) {
 	}
 }
 
-func TestAcquireReportsAMissingFolder(t *testing.T) {
+func TestAcquireReportsAMissingDirectory(t *testing.T) {
 	if _, err := Acquire(filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestALockKnowsWhetherItsNameStillLeadsToIt(t *testing.T) {
+func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	path := filepath.Join(dir, "lock")
 	must := func(err error) {
@@ -172,7 +172,7 @@ func TestALockKnowsWhetherItsNameStillLeadsToIt(t *testing.T) {
 	must(os.Rename(dir, dir+".away"))
 	vanished("moved away", "vanished", true)
 	must(os.Mkdir(dir, 0o755))
-	vanished("an empty folder in its place", "vanished", true)
+	vanished("an empty directory in its place", "vanished", true)
 	other, err := Acquire(path)
 	must(err)
 	defer other.Release()
@@ -183,7 +183,7 @@ func TestALockKnowsWhetherItsNameStillLeadsToIt(t *testing.T) {
 	must(lock.Check())
 }
 
-func TestAPIDThatCannotBeWrittenKeepsNobodyFromTheLock(t *testing.T) {
+func TestAcquireSucceedsWhenItCannotWriteTheProcessID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if err := os.Symlink("/dev/full", path); err != nil { // takes no byte and no truncation
 		t.Fatal(err)
