@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestFewAndManyFilesAreMadeDurableTogether(t *testing.T) {
-	for _, count := range []int{0, 1, many - 1, many} {
+func TestSyncFilesSyncsFewAndManyFiles(t *testing.T) {
+	for _, count := range []int{0, 1, minSyncfs - 1, minSyncfs} {
 		dir := t.TempDir()
 		var paths []string
 		for i := range count {
@@ -27,14 +27,14 @@ func TestFewAndManyFilesAreMadeDurableTogether(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeMadeDurableFailsAllTogether(t *testing.T) {
+func TestSyncFilesFailsIfOneFileFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "whole"), "content")
 	fifo := filepath.Join(dir, "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	held, err := os.OpenFile(fifo, os.O_RDWR, 0) // else to open it for reading would wait
+	held, err := os.OpenFile(fifo, os.O_RDWR, 0) // without a writer, opening it for reading blocks
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAFileThatCannotBeMadeDurableFailsAllTogether(t *testing.T) {
 	}
 }
 
-func TestFoldersAreSyncedTogether(t *testing.T) {
+func TestSyncDirsFailsForAMissingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := new(Disk).SyncDirs([]string{dir, filepath.Dir(dir)}); err != nil {
 		t.Error(err)
@@ -56,7 +56,7 @@ func TestFoldersAreSyncedTogether(t *testing.T) {
 	}
 }
 
-func TestOnlyKernelsThatTellWhatWentWrongSyncTheWhole(t *testing.T) {
+func TestKernelReleasesAreCompared(t *testing.T) {
 	for release, want := range map[string]bool{
 		"5.8.0": true, "5.8": true, "5.10.0-28-amd64": true, "6.1.0": true, "7": false, "10.0-rc1": true,
 		"5.7.19": false, "4.19.0": false, "": false, "x.y": false, "5.": false, "5.-1": false,
@@ -67,21 +67,21 @@ func TestOnlyKernelsThatTellWhatWentWrongSyncTheWhole(t *testing.T) {
 	}
 }
 
-func TestOnlyFileSystemsThatKeepTheirPromiseAreSyncedAsAWhole(t *testing.T) {
-	if syncsWhole("/proc") || syncsWhole(filepath.Join(t.TempDir(), "none")) {
-		t.Error("proc, or what is not there, is synced as a whole")
+func TestSyncfsIsUsedOnlyOnKnownFileSystems(t *testing.T) {
+	if hasReliableSyncfs("/proc") || hasReliableSyncfs(filepath.Join(t.TempDir(), "none")) {
+		t.Error("syncfs is used on /proc or on a missing directory")
 	}
 }
 
-func TestWhatWaitsForTheDiskIsKnown(t *testing.T) {
+func TestDirtyBytesArePlausible(t *testing.T) {
 	if got := dirtyBytes(); got < 0 || got > 1<<50 {
 		t.Errorf("%d bytes", got)
 	}
 }
 
-// A disk that fails under a file system: its image lies on a tmpfs with less room
-// than the image claims to have.
-func TestWhatTheDiskRefusedIsToldThoughAnotherSyncHasHeardIt(t *testing.T) {
+// The disk under the file system fails: its image lies on a tmpfs that has less room
+// than the image claims.
+func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("NOT TESTED: loop mounts need root")
 	}
@@ -104,15 +104,15 @@ func TestWhatTheDiskRefusedIsToldThoughAnotherSyncHasHeardIt(t *testing.T) {
 	}
 	defer other.Close()
 	var paths []string
-	for i := range many {
+	for i := range minSyncfs {
 		paths = append(paths, filepath.Join(mounted, fmt.Sprint(i)))
 		write(t, paths[i], strings.Repeat("x", 64<<10))
 	}
 	if err := unix.Syncfs(int(other.Fd())); err == nil {
-		t.Fatal("the other process heard nothing: the disk did not fail")
+		t.Fatal("the other syncfs reported no error: the disk did not fail")
 	}
 	if err := new(Disk).SyncFiles(paths); err == nil {
-		t.Error("files that the disk refused are called durable")
+		t.Error("SyncFiles returned nil for files that the disk refused")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ways to make files durable that were written before. They call the system
-// directly, so that one can be chosen before the product has it.
+// waysToSync make written files durable. They call the kernel directly: the
+// benchmark also compares ways that the product does not use.
 var waysToSync = []struct {
 	name string
 	sync func(files []*os.File) error
@@ -39,7 +39,7 @@ var waysToSync = []struct {
 	{"one syncfs", func(files []*os.File) error { return unix.Syncfs(int(files[0].Fd())) }},
 }
 
-// startWriteBack asks for the write of a file's bytes and does not wait for it.
+// startWriteBack asks the disk to begin writing a file and does not wait.
 func startWriteBack(fd int) error {
 	return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
@@ -65,11 +65,10 @@ func eachOf(files []*os.File, atATime int, call func(fd int) error) error {
 	return nil
 }
 
-// BenchmarkSmallFilesMadeDurable compares what a sync of many small files may
-// wait for: alone, and beside a program that writes all the time. It tells too
-// how long that neighbour's own fdatasyncs took, for syncfs writes out what
-// others have dirtied as well. TMPDIR chooses the file system, and
-// -benchtime=5x bounds the time.
+// BenchmarkSmallFilesMadeDurable compares the ways to make many small files durable:
+// alone, and beside a program that writes all the time. It also reports how long that
+// neighbour's fdatasyncs took, because syncfs writes the neighbour's dirty bytes too.
+// TMPDIR chooses the file system, and -benchtime=5x bounds the time.
 func BenchmarkSmallFilesMadeDurable(b *testing.B) {
 	dir := b.TempDir() // of all: files are slow to create just after others were removed
 	for _, host := range []string{"alone", "beside a writer"} {
@@ -87,8 +86,8 @@ func BenchmarkSmallFilesMadeDurable(b *testing.B) {
 	}
 }
 
-// makeDurable measures the calls alone, not the writing of the files. They lie
-// in 256 folders, as objects do.
+// makeDurable measures the syncs without the writes before them. The files lie in 256
+// directories, as objects do.
 func makeDurable(b *testing.B, dir string, count int, sync func([]*os.File) error) {
 	var cpu time.Duration
 	for range b.N {
@@ -111,8 +110,8 @@ func makeDurable(b *testing.B, dir string, count int, sync func([]*os.File) erro
 	b.ReportMetric(float64(cpu.Microseconds())/float64(b.N*count), "CPU-µs/file")
 }
 
-// BenchmarkFoldersMadeDurable is the other half of many objects: the fsyncs of
-// the folders they were renamed to.
+// BenchmarkFoldersMadeDurable measures the fsyncs of the directories into which many
+// objects were renamed.
 func BenchmarkFoldersMadeDurable(b *testing.B) {
 	dir := b.TempDir()
 	for _, way := range []struct {
@@ -183,8 +182,8 @@ func foldersOf(b *testing.B, files []*os.File) []*os.File {
 	return folders
 }
 
-// neighbour is a program on the same file system that dirties 200 MB a second
-// of a file of 512 MiB, and makes a small file of its own durable all the time.
+// neighbour plays a program on the same file system. It dirties 200 MB a second of a
+// file of 512 MiB, and keeps making a small file durable.
 type neighbour struct {
 	stop    chan struct{}
 	workers sync.WaitGroup
@@ -251,7 +250,7 @@ func (n *neighbour) commit(path string) error {
 	}
 }
 
-// end reports the neighbour's longest wait and its median.
+// end stops the neighbour and reports its longest and median wait.
 func (n *neighbour) end(b *testing.B) {
 	b.Helper()
 	close(n.stop)
@@ -269,7 +268,7 @@ func (n *neighbour) end(b *testing.B) {
 	b.ReportMetric(float64(n.waits[len(n.waits)-1].Microseconds()), "neighbour's-longest-µs")
 }
 
-// cpuTime is what this process has used so far.
+// cpuTime returns the CPU time that this process has used so far.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used unix.Rusage

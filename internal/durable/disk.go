@@ -47,7 +47,7 @@ func (d *Disk) SyncDir(dir string) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		d.warned.Do(func() {
 			if d.Warn != nil {
-				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may lose the newest swap, never tear it", dir))
+				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may undo the newest publish, but never leaves half of one", dir))
 			}
 		})
 		return nil

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// write creates a file and its folders.
+// write creates a file and its parent directories.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -27,7 +27,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// names lists a folder.
+// names lists a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -41,7 +41,7 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-func TestRenameReplacesWithinAndAcrossFolders(t *testing.T) {
+func TestRenameReplacesAcrossDirectories(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "new"), "new")
 	write(t, filepath.Join(dir, "b", "file"), "old")
@@ -132,18 +132,18 @@ func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 	}
 }
 
-func TestReplaceSymlinkLeavesNothingWhereItCannotReplace(t *testing.T) {
+func TestReplaceSymlinkLeavesNoTempNameWhenItFails(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "current", "file"), "a folder of the operator's")
+	write(t, filepath.Join(dir, "current", "file"), "a directory of the operator")
 	if err := new(Disk).ReplaceSymlink("0", filepath.Join(dir, "current")); err == nil {
-		t.Error("a folder was replaced")
+		t.Error("ReplaceSymlink replaced a directory")
 	}
 	if diff := cmp.Diff([]string{"current"}, names(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestSyncTreeSyncsRealFoldersAndReportsAMissingOne(t *testing.T) {
+func TestSyncTreeReportsAMissingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "b", "file"), "x")
 	disk := Disk{Warn: func(message string) { t.Error(message) }}
@@ -151,11 +151,11 @@ func TestSyncTreeSyncsRealFoldersAndReportsAMissingOne(t *testing.T) {
 		t.Error(err)
 	}
 	if err := disk.SyncTree(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
+		t.Errorf("missing directory: %v", err)
 	}
 }
 
-func TestAFileSystemThatCannotSyncFoldersIsWarnedAboutOnce(t *testing.T) {
+func TestSyncDirWarnsOnceIfTheFileSystemCannotSyncDirectories(t *testing.T) {
 	const proc = "/proc/self"
 	f, err := os.Open(proc)
 	if err != nil {
@@ -176,6 +176,6 @@ func TestAFileSystemThatCannotSyncFoldersIsWarnedAboutOnce(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 	if err := new(Disk).SyncDir(proc); err != nil {
-		t.Errorf("without anyone to tell: %v", err)
+		t.Errorf("without Warn: %v", err)
 	}
 }

@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NoFsync is true in builds that exist to show that the tests of power cuts can
-// fail.
+// NoFsync is true in a build with the tag nofsync, which proves that the tests of
+// power cuts can fail.
 const NoFsync = false
 
 func fsync(f *os.File) error { return f.Sync() }
 
 func syncfs(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) }
 
-// checkWritten tells whether the disk refused bytes of a file. A file system tells
-// of that once: where another process's syncfs has heard it, ours does not.
+// checkWritten returns an error if the disk refused bytes of the file. The kernel
+// reports such an error once for each file system: if another process calls syncfs
+// first, our syncfs returns nil.
 func checkWritten(f *os.File) error {
 	err := unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 	if err != nil {

@@ -4,8 +4,8 @@ package durable
 
 import "os"
 
-// NoFsync is true in builds that exist to show that the tests of power cuts can
-// fail.
+// NoFsync is true in a build with the tag nofsync, which proves that the tests of
+// power cuts can fail.
 const NoFsync = true
 
 func fsync(*os.File) error { return nil }
