@@ -1,26 +1,26 @@
 package transport
 
 import (
-	"bytes"
 	"slices"
+	"sort"
 	"strings"
 )
 
-// redacted is what stands in the place of the Customer ID.
+// redacted replaces the Customer ID.
 const redacted = "REDACTED"
 
-// maxNesting is how many encodings may lie over each other and still be seen
-// through: percent-encoding done twice within JSON, say.
-const maxNesting = 3
-
-// Redactor removes the Customer ID from text, however its characters are
-// written: plain, percent-encoded in either case, with + for a space, escaped as
-// JSON and XML do, or several of these over each other, and each character in
-// its own way. The zero value removes nothing. Safe for concurrent use.
-type Redactor struct{ secret string }
+// Redactor removes the Customer ID from text: as it is, and in every spelling of
+// spellingsOf, which each character may have on its own. The zero value removes
+// nothing. Safe for concurrent use.
+type Redactor struct{ secrets []*secret }
 
 // NewRedactor returns a Redactor for the given Customer ID; "" removes nothing.
-func NewRedactor(customerID string) Redactor { return Redactor{secret: customerID} }
+func NewRedactor(customerID string) Redactor {
+	if customerID == "" {
+		return Redactor{}
+	}
+	return Redactor{secrets: []*secret{newSecret(customerID)}}
+}
 
 // String returns s without the Customer ID.
 func (r Redactor) String(s string) string {
@@ -30,26 +30,15 @@ func (r Redactor) String(s string) string {
 	return string(r.Bytes([]byte(s)))
 }
 
-// readsOtherwise are the bytes that can be read as others. A text without them
-// holds the Customer ID as it is, or not at all: the usual case, made quick.
-const readsOtherwise = `%\&+`
-
-// Contains is true when s holds the Customer ID in any form.
+// Contains is true when s holds the Customer ID in any spelling.
 func (r Redactor) Contains(s string) bool {
-	if !strings.ContainsAny(s, readsOtherwise) {
-		return r.secret != "" && strings.Contains(s, r.secret)
-	}
-	start, _ := r.scan([]byte(s)).find(0)
+	start, _ := find(r.secrets, s, 0)
 	return start >= 0
 }
 
 // Bytes returns b without the Customer ID; b itself when it holds none.
 func (r Redactor) Bytes(b []byte) []byte {
-	if !bytes.ContainsAny(b, readsOtherwise) && !bytes.Contains(b, []byte(r.secret)) {
-		return b
-	}
-	scan := r.scan(b)
-	start, end := scan.find(0)
+	start, end := find(r.secrets, b, 0)
 	if start < 0 {
 		return b
 	}
@@ -58,122 +47,95 @@ func (r Redactor) Bytes(b []byte) []byte {
 	for start >= 0 {
 		out = append(append(out, b[done:start]...), redacted...)
 		done = end
-		start, end = scan.find(done)
+		start, end = find(r.secrets, b, done)
 	}
 	return append(out, b[done:]...)
 }
 
-func (r Redactor) scan(text []byte) *scan { return &scan{secret: r.secret, text: text} }
-
-// scan looks for a secret in a text.
-type scan struct {
-	secret  string
-	text    []byte
-	found   [maxNesting + 1]readings // of the last place looked at, by nesting
-	reached [][]int                  // by how many bytes of the secret are read: up to where
-	touched int                      // how many of reached are in use
+// secret is a text to find: the spellings of each of its characters, sorted.
+type secret struct {
+	begins     [256]bool // the first bytes of the first character's spellings
+	characters [][]string
 }
 
-// find returns where the next occurrence, with those that overlap it, begins
-// and ends, or -1.
-func (s *scan) find(from int) (start, end int) {
-	if s.secret == "" {
-		return -1, -1
+func newSecret(text string) *secret {
+	s := &secret{}
+	for c := range strings.SplitSeq(text, "") {
+		s.characters = append(s.characters, spellingsOf(c))
 	}
-	for start = from; start < len(s.text); start++ {
-		if c := s.text[start]; !stands(c, s.secret[0]) && !beginsEscape(c) {
-			continue
-		}
-		if skip := s.run(start); skip > 0 {
-			start += skip - 1
-			continue
-		}
-		if end = s.match(start); end < 0 {
+	for _, spelling := range s.characters[0] {
+		s.begins[spelling[0]] = true
+	}
+	return s
+}
+
+// find returns where the next occurrence of a secret begins and ends, or -1.
+// Occurrences that overlap are one.
+func find[T string | []byte](secrets []*secret, text T, from int) (start, end int) {
+	for start = from; start < len(text); start++ {
+		if end = match(secrets, text, start); end < 0 {
 			continue
 		}
 		for i := start + 1; i < end; i++ {
-			end = max(end, s.match(i))
+			end = max(end, match(secrets, text, i))
 		}
 		return start, end
 	}
 	return -1, -1
 }
 
-// longestRun is how many backslashes in a row can be one escape after another of
-// a single character.
-const longestRun = 1 << (maxNesting + 1)
-
-// run is how many of the backslashes at a place can be passed over, because what
-// they could stand for begins behind them: a long run would else be read again
-// from each of its bytes.
-func (s *scan) run(at int) int {
-	if s.text[at] != '\\' || s.secret[0] == '\\' {
-		return 0
+// match returns where the longest occurrence that begins at a place ends, or -1.
+func match[T string | []byte](secrets []*secret, text T, at int) int {
+	end := -1
+	for _, s := range secrets {
+		if s.begins[text[at]] {
+			end = max(end, matchOne(s, text, at))
+		}
 	}
-	length := 0
-	for at+length < len(s.text) && s.text[at+length] == '\\' {
-		length++
-	}
-	return max(length-longestRun, 0)
+	return end
 }
 
-func beginsEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' }
-
-// stands is true when c stands for want: itself, or the + of a query for a space.
-func stands(c, want byte) bool { return c == want || c == '+' && want == ' ' }
-
-// match returns where the longest occurrence that begins at a place ends, or -1.
-// The longest, because what follows may belong to the last character: `%25` is
-// one way to write a `%`, and so is its first byte.
-func (s *scan) match(at int) int {
-	done := 0
-	for ; at < len(s.text) && !beginsEscape(s.text[at]); at++ { // the usual case, made quick
-		if !stands(s.text[at], s.secret[done]) {
+// matchOne follows every spelling at once, because one can begin another: `%25`
+// spells a `%`, and so does its first byte.
+func matchOne[T string | []byte](s *secret, text T, at int) int {
+	var room [2][8]int // enough for nearly all texts without an allocation
+	reached, next := append(room[0][:0], at), room[1][:0]
+	for _, spellings := range s.characters {
+		for _, at := range reached {
+			next = appendEnds(next, spellings, text, at)
+		}
+		if len(next) == 0 {
 			return -1
 		}
-		if done++; done == len(s.secret) {
-			return at + 1
-		}
+		reached, next = next, reached[:0]
 	}
-	return s.matchEscaped(at, done)
+	return slices.Max(reached)
 }
 
-// matchEscaped is match where the text may be read in several ways, all of which
-// are followed at once. So many bytes of the secret are read already.
-func (s *scan) matchEscaped(at, done int) int {
-	if s.reached == nil {
-		s.reached = make([][]int, len(s.secret)+1)
-	}
-	for i := range s.reached[:s.touched] {
-		s.reached[i] = s.reached[i][:0]
-	}
-	s.reached[done] = append(s.reached[done], at)
-	s.touched = done + 1
-	for ; done < min(s.touched, len(s.secret)); done++ {
-		for _, at := range s.reached[done] {
-			for _, next := range s.read(at, maxNesting).all() {
-				if next.begins(s.secret[done:]) {
-					s.reach(done+next.size, next.end)
-				}
+// appendEnds appends where the spellings end that the text has at a place. It
+// narrows the sorted spellings down byte by byte.
+func appendEnds[T string | []byte](ends []int, spellings []string, text T, at int) []int {
+	for depth := 0; len(spellings) > 0; depth++ {
+		if len(spellings[0]) == depth {
+			if !slices.Contains(ends, at+depth) {
+				ends = append(ends, at+depth)
 			}
+			spellings = spellings[1:]
 		}
+		if at+depth == len(text) {
+			break
+		}
+		c := text[at+depth]
+		from := sort.Search(len(spellings), func(i int) bool { return spellings[i][depth] >= c })
+		spellings = spellings[from:]
+		to := sort.Search(len(spellings), func(i int) bool { return spellings[i][depth] > c })
+		spellings = spellings[:to]
 	}
-	longest := -1
-	for _, end := range s.reached[len(s.secret)] {
-		longest = max(longest, end)
-	}
-	return longest
+	return ends
 }
 
-func (s *scan) reach(done, end int) {
-	if !slices.Contains(s.reached[done], end) {
-		s.reached[done] = append(s.reached[done], end)
-		s.touched = max(s.touched, done+1)
-	}
-}
-
-// HoldsID is true when a name or a short text holds the Customer ID, also in
-// other case where the ID is long enough for that to be no accident.
+// HoldsID is true when a name or a short text holds the Customer ID. Other case
+// counts too where the ID is long enough for that to be no accident.
 func (c *Client) HoldsID(text string) bool {
 	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
 }

@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// outerEncoders are the ways in which programs write a text into a URL, JSON, XML
+// or HTML. Each treats every character by itself.
+var outerEncoders = []func(string) string{
+	unchanged,
+	url.QueryEscape, url.PathEscape, percentLower,
+	quoteJSON, quoted.Replace, quotedSlash.Replace, eachUTF16(`\u%04x`), eachUTF16(`\u%04X`),
+	html.EscapeString, xmlNames.Replace,
+}
+
+// encoders are these, and those that escape every character.
+var encoders = append([]func(string) string{
+	eachByte("%%%02x"), eachByte("%%%02X"), eachByte(`\x%02x`), eachByte(`\x%02X`),
+	eachRune("&#%d;"), eachRune("&#%03d;"),
+	eachRune("&#x%x;"), eachRune("&#x%X;"), eachRune("&#X%X;"), eachRune("&#x%04x;"), eachRune("&#x%06x;"),
+}, outerEncoders...)
+
+var (
+	quoted      = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	quotedSlash = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `/`, `\/`)
+	xmlNames    = strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&apos;")
+)
+
+// spellingsOf returns the texts that stand for a character: encoded once or twice,
+// and these within a JSON string, as the log and the output of commands write them.
+// A further spelling is one more encoder. Each character of an ID may have its own
+// spelling, because encoders differ in which characters they leave as they are.
+//
+// Not among them are three foreign encoders over each other, and one that treats
+// the characters of another one's output differently (`%4&#66;` for a K). No program
+// writes that by itself, and a provider that does so on purpose knows the Customer
+// ID anyway.
+func spellingsOf(character string) []string {
+	twice := encode(encode([]string{character}, encoders), outerEncoders)
+	return encode(twice, []func(string) string{unchanged, quoted.Replace})
+}
+
+// encode returns what each encoder makes of each text, sorted and without duplicates.
+func encode(texts []string, encoders []func(string) string) []string {
+	var encoded []string
+	for _, text := range texts {
+		for _, e := range encoders {
+			encoded = append(encoded, e(text))
+		}
+	}
+	slices.Sort(encoded)
+	return slices.Compact(encoded)
+}
+
+func unchanged(s string) string { return s }
+
+func eachByte(format string) func(string) string {
+	return func(s string) string { return each([]byte(s), format) }
+}
+
+func eachRune(format string) func(string) string {
+	return func(s string) string { return each([]rune(s), format) }
+}
+
+func eachUTF16(format string) func(string) string {
+	return func(s string) string { return each(utf16.Encode([]rune(s)), format) }
+}
+
+func each[T byte | rune | uint16](units []T, format string) string {
+	var b strings.Builder
+	for _, unit := range units {
+		fmt.Fprintf(&b, format, unit)
+	}
+	return b.String()
+}
+
+// percentLower is url.QueryEscape in lower-case hex.
+func percentLower(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if escaped := url.QueryEscape(s[i : i+1]); escaped == s[i:i+1] {
+			b.WriteString(escaped)
+		} else {
+			b.WriteString(strings.ToLower(escaped))
+		}
+	}
+	return b.String()
+}
+
+// quoteJSON is the text within the quotes of a JSON string, as Go writes it.
+func quoteJSON(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return s // a string always has a JSON form
+	}
+	return string(text[1 : len(text)-1])
+}
