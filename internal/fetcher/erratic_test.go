@@ -125,7 +125,7 @@ func ending(body io.Reader, after int64, err error) io.ReadCloser {
 // An erratic server, and calls that are stopped, cost time, and what they have
 // brought is whole or goes on as soon as the server is honest.
 func TestAnErraticServerCostsTimeAlone(t *testing.T) {
-	sizes := []int64{worthSegments - 1, worthSegments, worthSegments + 1, 24*mib + 3}
+	sizes := []int64{minSegmentedFile - 1, minSegmentedFile, minSegmentedFile + 1, 24*mib + 3}
 	rounds := 2 * len(sizes)
 	if os.Getenv("SYNCD_TORTURE") == "full" {
 		rounds *= 50

@@ -269,7 +269,7 @@ func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
 		}, probe},
 		"busy": {func(*transport.Response) error { // which may pass
 			return &transport.Error{Kind: transport.Passing, Status: http.StatusServiceUnavailable}
-		}, probe * size / rate * int(time.Second/paceTime) / restTicks},
+		}, probe * size / rate * int(time.Second/controlInterval) / holdTicks},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 // check holds what has to be true of a layout at any time.
 func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 	var end int64 = -1
-	for _, s := range l.here {
+	for _, s := range l.present {
 		if s.from <= end || s.to <= s.from || s.to > l.size {
-			t.Fatalf("spans %v of %d bytes", l.here, l.size)
+			t.Fatalf("spans %v of %d bytes", l.present, l.size)
 		}
 		end = s.to
 	}
@@ -26,9 +26,9 @@ func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 				t.Fatalf("claims %+v and %+v overlap", *c, *other)
 			}
 		}
-		for _, s := range l.here {
+		for _, s := range l.present {
 			if c.next < c.end && c.next < s.to && s.from < c.end {
-				t.Fatalf("claim %+v is there already: %v", *c, l.here)
+				t.Fatalf("claim %+v is there already: %v", *c, l.present)
 			}
 		}
 	}
@@ -43,11 +43,11 @@ func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
 		for !(l.prefix() >= size && len(l.claims) == 0) {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
-				if c := l.claim(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
-					c.asked = span{c.next, c.end} // from here on its rear can come back
+				if c := l.claimNext(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
+					c.requested = byteRange{c.next, c.end} // from here on its rear can come back
 				}
 			case 1:
-				l.cut(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
+				l.splitLongest(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
 			case 2:
 				if len(l.claims) > 0 {
 					c := rapid.SampledFrom(l.claims).Draw(t, "claim")
@@ -68,7 +68,7 @@ func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
 				t.Fatalf("%d bytes are there, %d arrived", l.bytes(), arrived)
 			}
 		}
-		if arrived != size || l.claim(endless) != nil {
+		if arrived != size || l.claimNext(endless) != nil {
 			t.Fatalf("%d of %d bytes", arrived, size)
 		}
 	})
@@ -89,11 +89,11 @@ func TestWhatIsCutFromAClaim(t *testing.T) {
 	for name, tt := range tests {
 		c := tt.claim
 		l := layout{size: c.end, claims: []*claim{{next: 0, end: 0}, &c}}
-		if did := l.cut(tt.limit); did != (tt.end != 0) || did && c.end != tt.end {
+		if did := l.splitLongest(tt.limit); did != (tt.end != 0) || did && c.end != tt.end {
 			t.Errorf("%s: %t, %+v", name, did, c)
 		}
 	}
-	if (&layout{size: 100 * mib}).cut(mib) {
+	if (&layout{size: 100 * mib}).splitLongest(mib) {
 		t.Error("something was cut from nothing")
 	}
 }
@@ -102,12 +102,12 @@ func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		size int64
-		want []span
+		want []byteRange
 	}{
-		"in order":           {`[[0,5],[7,9]]`, 10, []span{{0, 5}, {7, 9}}},
+		"in order":           {`[[0,5],[7,9]]`, 10, []byteRange{{0, 5}, {7, 9}}},
 		"none":               {`[]`, 10, nil},
-		"beyond the file":    {`[[0,5],[7,20]]`, 10, []span{{0, 5}, {7, 10}}},
-		"behind its end":     {`[[0,5],[17,20]]`, 10, []span{{0, 5}}},
+		"beyond the file":    {`[[0,5],[7,20]]`, 10, []byteRange{{0, 5}, {7, 10}}},
+		"behind its end":     {`[[0,5],[17,20]]`, 10, []byteRange{{0, 5}}},
 		"empty":              {`[[5,5]]`, 10, nil},
 		"backwards":          {`[[5,4]]`, 10, nil},
 		"negative":           {`[[-5,4]]`, 10, nil},
@@ -116,11 +116,11 @@ func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
 		"touching":           {`[[0,5],[5,9]]`, 10, nil},
 	}
 	for name, tt := range tests {
-		var spans []span
+		var spans []byteRange
 		if err := json.Unmarshal([]byte(tt.text), &spans); err != nil {
 			t.Fatal(err)
 		}
-		if got := within(spans, tt.size); !slices.Equal(got, tt.want) {
+		if got := clip(spans, tt.size); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -128,22 +128,22 @@ func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
 
 func TestWhatASegmentLeavesGoesBackToTheOneItWasCutFrom(t *testing.T) {
 	for name, tt := range map[string]struct {
-		asked   span // of the first claim, which is cut to 10 to 40
-		here    []span
+		asked   byteRange // of the first claim, which is cut to 10 to 40
+		here    []byteRange
 		fetched int64 // of the released claim, from 40 to 60
 		want    int64 // the end of the first claim
 	}{
 		"all":                        {asked: everything, want: 70},
-		"up to what was asked for":   {asked: span{10, 50}, want: 50},
-		"not what it never asked":    {asked: span{10, 40}, want: 40},
+		"up to what was asked for":   {asked: byteRange{10, 50}, want: 50},
+		"not what it never asked":    {asked: byteRange{10, 40}, want: 40},
 		"not asked yet":              {want: 40},
 		"not behind what came":       {asked: everything, fetched: 5, want: 40},
-		"not over what is there":     {asked: everything, here: []span{{0, 10}, {55, 58}}, want: 55},
-		"what is there right behind": {asked: everything, here: []span{{0, 10}, {40, 41}}, want: 40},
+		"not over what is there":     {asked: everything, here: []byteRange{{0, 10}, {55, 58}}, want: 55},
+		"what is there right behind": {asked: everything, here: []byteRange{{0, 10}, {40, 41}}, want: 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, cut, next := &claim{next: 10, end: 40, asked: tt.asked}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
-			l := layout{size: 100, here: tt.here, claims: []*claim{first, cut, next}}
+			first, cut, next := &claim{next: 10, end: 40, requested: tt.asked}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
+			l := layout{size: 100, present: tt.here, claims: []*claim{first, cut, next}}
 			l.advance(cut, tt.fetched)
 			if l.release(cut); first.end != tt.want {
 				t.Errorf("the first claim ends at %d, want %d", first.end, tt.want)

@@ -1,261 +1,259 @@
 package fetcher
 
 import (
-	"io"
-	"os"
+	"fmt"
 	"sync"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/durable"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/refusal"
 	"syncd/internal/verify"
 )
 
-// partial is an unfinished, unverified download. Its name is the digest that it
-// should come to have, so that any later sync that wants the content finds it.
+// partial is an unfinished, unverified download: a file named for its expected
+// digest, its validator in a file beside it, and the hash of its first bytes. The
+// connections of one download share it.
 type partial struct {
 	path      string
-	file      *os.File
 	algorithm manifest.Algorithm
-	buffers   *sync.Pool
-	validator validator // changed by the first connection only
-	isOld     bool      // it begins with bytes of an earlier call
+	file      *dataFile
+	buffers   *bufferPool
 
-	mu       sync.Mutex // what several connections change
-	layout   layout
-	follower *follower
-	isUnsure bool  // the disk failed: nothing is known of the bytes
-	isNoted  bool  // the validator is on disk
-	hasGaps  bool  // or had: the validator tells which bytes are there
-	unnoted  int64 // bytes that came since
+	// The main connection changes these fields, and only while no worker runs.
+	validator   validator
+	hasher      *hasher
+	hasOldBytes bool // an earlier call fetched its first bytes
+
+	// mu guards the fields below. Don't hold it across disk, network, hash or Watcher:
+	// every connection needs it for each buffer.
+	mu         sync.Mutex
+	layout     layout
+	hasGaps    bool  // or may get some: the validator's file says which bytes are present
+	isSaving   bool  // a goroutine has set this to save a checkpoint; it alone does
+	unsaved    int64 // bytes since the last checkpoint, if there are gaps
+	mayBeSaved bool  // there may be a file of the validator
 }
 
-// follow goes on with the hash of the file's first bytes.
-func (p *partial) follow(hasher *verify.Hasher) {
-	p.follower = &follower{file: p.file, buffers: p.buffers, hasher: hasher, next: hasher.Size()}
+// reset describes an empty file.
+func (p *partial) reset() {
+	p.validator, p.hasOldBytes = validator{}, false
+	p.hasher = newHasher(p.file, p.buffers, verify.NewHasher(p.algorithm))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hasGaps, p.unsaved, p.layout = false, 0, layout{size: endless}
 }
 
-// forget is the state of a file that holds nothing.
-func (p *partial) forget() {
-	p.validator, p.isOld, p.hasGaps, p.layout = validator{}, false, false, layout{size: endless}
-	p.follow(verify.NewHasher(p.algorithm))
-}
-
+// size returns the number of bytes that are present.
 func (p *partial) size() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.layout.bytes()
+	size, _ := p.progress()
+	return size
 }
 
-// check settles the hash of all bytes and returns the object that they are, if
-// they are the expected ones.
-func (p *partial) check(expected manifest.Digest) (manifest.Object, error) {
-	if err := p.follower.settle(); err != nil {
-		return manifest.Object{}, p.doubt(err)
+// progress returns the number of bytes that are present, and the size of the whole
+// file or endless if it is not known.
+func (p *partial) progress() (size, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.layout.bytes(), p.layout.size
+}
+
+// isContiguous returns whether all present bytes come before the first gap.
+func (p *partial) isContiguous() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.layout.prefix() == p.layout.bytes()
+}
+
+// isComplete returns whether all bytes of a file of known size are present.
+func (p *partial) isComplete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.layout.prefix() >= p.layout.size
+}
+
+// claim claims missing bytes for a connection: the first ones that no other
+// connection fetches, otherwise the rear of the longest claim. It returns nil when
+// nothing is left to claim. All bytes are present when othersPending is false too.
+func (p *partial) claim(limit int64) (c *claim, othersPending bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	othersPending = len(p.layout.claims) > 0
+	c = p.layout.claimNext(limit)
+	if c == nil && p.layout.splitLongest(limit) {
+		c = p.layout.claimNext(limit)
 	}
-	return p.follower.hasher.Check(expected)
+	return c, othersPending
 }
 
-// hasNoGaps is true when all that is there comes first.
-func (p *partial) hasNoGaps() bool { return p.layout.prefix() == p.layout.bytes() }
-
-// isWhole is true when all bytes of a file of known size are there.
-func (p *partial) isWhole() bool { return p.layout.prefix() >= p.layout.size }
-
-// ask notes what is asked for a claim: everything up to the file's end where that
-// is the claim's.
-func (p *partial) ask(c *claim) {
+func (p *partial) release(c *claim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.asked = span{c.next, c.end}
+	p.layout.release(c)
+}
+
+// request notes that the bytes of a claim are about to be requested, and returns
+// the range to ask for. It has no end if the claim is for the rest of the file.
+func (p *partial) request(c *claim) byteRange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.requested = byteRange{c.next, c.end}
 	if c.end == p.layout.size {
-		c.asked.to = endless
+		c.requested.to = endless
 	}
+	return c.requested
 }
 
-// tell notes the size that an answer with the rest of the file tells.
-func (p *partial) tell(c *claim, got contentRange) {
-	if c.asked.to != endless {
-		return
-	}
+// learnTotal takes the size of the file from a response that brings the rest of it.
+func (p *partial) learnTotal(c *claim, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.layout.size == endless {
-		p.validator.Total = got.end + 1
-		p.setSize(p.validator.Total, c)
+		p.validator.Total = total
+		p.setTotalLocked(total, c)
 	}
 }
 
-// setSize ends a claim to all of a file whose size was not known.
-func (p *partial) setSize(size int64, c *claim) {
-	p.layout.size = min(size, endless-1)
+// setTotalLocked also ends the claim to all of a file of unknown size.
+func (p *partial) setTotalLocked(total int64, c *claim) {
+	p.layout.size = min(total, endless-1)
 	c.end = min(c.end, p.layout.size)
 }
 
-// room is how many bytes a claim still takes, bufferSize at most. To write them
-// needs no lock: a claim is cut no nearer than minSegment before it.
-func (p *partial) room(c *claim) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return int(min(c.end-c.next, bufferSize))
-}
-
-// write puts bytes down at their place, and has the disk begin with them.
-func (p *partial) write(b []byte, at int64) error {
-	if _, err := p.file.WriteAt(b, at); err != nil {
-		return p.doubt(err)
-	}
-	p.writeBack(at, at+int64(len(b))) // without mu: a busy disk makes it wait
-	return nil
-}
-
-// take counts n bytes that were written for a claim, and has them hashed. keeps is
-// true when b, which holds them, is needed until then. The caller holds mu.
-func (p *partial) take(c *claim, b *[bufferSize]byte, n int, coreIsFree bool) (keeps bool, err error) {
-	if c.next == p.follower.next {
-		keeps = p.follower.take(b, n, coreIsFree || p.hasGaps) // where connections meet, none may wait for a hash
-	}
-	p.layout.advance(c, int64(n))
-	if prefix := p.layout.prefix(); prefix > p.follower.next {
-		p.follower.catchUp(prefix)
-	}
-	return keeps, p.noteGaps(int64(n))
-}
-
-// ended notes the end of an answer's body, which is that of the file where nobody
-// told its size.
-func (p *partial) ended(c *claim, res *transport.Response) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.layout.size == endless {
-		p.setSize(c.next, c)
-	}
-	if c.next < c.end {
-		return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: res.Status, Err: io.ErrUnexpectedEOF}
-	}
-	return nil
-}
-
-// writeBackEvery is how much is written before the disk is told to begin. The
-// fsync at the end then finds little left to do.
-const writeBackEvery = 8 << 20
-
-// writeBack has the disk begin with each part of writeBackEvery bytes that is full.
-func (p *partial) writeBack(from, to int64) {
-	if end := to / writeBackEvery * writeBackEvery; end > from {
-		fsops.StartWriteBack(p.file, end-writeBackEvery, writeBackEvery)
-	}
-}
-
-// noteEvery is how many bytes may have to come again after a kill.
-const noteEvery = 4 << 20
-
-// noteGaps keeps on disk from time to time which bytes of a file with gaps are
-// there. Without gaps its size tells.
-func (p *partial) noteGaps(arrived int64) error {
-	if !p.hasGaps {
-		return nil
-	}
-	if p.unnoted += arrived; p.unnoted < noteEvery {
-		return nil
-	}
-	return p.keepValidator()
-}
-
-// beginGaps is called before anything is written out of its order, for from then
-// on the file's size says nothing.
-func (p *partial) beginGaps() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.hasGaps {
-		return nil
-	}
-	p.hasGaps = true
-	return p.keepValidator()
-}
-
-// remember keeps the validator of a new content, on disk when the file is worth it.
-func (p *partial) remember(res *transport.Response, c *claim) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// start prepares an empty file for the content that a response brings whole.
+func (p *partial) start(c *claim, res *transport.Response) error {
 	p.validator = validatorOf(res)
-	p.layout.size, c.end = endless, endless // what was known is of another content
+	p.mu.Lock()
+	p.layout.size, c.end = endless, endless // known sizes are those of another content
 	if res.Length >= 0 {
-		p.setSize(res.Length, c)
+		p.setTotalLocked(res.Length, c)
 	}
+	p.mu.Unlock()
 	if p.validator.Condition == "" || res.Length >= 0 && res.Length < worthResuming {
 		return nil
 	}
-	return p.keepValidator()
+	return p.saveCheckpoint()
 }
 
-func (p *partial) keepValidator() error {
-	v := p.validator
-	if p.hasGaps {
-		v.Here = append([]span{}, p.layout.here...)
-	}
-	p.isNoted, p.unnoted = true, 0
-	return p.doubtLocked(v.keep(p.path + validatorSuffix))
-}
-
-// restart forgets every byte, and the validator of them. The file must have one
-// connection only.
-func (p *partial) restart() error {
-	p.follower.abandon()
-	p.forget()
-	if err := p.removeValidator(); err != nil {
-		return p.doubt(err)
-	}
-	return p.doubt(fsops.Truncate(p.file, 0))
-}
-
-// finish makes the proven bytes read-only and, unless they are few, durable: small
-// files are made durable many at a time, by who takes them.
-func (p *partial) finish() error {
-	if err := fsops.Fchmod(p.file, 0o444); err != nil {
-		return p.doubt(err)
-	}
-	if !p.isSmall() {
-		if err := durable.SyncFile(p.file); err != nil {
-			return p.doubt(err)
-		}
-	}
-	return p.doubt(p.removeValidator())
-}
-
-// small is the size below which an fsync costs more than the bytes.
-const small = 1 << 20
-
-// isSmall is true when a file is not worth an fsync of its own.
-func (p *partial) isSmall() bool { return p.layout.bytes() < small }
-
-// doubt passes on an error of the file itself. Bytes that the disk refused can
-// still be read, from memory, and a second fsync may call them durable: the file
-// must not be used again.
-func (p *partial) doubt(err error) error {
+// room returns how many bytes a claim still takes, bufferSize at most. They may be
+// written without mu, because a claim always keeps its next minSegment bytes.
+func (p *partial) room(c *claim) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.doubtLocked(err)
+	return int(min(c.left(), bufferSize))
 }
 
-func (p *partial) doubtLocked(err error) error {
-	p.isUnsure = p.isUnsure || err != nil
+// store writes the next bytes of a claim to the file and has them hashed, beside the
+// caller if told so. It takes b over. It returns how many bytes fitted the claim: the
+// bytes behind it may be present and hashed already.
+func (p *partial) store(c *claim, b *buffer, beside bool) (stored int, err error) {
+	stored = min(len(b.data), p.room(c))
+	b.data = b.data[:stored]
+	at := c.next
+	if stored > 0 {
+		err = p.file.writeAt(b.data, at)
+	}
+	if stored == 0 || err != nil {
+		p.buffers.put(b)
+		return 0, err
+	}
+	p.mu.Lock()
+	isInOrder := at == p.layout.prefix()
+	p.layout.advance(c, int64(stored))
+	end, beside := p.layout.prefix(), beside || p.hasGaps
+	isDue := p.beginCheckpointIfDueLocked(int64(stored))
+	p.mu.Unlock()
+	if isInOrder {
+		p.hasher.add(b, at, end, beside)
+	} else {
+		p.buffers.put(b)
+	}
+	if isDue {
+		err = p.saveCheckpoint()
+	}
+	return stored, err
+}
+
+// endOfBody returns whether the body of a response may end where it did. If the size
+// of the file was not known, it is now.
+func (p *partial) endOfBody(c *claim) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.layout.size == endless {
+		p.setTotalLocked(c.next, c)
+	}
+	return c.next >= c.end
+}
+
+// restart forgets all bytes and their validator.
+func (p *partial) restart() error {
+	p.hasher.abandon()
+	p.reset()
+	if err := p.removeValidator(); err != nil {
+		return err
+	}
+	return p.file.truncate(0)
+}
+
+// claimAll makes c the claim to the whole of an empty file.
+func (p *partial) claimAll(c *claim) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*c = claim{end: endless}
+	p.layout.claims = []*claim{c}
+}
+
+// minDurable is the size from which a file is made durable on its own. Smaller ones
+// are left to the caller, because it is cheaper to sync many of them together.
+const minDurable = 1 << 20
+
+// finish makes a proven file read-only and, unless it is small, fsops.
+func (p *partial) finish() (isDurable bool, err error) {
+	if err := p.file.makeReadOnly(); err != nil {
+		return false, err
+	}
+	if isDurable = p.size() >= minDurable; isDurable {
+		if err := p.file.sync(); err != nil {
+			return false, err
+		}
+	}
+	return isDurable, p.removeValidator()
+}
+
+// discardIfUseless removes the file after an error that would only come back at the
+// next call: the disk failed it, or it is too large. On a full disk that frees space.
+func (p *partial) discardIfUseless(err error) error {
+	if !p.file.hasFailed.Load() && refusal.ReasonOf(err) != refusal.TooLarge {
+		return err
+	}
+	p.mu.Lock()
+	p.mayBeSaved = false // or close would save a checkpoint
+	p.mu.Unlock()
+	if removeErr := remove(p.path); removeErr != nil {
+		return fmt.Errorf("%w: remove the unfinished download: %w", err, removeErr)
+	}
 	return err
 }
 
-func (p *partial) removeValidator() error {
-	if !p.isNoted {
-		return nil
+// close ends the hash and keeps what a later call needs to continue.
+func (p *partial) close() {
+	p.hasher.abandon()
+	p.mu.Lock()
+	isStale := p.hasGaps && p.mayBeSaved && p.unsaved > 0
+	p.mu.Unlock()
+	if isStale {
+		_ = p.saveCheckpoint() // without it, the bytes since the last one come again
 	}
-	p.isNoted = false
-	return fsops.RemoveAll(p.path + validatorSuffix)
+	p.file.file.Close()
 }
 
-func (p *partial) close() {
-	p.follower.abandon()
-	if p.hasGaps && p.isNoted && p.unnoted > 0 {
-		_ = p.keepValidator() // without it some bytes come again
+func (p *partial) removeValidator() error {
+	p.mu.Lock()
+	mayBeSaved := p.mayBeSaved
+	p.mayBeSaved = false
+	p.mu.Unlock()
+	if !mayBeSaved {
+		return nil
 	}
-	p.file.Close()
+	return p.file.track(fsops.RemoveAll(p.path + validatorSuffix))
 }

@@ -75,7 +75,7 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 			res.Length = -1
 			return nil
 		}, segmented},
-		"a small file":   {worthSegments - 1, nil, segmented},
+		"a small file":   {minSegmentedFile - 1, nil, segmented},
 		"not configured": {24 * mib, nil, Config{Files: 4, Segments: 1}},
 	}
 	for name, tt := range tests {
@@ -108,8 +108,8 @@ func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := parseValidator(readFile(t, filepath.Join(dir, Name(file.Expected)+validatorSuffix)))
-		if len(kept.Here) < 2 {
-			t.Fatalf("there are no gaps: %v", kept.Here)
+		if len(kept.Present) < 2 {
+			t.Fatalf("there are no gaps: %v", kept.Present)
 		}
 		next := &watcher{}
 		if _, err := New(source, dir, segmented).Fetch(t.Context(), file, next); err != nil {

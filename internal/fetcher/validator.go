@@ -31,9 +31,9 @@ const validatorSuffix = ".validator"
 // validator is how to tell that a server still has the content of which a
 // partial file is the beginning.
 type validator struct {
-	Condition string `json:"validator"`       // an ETag or a date for If-Range; "" when the file cannot be continued
-	Total     int64  `json:"total,omitempty"` // the size of the content, 0 when not known
-	Here      []span `json:"here,omitzero"`   // the bytes that are there; nil when they are all that the file has
+	Condition string      `json:"validator"`       // an ETag or a date for If-Range; "" when the file cannot be continued
+	Total     int64       `json:"total,omitempty"` // the size of the content, 0 when not known
+	Present   []byteRange `json:"here,omitzero"`   // the bytes that are present; nil if the file has no gaps
 }
 
 // validatorOf reads the answer with the whole content.
@@ -79,12 +79,12 @@ func parseValidator(data []byte) validator {
 	if json.Unmarshal(data, &v.Condition) != nil && json.Unmarshal(data, &v) != nil {
 		return validator{}
 	}
-	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0), Here: v.Here}
+	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0), Present: v.Present}
 }
 
-// keep replaces the validator at path. A kill leaves the old one or the new one,
+// save replaces the validator at path. A kill leaves the old one or the new one,
 // a power cut may lose both.
-func (v validator) keep(path string) error {
+func (v validator) save(path string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (v validator) isStrong() bool { return strings.HasPrefix(v.Condition, `"`) 
 // checkRange returns an error unless a 206 brings the bytes of want, of the same
 // content. The end of want is endless when the rest was asked for. A server may
 // have ignored If-Range.
-func (v validator) checkRange(want span, res *transport.Response) (contentRange, error) {
+func (v validator) checkRange(want byteRange, res *transport.Response) (contentRange, error) {
 	got, err := parseContentRange(res.Header)
 	if err != nil {
 		return got, err

@@ -285,13 +285,13 @@ func FuzzValidator(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, size int64) {
 		v := parseValidator(data)
-		l := layout{size: max(v.Total, size, 0), here: within(v.Here, max(size, 0))}
+		l := layout{size: max(v.Total, size, 0), present: clip(v.Present, max(size, 0))}
 		l.check(t)
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := parseValidator(text); !cmp.Equal(again, v, cmp.AllowUnexported(span{})) {
+		if again := parseValidator(text); !cmp.Equal(again, v, cmp.AllowUnexported(byteRange{})) {
 			t.Errorf("%+v became %+v", v, again)
 		}
 	})

@@ -6,15 +6,15 @@ import (
 )
 
 func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
-	p := pace{limit: 4}
-	p.look(mib, 1)
-	if p.wanted != 4 {
-		t.Fatalf("%d connections wanted", p.wanted)
+	c := controller{limit: 4}
+	c.observe(mib, 1)
+	if c.target != 4 {
+		t.Fatalf("%d connections wanted", c.target)
 	}
-	p.refuse()
-	for range 10 * restTicks {
-		if p.look(mib, 1); p.wanted != 1 {
-			t.Fatalf("%d connections wanted", p.wanted)
+	c.disable()
+	for range 10 * holdTicks {
+		if c.observe(mib, 1); c.target != 1 {
+			t.Fatalf("%d connections wanted", c.target)
 		}
 	}
 }
@@ -35,41 +35,41 @@ func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
 		"the link is full":              {func(int) float64 { return each }, 1},
 		"more cost":                     {func(n int) float64 { return each / float64(n) }, 1},
 		"a little more":                 {func(n int) float64 { return each * (1 + 0.05*float64(n)) }, 1},
-		"one is fast enough":            {func(n int) float64 { return fast * float64(n) }, 1},
+		"one is fast enough":            {func(n int) float64 { return fastEnough * float64(n) }, 1},
 		"each is capped, with a tremor": {trembling, 4},
 	}
 	for name, tt := range tests {
-		p := pace{limit: 4}
+		c := controller{limit: 4}
 		connections := 1
 		for range 20 {
-			p.look(tt.rate(connections), connections)
-			connections = max(p.wanted, 1)
+			c.observe(tt.rate(connections), connections)
+			connections = max(c.target, 1)
 		}
-		if p.wanted != tt.want {
-			t.Errorf("%s: %d connections", name, p.wanted)
+		if c.target != tt.want {
+			t.Errorf("%s: %d connections", name, c.target)
 		}
 	}
 }
 
 func TestThePaceLooksAgainAfterAWhile(t *testing.T) {
-	p := pace{limit: 4}
-	p.look(1e6, 1)
-	p.giveUp()
-	for range restTicks {
-		p.look(1e6, 1)
+	c := controller{limit: 4}
+	c.observe(1e6, 1)
+	c.backOff()
+	for range holdTicks {
+		c.observe(1e6, 1)
 	}
-	if p.look(1e6, 1); p.wanted != 4 {
-		t.Errorf("%+v", p)
+	if c.observe(1e6, 1); c.target != 4 {
+		t.Errorf("%+v", c)
 	}
 }
 
 func TestThePaceLearnsNothingWhereNoConnectionIsFree(t *testing.T) {
-	p := pace{limit: 4}
+	c := controller{limit: 4}
 	for range 50 {
-		p.look(1e6, 1)
+		c.observe(1e6, 1)
 	}
-	if p.wanted != 4 {
-		t.Errorf("%+v", p)
+	if c.target != 4 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestASegmentIsWorthItsRequestAndStaysNear(t *testing.T) {
 		"far and slow":   {12e6, 100 * time.Millisecond, 24e6},
 		"very far, fast": {80e6, time.Second, maxSegment},
 	} {
-		p := pace{each: tt.each, latency: tt.latency}
-		if got := p.segment(); got != tt.want {
+		c := controller{each: tt.each, latency: tt.latency}
+		if got := c.segmentSize(); got != tt.want {
 			t.Errorf("%s: %d", name, got)
 		}
 	}

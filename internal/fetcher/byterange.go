@@ -1,0 +1,54 @@
+package fetcher
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// byteRange is the bytes of a file from `from` up to, but without, `to`.
+type byteRange struct{ from, to int64 }
+
+// endless is the end of a file of unknown size.
+const endless = math.MaxInt64
+
+// everything is what a request without a Range header asks for.
+var everything = byteRange{0, endless}
+
+func (r byteRange) size() int64 { return r.to - r.from }
+
+// String is the value of a Range header.
+func (r byteRange) String() string {
+	if r.to == endless {
+		return fmt.Sprintf("bytes=%d-", r.from)
+	}
+	return fmt.Sprintf("bytes=%d-%d", r.from, r.to-1)
+}
+
+// MarshalJSON writes a range as [from, to].
+func (r byteRange) MarshalJSON() ([]byte, error) { return json.Marshal([2]int64{r.from, r.to}) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *byteRange) UnmarshalJSON(data []byte) error {
+	var pair [2]int64
+	err := json.Unmarshal(data, &pair)
+	*r = byteRange{pair[0], pair[1]}
+	return err
+}
+
+// clip cuts ranges off at the end of a file of so many bytes. It returns nil when
+// they are out of order or overlap, because then none of them can be trusted.
+func clip(ranges []byteRange, size int64) []byteRange {
+	var kept []byteRange
+	var end int64 = -1
+	for _, r := range ranges {
+		if r.from <= end || r.to <= r.from || r.from < 0 {
+			return nil
+		}
+		end = r.to
+		if r.to = min(r.to, size); r.from < r.to {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}

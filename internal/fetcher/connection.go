@@ -1,0 +1,95 @@
+package fetcher
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/refusal"
+)
+
+// connection fetches one claim: it owns the claim and the body of the response.
+type connection struct {
+	transfer *transfer
+	claim    *claim
+	res      *transport.Response // set by open
+}
+
+// open requests the bytes of the claim, without compression: a compressed body could
+// not be continued.
+func (c *connection) open(ctx context.Context) error {
+	t := c.transfer
+	header := http.Header{"Accept-Encoding": {"identity"}}
+	requested := t.partial.request(c.claim)
+	if condition := t.partial.validator.Condition; condition != "" && requested != everything {
+		header.Set("Range", requested.String())
+		header.Set("If-Range", condition)
+	}
+	sent := time.Now()
+	res, err := t.download.fetcher.source.Download(ctx, t.download.ref, header)
+	if err != nil {
+		return err
+	}
+	c.res = res
+	t.workers.observeLatency(time.Since(sent))
+	return nil
+}
+
+func (c *connection) close() { c.res.Body.Close() }
+
+// checkEncoding refuses a response whose bytes are not those of the file.
+func (c *connection) checkEncoding() error {
+	if encoding := c.res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return refusal.New(refusal.BadShape, "download with Content-Encoding %.32q, which was not asked for", encoding)
+	}
+	return nil
+}
+
+// checkRange returns an error unless a 206 brings the requested range of the same content.
+func (c *connection) checkRange() (contentRange, error) {
+	return c.transfer.partial.validator.checkRange(c.claim.requested, c.res)
+}
+
+// isRange returns whether the response brings exactly the requested range.
+func (c *connection) isRange() bool {
+	if c.res.Status != http.StatusPartialContent || c.checkEncoding() != nil {
+		return false
+	}
+	_, err := c.checkRange()
+	return err == nil
+}
+
+// receive stores the body as far as it belongs to the claim.
+func (c *connection) receive(ctx context.Context) error {
+	f, p := c.transfer.download.fetcher, c.transfer.partial
+	body := bodyReader{body: c.res.Body, limiter: f.limiter}
+	for {
+		b := f.buffers.get()
+		readErr := body.read(ctx, b)
+		n := len(b.data)
+		stored, err := p.store(c.claim, b, f.hasIdleCore())
+		if err == nil && stored > 0 {
+			err = c.transfer.download.notifier.arrived(stored)
+		}
+		switch {
+		case err != nil || stored < n: // the rest belongs to another connection
+			return err
+		case readErr == io.EOF:
+			return c.checkEnd()
+		case readErr != nil && p.room(c.claim) == 0:
+			return nil // it failed behind the last byte, where nothing is left to request
+		case readErr != nil:
+			return readErr
+		}
+	}
+}
+
+// checkEnd returns an error if the body ended before the claim.
+func (c *connection) checkEnd() error {
+	if c.transfer.partial.endOfBody(c.claim) {
+		return nil
+	}
+	return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: c.res.Status, Err: io.ErrUnexpectedEOF}
+}

@@ -1,0 +1,88 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+	"syncd/internal/verify"
+)
+
+// download brings one file. It owns the file's partial, which its connections share.
+type download struct {
+	fetcher  *Fetcher
+	ref      manifest.Reference
+	expected manifest.Digest
+	partial  *partial
+	notifier *notifier
+}
+
+func newDownload(ctx context.Context, f *Fetcher, file manifest.File, watch Watcher) (*download, error) {
+	p, err := openPartial(ctx, f.dir, file.Expected, f.buffers)
+	if err != nil {
+		return nil, err
+	}
+	n := &notifier{watch: watch, partial: p}
+	return &download{fetcher: f, ref: file.Reference, expected: file.Expected, partial: p, notifier: n}, nil
+}
+
+// run returns the file once it is complete and proven.
+func (d *download) run(ctx context.Context) (verify.Proven, error) {
+	if err := d.notifier.arrived(0); err != nil {
+		return verify.Proven{}, err
+	}
+	object, err := d.prove(ctx)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	isDurable, err := d.partial.finish()
+	return verify.Proven{Path: d.partial.path, Object: object, Durable: isDurable}, err
+}
+
+// prove transfers the file until it has the expected digest.
+func (d *download) prove(ctx context.Context) (manifest.Object, error) {
+	if object, isProven, err := d.proveOld(); isProven || err != nil {
+		return object, err
+	}
+	wasClean := false
+	// A mismatch can come from ranges that the server gets wrong, so there are no
+	// segments after one.
+	for segments := d.fetcher.segments; ; segments = 1 {
+		t := &transfer{download: d, partial: d.partial, segments: segments}
+		if err := t.run(ctx); err != nil {
+			return manifest.Object{}, err
+		}
+		object, err := d.partial.hasher.check(d.expected)
+		var mismatch *verify.Mismatch
+		if !errors.As(err, &mismatch) {
+			return object, err
+		}
+		d.notifier.mismatch(err)
+		isClean := !d.partial.hasOldBytes
+		if err := d.partial.restart(); err != nil {
+			return manifest.Object{}, err
+		}
+		if wasClean {
+			return manifest.Object{}, refusal.New(refusal.HashMismatch, "%w, also after a clean retry", err)
+		}
+		wasClean = isClean
+	}
+}
+
+// proveOld checks whether an earlier call left the whole file: it may have been
+// stopped after the last byte. A complete file with another digest is emptied.
+func (d *download) proveOld() (object manifest.Object, isProven bool, err error) {
+	p := d.partial
+	if !p.hasOldBytes || !p.isContiguous() {
+		return manifest.Object{}, false, nil
+	}
+	if object, err := p.hasher.check(d.expected); err == nil {
+		d.notifier.resumedWhole(object.Size)
+		return object, true, nil
+	}
+	if p.isComplete() {
+		err = p.restart()
+	}
+	return manifest.Object{}, false, err
+}

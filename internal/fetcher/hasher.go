@@ -1,0 +1,180 @@
+package fetcher
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+const (
+	// hashBeside is the size from which a file is hashed beside its download, on
+	// another core. Below it, starting a goroutine costs more than it saves.
+	hashBeside = 1 << 20
+	// maxBacklog is how many buffers may wait to be hashed. Bytes that arrive while
+	// so many wait are read back from the file, and no connection waits for the hash.
+	maxBacklog = 8
+)
+
+// hasher computes the digest of a file's bytes in their order, behind the writes.
+// Bytes that arrive in order are hashed from memory, the others are read back from
+// the file, which mostly means from the page cache. Safe for concurrent use.
+type hasher struct {
+	file interface {
+		readAt(b []byte, at int64) error
+	}
+	buffers *bufferPool
+
+	// digest belongs to the goroutine that has set busy.
+	digest *verify.Hasher
+
+	mu        sync.Mutex // guards the fields below; never held while hashing or reading
+	idle      *sync.Cond // busy has become false
+	busy      bool       // one goroutine hashes
+	next      int64      // the bytes before it are hashed, or being hashed
+	end       int64      // the bytes before it are in the file
+	backlog   []chunk    // in order; all lie between next and end
+	abandoned bool       // the digest is of no more use
+	err       error      // of reading back
+}
+
+// chunk is a buffer and the place of its bytes in the file.
+type chunk struct {
+	at     int64
+	buffer *buffer
+}
+
+func (c chunk) end() int64 { return c.at + int64(len(c.buffer.data)) }
+
+// newHasher continues a digest of a file's first bytes.
+func newHasher(file *dataFile, buffers *bufferPool, digest *verify.Hasher) *hasher {
+	h := &hasher{file: file, buffers: buffers, digest: digest, next: digest.Size(), end: digest.Size()}
+	h.idle = sync.NewCond(&h.mu)
+	return h
+}
+
+// add reports that the bytes of b are in the file at the given offset, as all bytes
+// before end are. It takes b over. If beside is true, the caller does not wait for
+// the hash; otherwise it hashes b itself, unless another goroutine is busy hashing.
+func (h *hasher) add(b *buffer, at, end int64, beside bool) {
+	h.mu.Lock()
+	h.end = max(h.end, end)
+	if !h.enqueueLocked(chunk{at, b}) {
+		h.buffers.put(b)
+	}
+	if h.busy || !h.hasWorkLocked() {
+		h.mu.Unlock()
+		return
+	}
+	h.busy = true
+	h.mu.Unlock()
+	isMore := true
+	if !beside || end <= hashBeside {
+		isMore = h.step()
+	}
+	if isMore {
+		go h.run()
+	}
+}
+
+// enqueueLocked returns false if c has to be read back: because too many buffers
+// wait already, or because c has been overtaken by a later one.
+func (h *hasher) enqueueLocked(c chunk) bool {
+	from := h.next
+	if n := len(h.backlog); n > 0 {
+		from = h.backlog[n-1].end()
+	}
+	if c.at < from || len(h.backlog) >= maxBacklog {
+		return false
+	}
+	h.backlog = append(h.backlog, c)
+	return true
+}
+
+func (h *hasher) hasWorkLocked() bool { return h.next < h.end && h.err == nil && !h.abandoned }
+
+func (h *hasher) run() {
+	for h.step() {
+	}
+}
+
+// step hashes the next chunk. It returns true while there is more to hash; after
+// false the caller is no longer the one that hashes.
+func (h *hasher) step() (more bool) {
+	h.mu.Lock()
+	c, n := h.takeLocked()
+	h.mu.Unlock()
+	err := h.hash(c, n)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = cmp.Or(h.err, err)
+	h.busy = h.hasWorkLocked()
+	if !h.busy {
+		h.idle.Broadcast()
+	}
+	return h.busy
+}
+
+// takeLocked returns the next chunk, of n bytes. Its buffer is nil if the bytes have
+// to be read back.
+func (h *hasher) takeLocked() (c chunk, n int64) {
+	to := h.end
+	if len(h.backlog) > 0 {
+		to = h.backlog[0].at
+	}
+	if to == h.next {
+		c = h.backlog[0]
+		h.backlog = slices.Delete(h.backlog, 0, 1)
+		h.next = c.end()
+		return c, int64(len(c.buffer.data))
+	}
+	c, n = chunk{at: h.next}, min(to-h.next, bufferSize)
+	h.next += n
+	return c, n
+}
+
+func (h *hasher) hash(c chunk, n int64) error {
+	b := c.buffer
+	if b == nil {
+		b = h.buffers.get()
+	}
+	defer h.buffers.put(b)
+	if c.buffer == nil {
+		b.data = b.data[:n]
+		if err := h.file.readAt(b.data, c.at); err != nil {
+			return err
+		}
+	}
+	h.digest.Write(b.data) // never fails
+	return nil
+}
+
+// check waits for the hash of all bytes added so far, and compares their digest
+// with the expected one. More bytes may be added later.
+func (h *hasher) check(expected manifest.Digest) (manifest.Object, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.busy {
+		h.idle.Wait()
+	}
+	if h.err != nil {
+		return manifest.Object{}, h.err
+	}
+	return h.digest.Check(expected)
+}
+
+// abandon ends the hashing early, and returns when it has ended.
+func (h *hasher) abandon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.abandoned = true
+	for h.busy {
+		h.idle.Wait()
+	}
+	for _, c := range h.backlog {
+		h.buffers.put(c.buffer)
+	}
+	h.backlog = nil
+}

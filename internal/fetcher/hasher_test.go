@@ -1,0 +1,164 @@
+package fetcher
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+// slowFile takes an hour to read anything back.
+type slowFile struct{ *dataFile }
+
+func (s *slowFile) readAt(b []byte, at int64) error {
+	time.Sleep(time.Hour)
+	return s.dataFile.readAt(b, at)
+}
+
+func TestSlowReadBackStallsNoConnection(t *testing.T) {
+	const size = 32 * mib
+	content := readAll(t, emulator.Random(8, size))
+	for _, segments := range []int{1, 4} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			file := fileOf(t, content)
+			path := filepath.Join(dir, Name(file.Expected))
+			for name, data := range map[string]string{
+				"":              string(content[:8*mib]),
+				validatorSuffix: `{"validator":"\"older\"","total":33554432,"here":[[0,1048576],[2097152,8388608]]}`,
+			} {
+				if err := os.WriteFile(path+name, []byte(data), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
+			d, err := newDownload(t.Context(), New(source, dir, Config{Files: 4, Segments: segments}), file, &watcher{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.partial.close()
+			d.partial.hasher.file = &slowFile{d.partial.file}
+			begin := time.Now()
+			transfer := &transfer{download: d, partial: d.partial, segments: segments}
+			if err := transfer.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); d.partial.size() != size || took > time.Minute {
+				t.Errorf("%d connections received %d bytes in %v", segments, d.partial.size(), took)
+			}
+			if _, err := d.partial.hasher.check(file.Expected); err != nil {
+				t.Errorf("%d connections: %v", segments, err)
+			}
+		})
+	}
+}
+
+// hashBed is a hasher over a file that holds the content already.
+func hashBed(t *testing.T, content []byte) *hasher {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if _, err := file.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
+}
+
+// bufferOf takes the bytes from `from` up to `to` into a buffer.
+func (h *hasher) bufferOf(content []byte, from, to int) *buffer {
+	b := h.buffers.get()
+	b.data = append(b.data[:0], content[from:to]...)
+	return b
+}
+
+func TestHasherKeepsTheOrderWhateverItsCallersDo(t *testing.T) {
+	content := readAll(t, emulator.Random(3, 4*mib+5))
+	for seed := range uint64(20) {
+		h := hashBed(t, content)
+		random := rand.New(rand.NewPCG(seed, 0))
+		var adding sync.WaitGroup
+		for at := 0; at < len(content); {
+			n := min(1+random.IntN(bufferSize), len(content)-at)
+			b, from, end, beside := h.bufferOf(content, at, at+n), int64(at), int64(at+n), random.IntN(2) == 0
+			adding.Go(func() { h.add(b, from, end, beside) }) // in any order
+			at += n
+		}
+		adding.Wait()
+		object, err := h.check(digestOf(t, emulator.Bytes(content), manifest.SHA256))
+		if err != nil || object.Size != int64(len(content)) {
+			t.Errorf("seed %d: %+v, %v", seed, object, err)
+		}
+	}
+}
+
+func TestHasherGoesOnAfterACheck(t *testing.T) {
+	content := readAll(t, emulator.Random(3, 2*mib))
+	h := hashBed(t, content)
+	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
+	var mismatch *verify.Mismatch
+	for at := 0; at < len(content); at += bufferSize {
+		if _, err := h.check(expected); !errors.As(err, &mismatch) {
+			t.Fatalf("after %d bytes: %v", at, err)
+		}
+		h.add(h.bufferOf(content, at, at+bufferSize), int64(at), int64(at+bufferSize), true)
+	}
+	if _, err := h.check(expected); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBacklogOfTheHashIsBounded(t *testing.T) {
+	content := readAll(t, emulator.Random(3, 32*bufferSize))
+	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
+	synctest.Test(t, func(t *testing.T) {
+		h := hashBed(t, content)
+		h.file = &slowFile{h.file.(*dataFile)}
+		h.add(h.bufferOf(content, bufferSize, 2*bufferSize), bufferSize, 2*bufferSize, true) // its first bytes have to be read back
+		for at := 2 * bufferSize; at < len(content); at += bufferSize {
+			h.add(h.bufferOf(content, at, at+bufferSize), int64(at), int64(at+bufferSize), true)
+		}
+		h.mu.Lock()
+		waiting := len(h.backlog)
+		h.mu.Unlock()
+		if waiting != maxBacklog {
+			t.Errorf("%d buffers wait", waiting)
+		}
+		if _, err := h.check(expected); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAbandonedHashEndsAfterItsPresentRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		content := make([]byte, 32*bufferSize)
+		h := hashBed(t, content)
+		h.file = &slowFile{h.file.(*dataFile)}
+		begin := time.Now()
+		h.add(h.bufferOf(content, 31*bufferSize, 32*bufferSize), 31*bufferSize, 32*bufferSize, true)
+		if h.abandon(); time.Since(begin) > time.Hour {
+			t.Errorf("took %v", time.Since(begin))
+		}
+	})
+}
+
+func TestHashOfAFileThatCannotBeReadBackFails(t *testing.T) {
+	content := make([]byte, 2*bufferSize)
+	h := hashBed(t, content[:bufferSize/2])
+	h.add(h.bufferOf(content, bufferSize, 2*bufferSize), bufferSize, 2*bufferSize, true)
+	if _, err := h.check(manifest.Digest{}); !errors.Is(err, io.EOF) || !h.file.(*dataFile).hasFailed.Load() {
+		t.Errorf("got %v", err)
+	}
+}
