@@ -99,14 +99,14 @@ func sampleArgs(name string, op *service.Operation, method string) []string {
 }
 
 const (
-	tableFile  = "../../README.md"
+	tableFile  = "../../docs/call.md"
 	tableBegin = "<!-- operations -->\n"
 	tableEnd   = "<!-- /operations -->\n"
 )
 
-// The table of the README is what this test saw: each form of each operation is
-// called against the emulator, and a form that fails has no place in it. With
-// SYNCD_UPDATE_README=1 it is written.
+// TestEveryOperationInEveryForm calls each operation in each form against the
+// emulator, and compares the forms that work with the table of docs/call.md. With
+// SYNCD_UPDATE_DOCS=1 it writes the table.
 func TestEveryOperationInEveryForm(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).withServices()
@@ -175,18 +175,18 @@ func hasFormat(format, body string) bool {
 
 func (h *host) compareTable(table string) {
 	h.Helper()
-	readme, err := os.ReadFile(tableFile)
+	document, err := os.ReadFile(tableFile)
 	h.must(err)
-	before, rest, found := strings.Cut(string(readme), tableBegin)
+	before, rest, found := strings.Cut(string(document), tableBegin)
 	old, after, closed := strings.Cut(rest, tableEnd)
 	if !found || !closed {
 		h.Fatalf("%s has no table between %q and %q", tableFile, tableBegin, tableEnd)
 	}
-	if os.Getenv("SYNCD_UPDATE_README") != "" {
+	if os.Getenv("SYNCD_UPDATE_DOCS") != "" {
 		h.must(os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
-	same(h, "the README's table", strings.Split(old, "\n"), strings.Split(table, "\n"))
+	same(h, "the table of docs/call.md", strings.Split(old, "\n"), strings.Split(table, "\n"))
 }
 
 func TestCallErrors(t *testing.T) {
