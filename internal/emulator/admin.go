@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"syncd/internal/emulator/wire"
 )
 
 // adminPrefix begins the paths of the administration on the release listener.
@@ -45,7 +47,7 @@ func (e *Emulator) withAdmin(next http.Handler) http.Handler {
 }
 
 func replyJSON(w http.ResponseWriter, v any) {
-	writeBody(w, http.StatusOK, formatJSON.contentType(), asJSON(v))
+	wire.Write(w, http.StatusOK, wire.JSON.ContentType(), wire.EncodeJSON(v))
 }
 
 // adminRequests serves the log.

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"syncd/internal/emulator/wire"
 )
 
 var browsePage = template.Must(template.New("browse").Parse(`<!DOCTYPE html>
@@ -49,25 +51,25 @@ var browseOrders = map[string]func(a, b browseRow) int{
 // GET /Browse: a page for people, without a script or any other asset.
 func (e *Emulator) browse(c *call) {
 	data := browseData{ID: c.id, IDParam: e.cfg.IDParam, Manifests: e.catalogue.manifests(), Releases: e.catalogue.allReleases()}
-	data.Manifest, data.Rows = named(c.query, "mft"), nil
+	data.Manifest, data.Rows = wire.Parameter(c.query, "mft"), nil
 	if data.Manifest == "" && len(data.Manifests) > 0 {
 		data.Manifest = data.Manifests[0]
 	}
-	asked := cmp.Or(named(c.query, "release"), "latest")
+	asked := cmp.Or(wire.Parameter(c.query, "release"), "latest")
 	if release, ok := resolveRelease(e.catalogue.releases(data.Manifest), asked); ok {
 		l, _ := e.catalogue.list(data.Manifest, release)
 		data.Release, data.Rows = release, browseRows(c, l)
 	}
-	sortRows(data.Rows, named(c.query, "sort"))
+	sortRows(data.Rows, wire.Parameter(c.query, "sort"))
 	var page bytes.Buffer
 	if err := browsePage.Execute(&page, data); err != nil {
 		c.unreadable(err)
 		return
 	}
-	writeBody(c.w, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
+	wire.Write(c.w, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
 }
 
-func browseRows(c *call, l listing) []browseRow {
+func browseRows(c *call, l releaseList) []browseRow {
 	var rows []browseRow
 	for _, it := range l.items {
 		row := browseRow{File: it.File, Size: -1, Link: link(c.base, it.File, url.QueryEscape(c.id), false)}

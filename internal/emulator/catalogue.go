@@ -56,8 +56,8 @@ type item struct {
 	digests  *digests
 }
 
-// listing is what a manifest holds in one release.
-type listing struct {
+// releaseList is what a manifest holds in one release.
+type releaseList struct {
 	release string
 	items   []*item
 	links   []string // when raw: the list, as it is
@@ -70,7 +70,7 @@ type listing struct {
 type shelf interface {
 	manifests() []string
 	releases(manifest string) []string
-	list(manifest, release string) (listing, bool)
+	list(manifest, release string) (releaseList, bool)
 	fileReleases(f File) []string
 	file(f File) (*item, bool)
 }
@@ -117,13 +117,13 @@ func (c catalogue) fileReleases(f File) []string {
 	return distinct(all, compareReleases)
 }
 
-func (c catalogue) list(manifest, release string) (listing, bool) {
+func (c catalogue) list(manifest, release string) (releaseList, bool) {
 	for _, s := range c {
 		if l, ok := s.list(manifest, release); ok {
 			return l, true
 		}
 	}
-	return listing{}, false
+	return releaseList{}, false
 }
 
 // file finds a file; its release may be an alias.
@@ -190,7 +190,7 @@ type shelfManifest struct {
 }
 
 type shelfRelease struct {
-	listing
+	releaseList
 	call int // which call published its files: the last wins
 }
 
@@ -205,7 +205,7 @@ func (m *memory) set(manifest, release string, files []File) {
 	defer m.mu.Unlock()
 	r := m.releaseLocked(manifest, release)
 	r.call = m.calls
-	r.listing = listing{release: release, items: make([]*item, len(files))}
+	r.releaseList = releaseList{release: release, items: make([]*item, len(files))}
 	for i, f := range files {
 		r.items[i] = m.itemLocked(f, release)
 	}
@@ -319,18 +319,18 @@ func (m *memory) releases(manifest string) []string {
 	return names
 }
 
-func (m *memory) list(manifest, release string) (listing, bool) {
+func (m *memory) list(manifest, release string) (releaseList, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := m.names[strings.ToLower(manifest)]
 	if found == nil {
-		return listing{}, false
+		return releaseList{}, false
 	}
 	r := found.releases[strings.ToLower(release)]
 	if r == nil {
-		return listing{}, false
+		return releaseList{}, false
 	}
-	return r.listing, true // its slices are replaced, never changed
+	return r.releaseList, true // its slices are replaced, never changed
 }
 
 func (m *memory) fileReleases(f File) []string {

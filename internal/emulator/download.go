@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"syncd/internal/emulator/wire"
 )
 
 // GET /Download/{class}/…: a redirect to the download host. The target names
@@ -24,7 +26,7 @@ func (e *Emulator) downloadLink(c *call) {
 	token := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "/")))
 	c.w.Header().Set("Location", e.download.urlFor(c.r)+"/files/"+token+"/"+url.PathEscape(it.Name))
 	c.w.Header().Set("Cache-Control", "no-store")
-	writeBody(c.w, http.StatusFound, "", nil)
+	wire.Write(c.w, http.StatusFound, "", nil)
 }
 
 // serveDownload answers the download host: GET /files/{token}/{name}.
@@ -34,12 +36,12 @@ func (e *Emulator) serveDownload(w http.ResponseWriter, r *http.Request) {
 	}
 	it, ok := e.fileOfToken(r.URL)
 	if !ok {
-		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(w)
+		wire.Empty(http.StatusNotFound).Write(w)
 		return
 	}
 	f, err := it.Content.Open()
 	if err != nil {
-		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(w)
+		wire.Empty(http.StatusNotFound).Write(w)
 		return
 	}
 	defer func() { _ = f.Close() }() // only read
@@ -71,7 +73,7 @@ func (e *Emulator) fileOfToken(u *url.URL) (*item, bool) {
 func (e *Emulator) serveContent(w http.ResponseWriter, r *http.Request, it *item, f io.ReadSeeker) {
 	etag, err := e.digests.etag(r.Context(), it, f)
 	if err != nil {
-		problem{status: http.StatusInternalServerError, shape: shapeEmpty}.write(w)
+		wire.Empty(http.StatusInternalServerError).Write(w)
 		return
 	}
 	w.Header().Set("ETag", etag)

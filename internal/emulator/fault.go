@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"syncd/internal/emulator/wire"
 )
 
 // Fault is something that goes wrong on demand. Which parameters a kind takes
@@ -147,8 +149,8 @@ func (f Fault) checkKind() error {
 		return errors.New("kind redirect needs location, a URL or self")
 	case f.Kind == KindShape && shapes[f.Shape] == nil:
 		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(shapeNames(), ", "))
-	case f.Kind == KindStatus && f.Shape != "" && !slices.Contains(problemShapes, f.Shape):
-		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(problemShapes, ", "))
+	case f.Kind == KindStatus && f.Shape != "" && !slices.Contains(wire.Shapes, f.Shape):
+		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(wire.Shapes, ", "))
 	}
 	return nil
 }

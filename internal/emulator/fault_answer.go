@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"syncd/internal/emulator/wire"
 )
 
 // answerFault gives an answer of the fault's own.
@@ -24,10 +25,10 @@ func answerFault(f Fault, id string, w http.ResponseWriter, r *http.Request) {
 			location = r.URL.RequestURI()
 		}
 		w.Header().Set("Location", location)
-		writeBody(w, f.statusOr(http.StatusFound), "", nil)
+		wire.Write(w, f.statusOr(http.StatusFound), "", nil)
 	case KindBody:
 		body := expand(f.Body)
-		writeBody(w, f.statusOr(http.StatusOK), typeOf(body), []byte(body))
+		wire.Write(w, f.statusOr(http.StatusOK), typeOf(body), []byte(body))
 	case KindStatus:
 		statusFault(f, w, id, expand(f.Body))
 	}
@@ -36,7 +37,7 @@ func answerFault(f Fault, id string, w http.ResponseWriter, r *http.Request) {
 func statusFault(f Fault, w http.ResponseWriter, id, body string) {
 	status := f.statusOr(http.StatusServiceUnavailable)
 	if body != "" {
-		writeBody(w, status, typeOf(body), []byte(body))
+		wire.Write(w, status, typeOf(body), []byte(body))
 		return
 	}
 	kind := f.Type
@@ -46,7 +47,7 @@ func statusFault(f Fault, w http.ResponseWriter, id, body string) {
 	if kind == "" {
 		kind = "serviceError"
 	}
-	problem{status: status, shape: f.Shape, kind: kind, field: "request", message: http.StatusText(status), id: id}.write(w)
+	wire.Problem{Status: status, Shape: f.Shape, Type: kind, Field: "request", Message: http.StatusText(status), CustomerID: id}.Write(w)
 }
 
 // usualTypes are the values of type that go with a status.
@@ -72,7 +73,7 @@ func typeOf(body string) string {
 
 // shapes are the bodies of KindShape.
 var shapes = map[string]func(w http.ResponseWriter, r *http.Request, id string){
-	"html":     fixedShape("text/html; charset=utf-8", string(htmlPage("Please sign in", "This network asks for a password."))),
+	"html":     fixedShape("text/html; charset=utf-8", string(wire.HTMLPage("Please sign in", "This network asks for a password."))),
 	"object":   fixedShape("application/json; charset=utf-8", `{"value":"unexpected"}`),
 	"nonsense": fixedShape("application/json; charset=utf-8", "]]}{ neither JSON nor hex \x00\xfe"),
 	"empty":    fixedShape("application/json; charset=utf-8", ""),
@@ -80,7 +81,7 @@ var shapes = map[string]func(w http.ResponseWriter, r *http.Request, id string){
 		`{"type":"invalidLicense","message":"The license does not hold.","more_info":""}`),
 	"null": fixedShape("application/json; charset=utf-8", "null"),
 	"echo": func(w http.ResponseWriter, _ *http.Request, id string) {
-		writeBody(w, http.StatusOK, "application/json; charset=utf-8", echoBody(id))
+		wire.Write(w, http.StatusOK, "application/json; charset=utf-8", wire.EchoBody(id))
 	},
 	"huge": func(w http.ResponseWriter, r *http.Request, _ string) { hugeShape(w, r) },
 }
@@ -89,17 +90,8 @@ func shapeNames() []string { return slices.Sorted(maps.Keys(shapes)) }
 
 func fixedShape(contentType, body string) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) {
-		writeBody(w, http.StatusOK, contentType, []byte(body))
+		wire.Write(w, http.StatusOK, contentType, []byte(body))
 	}
-}
-
-// echoBody holds the Customer ID in both forms in which it can leak.
-func echoBody(id string) []byte {
-	return asJSON(typeShape{
-		Type:     "invalidLicense",
-		Message:  "The license " + id + " does not hold.",
-		MoreInfo: "https://provider.example/help?ID=" + url.QueryEscape(id),
-	})
 }
 
 // hugeSize is more than any limit that a client may sensibly set for a list.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"syncd/internal/emulator/wire"
 )
 
 // call is a request to the release service, taken apart.
@@ -19,7 +21,7 @@ type call struct {
 	id     string   // the caller's Customer ID
 	base   string   // of the links in the answer
 	args   []string // the path segments after the first, decoded
-	format format
+	format wire.Format
 }
 
 // classes are the classes of files with the number of path segments between
@@ -48,17 +50,17 @@ func (e *Emulator) serveRelease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c.id, ok = e.authorise(c.query); !ok {
-		problem{
-			status: http.StatusUnauthorized, kind: "invalidLicense",
-			message: "The Customer ID is missing or not valid.",
-		}.write(w)
+		wire.Problem{
+			Status: http.StatusUnauthorized, Type: "invalidLicense",
+			Message: "The Customer ID is missing or not valid.",
+		}.Write(w)
 		return
 	}
-	if c.format, ok = parseFormat(named(c.query, "format")); !ok {
-		problem{
-			status: http.StatusBadRequest, shape: shapeTitle, field: "format",
-			message: "The value of format is not known.",
-		}.write(w)
+	if c.format, ok = parseFormat(wire.Parameter(c.query, "format")); !ok {
+		wire.Problem{
+			Status: http.StatusBadRequest, Shape: wire.ShapeTitle, Field: "format",
+			Message: "The value of format is not known.",
+		}.Write(w)
 		return
 	}
 	c.args = args
@@ -94,7 +96,7 @@ func isRead(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	problem{status: http.StatusMethodNotAllowed, shape: shapeEmpty}.write(w)
+	wire.Empty(http.StatusMethodNotAllowed).Write(w)
 	return false
 }
 
@@ -112,22 +114,9 @@ func splitPath(escaped string) (verb string, args []string, ok bool) {
 	return args[0], args[1:], true
 }
 
-// parameter returns a query parameter whose name is matched without case.
-func parameter(r *http.Request, name string) string { return named(r.URL.Query(), name) }
-
-// named is parameter for a query that is taken apart.
-func named(query url.Values, name string) string {
-	for key, values := range query {
-		if strings.EqualFold(key, name) && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
-}
-
 // authorise returns the caller's Customer ID and whether it is accepted.
 func (e *Emulator) authorise(query url.Values) (string, bool) {
-	id := named(query, e.cfg.IDParam)
+	id := wire.Parameter(query, e.cfg.IDParam)
 	return id, id != "" && (e.cfg.CustomerID == "" || id == e.cfg.CustomerID)
 }
 
@@ -135,26 +124,26 @@ func (e *Emulator) authorise(query url.Values) (string, bool) {
 // behind the first segment makes that a hash type gone wrong.
 func (c *call) unknownEndpoint(args []string) {
 	if len(args) > 0 && canonicalClass(args[0]) != "" {
-		problem{status: http.StatusBadRequest, kind: "invalidHashType", message: "The hash type is not known."}.write(c.w)
+		wire.Problem{Status: http.StatusBadRequest, Type: "invalidHashType", Message: "The hash type is not known."}.Write(c.w)
 		return
 	}
-	problem{status: http.StatusNotFound, shape: shapeEmpty}.write(c.w)
+	wire.Empty(http.StatusNotFound).Write(c.w)
 }
 
 func (c *call) notFound(kind, what string) {
-	problem{status: http.StatusNotFound, kind: kind, message: "There is no such " + what + "."}.write(c.w)
+	wire.Problem{Status: http.StatusNotFound, Type: kind, Message: "There is no such " + what + "."}.Write(c.w)
 }
 
 // noFile is the other shape of errors, which the endpoints of files use.
 func (c *call) noFile() {
-	problem{
-		status: http.StatusNotFound, shape: shapeTitle, field: "filename",
-		message: "There is no such file in this release.",
-	}.write(c.w)
+	wire.Problem{
+		Status: http.StatusNotFound, Shape: wire.ShapeTitle, Field: "filename",
+		Message: "There is no such file in this release.",
+	}.Write(c.w)
 }
 
 // reply sends a result; with validator set, one that the client may have.
-func (c *call) reply(f format, body []byte, validator bool) {
+func (c *call) reply(f wire.Format, body []byte, validator bool) {
 	if validator {
 		sum := sha256.Sum256(body)
 		etag := fmt.Sprintf(`"%x"`, sum[:12])
@@ -164,7 +153,7 @@ func (c *call) reply(f format, body []byte, validator bool) {
 			return
 		}
 	}
-	writeBody(c.w, http.StatusOK, f.contentType(), body)
+	wire.Write(c.w, http.StatusOK, f.ContentType(), body)
 }
 
 // noneMatch tells whether If-None-Match names the ETag, by weak comparison.
@@ -252,7 +241,7 @@ func (e *Emulator) fileReleases(c *call) {
 // GET /Manifest/{release}/{manifest}
 func (e *Emulator) manifest(c *call) {
 	if len(c.args) != 2 {
-		problem{status: http.StatusNotFound, shape: shapeEmpty}.write(c.w)
+		wire.Empty(http.StatusNotFound).Write(c.w)
 		return
 	}
 	name := c.args[1]
@@ -262,7 +251,7 @@ func (e *Emulator) manifest(c *call) {
 		return
 	}
 	release, ok := resolveRelease(available, c.args[0])
-	var l listing
+	var l releaseList
 	if ok {
 		l, ok = e.catalogue.list(name, release)
 	}
@@ -274,7 +263,7 @@ func (e *Emulator) manifest(c *call) {
 }
 
 // urls writes the list of a manifest's release.
-func (l listing) urls(base, id string) []string {
+func (l releaseList) urls(base, id string) []string {
 	if l.raw {
 		return l.links
 	}
@@ -355,8 +344,8 @@ func (e *Emulator) metadata(c *call) {
 	c.reply(f, body, false)
 }
 
-func metadataOf(it *item, sums map[string]string) fields {
-	fs := fields{
+func metadataOf(it *item, sums map[string]string) wire.Fields {
+	fs := wire.Fields{
 		{"FileName", it.Name},
 		{"Release", it.Release},
 		{"FileSize", strconv.FormatInt(it.Content.Size(), 10)},
@@ -367,13 +356,13 @@ func metadataOf(it *item, sums map[string]string) fields {
 	switch it.Class {
 	case ClassLibrary:
 		build := strconv.FormatUint(mix(uint64(len(it.Name)))%10000, 10)
-		return append(fs, field{"BuildNumber", build},
-			field{"OS", it.OS}, field{"Compiler", it.Compiler}, field{"Architecture", it.Architecture})
+		return append(fs, wire.Field{Key: "BuildNumber", Value: build},
+			wire.Field{Key: "OS", Value: it.OS}, wire.Field{Key: "Compiler", Value: it.Compiler}, wire.Field{Key: "Architecture", Value: it.Architecture})
 	case ClassInterface:
-		return append(fs, field{"Language", it.Language}, field{"Architecture", it.Architecture})
+		return append(fs, wire.Field{Key: "Language", Value: it.Language}, wire.Field{Key: "Architecture", Value: it.Architecture})
 	}
 	if _, ok := parseMonth(it.Release, "."); ok {
-		fs = append(fs, field{"BuildDate", strings.Replace(it.Release, ".", "-", 1)})
+		fs = append(fs, wire.Field{Key: "BuildDate", Value: strings.Replace(it.Release, ".", "-", 1)})
 	}
 	return fs
 }
@@ -397,5 +386,5 @@ func (c *call) unreadable(err error) {
 		c.noFile() // gone between the look-up and the reading
 		return
 	}
-	problem{status: http.StatusInternalServerError, kind: "internalError", message: err.Error()}.write(c.w)
+	wire.Problem{Status: http.StatusInternalServerError, Type: "internalError", Message: err.Error()}.Write(c.w)
 }

@@ -27,12 +27,12 @@ func (d directory) releases(manifest string) []string {
 	return subdirectories(dir)
 }
 
-func (d directory) list(manifest, release string) (listing, bool) {
+func (d directory) list(manifest, release string) (releaseList, bool) {
 	dir, spelled, ok := d.releaseDir(manifest, release)
 	if !ok {
-		return listing{}, false
+		return releaseList{}, false
 	}
-	l := listing{release: spelled}
+	l := releaseList{release: spelled}
 	for _, name := range walkNames(dir) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		l.items = append(l.items, diskItem(spelled, strings.ReplaceAll(name, "/", "~"), path))

@@ -16,6 +16,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -31,6 +32,7 @@ import (
 
 	"syncd/internal/emulator/contribution"
 	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/service"
 	"syncd/internal/emulator/wire"
 )
 
@@ -284,5 +286,9 @@ func (e *Emulator) observe(host string, next http.Handler) http.Handler {
 	})
 }
 
-// degrees writes a coordinate as all services do that write text.
-func degrees(d float64) string { return wire.Decimal(d) }
+// caller returns the Customer ID that a request brings, valid or not, for faults
+// that echo it.
+func (e *Emulator) caller(r *http.Request, body []byte) string {
+	query := r.URL.Query()
+	return cmp.Or(wire.Parameter(query, e.cfg.IDParam), wire.Parameter(query, "id"), service.CustomerIDOf(body))
+}

@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/emulator/autocomplete"
 	"syncd/internal/emulator/contribution"
-	listservice "syncd/internal/emulator/listing"
+	"syncd/internal/emulator/listing"
 	"syncd/internal/emulator/property"
+	"syncd/internal/emulator/reversegeo"
 	"syncd/internal/emulator/testclient"
 )
 
@@ -54,20 +56,20 @@ func TestServiceMethods(t *testing.T) {
 	e := start(t, Config{})
 	paths := 0
 	for _, s := range e.services() {
-		for name, op := range s.operations {
-			paths += len(op.methods)
+		for name, op := range s.service.Operations {
+			paths += len(op.Methods)
 			for _, method := range []string{"GET", "POST", "HEAD", "PUT", "DELETE"} {
-				if slices.Contains(op.methods, method) {
+				if slices.Contains(op.Methods, method) {
 					continue
 				}
-				a := testclient.Send(t, method, e.URL()+s.base+"/"+name)
-				if want := strings.Join(op.methods, ", "); a.StatusCode != 405 || a.Header.Get("Allow") != want || a.Text != "" {
+				a := testclient.Send(t, method, e.URL()+s.service.Path+"/"+name)
+				if want := strings.Join(op.Methods, ", "); a.StatusCode != 405 || a.Header.Get("Allow") != want || a.Text != "" {
 					t.Errorf("%s %s: %d, Allow %s", method, name, a.StatusCode, a.Header.Get("Allow"))
 				}
 			}
 		}
 	}
-	if want := 2*6 + 5; paths != want {
+	if want := 11 + 18 + 6 + 2*6 + 5; paths != want {
 		t.Errorf("%d methods and paths, want %d", paths, want)
 	}
 }
@@ -89,13 +91,13 @@ var blankAnswers = []struct {
 		testclient.Object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "TransactionID": "", "Records": []any{}}},
 	{property.Path + "/LookupHomesByOwner", "CustomerId", "GE05", "Results", "",
 		testclient.Object{"Version": "9.4.2.9001", "TransmissionReference": "", "TotalRecords": 0.0, "Records": []any{}}},
-	{reverseGeoPath + "/doLookup", "CustomerId", "GE05", "TransmissionResults", "",
+	{reversegeo.Path + "/doLookup", "CustomerId", "GE05", "TransmissionResults", "",
 		testclient.Object{"Version": "8.3.0.9001", "TransmissionReference": "", "Results": "", "TotalRecords": 0.0, "Records": []any{}}},
-	{autocompletePath + "/GlobalExpressFreeForm", "", "GE09", "ResultCode", "ErrorString",
+	{autocomplete.Path + "/GlobalExpressFreeForm", "", "GE09", "ResultCode", "ErrorString",
 		testclient.Object{"Version": "9.0.0.9001", "Results": []any{}}},
-	{listservice.Path + "/MAK/doCount", "CustomerID", "GE05", "ResultCode", "Message",
+	{listing.Path + "/MAK/doCount", "CustomerID", "GE05", "ResultCode", "Message",
 		testclient.Object{"Count": 0.0, "JobId": ""}},
-	{listservice.Path + "/MAK/doLookup", "CustomerID", "GE05", "ResultCode", "Message",
+	{listing.Path + "/MAK/doLookup", "CustomerID", "GE05", "ResultCode", "Message",
 		testclient.Object{"Count": 0.0, "JobId": "", "Results": []any{},
 			"Pagination": testclient.Object{"CurrentPage": 0.0, "NextPage": 0.0, "TotalPages": 0.0}}},
 }
@@ -116,7 +118,9 @@ func TestServiceCustomerID(t *testing.T) {
 				want := maps.Clone(tt.want)
 				want[tt.code] = code
 				if tt.text != "" {
-					want[tt.text] = codeTexts[code]
+					want[tt.text] = map[string]string{
+						"GE04": "The Customer ID is empty.", "GE05": "The Customer ID is not valid.", "GE09": "The customer is not known.",
+					}[code]
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error(diff)
@@ -297,7 +301,7 @@ func TestServiceFaults(t *testing.T) {
 }
 
 func TestHugeAnswerOfAService(t *testing.T) {
-	first, unit, last := hugeParts(&http.Request{URL: &url.URL{Path: listservice.Path + "/MAK/doCount"}})
+	first, unit, last := hugeParts(&http.Request{URL: &url.URL{Path: listing.Path + "/MAK/doCount"}})
 	if !json.Valid([]byte(first + unit + unit + last)) {
 		t.Errorf("%s%s%s", first, unit, last)
 	}
@@ -346,15 +350,19 @@ func TestServicesAgree(t *testing.T) {
 	}
 	a := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "format", "json", "country", "US",
 		"ff", "tea 66999", "maxrecords", "100", "suitecompression", "False")
-	var found completionAnswer
+	var found struct {
+		Results []struct {
+			Address struct{ MAK, Address, Latitude, Longitude string }
+		}
+	}
 	testclient.Unmarshal(t, a, &found)
 	if len(found.Results) < 40 {
 		t.Fatalf("%d results", len(found.Results))
 	}
 	for _, r := range found.Results {
-		mak, line := r.Address.text("MAK"), r.Address.text("Address")
+		mak, line := r.Address.MAK, r.Address.Address
 		near := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookup", "format", "json", "recs", "1", "dist", "0.01",
-			"opt", "IncludeApartments:On", "lat", r.Address.text("Latitude"), "long", r.Address.text("Longitude")))
+			"opt", "IncludeApartments:On", "lat", r.Address.Latitude, "long", r.Address.Longitude))
 		if len(near) != 1 || testclient.At(near[0], "ProviderAddressKey") != mak {
 			t.Errorf("%s: reverse geocoding finds %v", line, near)
 		}

@@ -1,4 +1,4 @@
-package emulator
+package autocomplete
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/wire"
 )
 
-// completionMembers are the texts of a completed address, in the order of the
-// wire; all of them are always there.
-var completionMembers = slices.Concat(
+// textMembers are the texts of an address in the order of the wire. An answer has
+// all of them.
+var textMembers = slices.Concat(
 	numbered("Address"), numbered("DeliveryAddress"),
 	[]string{
 		"CountryName", "ISO3166_2", "ISO3166_3", "ISO3166_N",
@@ -32,16 +33,16 @@ func numbered(name string) []string {
 	return names
 }
 
-// completionRow is an address in which only some members have a value.
-func completionRow(distance float64, values map[string]string) fields {
-	row := make(fields, len(completionMembers), len(completionMembers)+2)
-	for i, name := range completionMembers {
-		row[i] = field{name, values[name]}
+// addressRow returns an address. Members without a value are blank.
+func addressRow(distance float64, values map[string]string) wire.Fields {
+	row := make(wire.Fields, len(textMembers), len(textMembers)+2)
+	for i, name := range textMembers {
+		row[i] = wire.Field{Key: name, Value: values[name]}
 	}
-	return append(row, field{"DistanceFromPoint", distance})
+	return append(row, wire.Field{Key: "DistanceFromPoint", Value: distance})
 }
 
-// placeValues are the members that say which city an address is in.
+// placeValues returns the members about the city of an address.
 func placeValues(a *gazetteer.Address) map[string]string {
 	return map[string]string{
 		"CountryName": "United States Of America", "ISO3166_2": "US", "ISO3166_3": "USA", "ISO3166_N": "840",
@@ -50,33 +51,33 @@ func placeValues(a *gazetteer.Address) map[string]string {
 	}
 }
 
-func cityPlace(a *gazetteer.Address) fields {
+func cityPlace(a *gazetteer.Address) wire.Fields {
 	v := placeValues(a)
 	v["Address"] = a.City + ", " + a.State
 	v["Address1"] = v["Address"]
-	return completionRow(0, v)
+	return addressRow(0, v)
 }
 
-func zipPlace(a *gazetteer.Address) fields {
+func zipPlace(a *gazetteer.Address) wire.Fields {
 	v := placeValues(a)
 	v["Address"] = a.City + ", " + a.State + " " + a.ZIP
 	v["Address1"] = v["Address"]
 	v["PostalCode"], v["PostalCodePrimary"] = a.ZIP, a.ZIP
-	return completionRow(0, v)
+	return addressRow(0, v)
 }
 
-func streetPlace(a *gazetteer.Address) fields {
+func streetPlace(a *gazetteer.Address) wire.Fields {
 	v := placeValues(a)
 	v["Address1"] = a.Thoroughfare()
 	v["Address2"] = a.City + ", " + a.State + " " + a.ZIP
 	v["Address"] = v["Address1"] + ", " + v["Address2"]
 	v["Thoroughfare"] = a.Thoroughfare()
 	v["PostalCode"], v["PostalCodePrimary"] = a.ZIP, a.ZIP
-	return completionRow(0, v)
+	return addressRow(0, v)
 }
 
-// groups puts the units of a building together where compress is set; everything
-// else stands alone.
+// groups puts the units of a building into one group when compress is true. Any
+// other address is a group of its own.
 func groups(found []gazetteer.Found, compress bool) [][]gazetteer.Found {
 	var all [][]gazetteer.Found
 	at := make(map[string]int) // by the key of the building
@@ -92,9 +93,9 @@ func groups(found []gazetteer.Found, compress bool) [][]gazetteer.Found {
 	return all
 }
 
-// completed is the record of an address. Several units share one, in which what
-// tells them apart is a list with commas.
-func completed(group []gazetteer.Found) fields {
+// completed returns the record of a group. The units of a building share one
+// record, with commas between their keys, suites and Plus4.
+func completed(group []gazetteer.Found) wire.Fields {
 	a := group[0].Address
 	line, zip := a.Line, a.ZIPPlus4()
 	if len(group) > 1 {
@@ -122,20 +123,20 @@ func completed(group []gazetteer.Found) fields {
 	v["PostalCodeSecondary"] = each(func(a *gazetteer.Address) string { return a.Plus4 })
 	v["MAK"] = each(func(a *gazetteer.Address) string { return a.MAK })
 	v["BaseMAK"] = a.BaseMAK
-	v["Latitude"], v["Longitude"] = degrees(a.Latitude), degrees(a.Longitude)
-	return completionRow(group[0].Miles, v)
+	v["Latitude"], v["Longitude"] = wire.Decimal(a.Latitude), wire.Decimal(a.Longitude)
+	return addressRow(group[0].Miles, v)
 }
 
-// extras are the members that cols asks for, nil for none, and a warning for
-// each column that is not known.
-func extras(cols string) (extra fields, warnings []string) {
+// extras returns the members that cols asks for, nil for none, and a warning for
+// each unknown column.
+func extras(cols string) (extra wire.Fields, warnings []string) {
 	for name := range strings.SplitSeq(cols, ",") {
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "":
-		case "gbextras": // there is no British address
-			extra = append(extra, field{"UDPRN", ""}, field{"UPRN", ""})
+		case "gbextras": // the world has no British address
+			extra = append(extra, wire.Field{Key: "UDPRN", Value: ""}, wire.Field{Key: "UPRN", Value: ""})
 		case "results":
-			extra = append(extra, field{"AddrObjectResultCode", "AS01"})
+			extra = append(extra, wire.Field{Key: "AddrObjectResultCode", Value: "AS01"})
 		default:
 			warnings = append(warnings, "GW10")
 		}

@@ -1,4 +1,4 @@
-package emulator
+package autocomplete
 
 import (
 	"encoding/json"
@@ -11,25 +11,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/service"
 	"syncd/internal/emulator/testclient"
 )
 
-// completionAnswer is an testclient.Answer with addresses, in JSON.
-type completionAnswer struct {
-	ResultCode, ErrorString string
-	Results                 []struct{ Address completedAddress }
+var config = service.Config{CustomerID: testclient.ID, Prefix: "Provider", World: gazetteer.New()}
+
+func start(t *testing.T) (base string) {
+	t.Helper()
+	return testclient.Start(t, New(config))
 }
 
-// completedAddress holds all that a record has.
-type completedAddress map[string]any
+// answer is an testclient.Answer with addresses, in JSON.
+type answer struct {
+	ResultCode, ErrorString string
+	Results                 []struct{ Address addressRecord }
+}
 
-func (a completedAddress) text(name string) string {
+// addressRecord holds all that a record has.
+type addressRecord map[string]any
+
+func (a addressRecord) text(name string) string {
 	s, _ := a[name].(string)
 	return s
 }
 
 // lines are the one-line texts.
-func (a completionAnswer) lines() []string {
+func (a answer) lines() []string {
 	lines := []string{}
 	for _, r := range a.Results {
 		lines = append(lines, r.Address.text("Address"))
@@ -37,26 +46,26 @@ func (a completionAnswer) lines() []string {
 	return lines
 }
 
-func complete(t *testing.T, e *Emulator, operation string, pairs ...string) completionAnswer {
+func complete(t *testing.T, base string, operation string, pairs ...string) answer {
 	t.Helper()
-	var a completionAnswer
-	testclient.Unmarshal(t, testclient.Query(t, e.AutocompleteURL()+"/"+operation, append(pairs, "format", "json")...), &a)
+	var a answer
+	testclient.Unmarshal(t, testclient.Query(t, base+"/"+operation, append(pairs, "format", "json")...), &a)
 	return a
 }
 
 func TestCompletionRecord(t *testing.T) {
-	e := start(t, Config{})
-	a := complete(t, e, "GlobalExpressFreeForm", "ff", "12 larksp elmstead", "country", "US", "maxRecords", "2")
+	base := start(t)
+	a := complete(t, base, "GlobalExpressFreeForm", "ff", "12 larksp elmstead", "country", "US", "maxRecords", "2")
 	if a.ResultCode != "XS01" || a.ErrorString != "" || len(a.Results) != 1 {
 		t.Fatalf("%+v", a)
 	}
 	got := a.Results[0].Address
-	for _, name := range completionMembers {
+	for _, name := range textMembers {
 		if _, ok := got[name].(string); !ok {
 			t.Errorf("%s is %v", name, got[name])
 		}
 	}
-	if n := len(completionMembers); n != 58 || len(got) != n+1 || got["DistanceFromPoint"] != 0.0 {
+	if n := len(textMembers); n != 58 || len(got) != n+1 || got["DistanceFromPoint"] != 0.0 {
 		t.Errorf("%d names, %d members, distance %v", n, len(got), got["DistanceFromPoint"])
 	}
 	for name, want := range map[string]string{
@@ -74,7 +83,7 @@ func TestCompletionRecord(t *testing.T) {
 }
 
 func TestCompletions(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	tests := []struct {
 		name      string
 		operation string
@@ -109,7 +118,7 @@ func TestCompletions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := complete(t, e, tt.operation, tt.pairs...)
+			a := complete(t, base, tt.operation, tt.pairs...)
 			if diff := cmp.Diff(tt.lines, a.lines()); diff != "" || a.ResultCode != tt.code {
 				t.Errorf("%s, want %s: %s", a.ResultCode, tt.code, diff)
 			}
@@ -118,14 +127,14 @@ func TestCompletions(t *testing.T) {
 }
 
 func TestCompletionLimits(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	for text, want := range map[string]int{"": 10, "3": 3, "100": 100, "5000": 100} {
-		a := complete(t, e, "GlobalExpressFreeForm", "ff", "elmstead", "maxrecords", text)
+		a := complete(t, base, "GlobalExpressFreeForm", "ff", "elmstead", "maxrecords", text)
 		if len(a.Results) != want || a.ResultCode != "XS02" {
 			t.Errorf("maxrecords %q: %d records, %s", text, len(a.Results), a.ResultCode)
 		}
 	}
-	address := e.AutocompleteURL() + "/"
+	address := base + "/"
 	for name, pairs := range map[string][]string{
 		"maxrecords":   {"GlobalExpressFreeForm", "ff", "a", "maxrecords", "many"},
 		"ff":           {"GlobalExpressFreeForm", "country", "US"},
@@ -140,9 +149,9 @@ func TestCompletionLimits(t *testing.T) {
 }
 
 func TestSuiteCompression(t *testing.T) {
-	e := start(t, Config{})
-	units := complete(t, e, "GlobalExpressFreeForm", "ff", "18 sparrow ln apt", "suitecompression", "false")
-	folded := complete(t, e, "GlobalExpressFreeForm", "ff", "18 sparrow ln apt")
+	base := start(t)
+	units := complete(t, base, "GlobalExpressFreeForm", "ff", "18 sparrow ln apt", "suitecompression", "false")
+	folded := complete(t, base, "GlobalExpressFreeForm", "ff", "18 sparrow ln apt")
 	if len(units.Results) != 6 || len(folded.Results) != 1 {
 		t.Fatalf("%d units, %d folded", len(units.Results), len(folded.Results))
 	}
@@ -167,12 +176,12 @@ func TestSuiteCompression(t *testing.T) {
 }
 
 func TestCompletionFilters(t *testing.T) {
-	e := start(t, Config{})
-	preferred := complete(t, e, "GlobalExpressFreeForm", "ff", "main 100", "filterterm", "zip", "filterlist", "65996")
+	base := start(t)
+	preferred := complete(t, base, "GlobalExpressFreeForm", "ff", "main 100", "filterterm", "zip", "filterlist", "65996")
 	if lines := preferred.lines(); len(lines) != 3 || !strings.Contains(lines[0], "Quillan") || preferred.ResultCode != "XS01" {
 		t.Errorf("zip: %s %v", preferred.ResultCode, lines)
 	}
-	near := complete(t, e, "GlobalExpressFreeForm", "ff", "main", "maxrecords", "100",
+	near := complete(t, base, "GlobalExpressFreeForm", "ff", "main", "maxrecords", "100",
 		"filterterm", "latlong", "filterlist", "38.45,-92.5", "sortType", "distance")
 	var distances []float64
 	for _, r := range near.Results {
@@ -181,11 +190,11 @@ func TestCompletionFilters(t *testing.T) {
 	if len(distances) < 50 || distances[0] == 0 || !slices.IsSorted(distances) || near.Results[0].Address.text("Locality") != "Quillan" {
 		t.Errorf("by distance: %v", distances)
 	}
-	boxes := complete(t, e, "GlobalExpressFreeForm", "ff", "po box elmstead")
+	boxes := complete(t, base, "GlobalExpressFreeForm", "ff", "po box elmstead")
 	if len(boxes.Results) != 8 || boxes.Results[0].Address.text("PostBox") != "PO Box 1" || boxes.Results[0].Address.text("Premise") != "" {
 		t.Errorf("boxes: %v", boxes.lines())
 	}
-	if a := complete(t, e, "GlobalExpressFreeForm", "ff", "po box elmstead", "opt", "POBoxes:false"); a.ResultCode != "XS03" {
+	if a := complete(t, base, "GlobalExpressFreeForm", "ff", "po box elmstead", "opt", "POBoxes:false"); a.ResultCode != "XS03" {
 		t.Errorf("no boxes: %v", a.lines())
 	}
 	for code, pairs := range map[string][]string{
@@ -196,20 +205,20 @@ func TestCompletionFilters(t *testing.T) {
 		"XS01,GW12 ":     {"opt", "poboxes:perhaps"},
 		"XS01,GW10,GW11": {"opt", "boxes:true,bags:true", "cols", "a,b"},
 	} {
-		if a := complete(t, e, "GlobalExpressFreeForm", append(pairs, "ff", "12 larkspur")...); a.ResultCode != strings.TrimSpace(code) {
+		if a := complete(t, base, "GlobalExpressFreeForm", append(pairs, "ff", "12 larkspur")...); a.ResultCode != strings.TrimSpace(code) {
 			t.Errorf("%v: %s, want %s", pairs, a.ResultCode, code)
 		}
 	}
 }
 
 func TestCompletionExtras(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	for cols, want := range map[string]string{
 		"":                  "<nil>",
 		"results":           "map[AddrObjectResultCode:AS01]",
 		"GBExtras, results": "map[AddrObjectResultCode:AS01 UDPRN: UPRN:]",
 	} {
-		a := complete(t, e, "GlobalExpressFreeForm", "ff", "12 larkspur", "cols", cols)
+		a := complete(t, base, "GlobalExpressFreeForm", "ff", "12 larkspur", "cols", cols)
 		if got := fmt.Sprint(a.Results[0].Address["Extras"]); got != want {
 			t.Errorf("%q: %s, want %s", cols, got, want)
 		}
@@ -217,29 +226,29 @@ func TestCompletionExtras(t *testing.T) {
 }
 
 func TestCountries(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t)
 	iceland := testclient.Object{"Country": "Iceland", "English": "Iceland", "Spanish": "Islandia", "French": "Islande", "German": "Island",
 		"SimplifiedChinese": "冰岛", "Char2ISO": "IS", "Char3ISO": "ISL", "ISONumeric": "352"}
 	for term, matched := range map[string]string{"ICEL": "Iceland", "slandia": "Islandia", "冰": "冰岛", "Island": "Islandia"} {
-		a := testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", term, "format", "json"))
+		a := testclient.Decoded(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", term, "format", "json"))
 		iceland["Country"] = matched
 		if diff := cmp.Diff([]any{map[string]any(iceland)}, a["Results"]); diff != "" || a["ResultCode"] != "XS01" {
 			t.Errorf("%s: %v %s", term, a["ResultCode"], diff)
 		}
 	}
-	a := testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "an"))
-	if n := len(a["Results"].([]any)); n <= usualCompletions {
+	a := testclient.Decoded(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", "an"))
+	if n := len(a["Results"].([]any)); n <= defaultRecords {
 		t.Errorf("an: %d countries; there is no limit here", n)
 	}
-	a = testclient.Decoded(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "nowhere"))
+	a = testclient.Decoded(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", "nowhere"))
 	if diff := cmp.Diff([]any{}, a["Results"]); diff != "" || a["ResultCode"] != "XS03" {
 		t.Errorf("nowhere: %v", a)
 	}
 }
 
 func TestCompletionXML(t *testing.T) {
-	e := start(t, Config{})
-	a := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "XML", "cols", "results")
+	base := start(t)
+	a := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "XML", "cols", "results")
 	var r struct {
 		XMLName    xml.Name `xml:"ResponseGlobal"`
 		ResultCode string
@@ -269,18 +278,18 @@ func TestCompletionXML(t *testing.T) {
 			Result []struct{ Country, SimplifiedChinese string }
 		}
 	}
-	testclient.Unmarshal(t, testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressCountry", "country", "icel", "format", "xml"), &c)
+	testclient.Unmarshal(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", "icel", "format", "xml"), &c)
 	if len(c.Results.Result) != 1 || c.Results.Result[0].SimplifiedChinese != "冰岛" {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestScripts(t *testing.T) {
-	e := start(t, Config{})
-	base := e.AutocompleteJSONPURL()
-	plain := testclient.Query(t, e.AutocompleteURL()+"/GlobalExpressFreeForm", "ff", "12 larkspur")
-	wrapped := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "jsonp", "cols", "results")
-	called := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "json", "callback", "a.cb_7", "cols", "results")
+	base := start(t)
+	jsonp := testclient.Start(t, NewJSONP(config))
+	plain := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur")
+	wrapped := testclient.Query(t, jsonp+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "jsonp", "cols", "results")
+	called := testclient.Query(t, jsonp+"/GlobalExpressFreeForm", "ff", "12 larkspur", "format", "json", "callback", "a.cb_7", "cols", "results")
 	if got, want := called.Text, "a.cb_7("+plain.Text+");"; got != want {
 		t.Errorf("called:\n%s, want\n%s", got, want)
 	}
@@ -302,16 +311,16 @@ func TestScripts(t *testing.T) {
 	if diff := cmp.Diff(testclient.Decoded(t, plain), d); diff != "" {
 		t.Error(diff)
 	}
-	countries := testclient.Query(t, base+"/GlobalExpressCountry", "country", "icel")
+	countries := testclient.Query(t, jsonp+"/GlobalExpressCountry", "country", "icel")
 	if !strings.HasPrefix(countries.Text, `{"d":{"Version":`) || strings.Contains(countries.Text, "__type") {
 		t.Errorf("countries: %s", countries.Text)
 	}
-	refused := testclient.Send(t, http.MethodGet, base+"/GlobalExpressCountry?country=x&callback=f")
+	refused := testclient.Send(t, http.MethodGet, jsonp+"/GlobalExpressCountry?country=x&callback=f")
 	if refused.Text != `f({"Version":"9.0.0.9001","ResultCode":"GE04","ErrorString":"The Customer ID is empty.","Results":[]});` {
 		t.Errorf("refused: %s", refused.Text)
 	}
-	testclient.WantFaulty(t, testclient.Query(t, base+"/GlobalExpressCountry", "country", "x", "callback", "alert(1)//"), "callback")
-	if !json.Valid([]byte(testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "zzz").Text)) {
+	testclient.WantFaulty(t, testclient.Query(t, jsonp+"/GlobalExpressCountry", "country", "x", "callback", "alert(1)//"), "callback")
+	if !json.Valid([]byte(testclient.Query(t, jsonp+"/GlobalExpressFreeForm", "ff", "zzz").Text)) {
 		t.Error("no match is not JSON")
 	}
 }

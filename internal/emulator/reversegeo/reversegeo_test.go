@@ -1,4 +1,4 @@
-package emulator
+package reversegeo
 
 import (
 	"encoding/xml"
@@ -7,8 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/service"
 	"syncd/internal/emulator/testclient"
+	"syncd/internal/emulator/wire"
 )
+
+func start(t *testing.T, prefix string) (base string) {
+	t.Helper()
+	return testclient.Start(t, New(service.Config{CustomerID: testclient.ID, Prefix: prefix, World: world}))
+}
+
+var world = gazetteer.New()
 
 // larkspur are the coordinates of the sample's request.
 var larkspur = []string{"lat", "38.1042", "long", "-97.5518"}
@@ -18,8 +28,8 @@ func with(pairs []string, more ...string) []string {
 }
 
 func TestReverseLookupSample(t *testing.T) {
-	e := start(t, Config{})
-	a := testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, "t", "rg-1", "dist", "2", "recs", "1",
+	base := start(t, "Provider")
+	a := testclient.Query(t, base+"/doLookup", with(larkspur, "t", "rg-1", "dist", "2", "recs", "1",
 		"opt", "IncludeApartments:On", "format", "json")...)
 	want := `{"Version":"8.3.0.9001","TransmissionReference":"rg-1","TransmissionResults":"","Results":"GS07","TotalRecords":1,` +
 		`"Records":[{"AddressLine1":"12 Larkspur Way","SuiteName":"","SuiteCount":"0","City":"Elmstead","State":"KS","PostalCode":"66999",` +
@@ -31,7 +41,7 @@ func TestReverseLookupSample(t *testing.T) {
 }
 
 func TestReverseLookupForms(t *testing.T) {
-	e := start(t, Config{Prefix: "Vendor"})
+	base := start(t, "Vendor")
 	json := `{"CustomerID":"` + testclient.ID + `","Latitude":"38.1042","Longitude":"-97.5518","MaxDistance":"","MaxRecords":"1"}`
 	body := `<RequestArray><CustomerId>` + testclient.ID + `</CustomerId><Latitude>38.1042</Latitude><Longitude>-97.5518</Longitude>` +
 		`<MaxRecords>1</MaxRecords></RequestArray>`
@@ -41,11 +51,11 @@ func TestReverseLookupForms(t *testing.T) {
 		a    testclient.Answer
 		xml  bool
 	}{
-		{"get", testclient.Query(t, e.ReverseGeoURL()+"/doLookup", get...), true},
-		{"get json", testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(get, "format", "JSON")...), false},
-		{"other case", testclient.Query(t, e.URL()+"/reversegeo/V3/WEB/reversegeocode/DoLookup", get...), true},
-		{"post json", testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON, json), false},
-		{"post xml", testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", "application/xml", body), true},
+		{"get", testclient.Query(t, base+"/doLookup", get...), true},
+		{"get json", testclient.Query(t, base+"/doLookup", with(get, "format", "JSON")...), false},
+		{"other case", testclient.Query(t, strings.TrimSuffix(base, Path)+"/reversegeo/V3/WEB/reversegeocode/DoLookup", get...), true},
+		{"post json", testclient.Submit(t, base+"/doLookup", testclient.JSON, json), false},
+		{"post xml", testclient.Submit(t, base+"/doLookup", "application/xml", body), true},
 	} {
 		if !row.xml {
 			if rows := testclient.Rows(t, row.a); len(rows) != 1 || testclient.At(rows[0], "VendorAddressKey") != "4400112233" {
@@ -61,14 +71,14 @@ func TestReverseLookupForms(t *testing.T) {
 		if err := xml.Unmarshal([]byte(row.a.Text), &got); err != nil {
 			t.Fatalf("%s: %v: %s", row.name, err, row.a.Text)
 		}
-		if got.XMLName != (xml.Name{Space: nsReverseGeo, Local: "ResponseArray"}) || got.Results != "GS07" || fmt.Sprint(got.Keys) != "[4400112233]" {
+		if got.XMLName != (xml.Name{Space: space, Local: "ResponseArray"}) || got.Results != "GS07" || fmt.Sprint(got.Keys) != "[4400112233]" {
 			t.Errorf("%s: %+v", row.name, got)
 		}
 	}
 }
 
 func TestReverseLookupBounds(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t, "Provider")
 	for _, row := range []struct {
 		name  string
 		pairs []string
@@ -81,7 +91,7 @@ func TestReverseLookupBounds(t *testing.T) {
 		{"some twenty metres", []string{"dist", "0.0125"}, 2},
 		{"nowhere", []string{"lat", "10", "long", "10"}, 0},
 	} {
-		a := testclient.Query(t, e.ReverseGeoURL()+"/doLookup", with(larkspur, with([]string{"format", "json"}, row.pairs...)...)...)
+		a := testclient.Query(t, base+"/doLookup", with(larkspur, with([]string{"format", "json"}, row.pairs...)...)...)
 		o, rows := testclient.Decoded(t, a), testclient.Rows(t, a)
 		results := "GS07"
 		if row.want == 0 {
@@ -102,19 +112,19 @@ func TestReverseLookupBounds(t *testing.T) {
 }
 
 func TestReverseLookupOptions(t *testing.T) {
-	e := start(t, Config{})
-	unit, lot := e.world.MatchFreeForm("40 Teasel Ct Apt 3"), e.world.MatchFreeForm("27 Larkspur Way")
+	base := start(t, "Provider")
+	unit, lot := world.MatchFreeForm("40 Teasel Ct Apt 3"), world.MatchFreeForm("27 Larkspur Way")
 	for _, row := range []struct {
 		name, lat, long, opt string
 		first                string
 	}{
-		{"units are left out", degrees(unit.Latitude), degrees(unit.Longitude), "", "40 Teasel Ct"},
-		{"units", degrees(unit.Latitude), degrees(unit.Longitude), "IncludeApartments:On", "40 Teasel Ct Apt 3"},
-		{"empty lots are left out", degrees(lot.Latitude), degrees(lot.Longitude), "IncludeEmptyLots:Off", "other"},
-		{"empty lots", degrees(lot.Latitude), degrees(lot.Longitude), "includeemptylots:on,IncludeApartments:Off", "27 Larkspur Way"},
-		{"undeliverable", degrees(lot.Latitude), degrees(lot.Longitude), "IncludeEmptyLots:On,IncludeUndeliverable:Off", "other"},
+		{"units are left out", wire.Decimal(unit.Latitude), wire.Decimal(unit.Longitude), "", "40 Teasel Ct"},
+		{"units", wire.Decimal(unit.Latitude), wire.Decimal(unit.Longitude), "IncludeApartments:On", "40 Teasel Ct Apt 3"},
+		{"empty lots are left out", wire.Decimal(lot.Latitude), wire.Decimal(lot.Longitude), "IncludeEmptyLots:Off", "other"},
+		{"empty lots", wire.Decimal(lot.Latitude), wire.Decimal(lot.Longitude), "includeemptylots:on,IncludeApartments:Off", "27 Larkspur Way"},
+		{"undeliverable", wire.Decimal(lot.Latitude), wire.Decimal(lot.Longitude), "IncludeEmptyLots:On,IncludeUndeliverable:Off", "other"},
 	} {
-		r := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookup", "lat", row.lat, "long", row.long, "opt", row.opt, "format", "json", "recs", "1"))[0]
+		r := testclient.Rows(t, testclient.Query(t, base+"/doLookup", "lat", row.lat, "long", row.long, "opt", row.opt, "format", "json", "recs", "1"))[0]
 		got := strings.TrimSpace(testclient.At(r, "AddressLine1") + " " + testclient.At(r, "SuiteName"))
 		if got != row.first && (row.first != "other" || got == lot.Line) {
 			t.Errorf("%s: %s, want %s", row.name, got, row.first)
@@ -129,7 +139,7 @@ func TestReverseLookupOptions(t *testing.T) {
 }
 
 func TestReverseNeedsNumbers(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t, "Provider")
 	for _, row := range []struct {
 		name, operation string
 		pairs           []string
@@ -143,17 +153,17 @@ func TestReverseNeedsNumbers(t *testing.T) {
 		{"records is a word", "doLookupPostalCodes", with(larkspur, "recs", "all"), "recs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			testclient.WantFaulty(t, testclient.Query(t, e.ReverseGeoURL()+"/"+row.operation, row.pairs...), row.faulty)
+			testclient.WantFaulty(t, testclient.Query(t, base+"/"+row.operation, row.pairs...), row.faulty)
 		})
 	}
-	testclient.WantFaulty(t, testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON,
+	testclient.WantFaulty(t, testclient.Submit(t, base+"/doLookup", testclient.JSON,
 		`{"CustomerId":"`+testclient.ID+`","Latitude":"x","Longitude":"1"}`), "$.Latitude")
-	testclient.WantFaulty(t, testclient.Submit(t, e.ReverseGeoURL()+"/doLookup", testclient.JSON,
+	testclient.WantFaulty(t, testclient.Submit(t, base+"/doLookup", testclient.JSON,
 		`{"CustomerId":"`+testclient.ID+`","Latitude":38.1,"Longitude":"1"}`), "$.Latitude")
 }
 
 func TestReversePostalCodes(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t, "Provider")
 	for _, row := range []struct {
 		name, opt string
 		first     string
@@ -164,7 +174,7 @@ func TestReversePostalCodes(t *testing.T) {
 		{"carrier routes", "level:carrierroute", "66999 C001", 6},
 		{"Plus4", "Level:Plus4", "66999-1205 C001", 20},
 	} {
-		rows := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "opt", row.opt, "format", "json")...))
+		rows := testclient.Rows(t, testclient.Query(t, base+"/doLookupPostalCodes", with(larkspur, "opt", row.opt, "format", "json")...))
 		if len(rows) < row.least {
 			t.Fatalf("%s: %d rows", row.name, len(rows))
 		}
@@ -180,15 +190,15 @@ func TestReversePostalCodes(t *testing.T) {
 			seen[code] = true
 		}
 	}
-	rows := testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "dist", "1", "format", "json")...))
+	rows := testclient.Rows(t, testclient.Query(t, base+"/doLookupPostalCodes", with(larkspur, "dist", "1", "format", "json")...))
 	if len(rows) != 1 || testclient.At(rows[0], "City") != "Elmstead" {
 		t.Errorf("within a mile: %v", rows)
 	}
-	rows = testclient.Rows(t, testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", with(larkspur, "recs", "1", "format", "json")...))
+	rows = testclient.Rows(t, testclient.Query(t, base+"/doLookupPostalCodes", with(larkspur, "recs", "1", "format", "json")...))
 	if len(rows) != 1 {
 		t.Errorf("one record: %v", rows)
 	}
-	a := testclient.Query(t, e.ReverseGeoURL()+"/doLookupPostalCodes", larkspur...)
+	a := testclient.Query(t, base+"/doLookupPostalCodes", larkspur...)
 	if !strings.Contains(a.Text, `<PostalResponseArray xmlns="urn:mdReverseGeoCode">`) || strings.Count(a.Text, "<PostalLookupResponseRecord>") != 2 {
 		t.Errorf("%s", a.Text)
 	}
@@ -196,20 +206,20 @@ func TestReversePostalCodes(t *testing.T) {
 
 // fromList asks doLookupFromList with members before the records, and keys and
 // ids in pairs.
-func fromList(t *testing.T, e *Emulator, members string, pairs ...string) testclient.Answer {
+func fromList(t *testing.T, base string, members string, pairs ...string) testclient.Answer {
 	t.Helper()
 	var records []string
 	for i := 0; i < len(pairs); i += 2 {
 		records = append(records, fmt.Sprintf(`{"ProviderAddressKey":%q,"RecordID":%q}`, pairs[i], pairs[i+1]))
 	}
-	return testclient.Submit(t, e.ReverseGeoURL()+"/doLookupFromList", testclient.JSON,
+	return testclient.Submit(t, base+"/doLookupFromList", testclient.JSON,
 		`{"CustomerId":"`+testclient.ID+`",`+members+`"Records":[`+strings.Join(records, ",")+`]}`)
 }
 
 func TestReverseFromList(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t, "Provider")
 	depots := []string{"4400113355", "depot-b", "4400112299", "depot-a", "4400999999", "nowhere"}
-	unit, far := e.world.MatchFreeForm("40 Teasel Ct Apt 3"), e.world.MatchFreeForm("2 River Rd Marlow Bend")
+	unit, far := world.MatchFreeForm("40 Teasel Ct Apt 3"), world.MatchFreeForm("2 River Rd Marlow Bend")
 	for _, row := range []struct {
 		name, members string
 		pairs         []string
@@ -226,7 +236,7 @@ func TestReverseFromList(t *testing.T) {
 		{"a unit", `"ProviderAddressKey":"4400112233","Options":"IncludeApartments:On",`, []string{unit.MAK, "unit"}, "unit"},
 		{"one target twice", `"ProviderAddressKey":"4400112233",`, []string{"4400112299", "x", "4400112299", "y"}, "x y"},
 	} {
-		a := fromList(t, e, row.members, row.pairs...)
+		a := fromList(t, base, row.members, row.pairs...)
 		var got []string
 		for _, r := range testclient.Rows(t, a) {
 			got = append(got, testclient.At(r, "RecordID"))
@@ -238,23 +248,23 @@ func TestReverseFromList(t *testing.T) {
 }
 
 func TestReverseFromListRefuses(t *testing.T) {
-	e := start(t, Config{})
+	base := start(t, "Provider")
 	origin := `"ProviderAddressKey":"4400112233",`
-	if o := testclient.Decoded(t, fromList(t, e, origin)); o["TransmissionResults"] != "GE02" {
+	if o := testclient.Decoded(t, fromList(t, base, origin)); o["TransmissionResults"] != "GE02" {
 		t.Errorf("no targets: %v", o)
 	}
 	var many []string
 	for range 101 {
 		many = append(many, "4400112299", "a")
 	}
-	if o := testclient.Decoded(t, fromList(t, e, origin, many...)); o["TransmissionResults"] != "GE03" {
+	if o := testclient.Decoded(t, fromList(t, base, origin, many...)); o["TransmissionResults"] != "GE03" {
 		t.Errorf("too many targets: %v", o)
 	}
-	testclient.WantFaulty(t, fromList(t, e, `"Longitude":"1",`, "4400112299", "a"), "$.Latitude")
-	testclient.WantFaulty(t, fromList(t, e, "", "4400112299", "a"), "$.Longitude")
-	testclient.WantFaulty(t, fromList(t, e, origin, "4400112299", "a", "", "b"), "$.Records[1].ProviderAddressKey")
-	testclient.WantFaulty(t, fromList(t, e, origin+`"MaxDistance":"far",`, "4400112299", "a"), "$.MaxDistance")
-	if a := testclient.Query(t, e.ReverseGeoURL()+"/doLookupFromList", larkspur...); a.StatusCode != http.StatusMethodNotAllowed {
+	testclient.WantFaulty(t, fromList(t, base, `"Longitude":"1",`, "4400112299", "a"), "$.Latitude")
+	testclient.WantFaulty(t, fromList(t, base, "", "4400112299", "a"), "$.Longitude")
+	testclient.WantFaulty(t, fromList(t, base, origin, "4400112299", "a", "", "b"), "$.Records[1].ProviderAddressKey")
+	testclient.WantFaulty(t, fromList(t, base, origin+`"MaxDistance":"far",`, "4400112299", "a"), "$.MaxDistance")
+	if a := testclient.Query(t, base+"/doLookupFromList", larkspur...); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", a.StatusCode)
 	}
 }

@@ -1,28 +1,6 @@
-package emulator
+package autocomplete
 
-import "strings"
-
-// country is one of those that GlobalExpressCountry knows.
-type country struct {
-	english, spanish, french, german, chinese string
-	char2, char3, number                      string
-}
-
-// names are in the order in which a search looks at them.
-func (c country) names() []string {
-	return []string{c.english, c.spanish, c.french, c.german, c.chinese}
-}
-
-// matching returns the first name that holds a term, without case.
-func (c country) matching(term string) (name string, ok bool) {
-	for _, name := range c.names() {
-		if strings.Contains(strings.ToLower(name), strings.ToLower(term)) {
-			return name, true
-		}
-	}
-	return "", false
-}
-
+// countries are the countries that GlobalExpressCountry finds.
 var countries = []country{
 	{"Australia", "Australia", "Australie", "Australien", "澳大利亚", "AU", "AUS", "036"},
 	{"Austria", "Austria", "Autriche", "Österreich", "奥地利", "AT", "AUT", "040"},
@@ -51,35 +29,4 @@ var countries = []country{
 	{"Switzerland", "Suiza", "Suisse", "Schweiz", "瑞士", "CH", "CHE", "756"},
 	{"United Kingdom", "Reino Unido", "Royaume-Uni", "Vereinigtes Königreich", "英国", "GB", "GBR", "826"},
 	{"United States Of America", "Estados Unidos de América", "États-Unis d'Amérique", "Vereinigte Staaten von Amerika", "美国", "US", "USA", "840"},
-}
-
-// countryOperation searches the names of countries; country is the term.
-func countryOperation() operation {
-	op := completion(completeCountry)
-	op.response = completionDocument("Response", "Result")
-	return op
-}
-
-// GET /GlobalExpressCountry
-func completeCountry(c *serviceCall) {
-	if !c.require("country") {
-		return
-	}
-	results := list{item: "Result"}
-	for _, known := range countries {
-		name, ok := known.matching(c.value("country"))
-		if !ok {
-			continue
-		}
-		results.rows = append(results.rows, fields{
-			{"Country", name}, {"English", known.english}, {"Spanish", known.spanish},
-			{"French", known.french}, {"German", known.german}, {"SimplifiedChinese", known.chinese},
-			{"Char2ISO", known.char2}, {"Char3ISO", known.char3}, {"ISONumeric", known.number},
-		})
-	}
-	code := "XS01"
-	if len(results.rows) == 0 {
-		code = "XS03"
-	}
-	c.reply(fields{{"ResultCode", code}, {"Results", results}})
 }
