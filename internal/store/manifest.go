@@ -10,29 +10,29 @@ import (
 	"syncd/internal/manifest"
 )
 
-// Manifest is what is remembered of one manifest.
+// Manifest is the state of one manifest.
 type Manifest struct {
-	CheckedAt    time.Time `json:"checked_at,omitzero"`     // last check that came to an end, changed or not
-	FullAt       time.Time `json:"full_at,omitzero"`        // last check that also asked the Manifest and its hashes; zero while one is owed after a failure
-	SyncedAt     time.Time `json:"synced_at,omitzero"`      // last time it was found or brought up to date
-	Config       string    `json:"config,omitempty"`        // fingerprint of its configuration at the last check that knew the release
+	CheckedAt    time.Time `json:"checked_at,omitzero"`     // last check that finished, whether anything changed or not
+	FullAt       time.Time `json:"full_at,omitzero"`        // last full check, which also asks for the list of files and their hashes; zero if one is due after a failure
+	SyncedAt     time.Time `json:"synced_at,omitzero"`      // last time it was up to date after a sync
+	Config       string    `json:"config,omitempty"`        // fingerprint of its configuration at the last check that learned the release
 	ETag         string    `json:"etag,omitempty"`          // of ManifestReleases
 	LastModified string    `json:"last_modified,omitempty"` // of ManifestReleases
-	Served       string    `json:"served,omitempty"`        // the revision in service after the last full check; another one on disk asks for a check
-	Newest       string    `json:"newest,omitempty"`        // the newest release that ManifestReleases listed
-	Links        string    `json:"links,omitempty"`         // fingerprint of the Manifest's list at FullAt
-	Matches      string    `json:"matches,omitempty"`       // a fingerprint found to be the served revision, whose record was written in another algorithm
+	Served       string    `json:"served,omitempty"`        // revision served after the last full check; if the disk serves another, a full check is due
+	Newest       string    `json:"newest,omitempty"`        // newest release that ManifestReleases listed
+	Links        string    `json:"links,omitempty"`         // fingerprint of the list of files at FullAt
+	Matches      string    `json:"matches,omitempty"`       // a list's fingerprint that equals the served revision, although its record uses another hash algorithm
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
 }
 
-// Failure is why a manifest is not up to date.
+// Failure says why a manifest is not up to date.
 type Failure struct {
-	Release string    `json:"release,omitempty"` // that could not be mirrored; "" when it was not even known
+	Release string    `json:"release,omitempty"` // the release that could not be mirrored; "" if it is not known
 	Result  string    `json:"result"`            // failed or refused
 	Reason  string    `json:"reason,omitempty"`
 	Error   string    `json:"error"`
-	Count   int       `json:"count"`             // in a row for this release
-	NextTry time.Time `json:"next_try,omitzero"` // by the schedule; on demand at once
+	Count   int       `json:"count"`             // failures in a row for this release
+	NextTry time.Time `json:"next_try,omitzero"` // earliest scheduled attempt; a sync on demand does not wait for it
 }
 
 // Wanted is one content that an unfinished sync of a manifest wants.
@@ -42,16 +42,16 @@ type Wanted struct {
 	Size     int64             `json:"size,omitempty"`
 }
 
-// Changes are committed together. Nil maps and values change nothing; an empty
-// list in Wanted, or empty Proofs, remove the manifest's entry.
+// Changes are committed together. Nil maps change nothing. An empty list in Wanted, or
+// empty Proofs, removes the manifest's entry.
 type Changes struct {
 	Manifests map[string]Manifest
 	Wanted    map[string][]Wanted
 	Proofs    map[string]*Proofs
-	History   any // one entry to append, marshalled to JSON
+	History   any // one entry to append, encoded as JSON; nil for none
 }
 
-// Commit makes all of the changes in one transaction, or none.
+// Commit makes all changes in one transaction, or none of them.
 func (s *Store) Commit(c Changes) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		for name, m := range c.Manifests {
@@ -98,7 +98,7 @@ func appendHistory(bucket *bbolt.Bucket, entry any) error {
 
 func sequenceKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// Manifests returns what is remembered of every manifest, by name.
+// Manifests returns the state of every manifest, by name.
 func (s *Store) Manifests() (map[string]Manifest, error) {
 	return readAll[Manifest](s, bucketManifests)
 }
@@ -123,7 +123,7 @@ func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 	return all, err
 }
 
-// History returns the newest entries, at most limit, newest first.
+// History returns up to limit entries, the newest first.
 func (s *Store) History(limit int) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	err := s.view(func(tx *bbolt.Tx) error {

@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func TestAStateOfANewerSyncdIsNotCalledDamaged(t *testing.T) {
+func TestFileFromANewerSyncdIsNotCalledDamaged(t *testing.T) {
 	path := newPath(t)
 	mustOpen(t, path).Close()
 	alter(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keySchema, []byte{0, 0, 0, schema + 1}) })
@@ -29,7 +29,7 @@ func TestAStateOfANewerSyncdIsNotCalledDamaged(t *testing.T) {
 	}
 }
 
-func TestOnlyTheNewestDamagedFilesStay(t *testing.T) {
+func TestOnlyTheNewestDamagedFilesAreKept(t *testing.T) {
 	path := newPath(t)
 	others := []string{path + ".bak", path + "x.damaged-1", path + ".newer-1"}
 	for _, other := range others {
@@ -61,7 +61,7 @@ func TestOnlyTheNewestDamagedFilesStay(t *testing.T) {
 	}
 }
 
-func TestAStateFileRemembersWhenItWasMade(t *testing.T) {
+func TestCreatedSurvivesReopening(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	path := newPath(t)
 	s := mustOpen(t, path)

@@ -10,16 +10,16 @@ import (
 	"syncd/internal/manifest"
 )
 
-// Proof is how an object's file looked when its content was proven. While it
-// still looks so, nobody reads it again.
+// Proof is the metadata that an object's file had when its content was proven. While
+// the file still has it, the content need not be read again.
 type Proof struct {
 	Size    int64
 	ModTime int64 // Unix nanoseconds
 	Inode   uint64
 }
 
-// Proofs are those of many objects. The zero value has none.
-type Proofs struct{ entries []proofEntry } // sorted by object once they are kept
+// Proofs holds the proofs of many objects. The zero value is empty.
+type Proofs struct{ entries []proofEntry } // sorted by object after Sort
 
 type proofEntry struct {
 	object manifest.ObjectID
@@ -32,20 +32,20 @@ const (
 	entrySize = idSize + 3*8
 )
 
-// NewProofs returns an empty set with room for n.
+// NewProofs returns an empty set with capacity for n proofs.
 func NewProofs(n int) *Proofs { return &Proofs{entries: make([]proofEntry, 0, n)} }
 
-// Add notes an object's proof. Of finds it after Sort.
+// Add adds an object's proof. Of finds it after Sort.
 func (p *Proofs) Add(object manifest.ObjectID, proof Proof) {
 	p.entries = append(p.entries, proofEntry{object, proof})
 }
 
-// Sort makes what was added ready for Of and Commit.
+// Sort must be called between the last Add and the first Of or Commit.
 func (p *Proofs) Sort() {
 	slices.SortFunc(p.entries, byObject)
 }
 
-// Of returns an object's proof.
+// Of returns an object's proof, and false if there is none.
 func (p *Proofs) Of(object manifest.ObjectID) (Proof, bool) {
 	i, found := slices.BinarySearchFunc(p.entries, proofEntry{object: object}, byObject)
 	if !found {
@@ -67,7 +67,8 @@ func (p *Proofs) encode() []byte {
 	return data
 }
 
-// decodeProofs takes what it can read: a proof that is lost costs a read.
+// decodeProofs returns an empty set for damaged data: a lost proof costs one read of
+// the object.
 func decodeProofs(data []byte) *Proofs {
 	p := NewProofs(len(data) / entrySize)
 	for ; len(data) >= entrySize; data = data[entrySize:] {
@@ -85,12 +86,12 @@ func decodeProofs(data []byte) *Proofs {
 	return p
 }
 
-// Proofs returns what is known of the objects of every manifest, by its name.
+// Proofs returns the proofs of every manifest's objects, by manifest.
 func (s *Store) Proofs() (map[string]*Proofs, error) {
 	all := map[string]*Proofs{}
 	err := s.view(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketProofs)
-		if bucket == nil { // no sync of this version has written yet
+		if bucket == nil { // a file of an earlier version
 			return nil
 		}
 		return bucket.ForEach(func(name, v []byte) error {
@@ -101,8 +102,8 @@ func (s *Store) Proofs() (map[string]*Proofs, error) {
 	return all, err
 }
 
-// putProofs writes nothing when nothing has changed. The bucket is made when it is
-// needed: a file of an earlier version has none.
+// putProofs writes nothing if nothing has changed. It creates the bucket if needed: a
+// file of an earlier version has none.
 func putProofs(tx *bbolt.Tx, name string, proofs *Proofs) error {
 	bucket, err := tx.CreateBucketIfNotExists(bucketProofs)
 	if err != nil {

@@ -23,7 +23,7 @@ func someProofs(n int) *Proofs {
 	return p
 }
 
-func TestProofsAreFoundAgainAfterAReopen(t *testing.T) {
+func TestProofsSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, _, err := Open(path, time.Second)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestProofsAreFoundAgainAfterAReopen(t *testing.T) {
 	}
 }
 
-func TestDamagedProofsAreNone(t *testing.T) {
+func TestDamagedProofsDecodeToAnEmptySet(t *testing.T) {
 	good := someProofs(3).encode()
 	for name, data := range map[string][]byte{
 		"nothing":   nil,
@@ -73,7 +73,7 @@ func TestDamagedProofsAreNone(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnEarlierVersionHasNoProofsAndTakesThem(t *testing.T) {
+func TestFileOfAnEarlierVersionHasNoProofsAndAcceptsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, _, err := Open(path, time.Second)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestAFileOfAnEarlierVersionHasNoProofsAndTakesThem(t *testing.T) {
 	defer s.Close()
 	if err := s.view(func(tx *bbolt.Tx) error {
 		if tx.Bucket(bucketProofs) != nil {
-			t.Error("a new file has the bucket")
+			t.Error("a new file has a bucket for proofs")
 		}
 		return nil
 	}); err != nil {

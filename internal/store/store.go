@@ -1,7 +1,7 @@
-// Package store keeps what syncd must remember between syncs in one bbolt file:
-// when each manifest was checked and what came of it, what a failed one still
-// wants, until when the provider asked to wait, and the history. The disk is the
-// truth about what is served; everything here can be lost without a download.
+// Package store keeps the state of syncd between syncs in one bbolt file: when each
+// manifest was checked and with which result, the contents that a failed sync still
+// wants, the proofs of objects, the cool-downs of the provider, and the history. The
+// disk is the truth about what is served: losing the state costs no download.
 package store
 
 import (
@@ -15,45 +15,45 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// schema is the version of the layout. A file with a newer one is set aside.
+// schema is the version of the layout. Open sets a file with a newer one aside.
 const schema = 1
 
-// maxHistory bounds the history; the oldest entries go first.
+// maxHistory is how many entries the history keeps.
 const maxHistory = 1000
 
 var (
 	bucketMeta      = []byte("meta")      // schema, jitter, created
 	bucketManifests = []byte("manifests") // name -> Manifest
 	bucketWanted    = []byte("pending")   // name -> []Wanted
-	bucketOrigins   = []byte("origins")   // origin -> time
+	bucketOrigins   = []byte("origins")   // origin -> end of its cool-down
 	bucketHistory   = []byte("history")   // sequence number -> JSON
-	bucketProofs    = []byte("proofs")    // name -> Proofs; made by the first that are kept
+	bucketProofs    = []byte("proofs")    // name -> Proofs; files of earlier versions have none
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")
 	keyCreated = []byte("created")
 )
 
-// Store is an open state file. Its methods are safe for concurrent use; those
-// that change something have made it durable when they return nil.
+// Store is an open state file. Its methods are safe for concurrent use. A change is
+// durable when its method returns nil.
 type Store struct {
 	db    *bbolt.DB
-	stuck atomic.Bool // bbolt panicked with its locks held: another transaction would wait for ever
+	stuck atomic.Bool // bbolt panicked while it held its locks: another transaction would block forever
 
-	writing   sync.Mutex // guards what follows, and is held while a change is made
-	unwritten error      // what the disk did to a change; none is made after it
+	writing  sync.Mutex // held while a change is made; guards the field below
+	writeErr error      // of the first change that the disk refused; no change is made after it
 }
 
-// Close ends the use of the file.
+// Close closes the file.
 func (s *Store) Close() error {
 	if s.stuck.Load() {
-		return nil // the process's end closes it
+		return nil // Close would block too; the kernel closes the file when the process ends
 	}
 	return s.db.Close()
 }
 
-// Created is when the file was made: before that nothing is remembered. The zero
-// time for a file of an earlier version.
+// Created returns when the file was created: the store knows nothing from before. It
+// returns the zero time for a file of an earlier version.
 func (s *Store) Created() (at time.Time, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		if at.UnmarshalText(tx.Bucket(bucketMeta).Get(keyCreated)) != nil {
@@ -64,9 +64,9 @@ func (s *Store) Created() (at time.Time, err error) {
 	return at, err
 }
 
-// Jitter is this host's share of every jitter, between 0 and 1, drawn once: draw
-// is called when the file has none. A share that comes with an error can be used,
-// and is another one next time.
+// Jitter returns this host's share of every jitter, from 0 to below 1. If the file has
+// none, Jitter calls draw and keeps the result. The share can be used even if there
+// is an error: then it was not kept, and the next start draws another.
 func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 	drawn := false
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -82,13 +82,13 @@ func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 	}))
 }
 
-// CoolDowns returns until when each origin asked to wait.
+// CoolDowns returns the end of each origin's cool-down.
 func (s *Store) CoolDowns() (map[string]time.Time, error) {
 	until := map[string]time.Time{}
 	err := s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketOrigins).ForEach(func(origin, v []byte) error {
 			var t time.Time
-			if t.UnmarshalText(v) == nil { // a lost cool-down costs one request
+			if t.UnmarshalText(v) == nil { // losing a cool-down costs one request
 				until[string(origin)] = t
 			}
 			return nil
@@ -97,7 +97,7 @@ func (s *Store) CoolDowns() (map[string]time.Time, error) {
 	return until, err
 }
 
-// SetCoolDown records until when an origin asked to wait.
+// SetCoolDown records the end of an origin's cool-down.
 func (s *Store) SetCoolDown(origin string, until time.Time) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketOrigins)
@@ -112,7 +112,7 @@ func (s *Store) SetCoolDown(origin string, until time.Time) error {
 	})
 }
 
-// dropExpired keeps the bucket as small as what is still waited for.
+// dropExpired removes cool-downs that have ended.
 func dropExpired(bucket *bbolt.Bucket) error {
 	var expired [][]byte
 	err := bucket.ForEach(func(origin, v []byte) error {

@@ -23,11 +23,11 @@ import (
 	"syncd/internal/manifest"
 )
 
-const atOnce = 50 * time.Millisecond // for a lock that nobody gives back
+const atOnce = 50 * time.Millisecond // a timeout for a lock that is never released
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// times is a count of CI, or with SYNCD_TORTURE=full the full one.
+// times returns ci, or full with SYNCD_TORTURE=full.
 func times(ci, full int) int {
 	if os.Getenv("SYNCD_TORTURE") == "full" {
 		return full
@@ -35,7 +35,7 @@ func times(ci, full int) int {
 	return ci
 }
 
-// mustOpen opens a state file that has to be good.
+// mustOpen opens a state file and fails the test if it is damaged.
 func mustOpen(t *testing.T, path string) *Store {
 	t.Helper()
 	s, note, err := Open(path, time.Minute)
@@ -46,13 +46,13 @@ func mustOpen(t *testing.T, path string) *Store {
 	return s
 }
 
-// newPath is where a state file may be made.
+// newPath returns a path for a new state file.
 func newPath(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "syncd.db")
 }
 
-// content is all that a store remembers.
+// content is everything that a store holds.
 type content struct {
 	Manifests map[string]Manifest
 	Wanted    map[string][]Wanted
@@ -82,7 +82,7 @@ func contentOf(s *Store) (c content, err error) {
 	return c, errors.Join(errs[:]...)
 }
 
-// fill gives a store something of everything, enough for several pages a bucket.
+// fill writes to each bucket, enough for several pages.
 func fill(t *testing.T, s *Store) {
 	t.Helper()
 	at := time.Date(2026, 10, 5, 3, 0, 0, 0, time.UTC)
@@ -107,7 +107,7 @@ func fill(t *testing.T, s *Store) {
 	}
 }
 
-func TestEverythingIsThereAfterReopening(t *testing.T) {
+func TestContentSurvivesReopening(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Wanted: map[string][]Wanted{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
@@ -126,7 +126,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 	}
 }
 
-func TestTheStateFileIsPrivate(t *testing.T) {
+func TestStateFileIsPrivate(t *testing.T) {
 	path := newPath(t)
 	mustOpen(t, path)
 	info, err := os.Stat(path)
@@ -143,11 +143,11 @@ func TestOpeningAGoodFileDoesNotWriteToIt(t *testing.T) {
 	before, _ := os.ReadFile(path)
 	mustOpen(t, path).Close()
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("it changed, or %v", err)
+		t.Errorf("the file changed, or %v", err)
 	}
 }
 
-func TestACommitIsAllOrNothing(t *testing.T) {
+func TestCommitIsAtomic(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	fill(t, s)
 	before := read(t, s)
@@ -164,7 +164,7 @@ func TestACommitIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestNilAndEmptyWantedRemoveTheEntryAndOthersStay(t *testing.T) {
+func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	one := []Wanted{{Expected: someMD5}}
 	commit := func(wanted map[string][]Wanted) {
@@ -188,7 +188,7 @@ func TestNilAndEmptyWantedRemoveTheEntryAndOthersStay(t *testing.T) {
 func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
-	s.db.NoSync = true // a thousand commits, no power cut
+	s.db.NoSync = true // a thousand commits without fsync are fast
 	for i := range maxHistory + 25 {
 		if err := s.Commit(Changes{History: i}); err != nil {
 			t.Fatal(err)
@@ -213,7 +213,7 @@ func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
 	}
 }
 
-func TestHistoryEntriesOutliveTheTransaction(t *testing.T) {
+func TestHistoryEntriesStayValidAfterClose(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	if err := s.Commit(Changes{History: "first"}); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestHistoryEntriesOutliveTheTransaction(t *testing.T) {
 	}
 }
 
-func TestJitterIsDrawnOnceAndKept(t *testing.T) {
+func TestJitterIsDrawnOnce(t *testing.T) {
 	path := newPath(t)
 	draws := 0
 	draw := func() float64 { draws++; return 0.75 }
@@ -245,7 +245,7 @@ func TestJitterIsDrawnOnceAndKept(t *testing.T) {
 	}
 }
 
-func TestCoolDownsAreKeptPerOriginAndAnUnreadableOneIsForgotten(t *testing.T) {
+func TestCoolDownsAreKeptByOriginAndUnreadableOnesIgnored(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	local := time.Now().Add(time.Hour).Round(0).In(time.FixedZone("somewhere", 3600))
 	later := local.Add(time.Hour)
@@ -269,7 +269,7 @@ func TestCoolDownsAreKeptPerOriginAndAnUnreadableOneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestASecondOpenerIsToldThatTheFileIsLocked(t *testing.T) {
+func TestOpenReportsALockedFile(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	want := path + " is locked: is another syncd running?"
@@ -298,13 +298,13 @@ func TestASecondOpenerIsToldThatTheFileIsLocked(t *testing.T) {
 	}
 }
 
-func TestReadOnlyNeedsAFileAndChangesNothing(t *testing.T) {
+func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 	path := newPath(t)
 	if _, err := OpenReadOnly(path, atOnce); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("missing: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it was made: %v", err)
+		t.Errorf("the file was created: %v", err)
 	}
 	s := mustOpen(t, path)
 	fill(t, s)
@@ -320,14 +320,14 @@ func TestReadOnlyNeedsAFileAndChangesNothing(t *testing.T) {
 		t.Error(diff)
 	}
 	if err := reader.Commit(Changes{History: 1}); err == nil {
-		t.Error("a read-only store took a change")
+		t.Error("a read-only store accepted a change")
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("the file changed")
 	}
 }
 
-func TestReadOnlyReportsDamageAndLeavesTheFile(t *testing.T) {
+func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 	for name, data := range map[string][]byte{"empty": {}, "garbage": bytes.Repeat([]byte("x"), 1<<15)} {
 		path := newPath(t)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -344,7 +344,7 @@ func TestReadOnlyReportsDamageAndLeavesTheFile(t *testing.T) {
 	}
 }
 
-// aside lists what was set aside.
+// aside lists the files that were set aside.
 func aside(t *testing.T, path string) []string {
 	t.Helper()
 	names, err := filepath.Glob(path + ".*-*")
@@ -354,7 +354,7 @@ func aside(t *testing.T, path string) []string {
 	return names
 }
 
-// alter changes the file below a store's feet.
+// alter changes the file without the store.
 func alter(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
@@ -367,7 +367,7 @@ func alter(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	}
 }
 
-func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
+func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
 	put := func(bucket, key []byte, value string) func(*bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, []byte(value)) }
 	}
@@ -376,13 +376,13 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 		change func(tx *bbolt.Tx) error
 		says   string
 	}{
-		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "syncd.db is of a newer syncd: it has schema version 2, this syncd knows 1"},
+		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "syncd.db is from a newer syncd: its schema version is 2, this syncd knows 1"},
 		{"newer schema with other buckets", func(tx *bbolt.Tx) error {
 			version := binary.BigEndian.AppendUint32(nil, schema+1)
 			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketWanted))
-		}, "of a newer syncd"},
-		{"schema that never was", put(bucketMeta, keySchema, "\x00\x00\x00\x00"), "syncd.db is damaged: there is no schema version 0"},
-		{"schema of another form", put(bucketMeta, keySchema, "1"), "schema version is missing"},
+		}, "from a newer syncd"},
+		{"schema that never existed", put(bucketMeta, keySchema, "\x00\x00\x00\x00"), "syncd.db is damaged: schema version 0 does not exist"},
+		{"schema in another format", put(bucketMeta, keySchema, "1"), "schema version is missing"},
 		{"no schema", func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keySchema) }, "schema version is missing"},
 		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketWanted) }, "bucket pending is missing"},
 		{"a manifest that is not JSON", put(bucketManifests, []byte("m"), "oops"), "bucket manifests"},
@@ -390,8 +390,8 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 		{"a manifest of another shape", put(bucketManifests, []byte("m"), `{"checked_at":"yesterday"}`), "bucket manifests"},
 		{"wanted contents of another shape", put(bucketWanted, []byte("m"), `{}`), "bucket pending"},
 		{"history that is not JSON", put(bucketHistory, sequenceKey(7), "{"), "bucket history"},
-		{"somebody else's file", func(tx *bbolt.Tx) error {
-			for _, name := range buckets() {
+		{"another program's file", func(tx *bbolt.Tx) error {
+			for _, name := range requiredBuckets() {
 				if err := tx.DeleteBucket(name); err != nil {
 					return err
 				}
@@ -415,7 +415,7 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 				t.Fatalf("kept %q, note %q", kept, note)
 			}
 			if data, _ := os.ReadFile(kept[0]); !bytes.Equal(data, before) {
-				t.Error("what was set aside had changed")
+				t.Error("the file that was set aside has changed")
 			}
 			if got := read(t, s); len(got.Manifests)+len(got.Wanted)+len(got.History) != 0 {
 				t.Errorf("the new store is not empty: %+v", got)
@@ -426,18 +426,18 @@ func TestAFileThatCannotBeUsedIsSetAsideUnchanged(t *testing.T) {
 	}
 }
 
-func TestAnEmptyOrUnfinishedFileBecomesAStoreWithoutANote(t *testing.T) {
+func TestEmptyOrUnfinishedFileOpensWithoutANote(t *testing.T) {
 	empty, blank := newPath(t), newPath(t)
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	alter(t, blank, func(*bbolt.Tx) error { return nil }) // killed before its buckets were made
+	alter(t, blank, func(*bbolt.Tx) error { return nil }) // syncd was killed before it created the buckets
 	for _, path := range []string{empty, blank} {
 		fill(t, mustOpen(t, path))
 	}
 }
 
-func TestAFileThatThisUserMayNotReadIsNotSetAside(t *testing.T) {
+func TestFileThatCannotBeOpenedIsNotSetAside(t *testing.T) {
 	path := newPath(t)
 	if err := os.Mkdir(path, 0o700); err != nil { // root may read any file, but opens no folder to write
 		t.Fatal(err)
@@ -449,11 +449,11 @@ func TestAFileThatThisUserMayNotReadIsNotSetAside(t *testing.T) {
 	}
 }
 
-func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
+func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 	good := newPath(t)
 	s := mustOpen(t, good)
 	fill(t, s)
-	if err := s.Commit(Changes{Wanted: maps.Collect(func(yield func(string, []Wanted) bool) { // leaves free pages
+	if err := s.Commit(Changes{Wanted: maps.Collect(func(yield func(string, []Wanted) bool) { // frees pages
 		for i := range 40 {
 			if !yield(fmt.Sprintf("manifest_%02d", i), nil) {
 				return
@@ -527,8 +527,8 @@ func TestOpenAlwaysEndsWithAUsableStoreWhateverTheBytes(t *testing.T) {
 	t.Logf("RELIABILITY damaged state files: opened after %d kinds of random damage: %d times, lost %d", len(damages), rounds*len(damages), unusable)
 }
 
-// useDamaged opens a damaged file, requires a store that can be used and tells
-// whether the file was set aside.
+// useDamaged opens a damaged file and requires a usable store. It returns whether the
+// file was set aside.
 func useDamaged(t *testing.T, path string) bool {
 	t.Helper()
 	s, note, err := Open(path, time.Minute)
@@ -563,15 +563,15 @@ func useDamaged(t *testing.T, path string) bool {
 	}
 	after, err := contentOf(s)
 	if err != nil || after.Manifests["manifest_45"].ETag != strings.Repeat("new", 90) {
-		t.Errorf("%s: what was written is not there: %v", path, err)
+		t.Errorf("%s: a committed change is missing: %v", path, err)
 	}
 	if err := s.check(); err != nil {
-		t.Errorf("%s: note %q, and after some use %v", path, note, err)
+		t.Errorf("%s: note %q, then damaged after use: %v", path, note, err)
 	}
 	return note != ""
 }
 
-func TestExpiredCoolDownsLeaveTheFileWhenAnotherIsRecorded(t *testing.T) {
+func TestSetCoolDownRemovesExpiredCoolDowns(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	soon := time.Now().Add(time.Hour).Round(0).UTC()

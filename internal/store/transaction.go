@@ -12,36 +12,38 @@ import (
 	"syncd/internal/fsops"
 )
 
+// errStuck is returned for every transaction after stuck is set.
+var errStuck = errors.New("the state file was damaged while syncd had it open: restart syncd")
+
 // view runs a transaction that reads the state.
 func (s *Store) view(read func(*bbolt.Tx) error) error {
 	return s.contain(read, s.db.View)
 }
 
-// update runs a transaction that changes the state. The first change that the
-// disk refuses is the last that is tried: after a failed fsync the page cache,
-// which bbolt reads, may have what the disk has not, and a change made on top of
-// that can report success for a file that is torn.
+// update runs a transaction that changes the state, and makes the change durable.
+// After the first change that the disk refuses, other than for lack of space, update
+// tries no more. After a failed fsync the page cache, which bbolt reads, may differ
+// from the disk. A later change could then report success for a torn file.
 func (s *Store) update(change func(*bbolt.Tx) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.unwritten != nil {
-		return notWritten(s.unwritten)
+	if s.writeErr != nil {
+		return notWritten(s.writeErr)
 	}
-	unwanted := false
-	err := s.contain(func(begun *bbolt.Tx) error {
-		err := change(begun)
-		unwanted = err != nil
-		return err
+	var changeErr error
+	err := s.contain(func(tx *bbolt.Tx) error {
+		changeErr = change(tx)
+		return changeErr
 	}, func(transaction func(*bbolt.Tx) error) error {
 		return fsops.Step("commit", s.db.Path(), func() error { return s.db.Update(transaction) })
 	})
 	switch {
-	case err == nil, unwanted, errors.Is(err, berrors.ErrDatabaseReadOnly), errors.Is(err, berrors.ErrDatabaseNotOpen):
+	case err == nil, changeErr != nil, errors.Is(err, berrors.ErrDatabaseReadOnly), errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return err
-	case foundNoRoom(err):
+	case isWriteOnFullDisk(err):
 		return fmt.Errorf("state not written: %w", err)
 	}
-	s.unwritten = err
+	s.writeErr = err
 	return notWritten(err)
 }
 
@@ -49,15 +51,16 @@ func notWritten(err error) error {
 	return fmt.Errorf("state not written: restart syncd: %w", err)
 }
 
-// foundNoRoom is true for a write that a full disk refused: it left nothing in
-// doubt, and the next may find room. An fsync's error has no path, and is never that.
-func foundNoRoom(err error) bool {
+// isWriteOnFullDisk is true for a write that a full disk refused. Such a write left
+// nothing in doubt, and the next one may find space. bbolt returns the error of an
+// fsync without a path, so that it is never taken for one of a write.
+func isWriteOnFullDisk(err error) bool {
 	var write *fs.PathError
 	return errors.As(err, &write) && fsops.IsFull(write.Err)
 }
 
-// contain turns what bbolt does with a file that was damaged or truncated under
-// it, a panic or a fault, into an error.
+// contain turns a panic or fault of bbolt into an error: the file may be damaged or
+// truncated while it is open.
 func (s *Store) contain(work func(*bbolt.Tx) error, run func(func(*bbolt.Tx) error) error) (err error) {
 	if s.stuck.Load() {
 		return errStuck
@@ -66,7 +69,7 @@ func (s *Store) contain(work func(*bbolt.Tx) error, run func(func(*bbolt.Tx) err
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			if tx == nil || tx.DB() != nil { // it was not rolled back, and so holds its locks
+			if tx == nil || tx.DB() != nil { // bbolt did not roll it back
 				s.stuck.Store(true)
 			}
 			err = fmt.Errorf("bbolt: %v", p)
@@ -77,6 +80,3 @@ func (s *Store) contain(work func(*bbolt.Tx) error, run func(func(*bbolt.Tx) err
 		return work(begun)
 	})
 }
-
-// errStuck is what remains of a state file after bbolt panicked.
-var errStuck = errors.New("the state file was damaged beside the running syncd: restart syncd")

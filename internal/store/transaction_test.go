@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// instead makes an open store's file another one, whose errors the store then
-// meets, until the returned function is called.
+// instead puts another file in the place of an open store's, so that the store gets
+// its errors, until restore is called.
 func instead(t *testing.T, path, other string, flags int) (restore func()) {
 	t.Helper()
 	fd := descriptor(t, path)
@@ -41,7 +41,7 @@ func instead(t *testing.T, path, other string, flags int) (restore func()) {
 	}
 }
 
-// descriptor finds the one by which this process has a file open.
+// descriptor returns this process's file descriptor of an open file.
 func descriptor(t *testing.T, path string) int {
 	t.Helper()
 	fds, err := filepath.Glob("/proc/self/fd/*")
@@ -63,7 +63,7 @@ func descriptor(t *testing.T, path string) int {
 
 func entry(n int) Changes { return Changes{History: n} }
 
-func TestAfterAnErrorOfTheDiskNothingMoreIsWritten(t *testing.T) {
+func TestNothingIsWrittenAfterADiskError(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	fill(t, s)
@@ -71,7 +71,7 @@ func TestAfterAnErrorOfTheDiskNothingMoreIsWritten(t *testing.T) {
 	restore := instead(t, path, path, os.O_RDONLY)
 	err := s.Commit(entry(1))
 	if !errors.Is(err, syscall.EBADF) || !strings.HasPrefix(err.Error(), "state not written: restart syncd: ") {
-		t.Errorf("the first: %v", err)
+		t.Errorf("first commit: %v", err)
 	}
 	restore()
 	before, _ := os.ReadFile(path)
@@ -84,7 +84,7 @@ func TestAfterAnErrorOfTheDiskNothingMoreIsWritten(t *testing.T) {
 		t.Error("the file changed")
 	}
 	if diff := cmp.Diff(want, read(t, s)); diff != "" {
-		t.Errorf("it cannot be read any more: %s", diff)
+		t.Errorf("the content changed: %s", diff)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -98,7 +98,7 @@ func TestAfterAnErrorOfTheDiskNothingMoreIsWritten(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsTriedAgain(t *testing.T) {
+func TestWritesAreRetriedAfterAFullDisk(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	fill(t, s)
@@ -124,7 +124,7 @@ func TestAFullDiskIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAChangeThatIsRefusedHereIsNoFaultOfTheDisk(t *testing.T) {
+func TestChangeThatCannotBeEncodedIsNoDiskError(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	if err := s.Commit(Changes{History: func() {}}); err == nil { // has no JSON
 		t.Error("no error")
@@ -134,7 +134,7 @@ func TestAChangeThatIsRefusedHereIsNoFaultOfTheDisk(t *testing.T) {
 	}
 }
 
-func TestAJitterThatCannotBeKeptIsUsed(t *testing.T) {
+func TestJitterIsUsedEvenIfItCannotBeKept(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	restore := instead(t, path, "/dev/full", os.O_RDWR)
@@ -147,11 +147,11 @@ func TestAJitterThatCannotBeKeptIsUsed(t *testing.T) {
 	}
 	defer instead(t, path, "/dev/full", os.O_RDWR)()
 	if share, err := s.Jitter(func() float64 { return 0.25 }); share != 0.5 || err != nil {
-		t.Errorf("a kept one needs no write: %v, %v", share, err)
+		t.Errorf("a kept jitter needs no write: %v, %v", share, err)
 	}
 }
 
-func TestAFileDamagedBesideTheRunningProcessDoesNotEndIt(t *testing.T) {
+func TestDamageToAnOpenFileDoesNotEndTheProcess(t *testing.T) {
 	rows := map[string]func(path string) error{
 		"truncated": func(path string) error { return os.Truncate(path, 0) },
 		"truncated behind its meta pages": func(path string) error {

@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// inBranch returns the bytes of a state file and where in them a branch page in
-// use begins.
+// inBranch returns the bytes of a state file and the offset of a branch page that is
+// in use.
 func inBranch(t *testing.T) (data []byte, at int) {
 	t.Helper()
 	path := newPath(t)
@@ -37,35 +37,35 @@ func inBranch(t *testing.T) (data []byte, at int) {
 	return data, at
 }
 
-func TestATreeThatWouldLeadBboltAstrayIsSetAside(t *testing.T) {
+func TestFileWithADamagedTreeIsSetAside(t *testing.T) {
 	good, at := inBranch(t)
-	first := at + headerSize // the first element: the key's place, its length, the page
+	first := at + headerSize // the first element: offset and length of its key, its page
 	child := int(binary.NativeEndian.Uint64(good[first+8:])) * os.Getpagesize()
 	leaf := child + headerSize
 	rows := []struct {
-		name  string
-		place int
-		value uint32
-		says  string
+		name   string
+		offset int
+		value  uint32
+		says   string
 	}{
-		{"a key that ends beyond the file", first + 4, 1 << 30, "leads out of it"},
-		{"a key that begins beyond the file", first, 1 << 31, "leads out of it"},
+		{"a key that ends beyond the file", first + 4, 1 << 30, "ends outside of it"},
+		{"a key that begins beyond the file", first, 1 << 31, "ends outside of it"},
 		{"a key that is not the child's first", first, binary.NativeEndian.Uint32(good[first:]) + 1, "is not that page's first"},
 		{"a page that is its own child", first + 8, uint32(at / os.Getpagesize()), "is used twice"},
 		{"a child beyond the file", first + 8, 1 << 20, "is none of the file's"},
 		{"a child that is a meta page", first + 8, 1, "is none of the file's"},
 		{"a child that two point to", first + 8, binary.NativeEndian.Uint32(good[first+elementSize+8:]), "is not that page's first"},
-		{"a value that ends beyond the file", leaf + 12, 1 << 30, "lead out of it"},
+		{"a value that ends beyond the file", leaf + 12, 1 << 30, "end outside of it"},
 		{"a value that is no bucket", leaf, bucketFlag, "page"},
-		{"a page of another number", child, 77, "says that it is page 77"},
-		{"a page without end", child + 12, 1<<32 - 1, "the file only"},
+		{"a page with another number", child, 77, "says that it is page 77"},
+		{"a page that continues without end", child + 12, 1<<32 - 1, "the file has only"},
 		{"more elements than fit", child + 8, leafType | 0xffff<<16, "has no room for 65535 elements"},
 		{"a page of no type", child + 8, 0, "its type is 0x0"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			data := slices.Clone(good)
-			binary.NativeEndian.PutUint32(data[row.place:], row.value)
+			binary.NativeEndian.PutUint32(data[row.offset:], row.value)
 			path := newPath(t)
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
@@ -83,9 +83,9 @@ func TestATreeThatWouldLeadBboltAstrayIsSetAside(t *testing.T) {
 	}
 }
 
-// TestATreeInUseIsNeverCalledDamaged changes a state in every way that makes
-// bbolt split and join pages.
-func TestATreeInUseIsNeverCalledDamaged(t *testing.T) {
+// TestHealthyTreeIsNeverCalledDamaged changes a state in ways that make bbolt split and
+// join pages.
+func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	s.db.NoSync = true
 	random := rand.New(rand.NewPCG(2026, 11))
@@ -96,7 +96,7 @@ func TestATreeInUseIsNeverCalledDamaged(t *testing.T) {
 			c.Manifests[name] = Manifest{ETag: strings.Repeat("e", random.IntN(3000))}
 			c.Wanted[name] = slices.Repeat([]Wanted{{Expected: someMD5}}, max(0, random.IntN(400)-200))
 		}
-		if i%50 > 25 { // a time of leaving
+		if i%50 > 25 { // in this phase manifests disappear
 			for n := range 300 {
 				if random.IntN(3) > 0 {
 					c.Wanted[fmt.Sprintf("manifest_%03d", n)] = nil
@@ -112,5 +112,41 @@ func TestATreeInUseIsNeverCalledDamaged(t *testing.T) {
 	}
 	if err := s.check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBboltCheckOverlooksDamage shows why checkTree is needed beside bbolt's own
+// check. When this test fails, bbolt may have learned to find such damage.
+func TestBboltCheckOverlooksDamage(t *testing.T) {
+	good, at := inBranch(t)
+	first := at + headerSize
+	leaf := int(binary.NativeEndian.Uint64(good[first+8:]))*os.Getpagesize() + headerSize
+	for name, damage := range map[string]struct {
+		offset int
+		value  uint32
+	}{
+		"a key that is not the child's first":         {first, binary.NativeEndian.Uint32(good[first:]) + 1},
+		"a value that ends beyond the file's mapping": {leaf + 12, 1 << 30},
+	} {
+		data := slices.Clone(good)
+		binary.NativeEndian.PutUint32(data[damage.offset:], damage.value)
+		path := newPath(t)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.View(func(tx *bbolt.Tx) error {
+			for err := range tx.Check() {
+				t.Errorf("%s: bbolt finds it: %v", name, err)
+			}
+			return checkTree(tx)
+		})
+		if err == nil {
+			t.Errorf("%s: checkTree does not find it", name)
+		}
+		db.Close()
 	}
 }

@@ -10,11 +10,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// checkTree proves that every page, element and bucket that can be reached lies
-// where it may, and is reached once. bbolt follows what it reads in the mapped
-// file without such doubts: a length that leads out of the file is a fault, also
-// in its own checker's goroutine, where nothing contains it, and a page that is
-// its own child a loop without end. So this reads the file, before bbolt does.
+// checkTree checks the pages that are in use: that every page, key, value and bucket
+// lies within the file, and that nothing is reachable twice. It reads the file, not
+// bbolt's mapping of it.
+//
+// bbolt's Tx.Check cannot do this, not even in a child process. It follows a length
+// out of the file, which is a fault, and a page that is its own child without end.
+// It overlooks values that end outside of their page, and keys of a branch that are
+// not the first of the child: the former fault later, the latter lose changes.
 func checkTree(tx *bbolt.Tx) error {
 	file, err := os.Open(tx.DB().Path())
 	if err != nil {
@@ -27,13 +30,13 @@ func checkTree(tx *bbolt.Tx) error {
 	return err
 }
 
-// tree are the pages of a bbolt file as they lie on disk: a header of number,
-// type, count and overflow, then count elements, then the keys and values to
-// which the elements point, each from its own place.
+// tree reads the pages of a bbolt file. A page has a header (number, type, count,
+// overflow), then count elements, then keys and values. Each element says where its
+// key and value are, counted from the element itself.
 type tree struct {
 	file     io.ReaderAt
 	pageSize int
-	pages    uint64 // in use
+	pages    uint64 // of the file
 	seen     map[uint64]bool
 }
 
@@ -46,8 +49,7 @@ const (
 	bucketFlag = 1
 )
 
-// checkPage checks a page that something points to, and all below it. It returns
-// the first key.
+// checkPage checks a page and all pages below it. It returns the first key.
 func (t *tree) checkPage(id uint64) (first []byte, err error) {
 	page, err := t.read(id)
 	if err != nil {
@@ -60,10 +62,10 @@ func (t *tree) checkPage(id uint64) (first []byte, err error) {
 	return first, nil
 }
 
-// read reads a page with those that continue it, which nothing else may point to.
+// read reads a page and the pages that continue it. It marks them as seen.
 func (t *tree) read(id uint64) ([]byte, error) {
 	header := make([]byte, headerSize)
-	if id < 2 || id >= t.pages {
+	if id < 2 || id >= t.pages { // 0 and 1 are the meta pages
 		return nil, fmt.Errorf("page %d is none of the file's %d", id, t.pages)
 	}
 	if _, err := t.file.ReadAt(header, int64(id)*int64(t.pageSize)); err != nil {
@@ -72,28 +74,28 @@ func (t *tree) read(id uint64) ([]byte, error) {
 	if number := binary.NativeEndian.Uint64(header); number != id {
 		return nil, fmt.Errorf("page %d says that it is page %d", id, number)
 	}
-	more := uint64(binary.NativeEndian.Uint32(header[12:]))
-	if more >= t.pages-id {
-		return nil, fmt.Errorf("page %d has %d more, the file only %d", id, more, t.pages)
+	overflow := uint64(binary.NativeEndian.Uint32(header[12:]))
+	if overflow >= t.pages-id {
+		return nil, fmt.Errorf("page %d continues for %d pages, the file has only %d", id, overflow, t.pages)
 	}
-	for i := id; i <= id+more; i++ {
+	for i := id; i <= id+overflow; i++ {
 		if t.seen[i] {
 			return nil, fmt.Errorf("page %d is used twice", i)
 		}
 		t.seen[i] = true
 	}
-	page := make([]byte, int(more+1)*t.pageSize)
+	page := make([]byte, int(overflow+1)*t.pageSize)
 	if _, err := t.file.ReadAt(page, int64(id)*int64(t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
 	return page, nil
 }
 
-// checkElements checks what a page has, or the part of one that is an inline
-// bucket, and returns the first key.
+// checkElements checks the elements of a page, or of an inline bucket, which has the
+// form of a page. It returns the first key.
 func (t *tree) checkElements(page []byte) (first []byte, err error) {
 	if len(page) < headerSize {
-		return nil, fmt.Errorf("%d bytes are no page", len(page))
+		return nil, fmt.Errorf("a page of %d bytes has no header", len(page))
 	}
 	kind, count := binary.NativeEndian.Uint16(page[8:]), int(binary.NativeEndian.Uint16(page[10:]))
 	if kind != branchType && kind != leafType {
@@ -118,15 +120,16 @@ func (t *tree) checkElements(page []byte) (first []byte, err error) {
 	return first, nil
 }
 
-// checkBranch checks an element, at the start of the rest of its page, that points
-// to another page. Its key is that page's first one: by it bbolt finds the element
-// again when the page changes, and adds a second one if it does not.
+// checkBranch checks an element that points to another page. rest is its page from
+// the element on. Its key must be the first key of that other page: when the page
+// changes, bbolt looks the element up by that key, and adds a second one if it does
+// not find it.
 func (t *tree) checkBranch(rest []byte) (key []byte, err error) {
-	at, size := uint64(binary.NativeEndian.Uint32(rest)), uint64(binary.NativeEndian.Uint32(rest[4:]))
-	if at+size > uint64(len(rest)) {
-		return nil, fmt.Errorf("a key of %d bytes leads out of it", size)
+	offset, size := uint64(binary.NativeEndian.Uint32(rest)), uint64(binary.NativeEndian.Uint32(rest[4:]))
+	if offset+size > uint64(len(rest)) {
+		return nil, fmt.Errorf("a key of %d bytes ends outside of it", size)
 	}
-	key = rest[at : at+size]
+	key = rest[offset : offset+size]
 	child := binary.NativeEndian.Uint64(rest[8:])
 	first, err := t.checkPage(child)
 	if err == nil && !bytes.Equal(key, first) {
@@ -135,24 +138,25 @@ func (t *tree) checkBranch(rest []byte) (key []byte, err error) {
 	return key, err
 }
 
-// checkLeaf checks an element that has a key and a value, or a bucket.
+// checkLeaf checks an element that has a key and a value, or a bucket. rest is its
+// page from the element on.
 func (t *tree) checkLeaf(rest []byte) (key []byte, err error) {
-	flags, at := binary.NativeEndian.Uint32(rest), uint64(binary.NativeEndian.Uint32(rest[4:]))
-	size, value := uint64(binary.NativeEndian.Uint32(rest[8:])), uint64(binary.NativeEndian.Uint32(rest[12:]))
-	if at+size+value > uint64(len(rest)) {
-		return nil, fmt.Errorf("a key and value of %d bytes lead out of it", size+value)
+	flags, offset := binary.NativeEndian.Uint32(rest), uint64(binary.NativeEndian.Uint32(rest[4:]))
+	keySize, valueSize := uint64(binary.NativeEndian.Uint32(rest[8:])), uint64(binary.NativeEndian.Uint32(rest[12:]))
+	value := offset + keySize
+	if value+valueSize > uint64(len(rest)) {
+		return nil, fmt.Errorf("a key and value of %d bytes end outside of it", keySize+valueSize)
 	}
-	key = rest[at : at+size]
 	if flags&bucketFlag != 0 {
-		err = t.checkBucket(rest[at+size : at+size+value])
+		err = t.checkBucket(rest[value : value+valueSize])
 	}
-	return key, err
+	return rest[offset:value], err
 }
 
-// checkBucket checks a bucket, which has its root elsewhere or is inline.
+// checkBucket checks a bucket, which has its root on another page or is inline.
 func (t *tree) checkBucket(value []byte) error {
 	if len(value) < headerSize {
-		return fmt.Errorf("%d bytes are no bucket", len(value))
+		return fmt.Errorf("a bucket of %d bytes has no header", len(value))
 	}
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
 		_, err := t.checkPage(root)

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"syncd/internal/fsops"
+)
+
+// maxAside is how many files that were set aside are kept, for each reason.
+const maxAside = 3
+
+// DamagedError says that a state file cannot be used: it is damaged, or from a newer
+// syncd.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	var newer *newerError
+	if errors.As(e.Err, &newer) {
+		return fmt.Sprintf("%s %v", e.Path, newer)
+	}
+	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// newerError says that a newer syncd wrote the file.
+type newerError struct{ version uint32 }
+
+func (e *newerError) Error() string {
+	return fmt.Sprintf("is from a newer syncd: its schema version is %d, this syncd knows %d", e.version, schema)
+}
+
+// setAside renames the file to a name that says why and when. It keeps only the
+// newest of the files that were set aside: repeated damage must not fill the disk.
+func setAside(path string, damaged *DamagedError) (aside string, err error) {
+	reason := "damaged"
+	var newer *newerError
+	if errors.As(damaged, &newer) {
+		reason = "newer"
+	}
+	prefix := path + "." + reason + "-"
+	aside = prefix + time.Now().UTC().Format("20060102T150405.000000000")
+	if err := fsops.Rename(path, aside); err != nil { // Open syncs the directory
+		return "", err
+	}
+	removeOldAside(filepath.Dir(path), filepath.Base(prefix))
+	return aside, nil
+}
+
+// removeOldAside ignores errors: a leftover file does no harm.
+func removeOldAside(dir, prefix string) {
+	entries, _ := os.ReadDir(dir) // sorted by name, and so by time
+	entries = slices.DeleteFunc(entries, func(entry os.DirEntry) bool { return !strings.HasPrefix(entry.Name(), prefix) })
+	for _, old := range entries[:max(0, len(entries)-maxAside)] {
+		_ = fsops.Remove(filepath.Join(dir, old.Name()))
+	}
+}
