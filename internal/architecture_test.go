@@ -17,6 +17,7 @@ import (
 var rows = [][]string{
 	{"cmd/syncd"},
 	{"internal/daemon", "internal/web"},
+	{"internal/engine"},
 	{"internal/control", "internal/config"},
 	{"internal/syncer"},
 	{"internal/report"},

@@ -21,7 +21,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/daemon"
+	"syncd/internal/engine"
 	"syncd/internal/request"
 )
 
@@ -207,7 +207,7 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 
 // clientConfig is for clients of commands that a person waits for.
 func clientConfig(s config.Service, id config.Secret) transport.Config {
-	cfg := daemon.ClientConfig(s, id)
+	cfg := engine.ClientConfig(s, id)
 	cfg.UserAgent = userAgent()
 	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
 	return cfg

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/daemon"
 	"syncd/internal/emulator"
+	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/request"
 	"syncd/internal/verify"
@@ -45,12 +45,12 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := a.open(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
+	e, err := a.openEngine(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	d := &demonstration{app: a, provider: provider, engine: engine, dir: cfg.DataDir}
+	defer e.Close()
+	d := &demonstration{app: a, provider: provider, engine: e, dir: cfg.DataDir}
 	d.say("A provider of reference data plays on %s, its download host on %s.", provider.URL(), provider.DownloadURL())
 	for _, step := range []func(context.Context) error{
 		d.firstSync, d.nothingNew, d.newRelease, d.corrupted, d.rollback, d.verify,
@@ -94,7 +94,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 type demonstration struct {
 	*app
 	provider *emulator.Emulator
-	engine   *daemon.Engine
+	engine   *engine.Engine
 	dir      string
 	step     int
 }

@@ -21,7 +21,7 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			history, err := ask(cmd.Context(), a, cfg, func(c *control.Client) (report.History, error) { return c.History(cmd.Context()) },
+			history, err := query(cmd.Context(), a, cfg, func(c *control.Client) (report.History, error) { return c.History(cmd.Context()) },
 				func(m *mirror.Mirror, s report.StateReader) (report.History, error) {
 					return report.ReadHistory(m, s, report.HistoryLimit)
 				})

@@ -59,8 +59,8 @@ func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) e
 		return err
 	}
 	var result report.Sync
-	err = a.withHolder(ctx, cfg, func(h holder) error {
-		result, err = h.Rollback(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e engineClient) error {
+		result, err = e.Rollback(ctx, req)
 		return err
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/daemon"
 	"syncd/internal/web"
 )
@@ -50,17 +47,17 @@ func (a *app) runDaemon(ctx context.Context) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	engine, err := a.open(cfg, log, registry)
+	e, err := a.openEngine(cfg, log, registry)
 	if err != nil {
 		return err
 	}
-	defer engine.Close() // which waits for a sync that has come over the socket
-	d := daemon.New(engine, a.load)
+	defer e.Close() // waits for a sync that a command asked for
+	d := daemon.New(e, a.load, log)
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	if err := serveDaemon(ctx, group, cfg, d); err != nil {
+	if err := serveControl(ctx, group, cfg, d); err != nil {
 		return err
 	}
 	if err := serveWeb(ctx, group, cfg.HTTP, web.Handler(d, registry), log); err != nil {
@@ -106,10 +103,6 @@ func checkWebConfig(cfg *config.Config) error {
 	return nil
 }
 
-func (a *app) open(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*daemon.Engine, error) {
-	return daemon.Open(cfg, daemon.Options{Log: log, Registry: registry, Version: version(), Secret: a.stdout.secrets.add})
-}
-
 // serveWeb listens for metrics and the API, unless http.listen is empty.
 func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handler http.Handler, log zerolog.Logger) error {
 	if cfg.Listen == "" {
@@ -127,57 +120,4 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handl
 // slogTo passes on what the web toolkit logs.
 func slogTo(log zerolog.Logger) *slog.Logger {
 	return slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
-}
-
-// controlGrace is how long the daemon waits, at its end, for the answers under way.
-const controlGrace = time.Second
-
-// headerTimeout bounds a client of the socket that does not say what it wants.
-const headerTimeout = 5 * time.Second
-
-// serveDaemon opens the control socket for as long as the group runs.
-func serveDaemon(ctx context.Context, group *errgroup.Group, cfg *config.Config, holder control.Holder) error {
-	socket, err := openSocket(ctx, cfg, holder)
-	if err != nil {
-		return err
-	}
-	group.Go(socket.serve)
-	group.Go(func() error {
-		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
-		defer cancel()
-		socket.stop(grace)
-		return nil
-	})
-	return nil
-}
-
-// socket is the open control socket.
-type socket struct {
-	listener net.Listener
-	server   *http.Server
-}
-
-// openSocket listens; what is asked there is done under ctx.
-func openSocket(ctx context.Context, cfg *config.Config, holder control.Holder) (*socket, error) {
-	listener, err := control.Listen(stateDir(cfg))
-	if err != nil {
-		return nil, err
-	}
-	return &socket{listener: listener, server: &http.Server{Handler: control.Handler(ctx, holder), ReadHeaderTimeout: headerTimeout}}, nil
-}
-
-// serve answers until stop is called.
-func (s *socket) serve() error {
-	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("control socket: %w", err)
-	}
-	return nil
-}
-
-// stop waits for the answers under way, until ctx ends.
-func (s *socket) stop(ctx context.Context) {
-	if s.server.Shutdown(ctx) != nil {
-		s.server.Close()
-	}
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -14,11 +11,9 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
-	"syncd/internal/daemon"
-	"syncd/internal/durable"
+	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/store"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -46,40 +41,10 @@ func (a *app) statusCommand() *cobra.Command {
 
 // statusNow is how the configured manifests stand, with and without a daemon.
 func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status, error) {
-	return ask(ctx, a, cfg, func(c *control.Client) (report.Status, error) { return c.Status(ctx) },
+	return query(ctx, a, cfg, func(c *control.Client) (report.Status, error) { return c.Status(ctx) },
 		func(m *mirror.Mirror, s report.StateReader) (report.Status, error) {
-			return daemon.StatusOnDisk(cfg, m, s)
+			return engine.StatusOnDisk(cfg, m, s)
 		})
-}
-
-// ask answers from the holder, or from the disk when there is none.
-func ask[T any](ctx context.Context, a *app, cfg *config.Config, holder func(*control.Client) (T, error), disk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
-	var none T
-	client, err := control.Dial(ctx, stateDir(cfg))
-	if err == nil {
-		defer client.Close()
-		return holder(client)
-	}
-	if !errors.Is(err, control.ErrNoHolder) {
-		return none, err
-	}
-	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
-	if err != nil {
-		return none, err
-	}
-	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
-	var damaged *store.DamagedError
-	switch {
-	case err == nil:
-		defer s.Close()
-		return disk(m, s)
-	case errors.Is(err, fs.ErrNotExist):
-		return disk(m, nil)
-	case errors.As(err, &damaged):
-		fmt.Fprintf(a.stderr, "syncd: warning: %v: the next sync sets it aside\n", damaged)
-		return disk(m, nil)
-	}
-	return none, err
 }
 
 func (a *app) printStatus(s report.Status) error {

@@ -5,19 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
-	"syncd/internal/daemon"
-	"syncd/internal/lockfile"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -58,13 +51,13 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	req.Demand, req.Trigger = true, "command"
 	var result report.Sync
 	interrupted := errSyncInterrupted
-	err = a.withHolder(ctx, cfg, func(h holder) error {
-		if _, isOwn := h.(own); !isOwn {
+	err = a.withEngine(ctx, cfg, func(e engineClient) error {
+		if _, isOwn := e.(ownEngine); !isOwn {
 			interrupted = errWaitInterrupted
 		}
 		display := a.display(quiet)
 		defer display.close()
-		result, err = h.Sync(ctx, req, display.show)
+		result, err = e.Sync(ctx, req, display.show)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -87,106 +80,6 @@ func checkNames(cfg *config.Config, names []string) error {
 		}
 	}
 	return nil
-}
-
-// holder is who does the work: the process that holds the data directory, or
-// this one for as long as the command takes.
-type holder interface {
-	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
-	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
-	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
-}
-
-// startPatience is how long a command waits for a holder that has the lock and
-// does not listen yet.
-const startPatience = 3 * time.Second
-
-// withHolder asks the running holder, or becomes the holder. Between taking the
-// lock and listening a holder can do neither for us; a moment later it can.
-func (a *app) withHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
-	for deadline := time.Now().Add(startPatience); ; {
-		client, err := control.Dial(ctx, stateDir(cfg))
-		if err == nil {
-			defer client.Close()
-			return work(client)
-		}
-		if !errors.Is(err, control.ErrNoHolder) {
-			return err
-		}
-		err = a.becomeHolder(ctx, cfg, work)
-		var held *lockfile.HeldError
-		if !errors.As(err, &held) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// becomeHolder holds the data directory for as long as the work takes, and for
-// what other commands ask of it meanwhile.
-func (a *app) becomeHolder(ctx context.Context, cfg *config.Config, work func(holder) error) error {
-	if _, err := a.readID(cfg); err != nil {
-		return err
-	}
-	if err := becomeOwner(cfg.DataDir); err != nil {
-		return err
-	}
-	engine, err := a.open(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	socket, err := openSocket(ctx, cfg, engine)
-	if err != nil {
-		return err
-	}
-	served := make(chan error, 1)
-	go func() { served <- socket.serve() }()
-	err = work(own{engine})
-	socket.stop(ctx)
-	return errors.Join(err, <-served)
-}
-
-func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }
-
-// own is this process as the holder.
-type own struct{ engine *daemon.Engine }
-
-func (o own) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error) {
-	defer o.watch(show)()
-	return o.engine.Sync(ctx, req)
-}
-
-func (o own) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
-	return o.engine.Rollback(ctx, req)
-}
-
-func (o own) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {
-	defer o.watch(show)()
-	return o.engine.Repair(ctx, req)
-}
-
-// watch tells the progress to show until the returned function is called.
-func (o own) watch(show func(report.Snapshot)) func() {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ticker.C:
-				show(o.engine.Progress())
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
 }
 
 // tellReport prints a report; failures go to stderr and decide the exit code.

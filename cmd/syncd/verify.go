@@ -51,10 +51,10 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 		return result, err
 	}
 	if repair {
-		err = a.withHolder(ctx, cfg, func(h holder) error {
+		err = a.withEngine(ctx, cfg, func(e engineClient) error {
 			display := a.display(false)
 			defer display.close()
-			result, err = h.Repair(ctx, req, display.show)
+			result, err = e.Repair(ctx, req, display.show)
 			return err
 		})
 		return result, err

@@ -18,18 +18,20 @@ import (
 	"syncd/internal/request"
 )
 
-// ErrNoHolder says that no process holds the data directory, or that it does not
-// listen yet.
-var ErrNoHolder = errors.New("no syncd is running on this data directory")
+// ErrNotRunning says that no engine is running on the data directory, or that it
+// does not listen yet.
+var ErrNotRunning = errors.New("no syncd is running on this data directory")
 
-// dialTimeout bounds the wait for a holder that is stuck.
+// dialTimeout bounds the wait for an engine that is stuck.
 const dialTimeout = 5 * time.Second
 
-// Client asks the process that holds a data directory.
+// Client asks the running engine of a data directory, in another process. Its
+// methods are safe for concurrent use. When ctx ends they return its cause, and
+// work that has started goes on.
 type Client struct{ http *http.Client }
 
-// Dial finds the holder of a data directory, or returns ErrNoHolder. A socket
-// that this user may not open is an error of its own.
+// Dial connects to the running engine. It returns ErrNotRunning when there is none,
+// and another error when this user may not open the socket.
 func Dial(ctx context.Context, stateDir string) (*Client, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		path, closeDir, err := shortPath(stateDir)
@@ -53,29 +55,29 @@ func Dial(ctx context.Context, stateDir string) (*Client, error) {
 func dialError(stateDir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return ErrNoHolder
+		return ErrNotRunning
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: permission denied: run this as the user that owns data_dir", filepath.Join(stateDir, socketName))
 	}
 	return fmt.Errorf("control socket: %w", err)
 }
 
-// Close ends the use of the client.
+// Close closes the connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status is report.Status as the holder sees it.
+// Status returns the status of each configured manifest.
 func (c *Client) Status(ctx context.Context) (status report.Status, err error) {
 	err = c.call(ctx, http.MethodGet, "/status", nil, &status, nil)
 	return status, err
 }
 
-// History is the holder's history, the newest entry first.
+// History returns the newest entries first.
 func (c *Client) History(ctx context.Context) (history report.History, err error) {
 	err = c.call(ctx, http.MethodGet, "/history", nil, &history, nil)
 	return history, err
 }
 
-// Health is nil when the holder is alive and, if asked, serves every manifest.
+// Health is nil when the engine is alive and, with ready, serves every manifest.
 func (c *Client) Health(ctx context.Context, ready bool) error {
 	path := "/health"
 	if ready {
@@ -84,19 +86,20 @@ func (c *Client) Health(ctx context.Context, ready bool) error {
 	return c.call(ctx, http.MethodGet, path, nil, &struct{}{}, nil)
 }
 
-// Sync asks for a sync and tells its progress to show until it is done.
+// Sync runs a sync and calls show with its progress until it is done.
 func (c *Client) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/sync", req, &result, show)
 	return result, err
 }
 
-// Rollback asks for a rollback.
+// Rollback runs a rollback.
 func (c *Client) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/rollback", req, &result, nil)
 	return result, err
 }
 
-// Repair asks for a verification that mends what it can.
+// Repair runs a verification that replaces damaged files, and calls show with its
+// progress.
 func (c *Client) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (result report.Verification, err error) {
 	err = c.call(ctx, http.MethodPost, "/repair", req, &result, show)
 	return result, err
@@ -117,7 +120,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("control socket: status %s: do both sides have the same version?", res.Status)
+		return fmt.Errorf("control socket: status %s: is the running syncd of the same version?", res.Status)
 	}
 	decoder := json.NewDecoder(res.Body)
 	for {
@@ -141,7 +144,7 @@ func (c *Client) callError(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the running syncd ended before it answered: see its log")
+		return errors.New("the running syncd ended before it answered: its log says why")
 	}
 	return fmt.Errorf("control socket: %w", err)
 }

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// holder answers what it is told to, and notes what it was asked.
-type holder struct {
+// fakeEngine returns prepared answers and records the requests.
+type fakeEngine struct {
 	err     error
 	block   chan struct{} // if set, Sync waits for it
 	started chan struct{} // receives one at the start of each Sync
@@ -32,7 +32,7 @@ type holder struct {
 	asked []any
 }
 
-func (h *holder) note(what any) {
+func (h *fakeEngine) note(what any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = append(h.asked, what)
@@ -47,18 +47,18 @@ var (
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
-func (h *holder) Status() (report.Status, error) { return status, h.err }
-func (h *holder) History(limit int) (report.History, error) {
+func (h *fakeEngine) Status() (report.Status, error) { return status, h.err }
+func (h *fakeEngine) History(limit int) (report.History, error) {
 	h.note(limit)
 	return history, h.err
 }
-func (h *holder) Progress() report.Snapshot { return snapshot }
-func (h *holder) Ready(maxAge time.Duration) error {
+func (h *fakeEngine) Progress() report.Snapshot { return snapshot }
+func (h *fakeEngine) Ready(maxAge time.Duration) error {
 	h.note("ready")
 	return h.err
 }
-func (h *holder) Alive() error { return nil }
-func (h *holder) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
+func (h *fakeEngine) Alive() error { return nil }
+func (h *fakeEngine) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	h.note(req)
 	if h.block != nil {
 		h.started <- struct{}{}
@@ -67,17 +67,17 @@ func (h *holder) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	}
 	return outcome, h.err
 }
-func (h *holder) Rollback(_ context.Context, req request.Rollback) (report.Sync, error) {
+func (h *fakeEngine) Rollback(_ context.Context, req request.Rollback) (report.Sync, error) {
 	h.note(req)
 	return outcome, h.err
 }
-func (h *holder) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
+func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
 	h.note(req)
 	return repaired, h.err
 }
 
 // serve listens in dir until the test ends.
-func serve(t *testing.T, dir string, h Holder) *Client {
+func serve(t *testing.T, dir string, h Engine) *Client {
 	t.Helper()
 	listener, err := Listen(dir)
 	if err != nil {
@@ -106,7 +106,7 @@ func equal(t *testing.T, what string, got, want any) {
 }
 
 func TestEveryMethodCrossesTheSocket(t *testing.T) {
-	h := &holder{}
+	h := &fakeEngine{}
 	c := serve(t, t.TempDir(), h)
 	ctx := context.Background()
 	check := func(what string, got any, err error, want any) {
@@ -137,7 +137,7 @@ func TestEveryMethodCrossesTheSocket(t *testing.T) {
 }
 
 func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
-	h := &holder{err: errors.New("disk is on fire")}
+	h := &fakeEngine{err: errors.New("disk is on fire")}
 	c := serve(t, t.TempDir(), h)
 	ctx := context.Background()
 	calls := map[string]func() error{
@@ -163,7 +163,7 @@ func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
 }
 
 func TestProgressComesBeforeTheResult(t *testing.T) {
-	h := &holder{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
+	h := &fakeEngine{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
 	c := serve(t, t.TempDir(), h)
 	var once sync.Once
 	var seen report.Snapshot
@@ -181,7 +181,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 }
 
 func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
-	h := &holder{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
+	h := &fakeEngine{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
 	c := serve(t, t.TempDir(), h)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	gone := errors.New("ctrl-c")
@@ -206,7 +206,7 @@ func TestADataDirWithAPathLongerThanASocketAddress(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := serve(t, dir, &holder{})
+	c := serve(t, dir, &fakeEngine{})
 	got, err := c.Status(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -239,18 +239,18 @@ func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
 	}
 	stale.SetUnlinkOnClose(false)
 	stale.Close()
-	if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNoHolder) {
-		t.Errorf("a stale socket: error %v, want ErrNoHolder", err)
+	if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("a stale socket: error %v, want ErrNotRunning", err)
 	}
-	if _, err := serve(t, dir, &holder{}).Status(context.Background()); err != nil {
+	if _, err := serve(t, dir, &fakeEngine{}).Status(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWithoutASocketThereIsNoHolder(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} {
-		if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNoHolder) {
-			t.Errorf("error %v, want ErrNoHolder", err)
+		if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("error %v, want ErrNotRunning", err)
 		}
 	}
 }
@@ -279,7 +279,7 @@ func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
 
 func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	h := &holder{}
+	h := &fakeEngine{}
 	c := serve(t, dir, h)
 	res, err := c.http.Post("http://syncd/sync", "application/json", strings.NewReader("{"))
 	if err != nil {

@@ -1,34 +1,26 @@
-// Package control is the socket in the state folder by which commands reach the
-// process that holds a data directory: HTTP over a Unix socket that only its
-// owner may open. What takes long answers with a stream of JSON lines, progress
-// first and the result last.
+// Package control is the socket by which commands reach the running engine of a
+// data directory: HTTP over a Unix socket in the state folder, which only its
+// owner may open. Each answer is a stream of JSON lines: progress first, then one
+// line with the result or the error.
 package control
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
 
-// socketName is the socket's name in the state folder.
-const socketName = "syncd.sock"
-
-// progressInterval is how often a stream tells the progress.
+// progressInterval is how often a stream sends the progress.
 const progressInterval = 200 * time.Millisecond
 
-// Holder is the process's side: the work that commands may ask for. Its methods
-// are safe for concurrent use and do one piece of work at a time.
-type Holder interface {
+// Engine does the work that commands ask for: an engine.Engine or a daemon.Daemon.
+// Its methods are safe for concurrent use.
+type Engine interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
 	Progress() report.Snapshot
@@ -39,89 +31,44 @@ type Holder interface {
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 }
 
-// Listen opens the socket in the state folder of the data directory that the
-// caller has locked; one that a crash left is replaced.
-func Listen(stateDir string) (net.Listener, error) {
-	path, closeDir, err := shortPath(stateDir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = closeDir() }()
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
-	}
-	listener.SetUnlinkOnClose(false) // its path goes through a descriptor that is closed by then
-	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
-		return nil, fmt.Errorf("control socket: %w", err)
-	}
-	return &ownListener{Listener: listener, path: filepath.Join(stateDir, socketName)}, nil
-}
-
-// ownListener removes its socket when it closes.
-type ownListener struct {
-	net.Listener
-	path string
-}
-
-func (l *ownListener) Close() error {
-	os.Remove(l.path)
-	return l.Listener.Close()
-}
-
-// shortPath names the socket by way of its folder's descriptor: the address of a
-// Unix socket holds 107 bytes, less than many a data directory's path.
-func shortPath(stateDir string) (path string, closeDir func() error, err error) {
-	dir, err := os.Open(stateDir)
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), dir.Close, nil
-}
-
-// Handler serves the socket. Work goes on under ctx when the command that asked
-// for it is gone.
-func Handler(ctx context.Context, h Holder) http.Handler {
+// Handler serves the socket. Work runs under ctx, so it goes on when the command
+// that asked for it has ended.
+func Handler(ctx context.Context, e Engine) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		status, err := h.Status()
-		answer(w, status, err)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		status, err := e.Status()
+		reply(w, status, err)
 	})
-	mux.HandleFunc("GET /history", func(w http.ResponseWriter, r *http.Request) {
-		history, err := h.History(report.HistoryLimit)
-		answer(w, history, err)
+	mux.HandleFunc("GET /history", func(w http.ResponseWriter, _ *http.Request) {
+		history, err := e.History(report.HistoryLimit)
+		reply(w, history, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		err := h.Alive()
+		err := e.Alive()
 		if err == nil && r.URL.Query().Has("ready") {
-			err = h.Ready(0)
+			err = e.Ready(0)
 		}
-		answer(w, struct{}{}, err)
+		reply(w, struct{}{}, err)
 	})
-	mux.HandleFunc("POST /sync", stream(h, func(req request.Sync) (any, error) { return h.Sync(ctx, req) }))
-	mux.HandleFunc("POST /rollback", stream(h, func(req request.Rollback) (any, error) { return h.Rollback(ctx, req) }))
-	mux.HandleFunc("POST /repair", stream(h, func(req request.Verify) (any, error) { return h.Repair(ctx, req) }))
+	mux.HandleFunc("POST /sync", stream(e, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
+	mux.HandleFunc("POST /rollback", stream(e, func(req request.Rollback) (any, error) { return e.Rollback(ctx, req) }))
+	mux.HandleFunc("POST /repair", stream(e, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
 	return mux
 }
 
-// message is one line of a stream, or the whole of a short answer: exactly one
-// of its members is set.
+// message is one line of an answer. Exactly one of its members is set.
 type message struct {
 	Progress *report.Snapshot `json:"progress,omitempty"`
 	Result   json.RawMessage  `json:"result,omitempty"`
 	Error    *remoteError     `json:"error,omitempty"`
 }
 
-func answer(w http.ResponseWriter, value any, err error) {
+func reply(w http.ResponseWriter, value any, err error) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(result(value, err)) // the other side is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(lastMessage(value, err)) // an error means that the client is gone
 }
 
-func result(value any, err error) message {
+func lastMessage(value any, err error) message {
 	if err != nil {
 		return message{Error: toRemote(err)}
 	}
@@ -132,8 +79,9 @@ func result(value any, err error) message {
 	return message{Result: data}
 }
 
-// stream reads a request, does the work and tells its progress meanwhile.
-func stream[T any](h Holder, work func(T) (any, error)) http.HandlerFunc {
+// stream returns a handler that reads a request, runs work and sends the progress
+// meanwhile.
+func stream[T any](e Engine, work func(T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req T
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
@@ -141,7 +89,7 @@ func stream[T any](h Holder, work func(T) (any, error)) http.HandlerFunc {
 			return
 		}
 		done := make(chan message, 1)
-		go func() { done <- result(work(req)) }()
+		go func() { done <- lastMessage(work(req)) }()
 		encoder := json.NewEncoder(w)
 		for {
 			select {
@@ -149,9 +97,9 @@ func stream[T any](h Holder, work func(T) (any, error)) http.HandlerFunc {
 				_ = encoder.Encode(last)
 				return
 			case <-time.After(progressInterval):
-				now := h.Progress()
-				if encoder.Encode(message{Progress: &now}) != nil {
-					<-done // nobody listens any more: the work goes on
+				progress := e.Progress()
+				if encoder.Encode(message{Progress: &progress}) != nil {
+					<-done // the client is gone, the work goes on
 					return
 				}
 				_ = http.NewResponseController(w).Flush()
@@ -160,7 +108,7 @@ func stream[T any](h Holder, work func(T) (any, error)) http.HandlerFunc {
 	}
 }
 
-// remoteError is an error that crossed the socket.
+// remoteError is an error as it crosses the socket.
 type remoteError struct {
 	Text    string `json:"text"`
 	Unknown string `json:"unknown_manifest,omitempty"`

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
@@ -73,9 +70,7 @@ func TestRequestsOnDemandAreJoined(t *testing.T) {
 
 func TestATriggerWaitsNoLongerThanItsContext(t *testing.T) {
 	w := start(t, "one")
-	e := w.open()
-	defer e.Close()
-	d := New(e, nil) // nobody runs its loop
+	d := w.newDaemon()
 	must(t, d.Trigger(context.Background(), request.Sync{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -133,7 +128,7 @@ func TestAManifestThatAReloadRemovedLeavesAtTheNextSync(t *testing.T) {
 	if w.content("two") == "" {
 		t.Error("two left before a sync")
 	}
-	if series(t, w, "syncd_mirror_bytes", "two") {
+	if w.hasSeries("syncd_mirror_bytes", "two") {
 		t.Error("two still has metrics")
 	}
 	r.signals <- syscall.SIGUSR1
@@ -152,7 +147,7 @@ func TestASyncThatWaitsForItsTurnDoesWhatIsConfiguredThen(t *testing.T) {
 	})
 	<-held.arrived // the turn is the command's
 	must(t, r.Trigger(t.Context(), request.Sync{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
-	w.eventually("the loop has taken it", func() bool { return len(r.wanted) == 0 })
+	w.eventually("the loop has taken it", func() bool { return len(r.requests) == 0 })
 	r.signals <- syscall.SIGCONT // is received when it waits for its turn
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
 	r.signals <- syscall.SIGHUP
@@ -169,7 +164,7 @@ func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
-	before := r.Config()
+	before := r.engine.Config()
 	r.mu.Lock()
 	r.bad = errors.New("syncd.yaml:3:1: no such key")
 	r.mu.Unlock()
@@ -179,7 +174,7 @@ func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {
 	r.config(func(c *config.Config) { c.Source.CAFile = filepath.Join(t.TempDir(), "nosuch.pem") })
 	r.signals <- syscall.SIGHUP
 	w.eventually("it is reported", func() bool { return w.logged("nosuch.pem", "the old one stays") == 1 })
-	if r.Config() != before {
+	if r.engine.Config() != before {
 		t.Error("the configuration in force is another one")
 	}
 	r.signals <- syscall.SIGUSR1
@@ -195,9 +190,9 @@ func TestDataDirAndListenersNeedARestartAndItSaysSo(t *testing.T) {
 		c.Retain = 7
 	})
 	r.signals <- syscall.SIGHUP
-	w.eventually("the rest is reloaded", func() bool { return r.Config().Retain == 7 })
-	if w.logged("take effect at a restart") != 1 || r.Config().DataDir != dataDir || r.Config().HTTP != web {
-		t.Errorf("in force: %s %+v; the log:\n%s", r.Config().DataDir, r.Config().HTTP, w.log)
+	w.eventually("the rest is reloaded", func() bool { return r.engine.Config().Retain == 7 })
+	if w.logged("take effect at a restart") != 1 || r.engine.Config().DataDir != dataDir || r.engine.Config().HTTP != web {
+		t.Errorf("in force: %s %+v; the log:\n%s", r.engine.Config().DataDir, r.engine.Config().HTTP, w.log)
 	}
 }
 
@@ -247,9 +242,7 @@ func (c untilServed) Err() error {
 func TestAStopAfterTheSwapHidesNoFailure(t *testing.T) {
 	w := start(t, "one", "two")
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/two"})
-	e := w.open()
-	defer e.Close()
-	result, err := New(e, nil).Sync(untilServed{t.Context(), w}, request.Sync{Trigger: "start"})
+	result, err := w.newDaemon().Sync(untilServed{t.Context(), w}, request.Sync{Trigger: "start"})
 	if err != nil || result.OK() || w.logged(syncLogged, `"level":"error"`) != 1 || w.logged(`"stopped"`) != 0 {
 		t.Errorf("%+v, %v; the log:\n%s", result, err, w.log)
 	}
@@ -281,136 +274,14 @@ func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
 	}
 }
 
-func schedule(t *testing.T, text string) config.Schedule {
-	t.Helper()
-	s, err := config.ParseSchedule(text)
-	must(t, err)
-	return s
-}
-
-// planned is a daemon without a mirror, to plan with: its share of the jitter is a half.
-func planned(t *testing.T, schedules map[string]string) *Daemon {
-	cfg := config.Default()
-	cfg.Jitter = 10 * time.Minute
-	for name, text := range schedules {
-		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Schedule: schedule(t, text)})
-	}
-	e := &Engine{jitter: 0.5}
-	e.setup.Store(&setup{config: cfg})
-	return New(e, nil)
-}
-
-func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
-	d := planned(t, map[string]string{"hourly": "CRON_TZ=UTC 0 * * * *", "nightly": "CRON_TZ=UTC 0 3 * * *", "every": "@every 1h"})
-	now := time.Date(2026, 10, 3, 2, 4, 0, 0, time.UTC)
-	d.tick.Store(&now)
-	d.plan(now, nil)
-	at := func(hour, minute int) time.Time { return time.Date(2026, 10, 3, hour, minute, 0, 0, time.UTC) }
-	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 9)}
-	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
-		t.Errorf("planned (-want +got):\n%s", diff)
-	}
-
-	q := &queue{due: map[string]bool{}, trigger: "schedule"}
-	d.collectDue(q, at(2, 4))
-	if req, any := q.take(); any {
-		t.Errorf("due before its time: %+v", req)
-	}
-	d.collectDue(q, at(3, 9)) // one is due, and two are late
-	req, _ := q.take()
-	if diff := cmp.Diff(request.Sync{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule"}, req); diff != "" {
-		t.Errorf("due together is one sync (-want +got):\n%s", diff)
-	}
-	d.collectDue(q, at(3, 9))
-	if req, any := q.take(); any {
-		t.Errorf("due twice: %+v", req)
-	}
-	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 9)}
-	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
-		t.Errorf("planned next (-want +got):\n%s", diff)
-	}
-}
-
-func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
-	d := planned(t, map[string]string{"every": "@every 1h"})
-	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
-	d.tick.Store(&now)
-	d.plan(now, nil)
-	back := now.AddDate(-1, 0, 0)
-	q := &queue{due: map[string]bool{}}
-	d.collectDue(q, back)
-	if next := (*d.next.Load())["every"]; !next.Equal(back.Add(time.Hour+5*time.Minute)) || len(q.due) > 0 {
-		t.Errorf("next at %v after the clock went back to %v, due %v", next, back, q.due)
-	}
-}
-
-func TestPlannedTimesFollowTheWallClockAcrossASuspension(t *testing.T) {
-	d := planned(t, map[string]string{"every": "@every 1h"})
-	d.plan(time.Now(), nil)
-	if next := (*d.next.Load())["every"]; next != next.Round(0) {
-		t.Errorf("%v has a monotonic reading, which stands still while a machine sleeps", next)
-	}
-}
-
-func TestAReloadPutsNoPlannedSyncOff(t *testing.T) {
-	d := planned(t, map[string]string{"same": "@every 1h", "other": "@every 1h"})
-	before := d.Config()
-	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
-	d.plan(now, nil)
-	after := *before
-	after.Manifests = slices.Clone(before.Manifests)
-	for i := range after.Manifests {
-		if after.Manifests[i].Name == "other" {
-			after.Manifests[i].Schedule = schedule(t, "@every 2h")
-		}
-	}
-	after.Manifests = append(after.Manifests, config.Manifest{Name: "new", Schedule: schedule(t, "@every 3h")})
-	d.setup.Store(&setup{config: &after})
-	now = now.Add(30 * time.Minute)
-	d.plan(now, before)
-	want := map[string]time.Time{"same": now.Add(35 * time.Minute), "other": now.Add(2*time.Hour + 5*time.Minute), "new": now.Add(3*time.Hour + 5*time.Minute)}
-	if diff := cmp.Diff(want, *d.next.Load()); diff != "" {
-		t.Errorf("planned (-want +got):\n%s", diff)
-	}
-}
-
-func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
-	q := &queue{due: map[string]bool{"b": true, "a": true}, trigger: "start"}
-	q.want(request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x"}})
-	q.want(request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})
-	first, _ := q.take()
-	second, _ := q.take()
-	_, more := q.take()
-	want := []request.Sync{
-		{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x", "y"}},
-		{Trigger: "start", Manifests: []string{"a", "b"}},
-	}
-	if diff := cmp.Diff(want, []request.Sync{first, second}); diff != "" || more {
-		t.Errorf("taken (-want +got), more %v:\n%s", more, diff)
-	}
-	for range 1000 {
-		q.want(request.Sync{Manifests: []string{"x", "y", "x"}})
-	}
-	if few, _ := q.take(); len(few.Manifests) > 3 {
-		t.Errorf("a thousand requests keep %d names", len(few.Manifests))
-	}
-	q.want(request.Sync{Manifests: []string{"x"}})
-	q.want(request.Sync{})
-	if all, _ := q.take(); all.Manifests != nil {
-		t.Errorf("one of them wanted all: %+v", all)
-	}
-}
-
 func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
-	e := start(t, "one").open()
-	defer e.Close()
-	d := New(e, nil)
+	d := start(t, "one").newDaemon()
 	must(t, d.Alive())
-	if tick := *d.tick.Load(); tick == tick.Round(0) {
+	if tick := *d.awakeAt.Load(); tick == tick.Round(0) {
 		t.Errorf("%v has no monotonic reading: a clock that is set would make the loop look stuck", tick)
 	}
 	long := time.Now().Add(-time.Hour)
-	d.tick.Store(&long)
+	d.awakeAt.Store(&long)
 	if err := d.Alive(); !errors.Is(err, errStuck) {
 		t.Errorf("after an hour: %v", err)
 	}
@@ -424,5 +295,52 @@ func TestTheDaemonWakesByItsSchedule(t *testing.T) {
 	w.eventually("it has synced by the schedule", func() bool { return w.logged(syncLogged, `"trigger":"schedule"`) > 0 })
 	if strings.Contains(w.log.String(), `"level":"error"`) {
 		t.Errorf("the log:\n%s", w.log)
+	}
+}
+
+func TestADaemonOutlivesAVanishedDataDir(t *testing.T) {
+	w := start(t, "one")
+	r := w.run()
+	w.eventually("the first sync is done", func() bool { return w.logged(syncLogged) == 1 })
+	dir, away := w.cfg.DataDir, w.cfg.DataDir+".away"
+	must(t, os.Rename(dir, away))
+	must(t, os.Mkdir(dir, 0o755))
+	w.publish("one", "2026.10", "new")
+	r.signals <- syscall.SIGUSR1
+	w.eventually("the sync fails", func() bool { return w.logged(syncLogged, `"level":"error"`, "vanished or was replaced") == 1 })
+	if r.Alive() == nil || r.Ready(0) == nil {
+		t.Errorf("alive: %v, ready: %v", r.Alive(), r.Ready(0))
+	}
+	made, err := os.ReadDir(dir)
+	must(t, err)
+	if len(made) > 0 {
+		t.Errorf("made in its place: %q", made)
+	}
+	must(t, os.Remove(dir))
+	must(t, os.Rename(away, dir))
+	r.signals <- syscall.SIGUSR1
+	w.eventually("the new release is served", func() bool { return w.content("one") == "new" })
+	must(t, errors.Join(r.Alive(), r.Ready(0)))
+}
+
+func TestAManifestThatAReloadRemovesDuringASyncLeavesNoSeries(t *testing.T) {
+	w := start(t, "one", "two")
+	held := w.hold("/Manifest/2026.09/two")
+	r := w.run()
+	<-held.arrived
+	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
+	r.signals <- syscall.SIGHUP
+	w.eventually("the reload is done", func() bool { return w.logged("configuration reloaded") == 1 })
+	w.let("/Manifest/2026.09/two")
+	w.eventually("the sync is done", func() bool { return w.logged(syncLogged) >= 1 })
+	families, err := w.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if w.hasSeries(family.GetName(), "two") {
+			t.Errorf("%s has a series of a manifest that is configured no longer", family.GetName())
+		}
+	}
+	if !w.hasSeries("syncd_release_info", "one") {
+		t.Error("the other manifest has lost its series")
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
+	"syncd/internal/engine"
 	"syncd/internal/report"
 )
 
@@ -132,13 +133,23 @@ func (w *world) wait(r *http.Request) {
 	}
 }
 
-// open opens an Engine that the test closes.
-func (w *world) open() *Engine {
+// open opens an engine that the test closes.
+func (w *world) open() *engine.Engine {
 	w.Helper()
 	w.registry = prometheus.NewRegistry()
-	e, err := Open(w.cfg, Options{Log: zerolog.New(w.log), Registry: w.registry, Version: "test", Secret: func(string) {}})
+	e, err := engine.Open(w.cfg, engine.Options{Log: w.logger(), Registry: w.registry, Version: "test", AddSecret: func(string) {}})
 	must(w.T, err)
 	return e
+}
+
+func (w *world) logger() zerolog.Logger { return zerolog.New(w.log) }
+
+// newDaemon returns a daemon whose loop is not running and cannot reload.
+func (w *world) newDaemon() *Daemon {
+	w.Helper()
+	e := w.open()
+	w.Cleanup(func() { must(w.T, e.Close()) })
+	return New(e, nil, w.logger())
 }
 
 // running is a daemon whose loop goes round.
@@ -161,7 +172,7 @@ func (w *world) run() *running {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.next, r.bad
-	})
+	}, w.logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx, r.signals) }()
@@ -182,7 +193,7 @@ func (w *world) run() *running {
 func (r *running) config(change func(*config.Config)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := *r.Config()
+	next := *r.engine.Config()
 	next.Manifests = slices.Clone(next.Manifests)
 	change(&next)
 	r.next, r.bad = &next, nil
@@ -223,6 +234,23 @@ func (w *world) eventually(what string, condition func() bool) {
 func (w *world) content(name string) string {
 	data, _ := os.ReadFile(filepath.Join(w.cfg.DataDir, "current", name, name+".dat"))
 	return string(data)
+}
+
+// hasSeries is true when a metric has a series for a manifest.
+func (w *world) hasSeries(metric, manifest string) bool {
+	w.Helper()
+	families, err := w.registry.Gather()
+	must(w.T, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == metric && label.GetName() == "manifest" && label.GetValue() == manifest {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 const syncLogged = `"message":"sync"`

@@ -145,7 +145,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	disk, err := p.source.Disk()
+	disk, err := p.source.DiskUse()
 	if err != nil {
 		return page{}, err
 	}

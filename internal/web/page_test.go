@@ -32,7 +32,7 @@ type scene struct {
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
-func (s *scene) Disk() (report.DiskUse, error)       { return s.disk, nil }
+func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil

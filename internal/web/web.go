@@ -52,7 +52,7 @@ const (
 type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
-	Disk() (report.DiskUse, error)
+	DiskUse() (report.DiskUse, error)
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error

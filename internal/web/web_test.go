@@ -26,6 +26,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/daemon"
 	"syncd/internal/emulator"
+	"syncd/internal/engine"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // site is the handler over a real Engine that mirrors one manifest.
 type site struct {
 	*testing.T
-	engine  *daemon.Engine
+	engine  *engine.Engine
 	daemon  *daemon.Daemon
 	handler http.Handler
 
@@ -75,11 +76,11 @@ func open(t *testing.T) *site {
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	cfg.Manifests = []config.Manifest{{Name: "one", Release: "latest", Schedule: cfg.Schedule}}
 	registry := prometheus.NewPedanticRegistry()
-	engine, err := daemon.Open(cfg, daemon.Options{Log: zerolog.Nop(), Registry: registry, Version: "1.2.3", Secret: func(string) {}})
+	e, err := engine.Open(cfg, engine.Options{Log: zerolog.Nop(), Registry: registry, Version: "1.2.3", AddSecret: func(string) {}})
 	must(t, err)
-	t.Cleanup(func() { engine.Close() })
-	d := daemon.New(engine, nil)
-	return &site{T: t, engine: engine, daemon: d, handler: Handler(d, registry), provider: provider}
+	t.Cleanup(func() { e.Close() })
+	d := daemon.New(e, nil, zerolog.Nop())
+	return &site{T: t, engine: e, daemon: d, handler: Handler(d, registry), provider: provider}
 }
 
 func must(t *testing.T, err error) {

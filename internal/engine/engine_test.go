@@ -1,18 +1,21 @@
-package daemon
+package engine
 
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/lockfile"
 	"syncd/internal/refusal"
@@ -40,7 +43,7 @@ func series(t *testing.T, w *world, name, manifest string) bool {
 func TestASecondOpenOfADataDirTellsWhoHoldsIt(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
-	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(string) {}})
+	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
 	var held *lockfile.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("error %v, want held by process %d", err, os.Getpid())
@@ -108,27 +111,40 @@ func TestANewProcessIsReadyAtOnceWhenDataIsOnDisk(t *testing.T) {
 	}
 }
 
-func TestWorkIsDoneOnePieceAtATime(t *testing.T) {
+func TestWorkWaitsForTheRunningWork(t *testing.T) {
 	w := start(t, "one")
+	reached, release := make(chan struct{}), make(chan struct{})
+	proxy, transport := httputil.NewSingleHostReverseProxy(w.cfg.Source.URL), &http.Transport{}
+	proxy.Transport = transport
+	defer transport.CloseIdleConnections()
+	first := sync.OnceFunc(func() { close(reached) })
+	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		first()
+		<-release
+		proxy.ServeHTTP(rw, r)
+	}))
+	defer gate.Close()
+	var err error
+	w.cfg.Source.URL, err = url.Parse(gate.URL)
+	must(t, err)
 	e := w.open()
 	defer e.Close()
-	held := w.hold("/Manifest/2026.09/one")
 	done := make(chan error, 1)
 	go func() {
 		_, err := e.Sync(context.Background(), request.Sync{Demand: true})
 		done <- err
 	}()
-	<-held.arrived
+	<-reached
 	ctx, cancel := context.WithCancelCause(context.Background())
 	gone := errors.New("gone")
 	cancel(gone)
 	if _, err := e.Rollback(ctx, request.Rollback{}); !errors.Is(err, gone) {
-		t.Errorf("a rollback did not wait its turn: %v", err)
+		t.Errorf("a rollback did not wait for the sync: %v", err)
 	}
 	if status, err := e.Status(); err != nil || status.Manifests[0].State != report.StateSyncing || !e.Progress().Syncing {
 		t.Errorf("status during the sync %+v, %v", status, err)
 	}
-	w.let("/Manifest/2026.09/one")
+	close(release)
 	must(t, <-done)
 	result, err := e.Repair(context.Background(), request.Verify{})
 	if err != nil || !result.OK() || result.Files != 1 {
@@ -164,7 +180,7 @@ func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
 	e = w.open()
 	defer e.Close()
 	if w.logged("set aside") != 1 {
-		t.Errorf("the log:\n%s", w.log)
+		t.Errorf("the log:\n%s", &w.log)
 	}
 	history, err := e.History(10)
 	if err != nil || len(history.Entries) != 1 || !history.Entries[0].OnDisk {
@@ -175,32 +191,10 @@ func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
 func TestTheCustomerIDIsToldBeforeItIsUsed(t *testing.T) {
 	w := start(t, "one")
 	var told []string
-	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(id string) { told = append(told, id) }})
+	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(id string) { told = append(told, id) }})
 	must(t, err)
 	must(t, e.Close())
 	if len(told) != 1 || told[0] != "key" {
 		t.Errorf("told %q", told)
-	}
-}
-
-func TestAManifestThatAReloadRemovesDuringASyncLeavesNoSeries(t *testing.T) {
-	w := start(t, "one", "two")
-	held := w.hold("/Manifest/2026.09/two")
-	r := w.run()
-	<-held.arrived
-	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
-	r.signals <- syscall.SIGHUP
-	w.eventually("the reload is done", func() bool { return w.logged("configuration reloaded") == 1 })
-	w.let("/Manifest/2026.09/two")
-	w.eventually("the sync is done", func() bool { return w.logged(syncLogged) >= 1 })
-	families, err := w.registry.Gather()
-	must(t, err)
-	for _, family := range families {
-		if series(t, w, family.GetName(), "two") {
-			t.Errorf("%s has a series of a manifest that is configured no longer", family.GetName())
-		}
-	}
-	if !series(t, w, "syncd_release_info", "one") {
-		t.Error("the other manifest has lost its series")
 	}
 }

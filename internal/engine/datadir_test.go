@@ -1,4 +1,4 @@
-package daemon
+package engine
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 				"sync": synced, "rollback": rolledBack, "repair": repaired,
 				"alive": e.Alive(), "ready": e.Ready(0), "status": errors.New(told.Error),
 			} {
-				if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" vanished or was replaced") || !strings.Contains(err.Error(), "Put it back, or restart syncd") {
+				if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" vanished or was replaced") || !strings.Contains(err.Error(), "put it back, or restart syncd") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
@@ -103,29 +103,6 @@ func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestADaemonOutlivesAVanishedDataDir(t *testing.T) {
-	w := start(t, "one")
-	r := w.run()
-	w.eventually("the first sync is done", func() bool { return w.logged(syncLogged) == 1 })
-	dir, away := w.cfg.DataDir, w.cfg.DataDir+".away"
-	must(t, os.Rename(dir, away))
-	must(t, os.Mkdir(dir, 0o755))
-	w.publish("one", "2026.10", "new")
-	r.signals <- syscall.SIGUSR1
-	w.eventually("the sync fails", func() bool { return w.logged(syncLogged, `"level":"error"`, "vanished or was replaced") == 1 })
-	if r.Alive() == nil || r.Ready(0) == nil {
-		t.Errorf("alive: %v, ready: %v", r.Alive(), r.Ready(0))
-	}
-	if made := listing(t, dir); len(made) > 0 {
-		t.Errorf("made in its place: %q", made)
-	}
-	must(t, os.Remove(dir))
-	must(t, os.Rename(away, dir))
-	r.signals <- syscall.SIGUSR1
-	w.eventually("the new release is served", func() bool { return w.content("one") == "new" })
-	must(t, errors.Join(r.Alive(), r.Ready(0)))
 }
 
 // readOnly syncs once into a file system of its own and makes that read-only.
@@ -154,7 +131,7 @@ func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
 	for _, dir := range []string{w.cfg.DataDir, filepath.Join(filepath.Dir(w.cfg.DataDir), "new")} {
 		cfg := *w.cfg
 		cfg.DataDir = dir
-		_, err := Open(&cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Secret: func(string) {}})
+		_, err := Open(&cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
 		if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" is read-only") || !strings.Contains(err.Error(), "mount it for writing") {
 			t.Errorf("%v", err)
 		}
@@ -184,7 +161,7 @@ func TestWhyADataDirCannotBeHeldSaysWhatToDo(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			err := cannotHold("/data", row.err)
+			err := openError("/data", row.err)
 			if !errors.Is(err, row.err) || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("%v", err)
 			}

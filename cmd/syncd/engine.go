@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/config"
+	"syncd/internal/control"
+	"syncd/internal/durable"
+	"syncd/internal/engine"
+	"syncd/internal/lockfile"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/store"
+)
+
+// engineClient asks an engine for work: over the control socket, or in this process.
+type engineClient interface {
+	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
+	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
+}
+
+// startPatience is how long a command waits for an engine that has the lock and
+// does not listen yet.
+const startPatience = 3 * time.Second
+
+// withEngine runs work with the running engine, or with one of its own. An engine
+// that is just starting has the lock and does not listen yet, so it is tried again.
+func (a *app) withEngine(ctx context.Context, cfg *config.Config, work func(engineClient) error) error {
+	for deadline := time.Now().Add(startPatience); ; {
+		client, err := control.Dial(ctx, stateDir(cfg))
+		if err == nil {
+			defer client.Close()
+			return work(client)
+		}
+		if !errors.Is(err, control.ErrNotRunning) {
+			return err
+		}
+		err = a.withOwnEngine(ctx, cfg, work)
+		var held *lockfile.HeldError
+		if !errors.As(err, &held) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// withOwnEngine runs work with an engine of this process. Other commands reach it
+// over the control socket meanwhile.
+func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(engineClient) error) error {
+	if _, err := a.readID(cfg); err != nil {
+		return err
+	}
+	if err := becomeOwner(cfg.DataDir); err != nil {
+		return err
+	}
+	e, err := a.openEngine(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	socket, err := openSocket(ctx, cfg, e)
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- socket.serve() }()
+	err = work(ownEngine{e})
+	socket.stop(ctx)
+	return errors.Join(err, <-served)
+}
+
+func (a *app) openEngine(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*engine.Engine, error) {
+	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: version(), AddSecret: a.stdout.secrets.add})
+}
+
+func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }
+
+// ownEngine is the engine of this process.
+type ownEngine struct{ engine *engine.Engine }
+
+func (o ownEngine) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error) {
+	defer o.watch(show)()
+	return o.engine.Sync(ctx, req)
+}
+
+func (o ownEngine) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+	return o.engine.Rollback(ctx, req)
+}
+
+func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {
+	defer o.watch(show)()
+	return o.engine.Repair(ctx, req)
+}
+
+// watch calls show with the progress, again and again, until the returned function
+// is called.
+func (o ownEngine) watch(show func(report.Snapshot)) func() {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				show(o.engine.Progress())
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// query answers from the running engine, or from the disk when none is running.
+func query[T any](ctx context.Context, a *app, cfg *config.Config, fromEngine func(*control.Client) (T, error), fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
+	var none T
+	client, err := control.Dial(ctx, stateDir(cfg))
+	if err == nil {
+		defer client.Close()
+		return fromEngine(client)
+	}
+	if !errors.Is(err, control.ErrNotRunning) {
+		return none, err
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return none, err
+	}
+	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
+	var damaged *store.DamagedError
+	switch {
+	case err == nil:
+		defer s.Close()
+		return fromDisk(m, s)
+	case errors.Is(err, fs.ErrNotExist):
+		return fromDisk(m, nil)
+	case errors.As(err, &damaged):
+		fmt.Fprintf(a.stderr, "syncd: warning: %v: the next sync sets it aside\n", damaged)
+		return fromDisk(m, nil)
+	}
+	return none, err
+}

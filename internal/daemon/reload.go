@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/request"
+)
+
+// reload puts the configuration file in force and queues the manifests that it
+// adds or changes. A file with errors changes nothing.
+func (d *Daemon) reload(q *queue) {
+	before := d.engine.Config()
+	if err := d.configure(before); err != nil {
+		d.engine.ReloadFailed()
+		d.log.Error().Err(err).Msg("configuration not reloaded: the old one stays in force")
+		return
+	}
+	changed := changedManifests(before, d.engine.Config())
+	d.log.Info().Strs("changed", changed).Msg("configuration reloaded")
+	for _, name := range changed {
+		q.due[name], q.trigger = true, request.TriggerReload
+	}
+	d.timetable.plan(d.engine.Config(), time.Now(), before)
+}
+
+// configure reads the configuration file and puts it in force, but for the
+// settings that need a restart.
+func (d *Daemon) configure(before *config.Config) error {
+	cfg, err := d.load()
+	if err != nil {
+		return err
+	}
+	if cfg.DataDir != before.DataDir || cfg.HTTP != before.HTTP {
+		d.log.Warn().Msg("data_dir and http take effect at a restart: the old values stay in force")
+		cfg.DataDir, cfg.HTTP = before.DataDir, before.HTTP
+	}
+	return d.engine.Configure(cfg)
+}
+
+// changedManifests names the manifests whose files may differ under cfg.
+func changedManifests(before, cfg *config.Config) []string {
+	var changed []string
+	for _, m := range cfg.Manifests {
+		i := slices.IndexFunc(before.Manifests, func(old config.Manifest) bool { return old.Name == m.Name })
+		if i < 0 || !sameFiles(before.Manifests[i], m) || !sameSource(before.Source, cfg.Source) {
+			changed = append(changed, m.Name)
+		}
+	}
+	return changed
+}
+
+// sameFiles is true when both mirror the same files; their schedules may differ.
+func sameFiles(a, b config.Manifest) bool {
+	return a.Release == b.Release && reflect.DeepEqual(a.Filter, b.Filter)
+}
+
+func sameSource(a, b config.Source) bool {
+	return a.URL.String() == b.URL.String() && a.Hash == b.Hash
+}

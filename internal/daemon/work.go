@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/report"
+	"syncd/internal/request"
+)
+
+// Sync does one sync and logs its outcome in one event.
+func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
+	started := time.Now()
+	result, err := d.engine.Sync(ctx, req)
+	event := d.log.Info()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		event.Bool("stopped", true)
+	case err != nil || !result.OK():
+		event = d.log.Error().AnErr("error", err)
+	}
+	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
+		Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result)).Msg("sync")
+	return result, err
+}
+
+// Rollback publishes an earlier state and logs the outcome in one event.
+func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+	result, err := d.engine.Rollback(ctx, req)
+	event := d.log.Info()
+	if err != nil {
+		event = d.log.Error().Err(err)
+	}
+	event.Int("generation", result.Generation).Array("manifests", manifestFields(result)).Msg("rollback")
+	return result, err
+}
+
+// Repair replaces damaged files and logs an event for each of them.
+func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
+	result, err := d.engine.Repair(ctx, req)
+	for _, damage := range result.Damage {
+		d.log.Error().Str("manifest", damage.Manifest).Str("path", damage.Path).
+			Bool("repaired", damage.Repaired).Str("error", damage.Error).Msg("damage")
+	}
+	return result, err
+}
+
+// manifestFields are the fields of a log event for each manifest.
+func manifestFields(result report.Sync) *zerolog.Array {
+	manifests := zerolog.Arr()
+	for _, m := range result.Manifests {
+		entry := zerolog.Dict().Str("manifest", m.Name).Str("release", m.Release).Str("revision", m.Revision).
+			Str("result", string(m.Result)).Int("files", m.FilesTotal).Int("downloaded", m.FilesDownloaded).
+			Int64("bytes_downloaded", m.BytesDownloaded).Float64("seconds", m.DurationSeconds)
+		if m.Error != "" {
+			entry.Str("reason", m.Reason).Str("error", m.Error)
+		}
+		manifests.Dict(entry)
+	}
+	return manifests
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/fetcher"
+	"syncd/internal/syncer"
+)
+
+// active is the configuration in force and what was built from it. A reload
+// replaces all of it.
+type active struct {
+	config *config.Config
+	client *releases.Client
+	syncer *syncer.Syncer
+}
+
+// Config returns the configuration in force.
+func (e *Engine) Config() *config.Config { return e.active.Load().config }
+
+// Configure puts cfg in force for all work that starts from now on. After an error
+// the old configuration stays in force. cfg must name the same data directory.
+func (e *Engine) Configure(cfg *config.Config) error {
+	client, err := e.connect(cfg)
+	if err != nil {
+		return err
+	}
+	e.createSeries(cfg)
+	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client), &e.progress)}
+	if before := e.active.Swap(next); before != nil {
+		e.dropSeries(before.config)
+		before.client.Close()
+	}
+	e.metrics.Reloaded(true)
+	return nil
+}
+
+// ReloadFailed tells the metrics that a new configuration could not be put in force.
+func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
+
+func (e *Engine) connect(cfg *config.Config) (*releases.Client, error) {
+	id, err := cfg.Source.Credential.Read()
+	if err != nil {
+		return nil, err
+	}
+	e.options.AddSecret(id.Reveal())
+	settings := ClientConfig(cfg.Source.Service(), id)
+	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
+	carrier, err := transport.New(settings)
+	if err != nil {
+		return nil, err
+	}
+	return releases.New(carrier), nil
+}
+
+func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
+	return syncer.Config{
+		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
+		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
+		}),
+		Log: e.options.Log, Version: e.options.Version,
+		Source:    transport.PublicURL(cfg.Source.URL),
+		Algorithm: cfg.Source.Hash,
+		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,
+		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
+		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
+	}
+}
+
+func targetsOf(cfg *config.Config) []syncer.Target {
+	targets := make([]syncer.Target, len(cfg.Manifests))
+	for i, m := range cfg.Manifests {
+		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Filter: m.Filter}
+	}
+	return targets
+}

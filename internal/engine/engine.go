@@ -1,0 +1,157 @@
+// Package engine owns a data directory: its lock, its state database and its
+// mirror. An Engine does one piece of work at a time, for the daemon and for a
+// one-shot command alike.
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/durable"
+	"syncd/internal/lockfile"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// stateTimeout bounds the wait for another process to close the state database.
+const stateTimeout = 10 * time.Second
+
+// Options are what an Engine needs beside its configuration.
+type Options struct {
+	Log       zerolog.Logger
+	Registry  prometheus.Registerer
+	Version   string
+	AddSecret func(customerID string) // called with each Customer ID before its first use, so that output is redacted
+}
+
+// Engine owns a data directory until Close. Its methods are safe for concurrent
+// use; Sync, Rollback and Repair wait for one another.
+type Engine struct {
+	options  Options
+	lock     *lockfile.Lock
+	store    *store.Store
+	mirror   *mirror.Mirror
+	metrics  *metrics.Metrics
+	gate     *transport.Gate
+	progress report.Progress
+	jitter   float64
+	turn     chan struct{} // holds one token while no work is running
+
+	active atomic.Pointer[active]
+}
+
+// Open locks cfg's data directory, removes what a crash left unfinished and opens
+// the state database. It fails with *lockfile.HeldError when another process holds
+// the lock. The caller must call Close.
+func Open(cfg *config.Config, options Options) (*Engine, error) {
+	warn := func(message string) { options.Log.Warn().Msg(message) }
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{Warn: warn})
+	var broken *mirror.BrokenError
+	if errors.As(err, &broken) {
+		warn(broken.Error())
+	} else if err != nil {
+		return nil, openError(cfg.DataDir, err)
+	}
+	if err := m.MakeState(); err != nil {
+		return nil, openError(cfg.DataDir, err)
+	}
+	lock, err := lockfile.Acquire(filepath.Join(m.State(), "lock"))
+	if err != nil {
+		return nil, openError(cfg.DataDir, err)
+	}
+	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
+	if err := e.start(cfg, warn); err != nil {
+		return nil, errors.Join(err, e.release())
+	}
+	e.turn <- struct{}{}
+	return e, nil
+}
+
+// openError adds what the operator can do.
+func openError(dir string, err error) error {
+	var held *lockfile.HeldError
+	switch {
+	case errors.As(err, &held):
+		return err
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data_dir %s is read-only: mount it for writing to sync; readers and `syncd status` work as it is: %w", dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("data_dir %s: run syncd as the user that owns it: %w", dir, err)
+	}
+	return fmt.Errorf("data_dir: %w", err)
+}
+
+func (e *Engine) start(cfg *config.Config, warn func(string)) error {
+	if err := e.mirror.Recover(); err != nil {
+		return fmt.Errorf("data_dir: %w", err)
+	}
+	s, note, err := store.Open(filepath.Join(e.mirror.State(), "syncd.db"), stateTimeout)
+	if err != nil {
+		return err
+	}
+	e.store = s
+	if note != "" {
+		warn(note)
+	}
+	if e.jitter, err = s.Jitter(rand.Float64); err != nil {
+		warn(fmt.Sprintf("saving this host's jitter failed, the next start draws another: %v", err))
+	}
+	coolDowns, err := s.CoolDowns()
+	if err != nil {
+		return err
+	}
+	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Asked{DiskFree: e.freeBytes, CoolDown: e.coolDown})
+	return e.Configure(cfg)
+}
+
+func (e *Engine) saveCoolDown(origin string, until time.Time) {
+	if err := e.store.SetCoolDown(origin, until); err != nil {
+		e.options.Log.Warn().Err(err).Str("origin", origin).Msg("saving the provider's cool-down failed: a restart forgets it")
+	}
+}
+
+// Jitter is this host's share of every jitter, from 0 to below 1. It is drawn once
+// and kept in the state database.
+func (e *Engine) Jitter() float64 { return e.jitter }
+
+// checkDataDir is nil while the path of the data directory still leads to the one
+// that this process has locked. An unmounted directory leaves an empty folder
+// behind, and no second mirror must begin in there.
+func (e *Engine) checkDataDir() error {
+	if err := e.lock.Check(); err != nil {
+		return fmt.Errorf("data_dir %s vanished or was replaced while syncd was running: put it back, or restart syncd: %w", e.mirror.Dir(), err)
+	}
+	return nil
+}
+
+// Close waits for the running work, which the caller ends by way of its context,
+// and unlocks the data directory.
+func (e *Engine) Close() error {
+	<-e.turn
+	return e.release()
+}
+
+func (e *Engine) release() error {
+	var err error
+	if active := e.active.Load(); active != nil {
+		active.client.Close()
+	}
+	if e.store != nil {
+		err = e.store.Close()
+	}
+	return errors.Join(err, e.lock.Release())
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/manifest"
+	"syncd/internal/origin"
+	"syncd/internal/report"
+)
+
+// coolDown is until when the configured origin wants no requests; zero for no wait.
+func (e *Engine) coolDown() time.Time {
+	active := e.active.Load()
+	if active == nil {
+		return time.Time{}
+	}
+	return e.gate.Until(origin.Of(active.config.Source.URL))
+}
+
+// freeBytes is NaN when the free space is unknown: 0 would mean a full disk.
+func (e *Engine) freeBytes() float64 {
+	free, err := e.mirror.Free()
+	if err != nil || e.checkDataDir() != nil {
+		return math.NaN()
+	}
+	return float64(free.Bytes)
+}
+
+// createSeries creates the series of cfg's manifests, with the values that disk
+// and state database have for them.
+func (e *Engine) createSeries(cfg *config.Config) {
+	saved, err := e.store.Manifests()
+	if err != nil {
+		e.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without the times of earlier syncs")
+	}
+	current := e.mirror.Current()
+	for _, m := range cfg.Manifests {
+		e.metrics.Manifest(m.Name, report.LabelValues())
+		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
+		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name])
+	}
+}
+
+// dropSeries drops the series of manifests that before has and the configuration
+// in force has not. Work that began under before may have created them again.
+func (e *Engine) dropSeries(before *config.Config) {
+	now := e.Config()
+	for _, name := range before.Names() {
+		if !now.Has(name) {
+			e.metrics.Forget(name)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/mirror"
+	"syncd/internal/origin"
+	"syncd/internal/report"
+)
+
+// Progress returns the progress of the running work.
+func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
+
+// Status returns the status of each configured manifest.
+func (e *Engine) Status() (report.Status, error) {
+	status, err := readStatus(e.Config(), e.mirror, e.store, e.progress.Snapshot())
+	if broken := e.intact(); broken != nil {
+		for i := range status.Manifests {
+			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
+		}
+	}
+	status.Explain(time.Now())
+	return status, err
+}
+
+// StatusOnDisk returns the status of each of cfg's manifests when no engine is
+// running; state is nil when there is no state database.
+func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.Status, error) {
+	status, err := readStatus(cfg, m, state, report.Snapshot{})
+	status.Explain(time.Now())
+	return status, err
+}
+
+func readStatus(cfg *config.Config, m *mirror.Mirror, state report.StateReader, progress report.Snapshot) (report.Status, error) {
+	configured := make([]report.Configured, len(cfg.Manifests))
+	for i, m := range cfg.Manifests {
+		configured[i] = report.Configured{Name: m.Name, Release: m.Release}
+	}
+	return report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, progress)
+}
+
+// History returns the newest entries first, limit at most.
+func (e *Engine) History(limit int) (report.History, error) {
+	return report.ReadHistory(e.mirror, e.store, limit)
+}
+
+// DiskUse returns the space that the generations on disk take.
+func (e *Engine) DiskUse() (report.DiskUse, error) { return report.ReadDiskUse(e.mirror) }
+
+// Alive is nil while the data directory is there to work in.
+func (e *Engine) Alive() error { return e.checkDataDir() }
+
+// Ready is nil when every configured manifest is served. With a maxAge above 0,
+// each must also have been up to date no longer ago than that.
+func (e *Engine) Ready(maxAge time.Duration) error {
+	if err := e.intact(); err != nil {
+		return err
+	}
+	saved, err := e.store.Manifests()
+	if err != nil {
+		return err
+	}
+	current := e.mirror.Current()
+	for _, name := range e.Config().Names() {
+		record, served := current.Records[name]
+		if !served {
+			return fmt.Errorf("%s has no data yet", name)
+		}
+		synced := saved[name].SyncedAt
+		if synced.IsZero() {
+			synced = record.PublishedAt
+		}
+		if age := time.Since(synced); maxAge > 0 && age > maxAge {
+			return fmt.Errorf("%s was last up to date %s ago", name, age.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+// intact is nil when readers find the served generation in its place.
+func (e *Engine) intact() error {
+	if err := e.checkDataDir(); err != nil {
+		return err
+	}
+	return e.mirror.Intact()
+}

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/syncer"
+)
+
+// Sync does one sync; see syncer.Syncer.Sync.
+func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Sync(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+// Rollback publishes an earlier state; see syncer.Syncer.Rollback.
+func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Rollback(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+// Repair replaces damaged files; see syncer.Syncer.Repair.
+func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.Verification, err error) {
+	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Repair(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+// work waits for the turn and runs f with the configuration in force by then. It
+// refuses while the data directory is gone, and works again once it is back.
+func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
+	select {
+	case <-e.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { e.turn <- struct{}{} }()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := e.checkDataDir(); err != nil {
+		return err
+	}
+	active := e.active.Load()
+	defer e.dropSeries(active.config)
+	return f(active.syncer)
+}
