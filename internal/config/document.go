@@ -44,10 +44,9 @@ type field struct {
 	value *node
 }
 
-// Limits that keep a hostile file from costing more than a moment: the YAML
-// library recurses without bound, and needs quadratic time for many keys.
+// Limits of a file. They keep the work of the YAML library, which recurses without
+// bound and needs quadratic time for many keys, below a second.
 const (
-	maxDepth  = 16
 	maxTokens = 30_000
 	maxFile   = 1 << 20
 )
@@ -75,10 +74,12 @@ func unreadable(path string, err error) *Error {
 	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: "name the file with --config or $SYNCD_CONFIG", cause: cause}
 }
 
-// readDocument parses a file that holds one YAML document, a mapping.
+// readDocument parses a file that holds one YAML document, a mapping. A panic of
+// the YAML library, which open reports describe for broken files, must not end a
+// daemon that reads its configuration again.
 func readDocument(data []byte) (root *node, problem *located) {
 	defer func() {
-		if recover() != nil { // in the YAML library
+		if recover() != nil {
 			root, problem = nil, &located{syntaxFault(""), position{}}
 		}
 	}()
@@ -139,57 +140,24 @@ var unused = map[token.Type]string{
 	token.MappingKeyType: "an explicit key (?)",
 }
 
-// checkTokens refuses, before the library's parser recurses over them, tokens
-// that no configuration needs, deep nesting and a second document.
+// checkTokens refuses tokens that no configuration needs, too many of them, and a
+// second document, which the library's parser can pass over in silence.
 func checkTokens(tokens token.Tokens) *located {
-	var n nesting
+	started, ended := false, false
 	for i, t := range tokens {
-		at := where(t)
 		switch {
 		case i == maxTokens:
-			return &located{fault{"has too many values", "check which file it is"}, at}
+			return &located{fault{"has too many values", "check which file it is"}, where(t)}
 		case unused[t.Type] != "":
-			return &located{fault{"holds " + unused[t.Type] + ", which is not used here", "write the value itself, in quotes if it begins with that sign"}, at}
-		case n.add(t) > maxDepth:
-			return &located{fault{"is nested too deeply", "check its brackets and dashes"}, at}
-		case n.documents > 1:
-			return &located{fault{"holds more than one YAML document", "remove the --- or ... and what belongs to it"}, at}
+			return &located{fault{"holds " + unused[t.Type] + ", which is not used here", "write the value itself, in quotes if it begins with that sign"}, where(t)}
+		case t.Type == token.CommentType:
+			continue
+		case ended, started && t.Type == token.DocumentHeaderType:
+			return &located{fault{"holds more than one YAML document", "remove the --- or ... and what belongs to it"}, where(t)}
 		}
+		started, ended = true, t.Type == token.DocumentEndType
 	}
 	return nil
-}
-
-// nesting counts what tokens open. Lists and mappings in block form nest only
-// by growing indentation, which the file's size bounds, except for dashes on
-// one line.
-type nesting struct {
-	flow, dashes, line int
-	documents          int
-	ended              bool
-}
-
-// add takes a token and returns the depth of brackets and dashes at it.
-func (n *nesting) add(t *token.Token) int {
-	if line := where(t).line; line != n.line {
-		n.line, n.dashes = line, 0
-	}
-	switch t.Type {
-	case token.SequenceStartType, token.MappingStartType:
-		n.flow++
-	case token.SequenceEndType, token.MappingEndType:
-		n.flow--
-	case token.SequenceEntryType:
-		n.dashes++
-	}
-	switch {
-	case t.Type == token.CommentType:
-	case t.Type == token.DocumentEndType:
-		n.ended = true
-	case t.Type == token.DocumentHeaderType || n.ended || n.documents == 0:
-		n.documents++
-		n.ended = false
-	}
-	return max(n.flow, n.dashes)
 }
 
 // parseTokens runs the library's parser. Its errors quote the file, so that
