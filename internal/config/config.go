@@ -10,8 +10,7 @@
 package config
 
 import (
-	"path/filepath"
-	"regexp"
+	"bytes"
 	"slices"
 	"time"
 )
@@ -115,20 +114,26 @@ func Load(path string, env Environment) (*Config, error) {
 	return c, nil
 }
 
-// dataDirLine is the line of a file, of whatever else it holds, that names data_dir.
-var dataDirLine = regexp.MustCompile(`(?m)^data_dir:[ \t]+["']?([^"'#\r\n]*[^"'#\s])`)
-
-// DataDir is the data_dir that a file names, also a file that Load refuses: who asks
-// after a running daemon needs no more of it. Where the file does not tell, it is
-// the default one.
+// DataDir is the data_dir that a file names, also a file that Load refuses. The health
+// check of a running daemon needs it: a file that was broken later must not make a
+// container engine end the daemon. Each line that begins with the key is read as a
+// file of its own. Without such a line it is the default.
 func DataDir(path string) string {
+	dir := Default().DataDir
 	data, _, err := readFile(path)
-	if line := dataDirLine.FindSubmatch(data); err == nil && line != nil {
-		if dir, err := filepath.Abs(string(line[1])); err == nil {
-			return dir
+	if err != nil {
+		return dir
+	}
+	for line := range bytes.Lines(data) {
+		if !bytes.HasPrefix(line, []byte("data_dir:")) {
+			continue
+		}
+		root, problem := readDocument(line)
+		if d, err := newDecoder(path, Environment{}); err == nil && problem == nil {
+			d.mapping("", root, table{"data_dir": scalar(&dir, d.absolute)})
 		}
 	}
-	return Default().DataDir
+	return dir
 }
 
 // Names returns the names of the manifests, in the order of the file.
