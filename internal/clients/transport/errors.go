@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -53,28 +54,36 @@ type Error struct {
 	origin string // that answered, for Retry
 }
 
+// Error prints ENDPOINT PATH: STATUS: DETAILS: CAUSE, without what is empty.
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", e.Endpoint, e.Path)
+	parts := []string{e.Endpoint + " " + e.Path}
 	if e.Status != 0 && e.Err == nil {
-		fmt.Fprintf(&b, ": status %d %s", e.Status, http.StatusText(e.Status))
+		parts = append(parts, fmt.Sprintf("status %d %s", e.Status, http.StatusText(e.Status)))
 	}
-	details := []string{e.Type, e.Message}
-	if strings.Contains(e.Type, ":") { // a link, to what the status means: the least of it
+	details := []string{e.Type, strings.TrimSuffix(e.Message, ".")}
+	if strings.Contains(e.Type, ":") { // a link to an explanation of the status: the least useful part
 		slices.Reverse(details)
 	}
-	for _, detail := range details {
-		if detail != "" {
-			fmt.Fprintf(&b, ": %s", detail)
+	parts = append(parts, details...)
+	if e.Err != nil {
+		parts = append(parts, cmp.Or(strings.TrimSpace(e.Err.Error()), "no reason given"))
+	}
+	text := joinNonEmpty(parts, ": ")
+	if e.Kind == Licence {
+		text += "; check the Customer ID and its licence"
+	}
+	return text
+}
+
+// joinNonEmpty leaves out the parts that would print as nothing.
+func joinNonEmpty(parts []string, separator string) string {
+	var kept []string
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); part != "" {
+			kept = append(kept, part)
 		}
 	}
-	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
-	}
-	if e.Kind == Licence {
-		b.WriteString(": check the Customer ID and its licence")
-	}
-	return b.String()
+	return strings.Join(kept, separator)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -197,13 +206,12 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	}
 	texts := []string{p.Message, p.Title}
 	for _, field := range slices.Sorted(maps.Keys(p.Errors)) {
-		texts = append(texts, field+": "+fieldText(p.Errors[field]))
+		texts = append(texts, joinNonEmpty([]string{field, fieldText(p.Errors[field])}, ": "))
 	}
 	if p.TraceID != "" {
 		texts = append(texts, "trace "+p.TraceID) // what the provider's support asks for
 	}
-	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
-	return Printable(redact.String(p.Type)), Printable(redact.String(strings.Join(texts, "; ")))
+	return Printable(redact.String(p.Type)), Printable(redact.String(joinNonEmpty(texts, "; ")))
 }
 
 // fieldText reads what is wrong with a field.

@@ -211,7 +211,10 @@ func TestErrorTextIsForOperators(t *testing.T) {
 	}{
 		{&Error{Endpoint: "Manifest", Path: "/Manifest/2026.10/m", Status: 503, Kind: Passing}, "Manifest /Manifest/2026.10/m: status 503 Service Unavailable"},
 		{&Error{Endpoint: "Hash", Path: "/SHA256/x", Status: 401, Kind: Licence, Type: "expiredLicense", Message: "It ended."},
-			"Hash /SHA256/x: status 401 Unauthorized: expiredLicense: It ended.: check the Customer ID and its licence"},
+			"Hash /SHA256/x: status 401 Unauthorized: expiredLicense: It ended; check the Customer ID and its licence"},
+		{&Error{Endpoint: "E", Path: "/", Status: 499}, "E /: status 499"},
+		{&Error{Endpoint: "E", Path: "/", Err: errors.New("")}, "E /: no reason given"},
+		{&Error{Endpoint: "E", Path: "/", Status: 400, Type: " ", Message: "."}, "E /: status 400 Bad Request"},
 		{&Error{Endpoint: "Manifest", Path: "/m", Kind: Passing, Err: errStalled}, "Manifest /m: stalled: no byte arrived for the stall timeout"},
 		{&Error{Endpoint: "Manifest", Path: "/m", Status: 200, Kind: Malformed, Err: refusal.New(refusal.TooLarge, "too large")}, "Manifest /m: too large"},
 	}
@@ -232,6 +235,7 @@ func TestProblemsAreReadInBothShapesAndMadePrintable(t *testing.T) {
 		{`{"type":"about:blank","title":"Bad","status":400,"errors":{"b":["x","y"],"a":["z"]},"traceId":"0"}`, "about:blank", "Bad; a: z; b: x, y; trace 0"},
 		{`{"type":"t","errors":"text"}`, "t", ""},
 		{`{"type":7,"message":"kept"}`, "", "kept"},
+		{`{"errors":{"a":[],"b":null,"c":"x"}}`, "", "a; b; c: x"},
 		{"", "", ""}, {"null", "", ""}, {"[]", "", ""}, {"<html>", "", ""}, {`{"type":"cut`, "", ""},
 		{`{"message":"a\u0000b\u001b[31m\nc\u007f\u009bd\u202ee\u2028f"}`, "", "a b [31m c d e f"},
 		{`{"message":"` + strings.Repeat("é", 200) + `"}`, "", strings.Repeat("é", 150) + "…"},
