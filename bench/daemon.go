@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// daemon is `syncd run` with its log.
+// daemon is a running `syncd run` and its log.
 type daemon struct {
 	process *process
 	dir     string
@@ -22,14 +22,15 @@ type daemon struct {
 	lines   *bufio.Scanner
 }
 
-// event is a line of the log.
+// event is a line of the log, with the fields that cases need.
 type event struct {
 	Message, Address string
 	Changed          bool
 	Seconds          float64
 }
 
-// startDaemon returns when the daemon listens.
+// startDaemon starts a daemon with more in its configuration and returns when it
+// listens.
 func (b bench) startDaemon(ctx context.Context, s *served, more string) (*daemon, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
@@ -61,21 +62,21 @@ func (b bench) startDaemon(ctx context.Context, s *served, more string) (*daemon
 	return d, nil
 }
 
-// next reads the log up to a message.
+// next reads the log up to the next event with this message.
 func (d *daemon) next(message string) (event, error) {
 	for d.lines.Scan() {
 		var e event
 		if err := json.Unmarshal(d.lines.Bytes(), &e); err != nil {
-			return e, fmt.Errorf("the daemon wrote %q", d.lines.Text())
+			return e, fmt.Errorf("log line %q: %w", d.lines.Text(), err)
 		}
 		if e.Message == message {
 			return e, nil
 		}
 	}
-	return event{}, errors.Join(fmt.Errorf("the daemon ended before it wrote %q", message), d.lines.Err())
+	return event{}, errors.Join(fmt.Errorf("the daemon ended before it logged %q", message), d.lines.Err())
 }
 
-// syncs waits for the ends of so many.
+// syncs waits until count syncs have ended.
 func (d *daemon) syncs(count int) error {
 	for range count {
 		if _, err := d.next("sync"); err != nil {
@@ -85,12 +86,12 @@ func (d *daemon) syncs(count int) error {
 	return nil
 }
 
-// end asks the daemon to end, removes what it made and tells what it has used.
+// end stops the daemon, removes its files and returns its measurements.
 func (d *daemon) end() (sample, error) {
 	defer os.RemoveAll(d.dir)
 	defer d.log.Close()
 	err := d.process.cmd.Process.Signal(syscall.SIGTERM)
-	for d.lines.Scan() { // or the daemon could wait for room in the pipe
+	for d.lines.Scan() { // drain the pipe, so that the daemon does not block on it
 	}
 	taken, ended := d.process.wait()
 	return taken, errors.Join(err, ended)

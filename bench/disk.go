@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// diskSize is enough for the case with the most files; little of it is written.
+// diskSize suffices for the case with the most files. The image is sparse.
 const diskSize = 12 * gib
 
-// mountDisk gives a case of thousands of files a new ext4 of its own, an image
-// below dir: what others deleted on an old one can make each new file many times
-// slower for whoever comes first. Without root the case stays in dir.
+// mountDisk mounts a new ext4 from an image below dir, for a case with many files. On a
+// used file system, earlier deletions can make creating files many times slower. Without
+// root the case runs in dir.
 func mountDisk(dir string) (work string, unmount func(), err error) {
 	image, work := filepath.Join(dir, "disk"), filepath.Join(dir, "work")
 	if os.Geteuid() != 0 {
-		log.Print("no file system of its own without root: the times also tell what was deleted before")
+		log.Print("not root, so no new file system: earlier deletions may slow the runs")
 		return dir, func() {}, nil
 	}
 	for _, command := range [][]string{

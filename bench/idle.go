@@ -12,7 +12,7 @@ import (
 
 const idleManifests = 4
 
-// measureIdle lets a daemon poll four manifests that hold nothing new.
+// measureIdle measures a daemon that polls four manifests without news.
 func measureIdle(ctx context.Context, b bench) (string, error) {
 	s, err := start(link{})
 	if err != nil {
@@ -46,13 +46,13 @@ func measureIdle(ctx context.Context, b bench) (string, error) {
 		return "", err
 	}
 	return figuresTable(fmt.Sprintf("A daemon with four manifests of 100 files, polled every second, %d times.", polls), []figure{
-		{"requests a poll and manifest", float64(requests) / float64(polls*idleManifests), "%.2f", 1},
-		{"CPU a poll of all four, ms", 1000 * cpu.Seconds() / float64(polls), "%.1f", 5},
+		{"requests per poll and manifest", float64(requests) / float64(polls*idleManifests), "%.2f", 1},
+		{"CPU per poll of all four, ms", 1000 * cpu.Seconds() / float64(polls), "%.1f", 5},
 	}), nil
 }
 
-// idle counts requests and CPU from the end of one poll to the end of another,
-// once the first sync and the first poll are over.
+// idle counts requests and CPU time over a number of polls, after the first sync and
+// the first poll.
 func (d *daemon) idle(s *served, polls int) (requests int, cpu time.Duration, err error) {
 	if err := d.syncs(2); err != nil {
 		return 0, 0, err

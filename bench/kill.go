@@ -10,8 +10,8 @@ import (
 	"syncd/internal/emulator"
 )
 
-// measureKill kills a sync of one file at its half and syncs again: on a plain
-// link, and on one where several connections are worth their while.
+// measureKill kills a sync halfway through one file and syncs again: on a plain link,
+// and on one where several connections are faster than one.
 func measureKill(ctx context.Context, b bench) (string, error) {
 	var figures []figure
 	for _, way := range []struct {
@@ -22,7 +22,7 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 		{"12 MB/s a connection", link{rate: 12e6}},
 	} {
 		if b.shrink > 1 && way.over == (link{}) {
-			continue // over before it could be killed
+			continue // a small file arrives before the kill
 		}
 		again, err := b.killHalfWay(ctx, max(12*mib, b.smaller(gib)), way.over)
 		if err != nil {
@@ -30,12 +30,12 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 		}
 		figures = append(figures, figure{"fetched again, percent, " + way.what, again, "%.2f", 1})
 	}
-	return figuresTable("kill -9 at the half of one file of 1 GiB, then another sync.", figures), nil
+	return figuresTable("kill -9 halfway through one file of 1 GiB, then another sync.", figures), nil
 }
 
-// killHalfWay tells how much of the file the process got twice, in percent.
-// What it got at first are the bytes it had passed on to its file when it died:
-// what the kernel still held for it was never fetched, whatever the server had sent.
+// killHalfWay returns the percentage of the file that was fetched twice. The first
+// process fetched the bytes that it had written to its file when it was killed. Bytes in
+// socket buffers do not count, although the server had sent them.
 func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64, error) {
 	s, err := b.serve(ctx, []int64{size}, over)
 	if err != nil {
@@ -58,12 +58,12 @@ func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64,
 		return 0, err
 	}
 	second := s.sent(emulator.HostDownload)
-	log.Printf("kill: %.1f MiB of %.1f before, %.1f after", inMiB(first), inMiB(size), inMiB(second))
+	log.Printf("kill: %.1f of %.1f MiB before, %.1f MiB after", inMiB(first), inMiB(size), inMiB(second))
 	return percent(first+second-size, size), nil
 }
 
-// syncUntil kills a sync that has got so many bytes, and tells how many it had
-// when it died.
+// syncUntil kills a sync that has written enough bytes, and returns how many it had
+// written when it died.
 func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int64) (int64, error) {
 	cmd, err := b.syncCommand(s, dir, settings{})
 	if err != nil {
@@ -73,10 +73,10 @@ func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int6
 	if err != nil {
 		return 0, err
 	}
-	err = until(ctx, "half of the file", func() (bool, error) {
+	err = waitFor(ctx, "half of the file", func() (bool, error) {
 		return countsOf(p.pid()).passed >= enough || p.ended(), nil
 	})
 	p.kill()
-	taken, _ := p.wait() // it was killed
+	taken, _ := p.wait() // the error is that of the kill
 	return taken.io.passed, err
 }

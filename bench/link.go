@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// link slows the connections of a listener. A proxy of the kind is some sixty
-// lines, and would have to rewrite redirects; the well-known one brings a dozen
-// dependencies and does not charge for the set-up of a connection.
+// link slows the connections of a listener. toxiproxy would bring a dozen dependencies,
+// would need rewritten redirects, and does not delay the set-up of a connection.
 type link struct {
-	roundTrip time.Duration // half of it in each direction, and once more for the set-up
-	rate      int64         // bytes a second of each connection to the client, 0 for all there is
+	roundTrip time.Duration // half of it in each direction, plus one for the connection set-up
+	rate      int64         // bytes per second and connection to the client; 0 means no limit
 }
 
 const (
 	chunkSize = 16 << 10
-	inFlight  = 512 // chunks on their way: 8 MiB, so that only the rate bounds a connection
+	inFlight  = 512 // chunks in flight, 8 MiB: enough that only the rate limits a connection
 )
 
-// around wraps a listener. The server's ends of its connections are pipes.
-func (l link) around(ln net.Listener) net.Listener { return slowListener{ln, l} }
+// wrap returns a listener whose connections have the link's delay and rate. The server
+// sees pipes.
+func (l link) wrap(ln net.Listener) net.Listener { return slowListener{ln, l} }
 
 type slowListener struct {
 	net.Listener
@@ -34,13 +34,13 @@ func (s slowListener) Accept() (net.Conn, error) {
 	server, inner := net.Pipe()
 	accepted := time.Now()
 	go carry(inner, client, func(at time.Time, _ int) time.Time {
-		connected := accepted.Add(s.link.roundTrip) // the client believes it is already
+		connected := accepted.Add(s.link.roundTrip) // the client is connected already; delay its first bytes
 		if at.Before(connected) {
 			at = connected
 		}
 		return at.Add(s.link.roundTrip / 2)
 	})
-	var free time.Time // when the last byte has left
+	var free time.Time // when the last byte has been sent
 	go carry(client, inner, func(at time.Time, n int) time.Time {
 		if free.Before(at) {
 			free = at
@@ -58,8 +58,8 @@ type chunk struct {
 	due  time.Time
 }
 
-// carry moves bytes in one direction, each chunk when it is due, and closes to
-// behind the last one. What is on its way holds up nothing that comes behind it.
+// carry copies bytes from one connection to another, each chunk when it is due, and
+// closes to after the last one. Reading goes on while chunks wait.
 func carry(to, from net.Conn, due func(at time.Time, n int) time.Time) {
 	way := make(chan chunk, inFlight)
 	go func() {
@@ -82,7 +82,7 @@ func carry(to, from net.Conn, due func(at time.Time, n int) time.Time) {
 		}
 	}
 	to.Close()
-	from.Close() // ends the reader when the writing failed
+	from.Close() // stops the reader after a failed write
 	for range way {
 	}
 }

@@ -16,19 +16,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// loopName is what Go's HTTP client alone takes: the requests of a cold sync, as
-// many at once, and files written and hashed, with nothing around them. No
-// errors are retried, nothing is checked for space or names, made durable,
-// recorded or published.
+// The bare Go loop shows what Go's HTTP client alone costs. It makes the requests of a
+// first sync with the same concurrency and writes and hashes the files. It does nothing
+// else: no retries, no checks of space or names, no fsync, no records, no publishing.
 const loopName = "a bare Go loop"
 
 // loopFile is one file of the list that the loop fetches.
 type loopFile struct {
-	Hash, Metadata, Download string // addresses
+	Hash, Metadata, Download string // URLs
 	To                       string // path
 }
 
-// bareLoop is this program again, told to be the loop.
+// bareLoop runs this program again as the loop.
 func bareLoop() contender {
 	return contender{name: loopName, command: func(s *served, dir string) (*exec.Cmd, error) {
 		self, err := os.Executable()
@@ -48,7 +47,7 @@ func bareLoop() contender {
 	}}
 }
 
-// The loop has as many requests under way as syncd with its defaults.
+// The loop has the concurrency of syncd with its defaults.
 const loopLookups, loopTransfers = 32, 4
 
 func loop(ctx context.Context, path string) error {
@@ -61,27 +60,27 @@ func loop(ctx context.Context, path string) error {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loopLookups}}
-	promised := make([]string, len(list))
-	err = inLoop(loopLookups, list, func(i int, f loopFile) (err error) {
-		if promised[i], err = ask(ctx, client, f.Hash); err != nil {
+	expected := make([]string, len(list))
+	err = forEach(loopLookups, list, func(i int, f loopFile) (err error) {
+		if expected[i], err = fetchText(ctx, client, f.Hash); err != nil {
 			return err
 		}
-		_, err = ask(ctx, client, f.Metadata)
+		_, err = fetchText(ctx, client, f.Metadata)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return inLoop(loopTransfers, list, func(i int, f loopFile) error {
-		got, err := bring(ctx, client, f)
-		if err == nil && !strings.Contains(promised[i], got) {
-			err = fmt.Errorf("%s is %s and not %s", f.To, got, promised[i])
+	return forEach(loopTransfers, list, func(i int, f loopFile) error {
+		got, err := download(ctx, client, f)
+		if err == nil && !strings.Contains(expected[i], got) {
+			err = fmt.Errorf("%s has digest %s, want %s", f.To, got, expected[i])
 		}
 		return err
 	})
 }
 
-func inLoop(atOnce int, list []loopFile, do func(i int, f loopFile) error) error {
+func forEach(atOnce int, list []loopFile, do func(i int, f loopFile) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, f := range list {
@@ -90,7 +89,7 @@ func inLoop(atOnce int, list []loopFile, do func(i int, f loopFile) error) error
 	return group.Wait()
 }
 
-func ask(ctx context.Context, client *http.Client, url string) (string, error) {
+func fetchText(ctx context.Context, client *http.Client, url string) (string, error) {
 	body, err := open(ctx, client, url)
 	if err != nil {
 		return "", err
@@ -100,8 +99,8 @@ func ask(ctx context.Context, client *http.Client, url string) (string, error) {
 	return string(text), err
 }
 
-// bring returns the digest of what it wrote.
-func bring(ctx context.Context, client *http.Client, f loopFile) (string, error) {
+// download writes a file and returns its SHA-256 in hex.
+func download(ctx context.Context, client *http.Client, f loopFile) (string, error) {
 	body, err := open(ctx, client, f.Download)
 	if err != nil {
 		return "", err

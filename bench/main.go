@@ -1,8 +1,8 @@
-// Command bench measures syncd beside the tools that people script with: wget2
-// or curl followed by openssl on both cores, and aria2 with checksums. One
-// server, the emulator in this process, serves all of them over loopback. The
-// runs are interleaved, each in a fresh directory; all ask for the same hashes.
-// syncd fsyncs and swaps, the others do neither.
+// Command bench compares syncd with the tools that people use in scripts: wget2 or
+// curl followed by openssl on both cores, and aria2 with checksums. One server, the
+// emulator in this process, serves all of them over loopback. Runs alternate, each in
+// a fresh directory, and all tools check the same digests. Only syncd makes its files
+// durable and publishes them. BENCHMARKS.md describes the method.
 //
 //	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
 package main
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	debug.SetGCPercent(400) // the server's memory is nobody's concern here, its time is
+	debug.SetGCPercent(400) // fewer collections: the server's CPU time disturbs the runs, its memory does not
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
 	stop()
@@ -34,10 +34,10 @@ func main() {
 func run(ctx context.Context) error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
 	runs := flag.Int("runs", 5, "counted runs of each tool, after one to warm up")
-	dir := flag.String("dir", "", "folder for contents and downloads, some 21 GiB (default: the system's temporary folder)")
-	write := flag.String("write", "", "Markdown file whose tables are to be replaced")
-	only := flag.String("only", "", "one case: "+caseNames())
-	list := flag.String("loop", "", "be the loop that a case compares with, for this list")
+	dir := flag.String("dir", "", "folder for contents and downloads, about 21 GiB (default: the system's temporary folder)")
+	write := flag.String("write", "", "Markdown file whose tables to replace")
+	only := flag.String("only", "", "run one case only: "+caseNames())
+	list := flag.String("loop", "", "internal: act as the bare Go loop for this list of files")
 	flag.Parse()
 	if *list != "" {
 		return loop(ctx, *list)
@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(binary); err != nil {
-		return fmt.Errorf("%w: `make build` makes it", err)
+		return fmt.Errorf("%w: run `make build` first", err)
 	}
 	if *runs < 1 {
 		return errors.New("-runs must be at least 1")
@@ -59,7 +59,7 @@ func run(ctx context.Context) error {
 			continue
 		}
 		found = true
-		table, err := c.measured(ctx, bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
+		table, err := c.run(ctx, bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -72,7 +72,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("no case is called %q: %s", *only, caseNames())
+		return fmt.Errorf("unknown case %q: choose one of %s", *only, caseNames())
 	}
 	return nil
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// memory follows the largest process of a tree. The operating system's own
-// figure (ru_maxrss) will not do: it counts what this process, the server, had
-// in memory when it forked.
+// memory watches the peak memory of the largest process of a tree. ru_maxrss cannot be
+// used: it includes the memory that this process, the server, had when it forked.
 type memory struct {
 	stop chan struct{}
 	peak chan int64
@@ -39,10 +38,10 @@ func (m memory) end() int64 {
 	return <-m.peak
 }
 
-// largest is the highest peak of a process and its descendants so far, in bytes.
+// largest returns the highest peak so far among a process and its descendants, in bytes.
 func largest(pid int) int64 {
 	peak := highWater(pid)
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // gone: it has none
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // an ended process has none
 	for field := range strings.FieldsSeq(string(children)) {
 		var child int
 		if _, err := fmt.Sscan(field, &child); err == nil {

@@ -10,9 +10,9 @@ import (
 	"syncd/internal/emulator"
 )
 
-// measureMonthly syncs a release and then its successor, of which a tenth is
-// new. The old release stays for retain_for, so that nothing is deleted, and
-// what the state and the journal take counts as written.
+// measureMonthly syncs a release and then its successor, of which a tenth is new. It
+// deletes nothing, because retain_for keeps the old release. Writes of the state and of
+// the file system's journal count too.
 func measureMonthly(ctx context.Context, b bench) (string, error) {
 	const count, changed = 100, 10
 	size := max(64*kib, b.smaller(8*mib))
@@ -38,13 +38,13 @@ func measureMonthly(ctx context.Context, b bench) (string, error) {
 	}
 	log.Printf("monthly: %.2f s, CPU %.2f s", taken.wall.Seconds(), taken.cpu.Seconds())
 	fresh := changed * size
-	return figuresTable("The next release of 100 files of 8 MiB, ten of them new: what differs from their bytes, in percent.", []figure{
+	return figuresTable("The next release of 100 files of 8 MiB, ten of them new. Difference from the size of the new files, in percent.", []figure{
 		{"bodies sent by the provider", math.Abs(percent(s.sent("")-fresh, fresh)), "%.2f", 2},
-		{"written to disk, all included", math.Abs(percent(taken.io.written-fresh, fresh)), "%.2f", 2},
+		{"written to disk, state and journal included", math.Abs(percent(taken.io.written-fresh, fresh)), "%.2f", 2},
 	}), nil
 }
 
-// syncInto syncs what is served into dir, which may hold an older release.
+// syncInto syncs into dir, which may hold an older release.
 func (b bench) syncInto(ctx context.Context, s *served, dir string) (sample, error) {
 	cmd, err := b.syncCommand(s, dir, settings{})
 	if err != nil {
@@ -57,8 +57,7 @@ func (b bench) syncInto(ctx context.Context, s *served, dir string) (sample, err
 	return taken, mirrored(dir, len(s.files))
 }
 
-// publishNext publishes the files again in a newer release, the first of them
-// with other bytes.
+// publishNext publishes a newer release, in which the first files have new content.
 func (b bench) publishNext(s *served, changed int, size int64) error {
 	var files []emulator.File
 	for i := range s.files {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// contender is one way to fetch a release into an empty directory and prove it.
+// contender is one way to fetch a release into an empty directory and check its digests.
 type contender struct {
 	name    string
 	needs   []string // programs
 	command func(s *served, dir string) (*exec.Cmd, error)
-	check   func(dir string, files int) error // of what it left; nil for who compares by himself
+	check   func(dir string, files int) error // checks the result; nil if command fails on a wrong digest
 }
 
 func (c contender) missing() (programs []string) {
@@ -33,18 +33,17 @@ const (
 	ariaName = "aria2"
 )
 
-// The scripts ask for all hashes first, over kept connections, as whoever wants
-// to compare them has to. A failed comparison fails the script: a download that
-// nobody checks proves nothing. Neither fsyncs or swaps.
+// The scripts fetch all digests first, over kept connections, and fail on a wrong one.
+// They neither fsync nor swap.
 const (
 	askHashes = `curl -sS --no-progress-meter --fail --parallel --parallel-max %d -K hashes.curl &&
-(cd hashes && awk '{print $1 " *" FILENAME}' *) > promised && `
-	// hashAndCompare runs openssl once on each core: its start is not free.
-	// Debian's sha256sum does not know the processor's instructions.
+(cd hashes && awk '{print $1 " *" FILENAME}' *) > expected && `
+	// hashAndCompare starts openssl once for each of two cores, because starting it costs
+	// time. Debian's sha256sum does not use the CPU's SHA instructions.
 	hashAndCompare = ` && cd files && {
 xargs openssl dgst -sha256 -r < ../half.0 > ../sums.0 &
 xargs openssl dgst -sha256 -r < ../half.1 > ../sums.1 && wait $!; } &&
-cd .. && sort -k2 sums.0 sums.1 | cmp - promised`
+cd .. && sort -k2 sums.0 sums.1 | cmp - expected`
 )
 
 func wget(threads int) contender {
@@ -53,8 +52,8 @@ func wget(threads int) contender {
 		for _, f := range s.files {
 			fmt.Fprintln(&urls, s.downloadURL(f))
 		}
-		// wget2 names what comes by way of a redirect after the first address, and
-		// now and then its threads fail over making the folders for it.
+		// wget2 names a redirected file after the first address. Its threads sometimes
+		// race to make the folders, so make them first.
 		script := fmt.Sprintf(askHashes+`mkdir -p Download/Data/%[3]s &&
 wget2 -q --max-threads=%[2]d --cut-file-get-vars -i urls &&
 rmdir files && mv Download/Data/%[3]s files`+hashAndCompare, hashesAtATime, threads, release)
@@ -69,23 +68,23 @@ func curl(atATime int) contender {
 	}}
 }
 
-// aria takes the options that say how many connections it opens.
+// aria returns aria2 with these options for its number of connections.
 func aria(name, connections string) contender {
 	return contender{name: name, needs: []string{"curl", "aria2c"}, command: func(s *served, dir string) (*exec.Cmd, error) {
 		var urls strings.Builder
 		for _, f := range s.files {
 			fmt.Fprintf(&urls, "%s *%s\n", s.downloadURL(f), f.name)
 		}
-		script := fmt.Sprintf(askHashes+`awk 'NR == FNR { sum[$2] = $1; next } { print $1; print " out=" substr($2, 2); print " checksum=sha-256=" sum[$2] }' promised urls > list &&
+		script := fmt.Sprintf(askHashes+`awk 'NR == FNR { sum[$2] = $1; next } { print $1; print " out=" substr($2, 2); print " checksum=sha-256=" sum[$2] }' expected urls > list &&
 aria2c -q --no-conf %[2]s --file-allocation=none --disk-cache=64M --async-dns=false --summary-interval=0 --auto-save-interval=0 -d files -i list`, hashesAtATime, connections)
 		return shell(s, dir, script, map[string]string{"urls": urls.String()})
 	}}
 }
 
-// hashesAtATime was the best of 2, 4, 8, 16, 32 and 64 for thousands of hashes.
+// hashesAtATime was the fastest of 2, 4, 8, 16, 32 and 64 for thousands of digests.
 const hashesAtATime = 16
 
-// curlConfig fetches every file of the release into a folder.
+// curlConfig returns a curl configuration that fetches one URL per file into a folder.
 func curlConfig(s *served, folder string, url func(servedFile) string) string {
 	var b strings.Builder
 	for _, f := range s.files {
@@ -94,7 +93,8 @@ func curlConfig(s *served, folder string, url func(servedFile) string) string {
 	return b.String()
 }
 
-// shell is a script in dir, which gets the files it names and what all of them use.
+// shell writes files, and those that all scripts use, into dir and returns the command
+// that runs script there.
 func shell(s *served, dir, script string, files map[string]string) (*exec.Cmd, error) {
 	files["hashes.curl"] = curlConfig(s, "hashes", s.hashURL)
 	files["half.0"], files["half.1"] = halves(s.files)
@@ -114,8 +114,8 @@ func shell(s *served, dir, script string, files map[string]string) (*exec.Cmd, e
 	return cmd, nil
 }
 
-// halves are two lists of names with the same bytes as nearly as can be: a gift
-// to the scripts, which would have to split by size themselves.
+// halves splits the files into two lists of nearly equal size, one for each core. The
+// time for this does not count against the scripts.
 func halves(files []servedFile) (first, second string) {
 	var lists [2]strings.Builder
 	var bytes [2]int64
@@ -126,7 +126,7 @@ func halves(files []servedFile) (first, second string) {
 			shorter = 1
 		}
 		fmt.Fprintln(&lists[shorter], f.name)
-		bytes[shorter] += f.size + 16*kib // opening costs too
+		bytes[shorter] += f.size + 16*kib // opening a file costs time too
 	}
 	return lists[0].String(), lists[1].String()
 }

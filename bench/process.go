@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,24 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is the longest that any run may take.
-const patience = 10 * time.Minute
+// runTimeout is the longest that a run may take.
+const runTimeout = 10 * time.Minute
 
-// sample is one run, as the operating system accounts for it, children
-// included where it does that.
+// sample is what the operating system measured in one run. cpu includes child
+// processes.
 type sample struct {
 	wall, cpu time.Duration
-	peak      int64 // bytes of the largest process
+	peak      int64 // peak memory of the largest process, in bytes
 	io        ioCounts
 }
 
-// ioCounts are those of the process itself, without children.
+// ioCounts are the I/O counters of the process, without its children.
 type ioCounts struct {
-	passed  int64 // bytes that it wrote, to sockets too
-	written int64 // bytes of pages that it made dirty: what goes to disk
+	passed  int64 // bytes passed to write calls, sockets included
+	written int64 // bytes of pages made dirty, which go to disk
 }
 
-// measureProcess runs a command to its end, within bounds.
+// measureProcess runs a command to its end, for runTimeout at most.
 func measureProcess(ctx context.Context, cmd *exec.Cmd) (sample, error) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -43,18 +44,18 @@ func measureProcess(ctx context.Context, cmd *exec.Cmd) (sample, error) {
 	}
 	taken, err := p.wait()
 	if err != nil {
-		said := output.Bytes()
-		return sample{}, fmt.Errorf("%w: %s", err, said[:min(len(said), 2000)])
+		text := output.Bytes()
+		return sample{}, fmt.Errorf("%w: %s", err, text[:min(len(text), 2000)])
 	}
 	return taken, nil
 }
 
-// process is a command under way, in a process group of its own.
+// process is a running command in a process group of its own.
 type process struct {
 	cmd     *exec.Cmd
 	started time.Time
 	memory  memory
-	bounds  context.Context //nolint:containedctx // of the time from start to wait
+	bounds  context.Context //nolint:containedctx // ends at runTimeout, between start and wait
 	release func()
 }
 
@@ -65,18 +66,18 @@ func startProcess(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: cmd, started: started, memory: watchMemory(cmd.Process.Pid)}
-	p.bounds, p.release = context.WithTimeout(ctx, patience)
+	p.bounds, p.release = context.WithTimeout(ctx, runTimeout)
 	context.AfterFunc(p.bounds, p.kill)
 	return p, nil
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// kill ends the whole group.
-func (p *process) kill() { _ = syscall.Kill(-p.pid(), syscall.SIGKILL) } // gone: nothing to end
+// kill kills the whole process group. It ignores the error of a group that has ended.
+func (p *process) kill() { _ = syscall.Kill(-p.pid(), syscall.SIGKILL) }
 
-// wait reads the counters between the end of the process and the reaping, which
-// takes them away.
+// wait waits for the process. It reads the counters before it reaps the process,
+// because reaping removes them.
 func (p *process) wait() (sample, error) {
 	waited := unix.Waitid(unix.P_PID, p.pid(), nil, unix.WEXITED|unix.WNOWAIT, nil)
 	for errors.Is(waited, unix.EINTR) {
@@ -90,7 +91,7 @@ func (p *process) wait() (sample, error) {
 	return taken, err
 }
 
-// ended is true when the process waits to be reaped.
+// ended reports whether the process has ended and waits to be reaped.
 func (p *process) ended() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, p.pid(), &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
@@ -98,43 +99,44 @@ func (p *process) ended() bool {
 }
 
 func countsOf(pid int) (counts ioCounts) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)) // not there: zeros
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)) // a missing file leaves zeros
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), ": ")
 		switch key {
 		case "wchar":
-			fmt.Sscan(value, &counts.passed)
+			counts.passed, _ = strconv.ParseInt(value, 10, 64)
 		case "write_bytes":
-			fmt.Sscan(value, &counts.written)
+			counts.written, _ = strconv.ParseInt(value, 10, 64)
 		}
 	}
 	return counts
 }
 
-// cpuOf is what a running process has used so far. Its clock is finer than the
-// ticks of /proc/PID/stat.
+// cpuOf returns the CPU time of a running process. The process's clock is finer than
+// the ticks of /proc/PID/stat.
 func cpuOf(pid int) (time.Duration, error) {
 	var t unix.Timespec
-	clock := ^int32(pid)<<3 | 2 // as clock_getcpuclockid makes it
+	clock := ^int32(pid)<<3 | 2 // the encoding of clock_getcpuclockid
 	if err := unix.ClockGettime(clock, &t); err != nil {
 		return 0, err
 	}
 	return time.Duration(t.Nano()), nil
 }
 
-// until asks again and again whether something has come true.
-func until(ctx context.Context, what string, true func() (bool, error)) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
+// waitFor polls done until it returns true or an error. what names the condition in the
+// error after runTimeout.
+func waitFor(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, stop := context.WithTimeout(ctx, runTimeout)
 	defer stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if done, err := true(); done || err != nil {
+		if ok, err := done(); ok || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		case <-tick.C:
 		}
 	}
@@ -149,7 +151,7 @@ func median[T int64 | time.Duration](samples []sample, of func(sample) T) T {
 	return values[len(values)/2]
 }
 
-// medians is a sample of the medians, each by itself.
+// medians returns the median of each value by itself.
 func medians(samples []sample) sample {
 	return sample{
 		wall: median(samples, func(s sample) time.Duration { return s.wall }),

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// race is one workload, fetched by several contenders in turn.
+// race is a case in which several contenders fetch the same files in turn.
 type race struct {
 	name, what string
 	sizes      []int64
@@ -18,27 +18,28 @@ type race struct {
 	pairs      []pair
 }
 
-// pair is what a race is held to: at most these parts of the best of others.
+// pair compares one contender with the best of others. wall and cpu are the highest
+// ratios that meet the target; 0 means no target.
 type pair struct {
 	of        string
 	against   []string
-	wall, cpu float64 // 0 for no target
+	wall, cpu float64
 }
 
 func races() []race {
 	return []race{
 		{
 			name: "big", what: "7 files, 800 MiB, one of 500 MiB",
-			sizes: mixed(append(repeat(6, 50*mib), 500*mib)), contenders: everyone, pairs: against(1),
+			sizes: mixed(append(repeat(6, 50*mib), 500*mib)), contenders: allContenders, pairs: against(1),
 		},
 		{
 			name: "typical", what: "60 files from 1 KiB to 128 MiB",
-			sizes: mixed(spread(60, kib, 128*mib)), contenders: everyone, pairs: against(1),
+			sizes: mixed(spread(60, kib, 128*mib)), contenders: allContenders, pairs: against(1),
 		},
 		{
 			name: "many", what: "3,000 files of 4 KiB",
 			sizes:      repeat(3000, 4*kib),
-			contenders: func(b bench) []contender { return append(everyone(b), bareLoop()) },
+			contenders: func(b bench) []contender { return append(allContenders(b), bareLoop()) },
 			pairs: append(against(1.5),
 				pair{of: loopName, against: []string{wgetName, curlName}},
 				pair{of: "syncd", against: []string{loopName}}),
@@ -77,12 +78,13 @@ func races() []race {
 	}
 }
 
-// everyone has the connections with which each did best of 2, 4, 8, 16 and 32.
-func everyone(b bench) []contender {
+// allContenders gives each tool the number of connections that was fastest for it, of 2,
+// 4, 8, 16 and 32.
+func allContenders(b bench) []contender {
 	return []contender{b.contender("syncd", settings{}), wget(16), curl(8), aria(ariaName, "-j8")}
 }
 
-// against are the pairs of the workloads that everyone fetches.
+// against returns the pairs of a race of all contenders.
 func against(cpu float64) []pair {
 	return []pair{
 		{of: "syncd", against: []string{wgetName}},
@@ -92,9 +94,9 @@ func against(cpu float64) []pair {
 	}
 }
 
-// measure runs every contender in turn, so that a machine that slows down slows
-// them all, and each round begins with another one, so that none always comes
-// after the same: A B C, B C A, C A B. The first round does not count.
+// measure runs the contenders in turn, so that a machine that slows down affects all of
+// them. Each round begins with another contender (A B C, B C A, C A B), so that none
+// always follows the same one. The first round does not count.
 func (r race) measure(ctx context.Context, b bench) (string, error) {
 	s, err := b.serve(ctx, b.smallerAll(r.sizes), r.over)
 	if err != nil {
@@ -104,7 +106,7 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 	var present []contender
 	for _, c := range r.contenders(b) {
 		if missing := c.missing(); missing != nil {
-			log.Printf("%s is left out: %s is not installed", c.name, strings.Join(missing, ", "))
+			log.Printf("skipping %s: %s not installed", c.name, strings.Join(missing, ", "))
 			continue
 		}
 		present = append(present, c)
@@ -126,27 +128,27 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 	return r.table(b, present, samples), nil
 }
 
-// thousands of files are left behind until the end of the case, see
-// benchCase.measured.
-const thousands = 1000
+// manyFiles is the number of files from which a case deletes nothing before its end,
+// see benchCase.run.
+const manyFiles = 1000
 
-// runOnce removes what it fetched, unless those are too many files: what the
-// scripts never synced would be written out in the time of whoever comes next,
-// and new pages are slow where a hypervisor gives them out.
+// runOnce runs a contender and removes the fetched files, unless there are many. The
+// scripts do not sync their files: without the removal, the kernel would write them out
+// during the next run.
 func (b bench) runOnce(ctx context.Context, c contender, s *served) (sample, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
 		return sample{}, err
 	}
-	if len(s.files) < thousands {
+	if len(s.files) < manyFiles {
 		defer os.RemoveAll(dir)
 	}
-	s.emulator.ResetRequests() // their memory is the server's
+	s.emulator.ResetRequests() // frees the memory of the request log
 	cmd, err := c.command(s, dir)
 	if err != nil {
 		return sample{}, err
 	}
-	warmMemory(b.smaller(warm))
+	warmMemory(b.smaller(warmBytes))
 	taken, err := measureProcess(ctx, cmd)
 	if err == nil && c.check != nil {
 		err = c.check(dir, len(s.files))
@@ -169,7 +171,7 @@ func (r race) table(b bench, present []contender, samples map[string][]sample) s
 		}
 		name := p.against[0]
 		if len(p.against) > 1 {
-			name = "the better of these"
+			name = "the better of the two"
 		}
 		of := all[p.of]
 		wall := figure{value: of.wall.Seconds() / best.wall.Seconds(), format: "%.2f", target: p.wall}
@@ -184,7 +186,8 @@ func (r race) table(b bench, present []contender, samples map[string][]sample) s
 	return out.String()
 }
 
-// bestOf is the shortest wall and the least CPU, be they of different contenders.
+// bestOf returns the shortest wall time and the least CPU time, possibly of two
+// different contenders.
 func bestOf(all map[string]sample, names []string) (best sample, found bool) {
 	for _, name := range names {
 		taken, ok := all[name]

@@ -14,8 +14,8 @@ import (
 
 const scrapesASecond = 1000
 
-// measureScrapes tells what scrapes cost the first sync of a daemon: in turn
-// without and with them, each in a fresh directory.
+// measureScrapes measures how much frequent scrapes slow the first sync of a daemon. It
+// alternates runs without and with scrapes, each in a fresh directory.
 func measureScrapes(ctx context.Context, b bench) (string, error) {
 	s, err := b.serve(ctx, []int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
 	if err != nil {
@@ -38,15 +38,15 @@ func measureScrapes(ctx context.Context, b bench) (string, error) {
 		}
 	}
 	without, with := medians(samples[0]), medians(samples[scrapesASecond])
-	return figuresTable("The first sync of a daemon, 800 MiB in two files, beside 1,000 scrapes of its metrics a second over ten connections, by one without.", []figure{
+	return figuresTable("The first sync of a daemon, 800 MiB in two files, with 1,000 scrapes a second over ten connections, relative to one without scrapes.", []figure{
 		{"wall", with.wall.Seconds() / without.wall.Seconds(), "%.2f", 0},
 		{"CPU of the daemon", with.cpu.Seconds() / without.cpu.Seconds(), "%.2f", 0},
-		{"scrapes answered a second, at most", answered, "%.0f", 0},
+		{"highest rate of answered scrapes, per second", answered, "%.0f", 0},
 	}), nil
 }
 
-// syncBeside runs a daemon until its first sync is done; wall is the sync's, CPU
-// the whole process's.
+// syncBeside runs a daemon until its first sync is done. The sample has the wall time of
+// the sync and the CPU time of the whole process.
 func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sample, scraped int64, err error) {
 	s.emulator.ResetRequests()
 	d, err := b.startDaemon(ctx, s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
@@ -67,7 +67,7 @@ func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sampl
 	return taken, beside.done.Load(), errors.Join(err, beside.failed(), ended)
 }
 
-// scraper asks for metrics over connections that stay open.
+// scraper requests metrics over kept connections.
 type scraper struct {
 	workers sync.WaitGroup
 	done    atomic.Int64

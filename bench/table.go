@@ -3,27 +3,27 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
-// figure is a line of a table: what was measured, and what it is held against.
+// figure is a row of a table: a measured value and its target.
 type figure struct {
 	what   string
 	value  float64
 	format string  // of value and target
-	target float64 // at most; 0 for none
+	target float64 // highest value that meets the target; 0 means no target
 }
 
-// cells are value, target and whether it is met, by what is shown: a ratio of 1.004
-// is 1.00.
+// cells returns the value, the target, and whether the rounded value meets it: a ratio
+// of 1.004 is shown and compared as 1.00.
 func (f figure) cells() string {
 	value := fmt.Sprintf(f.format, f.value)
 	if f.target == 0 {
 		return value + " | | "
 	}
-	var shown float64
 	met := "yes"
-	if fmt.Sscan(value, &shown); shown > f.target {
+	if rounded, err := strconv.ParseFloat(value, 64); err != nil || rounded > f.target {
 		met = "**no**"
 	}
 	return fmt.Sprintf("%s | ≤ "+f.format+" | %s", value, f.target, met)
@@ -38,7 +38,7 @@ func figuresTable(about string, figures []figure) string {
 	return b.String()
 }
 
-// replaceTable puts a table between the marks of its case in a Markdown file.
+// replaceTable writes a table between the marks of its case in a Markdown file.
 func replaceTable(path, name, table string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func replaceTable(path, name, table string) error {
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		return fmt.Errorf("%s has no place for the table %s", path, name)
+		return fmt.Errorf("%s: no marks for the table %q", path, name)
 	}
 	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
 }

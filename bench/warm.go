@@ -2,17 +2,16 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// warm is how much memory is touched before each run: more than a run caches.
-const warm = 3 * gib
+// warmBytes is the memory touched before each run, more than a run caches.
+const warmBytes = 3 * gib
 
-// warmMemory takes memory and gives it back at once. Where a hypervisor takes back
-// what a guest does not use, the next process to write a file would pay for every
-// page of its cache, several times the cost of the write, and the one after it for
-// none.
+// warmMemory touches memory and frees it at once. A hypervisor may take unused pages
+// away from a guest. Then the first run that fills the page cache would pay for getting
+// them back, several times the cost of its writes, and the next run would not.
 func warmMemory(bytes int64) {
 	ballast, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return // the machine is smaller: it goes without
+		return // too little memory: run without warming
 	}
 	for i := 0; i < len(ballast); i += 4 * int(kib) {
 		ballast[i] = 1

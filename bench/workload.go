@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,14 +29,14 @@ func repeat(n, size int64) []int64 {
 	return slices.Repeat([]int64{size}, int(n))
 }
 
-// mixed returns the sizes in an order of no meaning, always the same: lists are
-// not sorted by size, and whoever takes them as they come should not be punished.
+// mixed shuffles the sizes, always in the same way. Real lists are not sorted by size,
+// and a tool that fetches files in the order of the list should not suffer for it.
 func mixed(sizes []int64) []int64 {
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 	return sizes
 }
 
-// spread returns n sizes from smallest to largest, by doublings.
+// spread returns n sizes from smallest to largest, growing by powers of two.
 func spread(n int, smallest, largest int64) []int64 {
 	sizes := make([]int64, n)
 	doublings := 0
@@ -50,7 +49,7 @@ func spread(n int, smallest, largest int64) []int64 {
 	return sizes
 }
 
-// served is a release of files on the emulator.
+// served is a running emulator with one release.
 type served struct {
 	emulator *emulator.Emulator
 	files    []servedFile
@@ -68,7 +67,7 @@ func (s *served) url(endpoint string, f servedFile) string {
 	return fmt.Sprintf("%s/%s/Data/%s/%s?id=%s", s.emulator.URL(), endpoint, release, f.name, customerID)
 }
 
-// serve starts the emulator with files of these sizes in one manifest.
+// serve starts the emulator with one manifest of files of these sizes.
 func (b bench) serve(ctx context.Context, sizes []int64, over link) (*served, error) {
 	s, err := start(over)
 	if err != nil {
@@ -95,7 +94,7 @@ func (b bench) serve(ctx context.Context, sizes []int64, over link) (*served, er
 func start(over link) (*served, error) {
 	cfg := emulator.Config{CustomerID: customerID}
 	if over != (link{}) {
-		cfg.Wrap = func(ln net.Listener) net.Listener { return over.around(ln) }
+		cfg.Wrap = over.wrap
 	}
 	e, err := emulator.Start(cfg)
 	if err != nil {
@@ -104,9 +103,9 @@ func start(over link) (*served, error) {
 	return &served{emulator: e}, nil
 }
 
-// file is the file of a number. Large contents lie on disk and go out by
-// sendfile: what it costs the server to make bytes is not to be measured. Those
-// of one number and size are the same bytes.
+// file returns a file whose random content depends only on its number and size. Large
+// contents lie on disk and are sent by sendfile, so that generating bytes costs the
+// server nothing during a run.
 func (b bench) file(number int, size int64) (emulator.File, error) {
 	f := emulator.File{Name: fmt.Sprintf("file%06d.dat", number)}
 	random, err := emulator.Random(uint64(number+1), size).Open()
@@ -133,9 +132,8 @@ func (b bench) file(number int, size int64) (emulator.File, error) {
 	return f, err
 }
 
-// hashAll asks for the digest of every large file once, so that no run waits
-// for the server to compute one; small ones are hashed in the round that does
-// not count.
+// hashAll requests the digest of every large file once, so that the server has computed
+// it before the first run. Small files are hashed in the round that does not count.
 func (s *served) hashAll(ctx context.Context) error {
 	for _, f := range s.files {
 		if f.size <= mib {
@@ -152,15 +150,15 @@ func (s *served) hashAll(ctx context.Context) error {
 		_, err = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
 		if err != nil || res.StatusCode != http.StatusOK {
-			return fmt.Errorf("hash of %s: %s, %w", f.name, res.Status, err)
+			return fmt.Errorf("digest of %s: status %s: %w", f.name, res.Status, err)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
 	return nil
 }
 
-// sent counts the bytes of bodies that a host has sent since the log was reset;
-// "" is every host.
+// sent counts the body bytes that a host has sent since the log was reset; "" means
+// all hosts.
 func (s *served) sent(host string) (total int64) {
 	for _, r := range s.emulator.Requests() {
 		if host == "" || r.Host == host {
