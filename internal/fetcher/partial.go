@@ -207,7 +207,7 @@ func (p *partial) claimAll(c *claim) {
 // are left to the caller, because it is cheaper to sync many of them together.
 const minDurable = 1 << 20
 
-// finish makes a proven file read-only and, unless it is small, fsops.
+// finish makes a proven file read-only and, unless it is small, durable.
 func (p *partial) finish() (isDurable bool, err error) {
 	if err := p.file.makeReadOnly(); err != nil {
 		return false, err
