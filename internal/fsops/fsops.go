@@ -19,9 +19,14 @@ import (
 // IsFull is true for errors of a file system that is full, or over this user's quota.
 func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// Mkdir is os.Mkdir as a step.
-func Mkdir(path string, perm fs.FileMode) error {
-	return Step("mkdir", path, func() error { return os.Mkdir(path, perm) })
+// EnsureDir creates a directory unless it exists. It sets the permissions perm in both
+// cases, whatever the umask: an earlier attempt may have ended between the two steps.
+func EnsureDir(path string, perm fs.FileMode) error {
+	err := Step("mkdir", path, func() error { return os.Mkdir(path, perm) })
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return Chmod(path, perm)
 }
 
 // OpenFile is os.OpenFile as a step, for files that it may create.
@@ -38,8 +43,8 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// CreateFile creates a file from the bytes that write produces. The file must not
-// exist yet. It gets the permissions perm whatever the umask.
+// CreateFile creates a file with the bytes that write produces. The file must not exist
+// yet. It gets the permissions perm whatever the umask.
 func CreateFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {

@@ -88,3 +88,17 @@ func TestCreateFileNeverTouchesAnExistingFile(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestEnsureDirSetsPermissionsOfNewAndExistingDirectories(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	for _, perm := range []fs.FileMode{0o755, 0o700} {
+		underUmask(0o077, func() {
+			if err := EnsureDir(dir, perm); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != perm {
+			t.Errorf("mode %v, %v; want %v", info.Mode(), err, perm)
+		}
+	}
+}

@@ -12,9 +12,9 @@ import (
 )
 
 // Link gives the file oldName in the directory from a second name, newName in the
-// directory to. Names have one segment. Where the file system has no hard links,
-// or the file has all it can have, Link makes a copy with the same permissions and
-// returns true: the bytes of a copy need a sync of their own.
+// directory to. Names have one segment. If the file system has no hard links, or the
+// file has reached their limit, Link makes a copy with the same permissions and returns
+// true: the bytes of a copy are not durable, even if those of the file are.
 func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
 	path := filepath.Join(to.Name(), newName)
 	for _, name := range []string{oldName, newName} {
@@ -25,7 +25,7 @@ func Link(from *os.File, oldName string, to *os.File, newName string) (copied bo
 	err = Step("link", path, func() error {
 		return linkError(from, oldName, path, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
 	})
-	if err == nil || !hasNoLink(err) {
+	if err == nil || !isNoHardLink(err) {
 		return false, err
 	}
 	return true, copyBetween(from, oldName, to, newName)
@@ -38,15 +38,14 @@ func linkError(from *os.File, oldName, newPath string, err error) error {
 	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: newPath, Err: err}
 }
 
-// hasNoLink is true when the file system has no hard link to give: a copy may
-// succeed. Any other failure would also fail the copy.
-func hasNoLink(err error) bool {
+// isNoHardLink is true if the file system refuses a hard link where a copy may succeed.
+func isNoHardLink(err error) bool {
 	return slices.ContainsFunc([]error{
 		unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL,
 	}, func(no error) bool { return errors.Is(err, no) })
 }
 
-// copyBetween shares the content by reflink where the file system can.
+// copyBetween copies by reflink, which shares the blocks, where the file system can.
 func copyBetween(from *os.File, oldName string, to *os.File, newName string) error {
 	src, err := openIn(from, oldName, os.O_RDONLY)
 	if err != nil {

@@ -187,10 +187,7 @@ func (m *Mirror) Records() ([]Record, error) {
 // makeDir makes sure of a folder, of its permissions whatever the umask, and of
 // its durable name, also after a try that was cut off half-way.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
-	if err := fsops.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
-		return err
-	}
-	if err := fsops.Chmod(dir, perm); err != nil {
+	if err := fsops.EnsureDir(dir, perm); err != nil {
 		return err
 	}
 	return m.disk.SyncDir(filepath.Dir(dir))

@@ -103,10 +103,7 @@ func (m *Mirror) makeObjectDir(dir string) error {
 	if _, made := m.objectDirs[dir]; made {
 		return nil
 	}
-	if err := fsops.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
-		return err
-	}
-	if err := fsops.Chmod(dir, 0o755); err != nil {
+	if err := fsops.EnsureDir(dir, 0o755); err != nil {
 		return err
 	}
 	m.objectDirs[dir], m.objectDirs[filepath.Dir(dir)] = clean, dirty
