@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/wire"
 )
 
@@ -116,15 +117,15 @@ func hugeShape(w http.ResponseWriter, r *http.Request) {
 }
 
 func hugeParts(r *http.Request) (first, unit, last string) {
-	verb, _, _ := splitPath(r.URL.EscapedPath())
-	switch verb = strings.ToLower(verb); {
+	verb, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(r.URL.Path), "/"), "/")
+	switch {
 	case slices.Contains(hosts[2:], verb): // a service beside, named by its path
 		return `{"Message":"`, "0123456789abcdef", `"}`
 	case verb == "releases" || verb == "manifestreleases":
 		return `["2026.10"`, `,"2026.09"`, `]`
 	case verb == "metadata":
 		return `{"FileName":"a"`, `,"Comment":"0123456789abcdef"`, `}`
-	case hashTypes[strings.ToUpper(verb)] != nil:
+	case catalogue.IsHashType(strings.ToUpper(verb)):
 		return `"`, "0123456789abcdef", `"`
 	}
 	unit = `,"http://` + r.Host + `/Download/Data/2026.10/mdAddr.dat/?ID=0"`

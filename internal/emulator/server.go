@@ -30,8 +30,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/contribution"
 	"syncd/internal/emulator/gazetteer"
+	"syncd/internal/emulator/releases"
 	"syncd/internal/emulator/service"
 	"syncd/internal/emulator/wire"
 )
@@ -83,10 +85,7 @@ type Emulator struct {
 	release  *listener
 	download *listener
 
-	memory        *memory // what SetManifest and its like hold
-	catalogue     catalogue
-	digests       digestCache
-	sample        sample
+	catalogue     *catalogue.Catalogue
 	world         *gazetteer.World
 	contributions contribution.Queue
 	log           requestLog
@@ -108,18 +107,18 @@ func Start(cfg Config) (*Emulator, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	e := &Emulator{cfg: cfg, memory: newMemory(time.Now()), world: gazetteer.New()}
-	e.catalogue = catalogue{e.memory}
-	if cfg.Root != "" {
-		e.catalogue = append(e.catalogue, directory{cfg.Root})
-	}
+	e := &Emulator{cfg: cfg, catalogue: catalogue.New(cfg.Root), world: gazetteer.New()}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	if err := e.listenAll(); err != nil {
 		e.cancel()
 		return nil, err
 	}
-	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, http.HandlerFunc(e.serveRelease)))))
-	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(e.serveDownload)))
+	provider := releases.New(releases.Config{
+		Catalogue: e.catalogue, CustomerID: cfg.CustomerID, IDParam: cfg.IDParam,
+		URL: e.release.urlFor, DownloadURL: e.download.urlFor,
+	})
+	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, provider))))
+	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(provider.ServeDownload)))
 	return e, nil
 }
 

@@ -1,4 +1,4 @@
-package emulator
+package releases
 
 import (
 	"encoding/xml"
@@ -18,10 +18,11 @@ const (
 
 var formats = []wire.Format{formatCRLF, formatLF, formatComma, formatTab, wire.JSON, wire.XML}
 
-// separators join the items of the text formats; there is none after the last.
+// separators stand between the items of the text formats, and not after the last.
 var separators = map[wire.Format]string{formatCRLF: "\r\n", formatLF: "\n", formatComma: ",", formatTab: "\t"}
 
-// parseFormat reads a parameter value without case; "" is the default.
+// parseFormat reads a value of the parameter format without case. "" is the default,
+// crLfList.
 func parseFormat(s string) (wire.Format, bool) {
 	if s == "" {
 		return formatCRLF, true
@@ -33,7 +34,7 @@ func parseFormat(s string) (wire.Format, bool) {
 	return formats[i], true
 }
 
-// The name spaces that the provider's serialiser writes.
+// The XML namespaces that the provider's serialiser writes.
 const (
 	nsArrays  = "http://schemas.microsoft.com/2003/10/Serialization/Arrays"
 	nsStrings = "http://schemas.microsoft.com/2003/10/Serialization/"
@@ -73,7 +74,7 @@ func renderString(f wire.Format, s string) []byte {
 	return []byte(s)
 }
 
-// manifestInfo is an item of the result of ManifestList.
+// manifestInfo is an item of ManifestList.
 type manifestInfo struct {
 	Name        string `json:"manifestName" xml:"manifestName"`
 	Description string `json:"description" xml:"description"`
@@ -85,8 +86,7 @@ type xmlManifests struct {
 	Items   []manifestInfo `xml:"Manifest"`
 }
 
-// renderManifests writes the result of ManifestList; the text formats hold the
-// names only.
+// renderManifests writes ManifestList. The text formats hold the names only.
 func renderManifests(f wire.Format, items []manifestInfo) []byte {
 	switch f {
 	case wire.JSON:
@@ -101,11 +101,11 @@ func renderManifests(f wire.Format, items []manifestInfo) []byte {
 	return renderList(f, names)
 }
 
-// renderMetadata writes an object, which has a form in JSON and XML only.
-func renderMetadata(f wire.Format, fs wire.Fields) (wire.Format, []byte) {
+// renderMetadata writes an object: in XML when f is XML, else in JSON.
+func renderMetadata(f wire.Format, members wire.Fields) (wire.Format, []byte) {
 	if f == wire.XML {
-		return f, wire.EncodeXML(wire.Document{Root: "Metadata", Members: fs})
+		return f, wire.EncodeXML(wire.Document{Root: "Metadata", Members: members})
 	}
-	body, _ := fs.MarshalJSON() // never fails
+	body, _ := members.MarshalJSON() // never fails
 	return wire.JSON, body
 }

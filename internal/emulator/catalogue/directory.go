@@ -1,4 +1,4 @@
-package emulator
+package catalogue
 
 import (
 	"io/fs"
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// directory is the shelf of Config.Root: <manifest>/<release>/ and below any
-// tree of files, all of class Data. It is read at each request, so that a new
-// directory is a new release at once. A file deeper in the tree is published
-// under one name, with "~" for each slash.
+// directory is a shelf on disk: <root>/<manifest>/<release>/ with any tree of
+// files, all of class Data. Each look-up reads it, so that a new directory is a
+// new release at once. A file deeper in the tree is published under one name,
+// with "~" for each slash.
 //
-// The wire does not name the manifest of a file: when two manifests hold the
-// same name in the same release, downloads give the first manifest's.
+// The reference of a file does not name its manifest. When two manifests hold the
+// same name in the same release, the first manifest's file is served.
 type directory struct{ root string }
 
 func (d directory) manifests() []string { return subdirectories(d.root) }
@@ -27,18 +27,18 @@ func (d directory) releases(manifest string) []string {
 	return subdirectories(dir)
 }
 
-func (d directory) list(manifest, release string) (releaseList, bool) {
+func (d directory) list(manifest, release string) (List, bool) {
 	dir, spelled, ok := d.releaseDir(manifest, release)
 	if !ok {
-		return releaseList{}, false
+		return List{}, false
 	}
-	l := releaseList{release: spelled}
+	l := List{Release: spelled}
 	for _, name := range walkNames(dir) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		l.items = append(l.items, diskItem(spelled, strings.ReplaceAll(name, "/", "~"), path))
+		l.Items = append(l.Items, diskItem(spelled, strings.ReplaceAll(name, "/", "~"), path))
 	}
-	slices.SortStableFunc(l.items, func(a, b *item) int { return strings.Compare(a.Name, b.Name) })
-	l.items = slices.CompactFunc(l.items, func(a, b *item) bool { return a.Name == b.Name })
+	slices.SortStableFunc(l.Items, func(a, b *Item) int { return strings.Compare(a.Name, b.Name) })
+	l.Items = slices.CompactFunc(l.Items, func(a, b *Item) bool { return a.Name == b.Name })
 	return l, true
 }
 
@@ -54,7 +54,7 @@ func (d directory) fileReleases(f File) []string {
 	return names
 }
 
-func (d directory) file(f File) (*item, bool) {
+func (d directory) file(f File) (*Item, bool) {
 	for _, manifest := range d.manifests() {
 		if it, ok := d.fileOf(manifest, f.Release, f); ok {
 			return it, true
@@ -63,9 +63,8 @@ func (d directory) file(f File) (*item, bool) {
 	return nil, false
 }
 
-// fileOf finds a file in one release: by its path, and when nothing is there,
-// without case in the list.
-func (d directory) fileOf(manifest, release string, f File) (*item, bool) {
+// fileOf finds a file in one release: by its path, else in the list without case.
+func (d directory) fileOf(manifest, release string, f File) (*Item, bool) {
 	dir, spelled, ok := d.releaseDir(manifest, release)
 	if !ok || f.Class != ClassData {
 		return nil, false
@@ -81,8 +80,8 @@ func (d directory) fileOf(manifest, release string, f File) (*item, bool) {
 	return nil, false
 }
 
-func diskItem(release, name, path string) *item {
-	return &item{
+func diskItem(release, name, path string) *Item {
+	return &Item{
 		File:    File{Class: ClassData, Release: release, Name: name, Content: OnDisk(path)},
 		digests: new(digests),
 	}
@@ -102,7 +101,7 @@ func (d directory) releaseDir(manifest, release string) (dir, spelled string, ok
 	return filepath.Join(parent, spelled), spelled, ok
 }
 
-// matchFold prefers the name that is spelled like the one asked for.
+// matchFold finds a name without case. It prefers the name in the same spelling.
 func matchFold(names []string, asked string) (string, bool) {
 	if slices.Contains(names, asked) {
 		return asked, true
@@ -114,12 +113,12 @@ func matchFold(names []string, asked string) (string, bool) {
 	return names[i], true
 }
 
-// subdirectories lists the directories in dir, and links to such, without the
-// hidden ones: those are somebody's temporary files.
+// subdirectories lists the directories in dir and the links to directories. It
+// leaves out hidden ones: other programs use them for unfinished copies.
 func subdirectories(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // being removed while we look is as good as not there
+		return nil // it may have been removed since the look-up began
 	}
 	var names []string
 	for _, en := range entries {
@@ -143,8 +142,8 @@ func isRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// walkNames lists all files below dir, hidden ones too, by their slash paths.
-// Links to files count as files, links to directories are not followed.
+// walkNames lists all files below dir, hidden ones too, as paths with slashes.
+// Links to files count as files. Links to directories are not followed.
 func walkNames(dir string) []string {
 	if target, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = target // WalkDir does not enter a link
@@ -152,7 +151,7 @@ func walkNames(dir string) []string {
 	var names []string
 	_ = filepath.WalkDir(dir, func(path string, en fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read is not published
+			return nil //nolint:nilerr // a directory that cannot be read is not published
 		}
 		if en.Type().IsRegular() || en.Type()&fs.ModeSymlink != 0 && isRegular(path) {
 			if rel, err := filepath.Rel(dir, path); err == nil {
@@ -164,8 +163,8 @@ func walkNames(dir string) []string {
 	return names
 }
 
-// locate finds the file that was published as name. A "~" in it is itself or a
-// slash; what is on the disk decides, itself first. No part may lead upwards.
+// locate finds the file that is published as name. A "~" stands for itself or for
+// a slash; a file with the "~" in its name goes first. No part may lead upwards.
 func locate(dir, name string) (string, bool) {
 	if !isSegment(name) {
 		return "", false

@@ -1,4 +1,4 @@
-package emulator
+package releases
 
 import (
 	"net/http"
@@ -6,17 +6,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/testclient"
 )
 
 // sampleLinks returns the links of a release, without what is the same in all.
-func sampleLinks(t *testing.T, e *Emulator, manifest, release string) []string {
+func sampleLinks(t *testing.T, e *provider, manifest, release string) []string {
 	t.Helper()
 	a := get(t, e, "/Manifest/"+release+"/"+manifest, "format=lfList")
 	if a.StatusCode != 200 {
 		t.Fatalf("%s of %s: %d", release, manifest, a.StatusCode)
 	}
 	var links []string
-	for link := range strings.SplitSeq(a.body, "\n") {
+	for link := range strings.SplitSeq(a.Text, "\n") {
 		link, _, _ = strings.Cut(link, "?")
 		links = append(links, strings.TrimSuffix(strings.TrimPrefix(link, e.URL()+"/Download/"), "/"))
 	}
@@ -24,7 +26,7 @@ func sampleLinks(t *testing.T, e *Emulator, manifest, release string) []string {
 }
 
 func TestSample(t *testing.T) {
-	e := start(t, Config{})
+	e := start(t)
 	e.AddSample()
 	e.AddSample()
 	want := []string{
@@ -39,14 +41,14 @@ func TestSample(t *testing.T) {
 		t.Errorf("%d libraries of one name", n)
 	}
 	for _, m := range []string{"dq_addr_data", "dq_addr_bins", "dq_phone_data"} {
-		if got := get(t, e, "/ManifestReleases/"+m, "format=comma").body; got != "2026.08,2026.09,2026.10" {
+		if got := get(t, e, "/ManifestReleases/"+m, "format=comma").Text; got != "2026.08,2026.09,2026.10" {
 			t.Errorf("%s: %s", m, got)
 		}
 		for _, release := range []string{"2026.08", "2026.09", "2026.10"} {
 			for _, link := range sampleLinks(t, e, m, release) {
-				a := send(t, http.MethodGet, fileURL(t, e, link))
-				if a.StatusCode != 200 || a.body == "" {
-					t.Errorf("%s: %d, %d bytes", link, a.StatusCode, len(a.body))
+				a := testclient.Send(t, http.MethodGet, fileURL(t, e, link))
+				if a.StatusCode != 200 || a.Text == "" {
+					t.Errorf("%s: %d, %d bytes", link, a.StatusCode, len(a.Text))
 				}
 			}
 		}
@@ -54,7 +56,7 @@ func TestSample(t *testing.T) {
 }
 
 func TestAdvanceSample(t *testing.T) {
-	e := start(t, Config{})
+	e := start(t)
 	before := "2026.10"
 	for _, release := range []string{"2026.11", "2026.12", "2027.01", "2027.02", "2027.03", "2027.04"} {
 		if got := e.AdvanceSample(); got != release {
@@ -68,8 +70,8 @@ func TestAdvanceSample(t *testing.T) {
 					if !strings.Contains(link, "/"+release+"/") {
 						t.Errorf("%s is not new", link)
 					}
-					a, b := send(t, http.MethodGet, fileURL(t, e, link)), send(t, http.MethodGet, fileURL(t, e, old[i]))
-					if a.body == b.body {
+					a, b := testclient.Send(t, http.MethodGet, fileURL(t, e, link)), testclient.Send(t, http.MethodGet, fileURL(t, e, old[i]))
+					if a.Text == b.Text {
 						t.Errorf("%s holds the same as %s", link, old[i])
 					}
 				}

@@ -1,4 +1,4 @@
-package emulator
+package releases
 
 import (
 	"encoding/json"
@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/catalogue"
+	"syncd/internal/emulator/testclient"
 )
 
 func writeTree(t *testing.T, root string, files map[string]string) {
@@ -26,10 +29,10 @@ func writeTree(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-func rootNames(t *testing.T, e *Emulator, manifest, release string) []string {
+func rootNames(t *testing.T, e *provider, manifest, release string) []string {
 	t.Helper()
 	var links, names []string
-	body := get(t, e, "/Manifest/"+release+"/"+manifest, "format=json").body
+	body := get(t, e, "/Manifest/"+release+"/"+manifest, "format=json").Text
 	if err := json.Unmarshal([]byte(body), &links); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -69,11 +72,11 @@ func TestRoot(t *testing.T) {
 	if err := os.Symlink("2026.09", filepath.Join(root, "src/2026.08")); err != nil {
 		t.Fatal(err)
 	}
-	e := start(t, Config{Root: root})
-	if got := get(t, e, "/ManifestReleases/SRC", "format=comma").body; got != "v1-rc1,2026.08,2026.09,2026.10" {
+	e := startRoot(t, root)
+	if got := get(t, e, "/ManifestReleases/SRC", "format=comma").Text; got != "v1-rc1,2026.08,2026.09,2026.10" {
 		t.Errorf("releases %s", got)
 	}
-	if got := get(t, e, "/ManifestList/2026.10", "format=comma").body; got != "docs,src" {
+	if got := get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "docs,src" {
 		t.Errorf("manifests %s", got)
 	}
 	want := []string{
@@ -88,7 +91,7 @@ func TestRoot(t *testing.T) {
 		"2026.10/A~B~C%20D.GO": "deep", "2026.10/empty": "", "2026.08/main.go": "old", "v1-rc1/x": "odd",
 		"latest/only.txt": "docs", "2026.10/main.go": "other manifest", "2026.10/a~x": "literal",
 	} {
-		if got := send(t, http.MethodGet, fileURL(t, e, "Data/"+name)).body; got != want {
+		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/"+name)).Text; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -104,25 +107,25 @@ func TestRoot(t *testing.T) {
 
 func TestRootGrows(t *testing.T) {
 	root := t.TempDir()
-	e := start(t, Config{Root: root})
-	e.SetManifest("memory", "2026.10", File{Name: "a", Content: Text("a")})
+	e := startRoot(t, root)
+	e.SetManifest("memory", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text("a")})
 	writeTree(t, root, map[string]string{"m/2026.10/a": "one"})
 	etag := get(t, e, "/ManifestReleases/m", "").Header.Get("ETag")
 	writeTree(t, root, map[string]string{"m/2026.11/a": "two", "memory/2026.11/b": "b"})
 	a := get(t, e, "/ManifestReleases/m", "", "If-None-Match", etag)
-	if a.StatusCode != 200 || a.body != "2026.10\r\n2026.11" {
-		t.Errorf("%d %q", a.StatusCode, a.body)
+	if a.StatusCode != 200 || a.Text != "2026.10\r\n2026.11" {
+		t.Errorf("%d %q", a.StatusCode, a.Text)
 	}
-	if got := send(t, http.MethodGet, fileURL(t, e, "Data/latest/a")).body; got != "two" {
+	if got := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/latest/a")).Text; got != "two" {
 		t.Errorf("latest %q", got)
 	}
-	if got := get(t, e, "/ManifestReleases/memory", "format=comma").body; got != "2026.10,2026.11" {
+	if got := get(t, e, "/ManifestReleases/memory", "format=comma").Text; got != "2026.10,2026.11" {
 		t.Errorf("both shelves: %s", got)
 	}
 	if err := os.RemoveAll(filepath.Join(root, "m", "2026.11")); err != nil {
 		t.Fatal(err)
 	}
-	if got := get(t, e, "/ManifestReleases/m", "").body; got != "2026.10" {
+	if got := get(t, e, "/ManifestReleases/m", "").Text; got != "2026.10" {
 		t.Errorf("after the removal: %s", got)
 	}
 }
@@ -134,7 +137,7 @@ func TestRootManyFiles(t *testing.T) {
 		files[fmt.Sprintf("m/2026.10/%02d/%04d.txt", i%50, i)] = "x"
 	}
 	writeTree(t, root, files)
-	e := start(t, Config{Root: root})
+	e := startRoot(t, root)
 	if n := len(rootNames(t, e, "m", "latest")); n != 3000 {
 		t.Errorf("%d files", n)
 	}

@@ -1,13 +1,12 @@
-package emulator
+package catalogue
 
 import (
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"sync"
 )
 
-// sample is the generated sample data, published month by month.
+// sample is generated data, published month by month.
 type sample struct {
 	mu      sync.Mutex
 	month   month // the newest published; 0 before AddSample
@@ -15,7 +14,7 @@ type sample struct {
 	changed map[string]month
 }
 
-// sampleFile is a file of the sample; size 0 makes a text.
+// sampleFile is a file of the sample: random bytes of a size, or a text.
 type sampleFile struct {
 	file File
 	size int64
@@ -27,12 +26,12 @@ type sampleFile struct {
 type sampleManifest struct {
 	name  string
 	files []sampleFile
-	// advances tells that AdvanceSample changes one of its files.
+	// advances is true when AdvanceSample changes one of its files.
 	advances bool
 }
 
-// sampleManifests is all of the sample. Its names are those of the wire facts,
-// its contents invented.
+// sampleManifests have names from docs/wire/releases.md, "Known names", and
+// invented contents.
 var sampleManifests = []sampleManifest{
 	{name: "dq_addr_data", advances: true, files: []sampleFile{
 		{file: File{Name: "mdAddr.dat"}, size: 6 << 20, changed: []int{8, 9, 10}},
@@ -68,14 +67,14 @@ func wrapper(os, language, architecture, name string) File {
 // AddSample publishes the generated sample data: dq_addr_data, dq_addr_bins and
 // dq_phone_data in the releases 2026.08 to 2026.10. In the newer ones some
 // links name an older release. Calling it again does nothing.
-func (e *Emulator) AddSample() {
-	e.sample.mu.Lock()
-	defer e.sample.mu.Unlock()
-	e.addSampleLocked()
+func (c *Catalogue) AddSample() {
+	c.sample.mu.Lock()
+	defer c.sample.mu.Unlock()
+	c.addSampleLocked()
 }
 
-func (e *Emulator) addSampleLocked() {
-	s := &e.sample
+func (c *Catalogue) addSampleLocked() {
+	s := &c.sample
 	if s.month != 0 {
 		return
 	}
@@ -89,19 +88,19 @@ func (e *Emulator) addSampleLocked() {
 				}
 			}
 		}
-		e.publishSampleLocked()
+		c.publishSampleLocked()
 	}
 }
 
 // AdvanceSample publishes the next month of the sample data and returns its
-// name. One file of dq_addr_data changed in it, another at each call, and one
-// of dq_addr_bins; dq_phone_data is a new release of the same files. Without
-// the sample, it is added first.
-func (e *Emulator) AdvanceSample() (release string) {
-	e.sample.mu.Lock()
-	defer e.sample.mu.Unlock()
-	e.addSampleLocked()
-	s := &e.sample
+// name. One file of dq_addr_data and one of dq_addr_bins change, others at the
+// next call. dq_phone_data is a new release of the same files. It adds the sample
+// first when that is missing.
+func (c *Catalogue) AdvanceSample() (release string) {
+	c.sample.mu.Lock()
+	defer c.sample.mu.Unlock()
+	c.addSampleLocked()
+	s := &c.sample
 	s.month++
 	for _, m := range sampleManifests {
 		if m.advances {
@@ -109,23 +108,23 @@ func (e *Emulator) AdvanceSample() (release string) {
 		}
 	}
 	s.advance++
-	e.publishSampleLocked()
+	c.publishSampleLocked()
 	return s.month.String()
 }
 
-func (e *Emulator) publishSampleLocked() {
+func (c *Catalogue) publishSampleLocked() {
 	for _, m := range sampleManifests {
 		var files []File
 		for _, f := range m.files {
-			files = append(files, f.at(e.sample.changed[sampleKey(m, f)]))
+			files = append(files, f.at(c.sample.changed[sampleKey(m, f)]))
 		}
-		e.SetManifest(m.name, e.sample.month.String(), files...)
+		c.SetManifest(m.name, c.sample.month.String(), files...)
 	}
 }
 
 func sampleKey(m sampleManifest, f sampleFile) string { return m.name + "\x00" + f.file.series() }
 
-// at is the file as it was published in a month.
+// at returns the file as a month published it.
 func (f sampleFile) at(changed month) File {
 	file := f.file
 	file.Release = changed.String()
@@ -138,6 +137,3 @@ func (f sampleFile) at(changed month) File {
 	file.Content = Random(h.Sum64(), f.size+int64(changed%12)*1000)
 	return file
 }
-
-// String returns the release's name.
-func (m month) String() string { return fmt.Sprintf("%04d.%02d", int(m)/12, int(m)%12+1) }

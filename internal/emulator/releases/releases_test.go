@@ -1,4 +1,4 @@
-package emulator
+package releases
 
 import (
 	"crypto/md5"
@@ -15,34 +15,37 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/catalogue"
+	"syncd/internal/emulator/testclient"
 )
 
 // classFiles is a manifest with a file of each class, one of them older.
-func classFiles() []File {
-	return []File{
-		{Name: "mdAddr.dat", Content: Text("data")},
-		{Name: "old one,#%é.txt", Release: "2026.08", Content: Text("old")},
-		{Class: "library", OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: Text("64")},
-		{Class: ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "32BIT", Name: "lib.so", Content: Text("32")},
-		{Class: ClassInterface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Name: "a.jar", Content: Text("jar")},
-		{Class: ClassProduct, Name: "all.zip", Content: Text("zip")},
+func classFiles() []catalogue.File {
+	return []catalogue.File{
+		{Name: "mdAddr.dat", Content: catalogue.Text("data")},
+		{Name: "old one,#%é.txt", Release: "2026.08", Content: catalogue.Text("old")},
+		{Class: "library", OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: catalogue.Text("64")},
+		{Class: catalogue.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "32BIT", Name: "lib.so", Content: catalogue.Text("32")},
+		{Class: catalogue.ClassInterface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Name: "a.jar", Content: catalogue.Text("jar")},
+		{Class: catalogue.ClassProduct, Name: "all.zip", Content: catalogue.Text("zip")},
 	}
 }
 
 const escapedOld = "old%20one%2C%23%25%C3%A9.txt"
 
-func startClasses(t *testing.T) *Emulator {
+func startClasses(t *testing.T) *provider {
 	t.Helper()
-	e := start(t, Config{})
-	e.SetManifest("all", "2026.09", File{Name: "mdAddr.dat", Content: Text("before")})
+	e := start(t)
+	e.SetManifest("all", "2026.09", catalogue.File{Name: "mdAddr.dat", Content: catalogue.Text("before")})
 	e.SetManifest("all", "2026.10", classFiles()...)
-	e.SetManifest("other", "2026.08", File{Name: "x", Content: Text("x")})
+	e.SetManifest("other", "2026.08", catalogue.File{Name: "x", Content: catalogue.Text("x")})
 	return e
 }
 
 func TestManifestLinks(t *testing.T) {
 	e := startClasses(t)
-	id := "?ID=" + url.QueryEscape(testID)
+	id := "?ID=" + url.QueryEscape(testclient.ID)
 	base := e.URL() + "/Download/"
 	want := []string{
 		base + "Data/2026.10/mdAddr.dat/" + id,
@@ -53,14 +56,14 @@ func TestManifestLinks(t *testing.T) {
 		base + "Product/2026.10/all.zip" + id,
 	}
 	var got []string
-	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/2026.10/all", "format=json").body), &got); err != nil {
+	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/2026.10/all", "format=json").Text), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
 	for i, f := range classFiles() {
-		a := send(t, http.MethodGet, got[i])
+		a := testclient.Send(t, http.MethodGet, got[i])
 		if a.StatusCode != http.StatusFound {
 			t.Fatalf("%s: status %d", got[i], a.StatusCode)
 		}
@@ -68,7 +71,7 @@ func TestManifestLinks(t *testing.T) {
 		if !strings.HasPrefix(location, e.DownloadURL()+"/files/") || strings.Contains(location, id[4:]) {
 			t.Errorf("Location %s", location)
 		}
-		if body := send(t, http.MethodGet, location).body; body != string(readAll(t, f.Content)) {
+		if body := testclient.Send(t, http.MethodGet, location).Text; body != string(readAll(t, f.Content)) {
 			t.Errorf("%s holds %q", got[i], body)
 		}
 	}
@@ -89,25 +92,25 @@ func TestFormats(t *testing.T) {
 	for path, items := range endpoints {
 		for f, sep := range separators {
 			a := get(t, e, path, "Format="+f)
-			if want := strings.Join(items, sep); a.body != want || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
-				t.Errorf("%s as %q: %q of %s, want %q", path, f, a.body, a.Header.Get("Content-Type"), want)
+			if want := strings.Join(items, sep); a.Text != want || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%s as %q: %q of %s, want %q", path, f, a.Text, a.Header.Get("Content-Type"), want)
 			}
 		}
-		if a := get(t, e, path, "format=json"); !json.Valid([]byte(a.body)) || a.Header.Get("Content-Type") != "application/json; charset=utf-8" {
-			t.Errorf("%s: %q of %s", path, a.body, a.Header.Get("Content-Type"))
+		if a := get(t, e, path, "format=json"); !json.Valid([]byte(a.Text)) || a.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %q of %s", path, a.Text, a.Header.Get("Content-Type"))
 		}
 		a := get(t, e, path, "format=xml")
-		if got := xmlTexts(t, a.body); !cmp.Equal(got, items) && !strings.HasPrefix(path, "/ManifestList") {
-			t.Errorf("%s: %q", path, a.body)
+		if got := xmlTexts(t, a.Text); !cmp.Equal(got, items) && !strings.HasPrefix(path, "/ManifestList") {
+			t.Errorf("%s: %q", path, a.Text)
 		}
 		if a.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
 			t.Errorf("%s as xml: %s", path, a.Header.Get("Content-Type"))
 		}
-		if a := get(t, e, path, "format=yaml"); a.StatusCode != 400 || !strings.Contains(a.body, `"errors":{"format":[`) {
-			t.Errorf("%s: %d %q", path, a.StatusCode, a.body)
+		if a := get(t, e, path, "format=yaml"); a.StatusCode != 400 || !strings.Contains(a.Text, `"errors":{"format":[`) {
+			t.Errorf("%s: %d %q", path, a.StatusCode, a.Text)
 		}
 	}
-	if got := get(t, e, "/SHA256/Data/latest/mdAddr.dat", "format=json").body; got != `"`+sum+`"` {
+	if got := get(t, e, "/SHA256/Data/latest/mdAddr.dat", "format=json").Text; got != `"`+sum+`"` {
 		t.Errorf("hash %s", got)
 	}
 }
@@ -134,10 +137,10 @@ func xmlTexts(t *testing.T, s string) []string {
 func TestManifestList(t *testing.T) {
 	e := startClasses(t)
 	var got []map[string]string
-	if err := json.Unmarshal([]byte(get(t, e, "/ManifestList/latest", "format=json").body), &got); err != nil {
+	if err := json.Unmarshal([]byte(get(t, e, "/ManifestList/latest", "format=json").Text), &got); err != nil {
 		t.Fatal(err)
 	}
-	id := "?ID=" + url.QueryEscape(testID)
+	id := "?ID=" + url.QueryEscape(testclient.ID)
 	want := []map[string]string{
 		{"manifestName": "all", "description": "The files of all.", "url": e.URL() + "/Manifest/2026.10/all/" + id},
 		{"manifestName": "other", "description": "The files of other.", "url": e.URL() + "/Manifest/2026.08/other/" + id},
@@ -145,7 +148,7 @@ func TestManifestList(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	texts := xmlTexts(t, get(t, e, "/ManifestList/latest", "format=xml").body)
+	texts := xmlTexts(t, get(t, e, "/ManifestList/latest", "format=xml").Text)
 	if len(texts) != 6 || texts[0] != "all" || texts[5] != want[1]["url"] {
 		t.Errorf("xml %q", texts)
 	}
@@ -180,8 +183,8 @@ func TestMetadata(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			a := get(t, e, "/metadata/"+path, "")
 			var got map[string]string
-			if err := json.Unmarshal([]byte(a.body), &got); err != nil {
-				t.Fatalf("%q: %v", a.body, err)
+			if err := json.Unmarshal([]byte(a.Text), &got); err != nil {
+				t.Fatalf("%q: %v", a.Text, err)
 			}
 			if tt.more["BuildNumber"] != "" {
 				tt.more["BuildNumber"] = got["BuildNumber"]
@@ -191,12 +194,12 @@ func TestMetadata(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			if texts := xmlTexts(t, get(t, e, "/Metadata/"+path, "format=xml").body); len(texts) != len(want) {
+			if texts := xmlTexts(t, get(t, e, "/Metadata/"+path, "format=xml").Text); len(texts) != len(want) {
 				t.Errorf("xml %q", texts)
 			}
 			for hashType, sum := range sums(tt.content) {
 				for _, spelled := range []string{hashType, strings.ToLower(hashType)} {
-					if got := get(t, e, "/"+spelled+"/"+path, "").body; got != sum {
+					if got := get(t, e, "/"+spelled+"/"+path, "").Text; got != sum {
 						t.Errorf("%s %s, want %s", spelled, got, sum)
 					}
 				}
@@ -234,22 +237,22 @@ func TestErrorAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			a := get(t, e, tt.path, "format=json")
-			if a.StatusCode != tt.status || !strings.Contains(a.body, tt.body) || tt.body == "" && a.body != "" {
-				t.Errorf("%d %s", a.StatusCode, a.body)
+			if a.StatusCode != tt.status || !strings.Contains(a.Text, tt.body) || tt.body == "" && a.Text != "" {
+				t.Errorf("%d %s", a.StatusCode, a.Text)
 			}
-			if a.body != "" && !json.Valid([]byte(a.body)) {
-				t.Errorf("not JSON: %s", a.body)
+			if a.Text != "" && !json.Valid([]byte(a.Text)) {
+				t.Errorf("not JSON: %s", a.Text)
 			}
 		})
 	}
 	for _, address := range []string{address(e, "/Manifest/latest/all", ""), e.DownloadURL() + "/files/a/b"} {
-		if a := send(t, http.MethodPost, address); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
+		if a := testclient.Send(t, http.MethodPost, address); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
 			t.Errorf("POST: %d", a.StatusCode)
 		}
 	}
 	for _, path := range []string{"/", "/files", "/files/!!/a", "/files/YQ/a", "/files/RGF0YS8yMDI2LjEwL25vbmU/none", "/x/RGF0YS8yMDI2LjEwL25vbmU/none"} {
-		if a := send(t, http.MethodGet, e.DownloadURL()+path); a.StatusCode != 404 || a.body != "" {
-			t.Errorf("%s: %d %q", path, a.StatusCode, a.body)
+		if a := testclient.Send(t, http.MethodGet, e.DownloadURL()+path); a.StatusCode != 404 || a.Text != "" {
+			t.Errorf("%s: %d %q", path, a.StatusCode, a.Text)
 		}
 	}
 }
@@ -261,34 +264,15 @@ func TestValidatorsOfLists(t *testing.T) {
 		etag := first.Header.Get("ETag")
 		for _, sent := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
 			a := get(t, e, path, "format=json", "If-None-Match", sent)
-			if a.StatusCode != http.StatusNotModified || a.body != "" || a.Header.Get("ETag") != etag {
-				t.Errorf("%s with %s: %d %q", path, sent, a.StatusCode, a.body)
+			if a.StatusCode != http.StatusNotModified || a.Text != "" || a.Header.Get("ETag") != etag {
+				t.Errorf("%s with %s: %d %q", path, sent, a.StatusCode, a.Text)
 			}
 		}
-		e.SetManifest("all", "2026.11", File{Name: "mdAddr.dat", Content: Text("new")})
-		if a := get(t, e, path, "format=json", "If-None-Match", etag); a.StatusCode != 200 || a.body == first.body {
-			t.Errorf("%s after a change: %d %q", path, a.StatusCode, a.body)
+		e.SetManifest("all", "2026.11", catalogue.File{Name: "mdAddr.dat", Content: catalogue.Text("new")})
+		if a := get(t, e, path, "format=json", "If-None-Match", etag); a.StatusCode != 200 || a.Text == first.Text {
+			t.Errorf("%s after a change: %d %q", path, a.StatusCode, a.Text)
 		}
 		e.RemoveRelease("all", "2026.11")
-	}
-}
-
-func TestResolveRelease(t *testing.T) {
-	available := []string{"beta", "2025.12", "2026.01", "2026.02", "2026.06", "2026.12", "2027.01"}
-	tests := map[string]string{
-		"latest": "2027.01", "LATEST": "2027.01",
-		"2026.02": "2026.02", "2026-02": "2026.02", "Beta": "beta",
-		"2026.Q1": "2026.02", "2026.q2": "2026.06", "2026.Q3": "", "2026.Q4": "2026.12",
-		"2026.B1": "2026.02", "2026.b2": "", "2026.B3": "2026.06", "2026.B6": "2027.01", "2025.B6": "2026.01",
-		"2026.Q5": "", "2026.B7": "", "2026.Q0": "", "2026.X1": "", "2026.13": "", "2026-13": "", "": "", "2026": "", "+026.Q1": "",
-	}
-	for asked, want := range tests {
-		if got, ok := resolveRelease(available, asked); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, want %q", asked, got, want)
-		}
-	}
-	if _, ok := resolveRelease(nil, "latest"); ok {
-		t.Error("latest of none")
 	}
 }
 
@@ -296,48 +280,48 @@ func TestAliasesInPaths(t *testing.T) {
 	e := startClasses(t)
 	for _, release := range []string{"latest", "2026-10", "2026.Q4", "2026.B5"} {
 		for _, path := range []string{"/Manifest/" + release + "/ALL", "/SHA1/Data/" + release + "/mdAddr.dat", "/ManifestList/" + release} {
-			if got, want := get(t, e, path, "").body, get(t, e, strings.Replace(path, release, "2026.10", 1), "").body; got != want || want == "" {
+			if got, want := get(t, e, path, "").Text, get(t, e, strings.Replace(path, release, "2026.10", 1), "").Text; got != want || want == "" {
 				t.Errorf("%s: %q, want %q", path, got, want)
 			}
 		}
 	}
-	if got := get(t, e, "/Metadata/Data/2026.Q3/mdAddr.dat", "").body; !strings.Contains(got, `"Release":"2026.09"`) {
+	if got := get(t, e, "/Metadata/Data/2026.Q3/mdAddr.dat", "").Text; !strings.Contains(got, `"Release":"2026.09"`) {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestDownloadHost(t *testing.T) {
-	e := start(t, Config{})
-	content := readAll(t, Random(3, 1000))
-	files := map[string]Content{"bytes": Bytes(content), "random": Random(3, 1000), "disk": OnDisk(diskFile(t, 1000))}
+	e := start(t)
+	content := readAll(t, catalogue.Random(3, 1000))
+	files := map[string]catalogue.Content{"bytes": catalogue.Bytes(content), "random": catalogue.Random(3, 1000), "disk": catalogue.OnDisk(diskFile(t, 1000))}
 	for name, c := range files {
-		e.SetManifest(name, "2026.10", File{Name: name, Content: c})
+		e.SetManifest(name, "2026.10", catalogue.File{Name: name, Content: c})
 		t.Run(name, func(t *testing.T) {
 			want := string(readAll(t, c))
 			target := fileURL(t, e, "Data/2026.10/"+name)
-			a := send(t, http.MethodGet, target)
+			a := testclient.Send(t, http.MethodGet, target)
 			etag := a.Header.Get("ETag")
-			if a.body != want || a.ContentLength != 1000 || a.Header.Get("Accept-Ranges") != "bytes" ||
+			if a.Text != want || a.ContentLength != 1000 || a.Header.Get("Accept-Ranges") != "bytes" ||
 				a.Header.Get("Last-Modified") == "" || !strings.HasPrefix(etag, `"`) {
-				t.Errorf("whole: %d bytes, %v", len(a.body), a.Header)
+				t.Errorf("whole: %d bytes, %v", len(a.Text), a.Header)
 			}
-			a = send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", etag)
-			if a.StatusCode != 206 || a.body != want[100:200] || a.Header.Get("Content-Range") != "bytes 100-199/1000" {
+			a = testclient.Send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", etag)
+			if a.StatusCode != 206 || a.Text != want[100:200] || a.Header.Get("Content-Range") != "bytes 100-199/1000" {
 				t.Errorf("range: %d %v", a.StatusCode, a.Header)
 			}
-			a = send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", `"other"`)
-			if a.StatusCode != 200 || a.body != want {
+			a = testclient.Send(t, http.MethodGet, target, "Range", "bytes=100-199", "If-Range", `"other"`)
+			if a.StatusCode != 200 || a.Text != want {
 				t.Errorf("If-Range of another: %d", a.StatusCode)
 			}
-			if a = send(t, http.MethodGet, target, "Range", "bytes=1000-"); a.StatusCode != 416 {
+			if a = testclient.Send(t, http.MethodGet, target, "Range", "bytes=1000-"); a.StatusCode != 416 {
 				t.Errorf("range behind the end: %d", a.StatusCode)
 			}
-			if a = send(t, http.MethodGet, target, "If-None-Match", etag); a.StatusCode != 304 {
+			if a = testclient.Send(t, http.MethodGet, target, "If-None-Match", etag); a.StatusCode != 304 {
 				t.Errorf("If-None-Match: %d", a.StatusCode)
 			}
 			for _, address := range []string{target, address(e, "/Download/Data/2026.10/"+name, "")} {
-				if a = send(t, http.MethodHead, address); a.StatusCode >= 400 || a.body != "" {
-					t.Errorf("HEAD: %d %q", a.StatusCode, a.body)
+				if a = testclient.Send(t, http.MethodHead, address); a.StatusCode >= 400 || a.Text != "" {
+					t.Errorf("HEAD: %d %q", a.StatusCode, a.Text)
 				}
 			}
 		})
@@ -345,18 +329,18 @@ func TestDownloadHost(t *testing.T) {
 }
 
 func TestRepublish(t *testing.T) {
-	e := start(t, Config{})
+	e := start(t)
 	publish := func(a, b string) {
-		e.SetManifest("m", "2026.10", File{Name: "a", Content: Text(a)}, File{Name: "b", Content: Text(b)})
+		e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text(a)}, catalogue.File{Name: "b", Content: catalogue.Text(b)})
 	}
 	publish("one", "same")
 	a, b := fileURL(t, e, "Data/2026.10/a"), fileURL(t, e, "Data/2026.10/b")
-	a1, b1 := send(t, http.MethodGet, a), send(t, http.MethodGet, b)
-	hash1 := get(t, e, "/SHA256/Data/2026.10/a", "").body
+	a1, b1 := testclient.Send(t, http.MethodGet, a), testclient.Send(t, http.MethodGet, b)
+	hash1 := get(t, e, "/SHA256/Data/2026.10/a", "").Text
 	publish("two", "same")
-	a2, b2 := send(t, http.MethodGet, a), send(t, http.MethodGet, b)
-	if a1.body != "one" || a2.body != "two" || get(t, e, "/SHA256/Data/2026.10/a", "").body == hash1 {
-		t.Errorf("%q, then %q", a1.body, a2.body)
+	a2, b2 := testclient.Send(t, http.MethodGet, a), testclient.Send(t, http.MethodGet, b)
+	if a1.Text != "one" || a2.Text != "two" || get(t, e, "/SHA256/Data/2026.10/a", "").Text == hash1 {
+		t.Errorf("%q, then %q", a1.Text, a2.Text)
 	}
 	for _, h := range []string{"ETag", "Last-Modified"} {
 		if a1.Header.Get(h) == a2.Header.Get(h) {
@@ -369,11 +353,11 @@ func TestRepublish(t *testing.T) {
 }
 
 func TestReferencesAcrossReleases(t *testing.T) {
-	e := start(t, Config{})
-	old := File{Name: "a", Release: "2026.08", Content: Text("kept")}
+	e := start(t)
+	old := catalogue.File{Name: "a", Release: "2026.08", Content: catalogue.Text("kept")}
 	e.SetManifest("m", "2026.08", old)
-	e.SetManifest("m", "2026.09", File{Name: "a", Release: "2026.08"}, File{Name: "missing"})
-	if n := strings.Count(get(t, e, "/Manifest/2026.09/m", "").body, "/Download/"); n != 2 {
+	e.SetManifest("m", "2026.09", catalogue.File{Name: "a", Release: "2026.08"}, catalogue.File{Name: "missing"})
+	if n := strings.Count(get(t, e, "/Manifest/2026.09/m", "").Text, "/Download/"); n != 2 {
 		t.Errorf("%d links", n)
 	}
 	if a := get(t, e, "/Download/Data/2026.09/missing", ""); a.StatusCode != 404 {
@@ -381,7 +365,7 @@ func TestReferencesAcrossReleases(t *testing.T) {
 	}
 	e.SetManifest("m", "2026.10", old)
 	e.RemoveRelease("M", "2026.08")
-	if body := send(t, http.MethodGet, fileURL(t, e, "Data/2026.08/a")).body; body != "kept" {
+	if body := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/2026.08/a")).Text; body != "kept" {
 		t.Errorf("after the release went: %q", body)
 	}
 	e.RemoveRelease("m", "2026.10")
@@ -393,18 +377,18 @@ func TestReferencesAcrossReleases(t *testing.T) {
 	if a := get(t, e, "/ManifestReleases/m", ""); a.StatusCode != 404 {
 		t.Errorf("without a release: %d", a.StatusCode)
 	}
-	e.SetManifest("n", "1", File{Name: "a", Release: "x", Content: Text("first")})
-	e.SetManifest("n", "2", File{Name: "a", Release: "x", Content: Text("last")})
-	if body := send(t, http.MethodGet, fileURL(t, e, "Data/x/a")).body; body != "last" {
+	e.SetManifest("n", "1", catalogue.File{Name: "a", Release: "x", Content: catalogue.Text("first")})
+	e.SetManifest("n", "2", catalogue.File{Name: "a", Release: "x", Content: catalogue.Text("last")})
+	if body := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/x/a")).Text; body != "last" {
 		t.Errorf("two contents: %q", body)
 	}
 }
 
 func TestNamesThatDifferInCase(t *testing.T) {
-	e := start(t, Config{})
-	e.SetManifest("m", "2026.10", File{Name: "a", Content: Text("lower")}, File{Name: "A", Content: Text("upper")})
+	e := start(t)
+	e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text("lower")}, catalogue.File{Name: "A", Content: catalogue.Text("upper")})
 	for name, want := range map[string]string{"a": "lower", "A": "upper"} {
-		if got := send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/"+name)).body; got != want {
+		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/"+name)).Text; got != want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -415,7 +399,7 @@ func TestSetLinks(t *testing.T) {
 	links := []string{"https://elsewhere.example/Download/Data/2026.10/../x", "", "nonsense\x01"}
 	e.SetLinks("all", "2026.10", links...)
 	var got []string
-	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/latest/all", "format=json").body), &got); err != nil {
+	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/latest/all", "format=json").Text), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(links, got); diff != "" {
@@ -423,11 +407,11 @@ func TestSetLinks(t *testing.T) {
 	}
 	fileURL(t, e, "Data/2026.10/mdAddr.dat") // still there
 	e.SetLinks("all", "2026.10")
-	if body := get(t, e, "/Manifest/latest/all", "format=json").body; body != "[]" {
+	if body := get(t, e, "/Manifest/latest/all", "format=json").Text; body != "[]" {
 		t.Errorf("no links: %s", body)
 	}
 	e.SetManifest("all", "2026.10", classFiles()...)
-	if body := get(t, e, "/Manifest/latest/all", "").body; strings.Contains(body, "elsewhere") {
+	if body := get(t, e, "/Manifest/latest/all", "").Text; strings.Contains(body, "elsewhere") {
 		t.Errorf("after SetManifest: %s", body)
 	}
 }
@@ -439,17 +423,17 @@ func TestBrowse(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.Header.Get("Content-Type"))
 	}
 	for _, part := range []string{"<option>other</option>", "<option selected>2026.10</option>", "mdAddr.dat", "/Download/Product/2026.10/all.zip?ID="} {
-		if !strings.Contains(a.body, part) {
+		if !strings.Contains(a.Text, part) {
 			t.Errorf("no %q", part)
 		}
 	}
-	if strings.Contains(a.body, "src=") || strings.Contains(a.body, "<script") {
+	if strings.Contains(a.Text, "src=") || strings.Contains(a.Text, "<script") {
 		t.Error("the page needs something else")
 	}
 	for _, order := range slices.Sorted(maps.Keys(browseOrders)) {
 		rows := []browseRow{
-			{File{Class: "a", OS: "a", Compiler: "a", Architecture: "a", Release: "2026.09", Name: "a"}, 1, ""},
-			{File{Class: "b", OS: "b", Compiler: "b", Architecture: "b", Release: "2026.10", Name: "b"}, 2, ""},
+			{catalogue.File{Class: "a", OS: "a", Compiler: "a", Architecture: "a", Release: "2026.09", Name: "a"}, 1, ""},
+			{catalogue.File{Class: "b", OS: "b", Compiler: "b", Architecture: "b", Release: "2026.10", Name: "b"}, 2, ""},
 		}
 		if sortRows(rows, "d"+order); rows[0].Name != "b" {
 			t.Errorf("d%s: %v", order, rows)

@@ -1,4 +1,4 @@
-package emulator
+package releases
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/wire"
 )
 
@@ -25,7 +26,7 @@ var browsePage = template.Must(template.New("browse").Parse(`<!DOCTYPE html>
 `))
 
 type browseRow struct {
-	File
+	catalogue.File
 	Size int64
 	Link string
 }
@@ -37,27 +38,27 @@ type browseData struct {
 	Rows                []browseRow
 }
 
-// browseOrders are the values of sort; each has a "d" form for descending.
+// browseOrders are the values of sort. A "d" before one means descending.
 var browseOrders = map[string]func(a, b browseRow) int{
 	"filename":     func(a, b browseRow) int { return strings.Compare(a.Name, b.Name) },
 	"size":         func(a, b browseRow) int { return cmp.Compare(a.Size, b.Size) },
-	"release":      func(a, b browseRow) int { return compareReleases(a.Release, b.Release) },
+	"release":      func(a, b browseRow) int { return catalogue.CompareReleases(a.Release, b.Release) },
 	"type":         func(a, b browseRow) int { return strings.Compare(a.Class, b.Class) },
 	"os":           func(a, b browseRow) int { return strings.Compare(a.OS, b.OS) },
 	"compiler":     func(a, b browseRow) int { return strings.Compare(a.Compiler, b.Compiler) },
 	"architecture": func(a, b browseRow) int { return strings.Compare(a.Architecture, b.Architecture) },
 }
 
-// GET /Browse: a page for people, without a script or any other asset.
-func (e *Emulator) browse(c *call) {
-	data := browseData{ID: c.id, IDParam: e.cfg.IDParam, Manifests: e.catalogue.manifests(), Releases: e.catalogue.allReleases()}
-	data.Manifest, data.Rows = wire.Parameter(c.query, "mft"), nil
+// browse answers GET /Browse with a page that has no script and no other asset.
+func (s *Service) browse(c *call) {
+	data := browseData{ID: c.id, IDParam: s.cfg.IDParam, Manifests: s.cfg.Catalogue.Manifests(), Releases: s.cfg.Catalogue.AllReleases()}
+	data.Manifest = wire.Parameter(c.query, "mft")
 	if data.Manifest == "" && len(data.Manifests) > 0 {
 		data.Manifest = data.Manifests[0]
 	}
 	asked := cmp.Or(wire.Parameter(c.query, "release"), "latest")
-	if release, ok := resolveRelease(e.catalogue.releases(data.Manifest), asked); ok {
-		l, _ := e.catalogue.list(data.Manifest, release)
+	if release, ok := catalogue.ResolveRelease(s.cfg.Catalogue.Releases(data.Manifest), asked); ok {
+		l, _ := s.cfg.Catalogue.List(data.Manifest, release)
 		data.Release, data.Rows = release, browseRows(c, l)
 	}
 	sortRows(data.Rows, wire.Parameter(c.query, "sort"))
@@ -69,9 +70,9 @@ func (e *Emulator) browse(c *call) {
 	wire.Write(c.w, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
 }
 
-func browseRows(c *call, l releaseList) []browseRow {
+func browseRows(c *call, l catalogue.List) []browseRow {
 	var rows []browseRow
-	for _, it := range l.items {
+	for _, it := range l.Items {
 		row := browseRow{File: it.File, Size: -1, Link: link(c.base, it.File, url.QueryEscape(c.id), false)}
 		if it.Content != nil {
 			row.Size = it.Content.Size()
@@ -81,7 +82,7 @@ func browseRows(c *call, l releaseList) []browseRow {
 	return rows
 }
 
-// sortRows ignores an order that it does not know.
+// sortRows ignores an unknown order.
 func sortRows(rows []browseRow, order string) {
 	order = strings.ToLower(order)
 	if compare := browseOrders[order]; compare != nil {

@@ -1,7 +1,8 @@
-package emulator
+package catalogue
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -25,8 +26,17 @@ func parseMonth(s, sep string) (month, bool) {
 	return monthOf(int(year), int(number)), true
 }
 
-// compareReleases puts ids of an unknown form first and months in order.
-func compareReleases(a, b string) int {
+// String returns the release's name.
+func (m month) String() string { return fmt.Sprintf("%04d.%02d", int(m)/12, int(m)%12+1) }
+
+// IsMonth returns whether a release has the form YYYY.MM.
+func IsMonth(release string) bool {
+	_, ok := parseMonth(release, ".")
+	return ok
+}
+
+// CompareReleases orders months by time, and puts other names before them.
+func CompareReleases(a, b string) int {
 	x, xOK := parseMonth(a, ".")
 	y, yOK := parseMonth(b, ".")
 	switch {
@@ -40,9 +50,10 @@ func compareReleases(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// resolveRelease finds the release that asked stands for among those available,
-// which are sorted with the newest last.
-func resolveRelease(available []string, asked string) (string, bool) {
+// ResolveRelease finds a release by its name or by an alias: latest, YYYY-MM,
+// YYYY.Qn or YYYY.Bn. The available releases are sorted, the newest last. See
+// docs/wire/releases.md, "Releases".
+func ResolveRelease(available []string, asked string) (string, bool) {
 	for _, r := range available {
 		if strings.EqualFold(r, asked) {
 			return r, true
@@ -63,8 +74,8 @@ func resolveRelease(available []string, asked string) (string, bool) {
 	return "", false
 }
 
-// period reads an alias that names months: YYYY-MM, YYYY.Qn or YYYY.Bn. The
-// sixth two-month period is taken to end in the January after its year.
+// period reads an alias for months: YYYY-MM, YYYY.Qn or YYYY.Bn. The provider does
+// not say whose B6 a January belongs to; here it belongs to the year before.
 func period(alias string) (first, last month, ok bool) {
 	if m, ok := parseMonth(alias, "-"); ok {
 		return m, m, true
