@@ -91,5 +91,5 @@ func (c *connection) checkEnd() error {
 	if c.transfer.partial.endOfBody(c.claim) {
 		return nil
 	}
-	return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: c.res.Status, Err: io.ErrUnexpectedEOF}
+	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: io.ErrUnexpectedEOF}
 }

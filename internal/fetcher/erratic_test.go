@@ -30,7 +30,7 @@ var lapses = []string{
 	"fails after the last byte",
 }
 
-var errErratic = &transport.Error{Kind: transport.Passing, Err: errors.New("erratic")}
+var errErratic = &transport.Error{Kind: transport.Transient, Err: errors.New("erratic")}
 
 // erratic serves a content and answers a part of the requests in one of these ways.
 type erratic struct {
@@ -109,7 +109,7 @@ func (s *erratic) answer(lapse string, h http.Header) *transport.Response {
 
 func (s *erratic) Retry(ctx context.Context, op func(progress func()) error) (err error) {
 	for range 20 {
-		if err = op(func() {}); !transport.IsPassing(err) || ctx.Err() != nil {
+		if err = op(func() {}); !transport.IsTransient(err) || ctx.Err() != nil {
 			return err
 		}
 		time.Sleep(time.Second)

@@ -78,11 +78,11 @@ func TestLastingFaultsEndInTheirOwnError(t *testing.T) {
 		status int // -1 for any: a stall may come before the headers on a busy machine
 		reason refusal.Reason
 	}{
-		"truncated":      {emulator.Fault{Kind: emulator.KindTruncate}, transport.Passing, 200, ""},
-		"reset":          {emulator.Fault{Kind: emulator.KindReset}, transport.Passing, 0, ""},
-		"stalled":        {emulator.Fault{Kind: emulator.KindStall}, transport.Passing, -1, ""},
-		"status 500":     {emulator.Fault{Kind: emulator.KindStatus, Status: 500, Shape: "echo"}, transport.Passing, 500, ""},
-		"status 429":     {emulator.Fault{Kind: emulator.KindStatus, Status: 429}, transport.Passing, 429, ""},
+		"truncated":      {emulator.Fault{Kind: emulator.KindTruncate}, transport.Transient, 200, ""},
+		"reset":          {emulator.Fault{Kind: emulator.KindReset}, transport.Transient, 0, ""},
+		"stalled":        {emulator.Fault{Kind: emulator.KindStall}, transport.Transient, -1, ""},
+		"status 500":     {emulator.Fault{Kind: emulator.KindStatus, Status: 500, Shape: "echo"}, transport.Transient, 500, ""},
+		"status 429":     {emulator.Fault{Kind: emulator.KindStatus, Status: 429}, transport.Transient, 429, ""},
 		"status 401":     {emulator.Fault{Kind: emulator.KindStatus, Status: 401}, transport.Licence, 401, ""},
 		"status 404":     {emulator.Fault{Kind: emulator.KindStatus, Status: 404, Shape: "html"}, transport.NotFound, 404, ""},
 		"status 418":     {emulator.Fault{Kind: emulator.KindStatus, Status: 418}, transport.Rejected, 418, ""},
@@ -151,7 +151,7 @@ func TestAServerThatNeverGetsFurtherIsGivenUp(t *testing.T) {
 	defer server.Close()
 	file := manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a"}, Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
 	_, err := New(connect(t, server.URL, quick, time.Minute), t.TempDir(), Config{}).Fetch(t.Context(), file, &watcher{})
-	if !transport.IsPassing(err) || !errors.Is(err, io.ErrUnexpectedEOF) || requests < 2 {
+	if !transport.IsTransient(err) || !errors.Is(err, io.ErrUnexpectedEOF) || requests < 2 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestACoolDownEndsAFetchAtOnce(t *testing.T) {
 
 func TestOnlyNewBytesAreProgress(t *testing.T) {
 	content := readAll(t, emulator.Random(1, 2*mib))
-	passing := &transport.Error{Kind: transport.Passing}
+	passing := &transport.Error{Kind: transport.Transient}
 	fail := func(http.Header) (*transport.Response, error) { return nil, passing }
 	cut := func(n int) func(http.Header) (*transport.Response, error) { // from zero, as without ranges
 		return func(http.Header) (*transport.Response, error) {

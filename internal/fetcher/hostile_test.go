@@ -268,7 +268,7 @@ func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
 			return &transport.Error{Kind: transport.Rejected, Status: http.StatusRequestedRangeNotSatisfiable}
 		}, probe},
 		"busy": {func(*transport.Response) error { // which may pass
-			return &transport.Error{Kind: transport.Passing, Status: http.StatusServiceUnavailable}
+			return &transport.Error{Kind: transport.Transient, Status: http.StatusServiceUnavailable}
 		}, probe * size / rate * int(time.Second/controlInterval) / holdTicks},
 	}
 	for name, tt := range tests {
@@ -323,7 +323,7 @@ func TestABodyThatFailsAfterItsLastByteIsWhole(t *testing.T) {
 	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
 		func(http.Header) (*transport.Response, error) {
 			res := whole(content)
-			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), &broken{&transport.Error{Kind: transport.Passing}}))
+			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), &broken{&transport.Error{Kind: transport.Transient}}))
 			return res, nil
 		},
 		func(h http.Header) (*transport.Response, error) {

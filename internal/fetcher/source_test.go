@@ -39,11 +39,11 @@ func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h htt
 
 func (s *memorySource) Retry(_ context.Context, op func(progress func()) error) error {
 	for range 10 {
-		if err := op(func() { s.progressed.Add(1) }); !transport.IsPassing(err) {
+		if err := op(func() { s.progressed.Add(1) }); !transport.IsTransient(err) {
 			return err
 		}
 	}
-	return errors.New("ten passing faults")
+	return errors.New("ten transient faults")
 }
 
 func whole(content []byte) *transport.Response {

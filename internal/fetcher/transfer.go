@@ -146,7 +146,7 @@ func (t *transfer) acceptRange(c *connection) error {
 	if restartErr := t.restart(c); restartErr != nil {
 		return restartErr
 	}
-	return &transport.Error{Kind: transport.Passing, Endpoint: "Download", Status: c.res.Status, Err: err}
+	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: err}
 }
 
 // restart empties the file and makes the claim one to all of it.

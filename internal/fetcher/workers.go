@@ -123,7 +123,7 @@ func (w *workers) fetchSegment(ctx context.Context) bool {
 	c := &connection{transfer: w.transfer, claim: claim}
 	var failed *transport.Error
 	if err := c.open(ctx); err != nil {
-		w.backOff(errors.As(err, &failed) && failed.Kind != transport.Passing)
+		w.backOff(errors.As(err, &failed) && failed.Kind != transport.Transient)
 		return false
 	}
 	defer c.close()

@@ -1,6 +1,6 @@
 // Package refusal names the reasons for which syncd keeps the old data in place
 // rather than publish what the provider offers. A refusal is a decision about
-// content, not a passing fault: trying the same bytes again cannot help.
+// content, not a transient fault: trying the same bytes again cannot help.
 package refusal
 
 import (

@@ -122,7 +122,7 @@ func (r *run) fetchByOthers(ctx context.Context, t *task, first error) error {
 // same content may be better.
 func isOfLink(err error) bool {
 	var answer *transport.Error
-	return errors.As(err, &answer) && answer.Kind != transport.Passing || isMismatch(err)
+	return errors.As(err, &answer) && answer.Kind != transport.Transient || isMismatch(err)
 }
 
 // adopt turns contents into objects.

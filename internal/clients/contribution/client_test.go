@@ -316,7 +316,7 @@ func TestSentOnce(t *testing.T) {
 	for name, do := range calls() {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 		_, err := do(t.Context(), &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")})
-		if !transport.IsPassing(err) || len(server.Requests()) != 1 {
+		if !transport.IsTransient(err) || len(server.Requests()) != 1 {
 			t.Errorf("%s: %d requests, error %v", name, len(server.Requests()), err)
 		}
 	}

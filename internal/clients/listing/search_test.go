@@ -86,7 +86,7 @@ func TestRows(t *testing.T) {
 		"stays":           {0, []answer{{200, onPage(1, 1, "a")}}, []string{"a"}, []string{"1"}, "page 1 is followed by page 1"},
 		"leads back":      {3, []answer{{200, onPage(3, 1, "e")}}, []string{"e"}, []string{"3"}, "page 3 is followed by page 1"},
 		"below zero":      {0, []answer{{200, onPage(1, -1, "a")}}, []string{"a"}, []string{"1"}, "page 1 is followed by page -1"},
-		"passing fault":   {0, []answer{{503, ""}, {200, onPage(1, 2, "a")}, {503, ""}, {200, onPage(2, 0, "b")}}, []string{"a", "b"}, []string{"1", "1", "2", "2"}, ""},
+		"transient fault": {0, []answer{{503, ""}, {200, onPage(1, 2, "a")}, {503, ""}, {200, onPage(2, 0, "b")}}, []string{"a", "b"}, []string{"1", "1", "2", "2"}, ""},
 		"error code":      {0, []answer{{200, onPage(1, 2, "a")}, {200, `{"Results":[{"AddressLine":"x"}],"ResultCode":"GE14","Message":"Spent."}`}}, []string{"a"}, []string{"1", "2"}, "GE14 (out of credit): Spent."},
 		"rejected":        {0, []answer{{200, onPage(1, 2, "a")}, {403, ""}}, []string{"a"}, []string{"1", "2"}, "status 403"},
 	}

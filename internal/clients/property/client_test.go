@@ -294,7 +294,7 @@ func TestAskedAgain(t *testing.T) {
 	}
 	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 	server.GiveUpSoon()
-	if err := calls()["homes_get"](t.Context(), client(server)); !transport.IsPassing(err) {
+	if err := calls()["homes_get"](t.Context(), client(server)); !transport.IsTransient(err) {
 		t.Errorf("got %v, want an error that passes", err)
 	}
 }

@@ -476,7 +476,7 @@ func TestRetryIsThatOfDownloads(t *testing.T) {
 	err := connect(t, "http://127.0.0.1:1").Retry(t.Context(), func(progress func()) error {
 		progress()
 		if calls++; calls < 3 {
-			return &transport.Error{Kind: transport.Passing}
+			return &transport.Error{Kind: transport.Transient}
 		}
 		return nil
 	})

@@ -261,7 +261,7 @@ func TestAskedAgain(t *testing.T) {
 	}
 	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 	server.GiveUpSoon()
-	if err := calls()["lookup_get"](t.Context(), client(server)); !transport.IsPassing(err) {
+	if err := calls()["lookup_get"](t.Context(), client(server)); !transport.IsTransient(err) {
 		t.Errorf("got %v, want an error that passes", err)
 	}
 }

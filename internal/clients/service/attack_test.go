@@ -133,7 +133,7 @@ func TestSubmissionsAreSentOnce(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 		_, err := send(t, server, service.Form{Method: method})
-		if !transport.IsPassing(err) || !strings.Contains(err.Error(), "may have been taken") || len(server.Requests()) != 1 {
+		if !transport.IsTransient(err) || !strings.Contains(err.Error(), "may have been taken") || len(server.Requests()) != 1 {
 			t.Errorf("%s: %d requests, %v", method, len(server.Requests()), err)
 		}
 	}

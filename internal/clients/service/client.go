@@ -95,7 +95,7 @@ func (c *Client) Send(ctx context.Context, call *Call) (*Answer, error) {
 
 // unanswered says what a failure means for an operation that is sent once.
 func unanswered(op *Operation, err error) error {
-	if op.Writes && transport.IsPassing(err) {
+	if op.Writes && transport.IsTransient(err) {
 		return fmt.Errorf("%w: it may have been taken all the same: ask the provider before sending it again", err)
 	}
 	return err

@@ -126,7 +126,7 @@ func (c *Client) Close() { c.rt.CloseIdleConnections() }
 // Redactor removes the client's Customer ID from texts.
 func (c *Client) Redactor() Redactor { return c.redact }
 
-// Do sends a request, retries passing faults and returns the whole body as it
+// Do sends a request, retries transient faults and returns the whole body as it
 // came: callers redact what they pass on of it. Errors are *Error, *CoolingDown
 // or the context's.
 func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
@@ -288,7 +288,7 @@ func (c *Client) judge(req *Request, target address, res *Response) (*Response, 
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
 		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: target.origin,
 	}
-	if failed.Kind == Passing {
+	if failed.Kind == Transient {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {
 			c.cfg.Gate.Hold(failed.origin, failed.RetryAfter)
 		}

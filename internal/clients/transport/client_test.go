@@ -107,7 +107,7 @@ func TestHeadersComeWithoutTheCustomerID(t *testing.T) {
 	}
 }
 
-func TestPassingFaultsAreRiddenOutAndCounted(t *testing.T) {
+func TestTransientFaultsAreRetriedAndCounted(t *testing.T) {
 	faults := []emulator.Fault{
 		{Kind: emulator.KindReset}, {Kind: emulator.KindReset, After: 4}, {Kind: emulator.KindTruncate}, {Kind: emulator.KindTruncate, After: 4},
 		{Kind: emulator.KindStall}, {Kind: emulator.KindStall, After: 4}, {Kind: emulator.KindStatus, Status: 503, Shape: "html"},
@@ -160,7 +160,7 @@ func TestFinalFaultsAreTriedOnce(t *testing.T) {
 		e.ResetRequests()
 		e.AddFault(f)
 		_, _, err := newClient(t, e.URL(), func(cfg *Config) { cfg.Observer = seen }).Do(t.Context(), list)
-		if err == nil || IsPassing(err) || len(e.Requests()) != 1 || len(seen.retries) != 0 {
+		if err == nil || IsTransient(err) || len(e.Requests()) != 1 || len(seen.retries) != 0 {
 			t.Errorf("%s: %d requests, %v", f, len(e.Requests()), err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestOnceNeverRepeats(t *testing.T) {
 		e.ResetRequests()
 		e.AddFault(f)
 		_, _, err := newClient(t, e.URL()).Do(t.Context(), once)
-		if !IsPassing(err) || len(e.Requests()) != 1 {
+		if !IsTransient(err) || len(e.Requests()) != 1 {
 			t.Errorf("%s: %d requests, %v", f, len(e.Requests()), err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
 		if _, _, err := c.Do(t.Context(), req); err != nil {
 			t.Errorf("%s: %v", method, err)
 		}
-		if _, _, err := c.Do(t.Context(), req); !IsPassing(err) || requests.Load() != 2 {
+		if _, _, err := c.Do(t.Context(), req); !IsTransient(err) || requests.Load() != 2 {
 			t.Errorf("%s: %d requests arrived, %v", method, requests.Load(), err)
 		}
 		c.Close()
@@ -295,7 +295,7 @@ func TestLimitsHoldToTheByte(t *testing.T) {
 }
 
 func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
-	passing := &Error{Kind: Passing, Endpoint: "E", Path: "/"}
+	transient := &Error{Kind: Transient, Endpoint: "E", Path: "/"}
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
 			cfg.Retry = Retry{InitialInterval: time.Second, MaxInterval: 10 * time.Second, MaxElapsed: time.Minute}
@@ -304,7 +304,7 @@ func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
 		var last error
 		err := c.Retry(t.Context(), "E", func(func()) error {
 			calls++
-			last = fmt.Errorf("%d: %w", calls, passing)
+			last = fmt.Errorf("%d: %w", calls, transient)
 			return last
 		})
 		if err != last || time.Since(begin) > time.Minute || calls < 5 {
@@ -317,9 +317,9 @@ func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
 				progress()
 			}
 			time.Sleep(50 * time.Second) // each of them longer than half of MaxElapsed
-			return passing
+			return transient
 		})
-		if err != passing || calls < 100 || calls > 102 {
+		if err != transient || calls < 100 || calls > 102 {
 			t.Errorf("%d calls in %v, %v", calls, time.Since(begin), err)
 		}
 
@@ -339,7 +339,7 @@ func TestTheContextEndsTheWaitBetweenTries(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(cause) })
 		begin := time.Now()
-		err := c.Retry(ctx, "E", func(func()) error { return &Error{Kind: Passing} })
+		err := c.Retry(ctx, "E", func(func()) error { return &Error{Kind: Transient} })
 		if err != cause || time.Since(begin) != time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
@@ -395,7 +395,7 @@ func TestAnAnswerThatDripsInEndsInBoundedTime(t *testing.T) {
 	}
 	defer client.Close()
 	_, _, err = client.Do(t.Context(), Request{Endpoint: "Manifest", Segments: []string{"Manifest"}, Limit: 1 << 20})
-	if !errors.Is(err, errTooSlow) || !IsPassing(err) {
+	if !errors.Is(err, errTooSlow) || !IsTransient(err) {
 		t.Errorf("%v", err)
 	}
 }

@@ -86,7 +86,7 @@ func TestTheTextOfARedirectHoldsNobodyUp(t *testing.T) {
 	c := newClient(t, base, func(cfg *Config) { cfg.Retry = quick })
 	begin := time.Now()
 	_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 1})
-	if !IsPassing(err) || time.Since(begin) > 30*time.Second {
+	if !IsTransient(err) || time.Since(begin) > 30*time.Second {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 }

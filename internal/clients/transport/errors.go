@@ -23,9 +23,9 @@ import (
 type Kind int
 
 const (
-	// Passing faults may be gone at the next try: network errors, timeouts,
+	// Transient faults may be gone at the next try: network errors, timeouts,
 	// 408, 425, 429, 5xx and short bodies.
-	Passing Kind = iota
+	Transient Kind = iota
 	// NotFound is status 404 or 410.
 	NotFound
 	// Licence is status 401 or 403: the Customer ID is wrong, expired or not
@@ -88,11 +88,11 @@ func joinNonEmpty(parts []string, separator string) string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsPassing is the one decision about trying again: true when the same request
+// IsTransient is the one decision about trying again: true when the same request
 // may succeed later.
-func IsPassing(err error) bool {
+func IsTransient(err error) bool {
 	var failed *Error
-	return errors.As(err, &failed) && failed.Kind == Passing
+	return errors.As(err, &failed) && failed.Kind == Transient
 }
 
 // CoolingDown says that the provider asked not to be called before Until.
@@ -119,7 +119,7 @@ func kindOfStatus(status int) Kind {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return Licence
 	case status >= 500, slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}, status):
-		return Passing
+		return Transient
 	}
 	return Rejected
 }
@@ -136,7 +136,7 @@ func kindOfFailure(err error) Kind {
 	case errors.As(err, &verification), errors.As(err, &authority), errors.As(err, &hostname):
 		return Rejected
 	}
-	return Passing
+	return Transient
 }
 
 // publicError shows a text without the Customer ID. The chain below can be asked

@@ -55,31 +55,31 @@ func failures(t *testing.T) []failing {
 	inPath := percent(testID, "%%%02x")
 	head := "HTTP/1.1 200 OK\r\nConnection: close\r\n"
 	all := []failing{
-		{name: "refused connection", base: "http://" + closedPort(t), kind: Passing},
-		{name: "no such host", base: "http://no..such.invalid", kind: Passing},
+		{name: "refused connection", base: "http://" + closedPort(t), kind: Transient},
+		{name: "no such host", base: "http://no..such.invalid", kind: Transient},
 		{name: "TLS from an unknown authority", base: trusted.URL, kind: Rejected, has: "certificate"},
-		{name: "TLS to a plain server", base: strings.Replace(hang.URL, "http:", "https:", 1), edit: stalls, kind: Passing},
+		{name: "TLS to a plain server", base: strings.Replace(hang.URL, "http:", "https:", 1), edit: stalls, kind: Transient},
 		{name: "plain to a TLS server", base: strings.Replace(trusted.URL, "https:", "http:", 1), kind: Rejected, status: 400},
-		{name: "header stall", base: hang.URL, edit: stalls, kind: Passing, has: "stalled"},
-		{name: "body stall", fault: emulator.Fault{Kind: emulator.KindStall, After: 3}, edit: stalls, kind: Passing, status: -1, has: "stalled"},
-		{name: "reset before the headers", fault: emulator.Fault{Kind: emulator.KindReset}, kind: Passing},
-		{name: "reset in the body", fault: emulator.Fault{Kind: emulator.KindReset, After: 3}, kind: Passing, status: 200, has: "reset"},
-		{name: "short body", fault: emulator.Fault{Kind: emulator.KindTruncate, After: 3}, kind: Passing, status: 200, has: "EOF"},
-		{name: "nothing but the end", base: rawServer(t, ""), kind: Passing, has: "EOF"},
-		{name: "bad status line", base: rawServer(t, "HTTP/1.1 {id} {id}\r\n\r\n"), kind: Passing, has: "malformed"},
-		{name: "no HTTP at all", base: rawServer(t, "220 {id} ready\r\n"), kind: Passing, has: "malformed"},
-		{name: "endless status line", base: rawServer(t, strings.Repeat("{id} ", 100_000)), kind: Passing},
-		{name: "bad header", base: rawServer(t, head+"{id}\r\n\r\n"), kind: Passing, has: "malformed"},
-		{name: "bad length", base: rawServer(t, head+"Content-Length: {id}\r\n\r\n"), kind: Passing},
-		{name: "two lengths", base: rawServer(t, head+"Content-Length: 1\r\nContent-Length: {id}\r\n\r\n"), kind: Passing},
-		{name: "bad transfer encoding", base: rawServer(t, head+"Transfer-Encoding: {id}\r\n\r\n"), kind: Passing},
-		{name: "bad chunk", base: rawServer(t, head+"Transfer-Encoding: chunked\r\n\r\n{id}\r\n"), kind: Passing, status: 200},
-		{name: "huge headers", base: rawServer(t, head+strings.Repeat("X: {id}\r\n", 20_000)+"\r\n"), kind: Passing},
+		{name: "header stall", base: hang.URL, edit: stalls, kind: Transient, has: "stalled"},
+		{name: "body stall", fault: emulator.Fault{Kind: emulator.KindStall, After: 3}, edit: stalls, kind: Transient, status: -1, has: "stalled"},
+		{name: "reset before the headers", fault: emulator.Fault{Kind: emulator.KindReset}, kind: Transient},
+		{name: "reset in the body", fault: emulator.Fault{Kind: emulator.KindReset, After: 3}, kind: Transient, status: 200, has: "reset"},
+		{name: "short body", fault: emulator.Fault{Kind: emulator.KindTruncate, After: 3}, kind: Transient, status: 200, has: "EOF"},
+		{name: "nothing but the end", base: rawServer(t, ""), kind: Transient, has: "EOF"},
+		{name: "bad status line", base: rawServer(t, "HTTP/1.1 {id} {id}\r\n\r\n"), kind: Transient, has: "malformed"},
+		{name: "no HTTP at all", base: rawServer(t, "220 {id} ready\r\n"), kind: Transient, has: "malformed"},
+		{name: "endless status line", base: rawServer(t, strings.Repeat("{id} ", 100_000)), kind: Transient},
+		{name: "bad header", base: rawServer(t, head+"{id}\r\n\r\n"), kind: Transient, has: "malformed"},
+		{name: "bad length", base: rawServer(t, head+"Content-Length: {id}\r\n\r\n"), kind: Transient},
+		{name: "two lengths", base: rawServer(t, head+"Content-Length: 1\r\nContent-Length: {id}\r\n\r\n"), kind: Transient},
+		{name: "bad transfer encoding", base: rawServer(t, head+"Transfer-Encoding: {id}\r\n\r\n"), kind: Transient},
+		{name: "bad chunk", base: rawServer(t, head+"Transfer-Encoding: chunked\r\n\r\n{id}\r\n"), kind: Transient, status: 200},
+		{name: "huge headers", base: rawServer(t, head+strings.Repeat("X: {id}\r\n", 20_000)+"\r\n"), kind: Transient},
 		{name: "upgrade", base: rawServer(t, "HTTP/1.1 101 {id}\r\nConnection: Upgrade\r\nUpgrade: {id}\r\n\r\n"), kind: Rejected, status: 101},
-		{name: "status without meaning", base: rawServer(t, "HTTP/1.1 799 {id}\r\nContent-Length: 0\r\n\r\n"), kind: Passing, status: 799},
+		{name: "status without meaning", base: rawServer(t, "HTTP/1.1 799 {id}\r\nContent-Length: 0\r\n\r\n"), kind: Transient, status: 799},
 		{name: "304 that was not asked for", base: rawServer(t, "HTTP/1.1 304 {id}\r\n\r\n"), kind: Rejected, status: 304},
 		{name: "redirect without a Location", base: rawServer(t, "HTTP/1.1 302 {id}\r\nContent-Length: 0\r\n\r\n"), kind: Rejected, status: 302},
-		{name: "gzip that is none", base: noGzip.URL, kind: Passing, status: 200},
+		{name: "gzip that is none", base: noGzip.URL, kind: Transient, status: 200},
 		{name: "gzip that grows", base: bomb.URL, kind: Malformed, status: 200, reason: refusal.TooLarge},
 		{name: "huge body", fault: emulator.Fault{Kind: emulator.KindShape, Shape: "huge"}, kind: Malformed, status: 200, reason: refusal.TooLarge},
 		{name: "redirect to itself", fault: redirect("self"), kind: Rejected, has: "more than 10 redirects"},
@@ -131,10 +131,10 @@ func kindOf(status int) Kind {
 	case 401, 403:
 		return Licence
 	case 408, 425, 429:
-		return Passing
+		return Transient
 	}
 	if status >= 500 {
-		return Passing
+		return Transient
 	}
 	return Rejected
 }
@@ -176,8 +176,8 @@ func TestEveryErrorSaysItsKindAndNeverTheCustomerID(t *testing.T) {
 			if text := err.Error(); !strings.Contains(text, f.has) || len(text) > 2000 || strings.ContainsAny(text, "\n\r\x00") {
 				t.Errorf("text %q", text)
 			}
-			if IsPassing(err) != (f.kind == Passing) {
-				t.Errorf("passing %t", IsPassing(err))
+			if IsTransient(err) != (f.kind == Transient) {
+				t.Errorf("transient %t", IsTransient(err))
 			}
 		})
 	}
@@ -209,13 +209,13 @@ func TestErrorTextIsForOperators(t *testing.T) {
 		err  *Error
 		want string
 	}{
-		{&Error{Endpoint: "Manifest", Path: "/Manifest/2026.10/m", Status: 503, Kind: Passing}, "Manifest /Manifest/2026.10/m: status 503 Service Unavailable"},
+		{&Error{Endpoint: "Manifest", Path: "/Manifest/2026.10/m", Status: 503, Kind: Transient}, "Manifest /Manifest/2026.10/m: status 503 Service Unavailable"},
 		{&Error{Endpoint: "Hash", Path: "/SHA256/x", Status: 401, Kind: Licence, Type: "expiredLicense", Message: "It ended."},
 			"Hash /SHA256/x: status 401 Unauthorized: expiredLicense: It ended; check the Customer ID and its licence"},
 		{&Error{Endpoint: "E", Path: "/", Status: 499}, "E /: status 499"},
 		{&Error{Endpoint: "E", Path: "/", Err: errors.New("")}, "E /: no reason given"},
 		{&Error{Endpoint: "E", Path: "/", Status: 400, Type: " ", Message: "."}, "E /: status 400 Bad Request"},
-		{&Error{Endpoint: "Manifest", Path: "/m", Kind: Passing, Err: errStalled}, "Manifest /m: stalled: no byte arrived for the stall timeout"},
+		{&Error{Endpoint: "Manifest", Path: "/m", Kind: Transient, Err: errStalled}, "Manifest /m: stalled: no byte arrived for the stall timeout"},
 		{&Error{Endpoint: "Manifest", Path: "/m", Status: 200, Kind: Malformed, Err: refusal.New(refusal.TooLarge, "too large")}, "Manifest /m: too large"},
 	}
 	for _, tt := range tests {

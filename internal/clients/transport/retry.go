@@ -15,7 +15,7 @@ type Retry struct {
 	MaxElapsed      time.Duration // since the request's last progress
 }
 
-// Retry calls op until it succeeds, fails for good (see IsPassing), or has
+// Retry calls op until it succeeds, fails for good (see IsTransient), or has
 // failed for Retry.MaxElapsed since it last called progress. It returns op's
 // last error, or the context's, or *CoolingDown when the provider asked to wait
 // for longer than that.
@@ -27,7 +27,7 @@ func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress fu
 	)
 	for {
 		err := op(policy.Reset)
-		if err == nil || !IsPassing(err) {
+		if err == nil || !IsTransient(err) {
 			return err
 		}
 		if ctx.Err() != nil {

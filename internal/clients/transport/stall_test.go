@@ -90,10 +90,10 @@ func TestOnlyTheEndItselfIsTheEnd(t *testing.T) {
 		wrapped, seen := fmt.Errorf("connection lost: %w", io.EOF), error(nil)
 		body.wrap = func(err error) error {
 			seen = err
-			return &Error{Kind: Passing, Err: err}
+			return &Error{Kind: Transient, Err: err}
 		}
 		go w.CloseWithError(wrapped)
-		if _, err := io.ReadAll(body); !IsPassing(err) || seen != wrapped {
+		if _, err := io.ReadAll(body); !IsTransient(err) || seen != wrapped {
 			t.Errorf("got %v", err)
 		}
 	})
