@@ -13,25 +13,25 @@ const (
 	// hashBeside is the size from which a file is hashed beside its download, on
 	// another core. Below it, starting a goroutine costs more than it saves.
 	hashBeside = 1 << 20
-	// maxBacklog is how many buffers may wait to be hashed. Bytes that arrive while
-	// so many wait are read back from the file, and no connection waits for the hash.
-	maxBacklog = 8
+	// maxBacklog is how many buffers of a file may wait to be hashed.
+	maxBacklog = 4
 )
 
 // hasher computes the digest of a file's bytes in their order, behind the writes.
-// Bytes that arrive in order are hashed from memory, the others are read back from
+// Bytes that arrive in order are hashed from memory. The others are read back from
 // the file, which mostly means from the page cache. Safe for concurrent use.
 type hasher struct {
 	file interface {
 		readAt(b []byte, at int64) error
 	}
 	buffers *bufferPool
+	runner  func() // run, allocated once
 
 	// digest belongs to the goroutine that has set busy.
 	digest *verify.Hasher
 
 	mu        sync.Mutex // guards the fields below; never held while hashing or reading
-	idle      *sync.Cond // busy has become false
+	changed   sync.Cond  // the backlog is shorter, or busy is false
 	busy      bool       // one goroutine hashes
 	next      int64      // the bytes before it are hashed, or being hashed
 	end       int64      // the bytes before it are in the file
@@ -51,18 +51,24 @@ func (c chunk) end() int64 { return c.at + int64(len(c.buffer.data)) }
 // newHasher continues a digest of a file's first bytes.
 func newHasher(file *dataFile, buffers *bufferPool, digest *verify.Hasher) *hasher {
 	h := &hasher{file: file, buffers: buffers, digest: digest, next: digest.Size(), end: digest.Size()}
-	h.idle = sync.NewCond(&h.mu)
+	h.changed.L, h.runner = &h.mu, h.run
 	return h
 }
 
-// add reports that the bytes of b are in the file at the given offset, as all bytes
-// before end are. It takes b over. If beside is true, the caller does not wait for
-// the hash; otherwise it hashes b itself, unless another goroutine is busy hashing.
-func (h *hasher) add(b *buffer, at, end int64, beside bool) {
+// add reports that the bytes of c are in the file, as all bytes before end are. It
+// takes the buffer over, and has it hashed on another core if one is idle.
+//
+// If several connections share the file, no one waits for the hash: what does not
+// fit the backlog is read back later. A single connection does wait, so that nothing
+// is read twice, and without an idle core it computes the hash itself.
+func (h *hasher) add(c chunk, end int64, isShared, hasIdleCore bool) {
 	h.mu.Lock()
+	for !isShared && h.busy && len(h.backlog) >= maxBacklog {
+		h.changed.Wait()
+	}
 	h.end = max(h.end, end)
-	if !h.enqueueLocked(chunk{at, b}) {
-		h.buffers.put(b)
+	if !h.enqueueLocked(c) {
+		h.buffers.put(c.buffer)
 	}
 	if h.busy || !h.hasWorkLocked() {
 		h.mu.Unlock()
@@ -71,11 +77,11 @@ func (h *hasher) add(b *buffer, at, end int64, beside bool) {
 	h.busy = true
 	h.mu.Unlock()
 	isMore := true
-	if !beside || end <= hashBeside {
+	if !isShared && !hasIdleCore || end <= hashBeside {
 		isMore = h.step()
 	}
 	if isMore {
-		go h.run()
+		go h.runner()
 	}
 }
 
@@ -111,9 +117,7 @@ func (h *hasher) step() (more bool) {
 	defer h.mu.Unlock()
 	h.err = cmp.Or(h.err, err)
 	h.busy = h.hasWorkLocked()
-	if !h.busy {
-		h.idle.Broadcast()
-	}
+	h.changed.Broadcast()
 	return h.busy
 }
 
@@ -157,7 +161,7 @@ func (h *hasher) check(expected manifest.Digest) (manifest.Object, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.busy {
-		h.idle.Wait()
+		h.changed.Wait()
 	}
 	if h.err != nil {
 		return manifest.Object{}, h.err
@@ -171,7 +175,7 @@ func (h *hasher) abandon() {
 	defer h.mu.Unlock()
 	h.abandoned = true
 	for h.busy {
-		h.idle.Wait()
+		h.changed.Wait()
 	}
 	for _, c := range h.backlog {
 		h.buffers.put(c.buffer)

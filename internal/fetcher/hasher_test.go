@@ -76,11 +76,11 @@ func hashBed(t *testing.T, content []byte) *hasher {
 	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
 }
 
-// bufferOf takes the bytes from `from` up to `to` into a buffer.
-func (h *hasher) bufferOf(content []byte, from, to int) *buffer {
+// chunkOf takes the bytes from `from` up to `to` into a buffer.
+func (h *hasher) chunkOf(content []byte, from, to int) chunk {
 	b := h.buffers.get()
 	b.data = append(b.data[:0], content[from:to]...)
-	return b
+	return chunk{int64(from), b}
 }
 
 func TestHasherKeepsTheOrderWhateverItsCallersDo(t *testing.T) {
@@ -91,8 +91,9 @@ func TestHasherKeepsTheOrderWhateverItsCallersDo(t *testing.T) {
 		var adding sync.WaitGroup
 		for at := 0; at < len(content); {
 			n := min(1+random.IntN(bufferSize), len(content)-at)
-			b, from, end, beside := h.bufferOf(content, at, at+n), int64(at), int64(at+n), random.IntN(2) == 0
-			adding.Go(func() { h.add(b, from, end, beside) }) // in any order
+			c, hasIdleCore := h.chunkOf(content, at, at+n), random.IntN(2) == 0
+			end := c.end()
+			adding.Go(func() { h.add(c, end, true, hasIdleCore) }) // in any order
 			at += n
 		}
 		adding.Wait()
@@ -112,10 +113,33 @@ func TestHasherGoesOnAfterACheck(t *testing.T) {
 		if _, err := h.check(expected); !errors.As(err, &mismatch) {
 			t.Fatalf("after %d bytes: %v", at, err)
 		}
-		h.add(h.bufferOf(content, at, at+bufferSize), int64(at), int64(at+bufferSize), true)
+		h.add(h.chunkOf(content, at, at+bufferSize), int64(at+bufferSize), false, true)
 	}
 	if _, err := h.check(expected); err != nil {
 		t.Error(err)
+	}
+}
+
+// unreadable fails the test if anything is read back.
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) readAt(_ []byte, at int64) error {
+	u.t.Errorf("the bytes at %d are read back", at)
+	return nil
+}
+
+func TestNothingIsReadBackForASingleConnection(t *testing.T) {
+	content := readAll(t, emulator.Random(3, 64*bufferSize))
+	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
+	for _, hasIdleCore := range []bool{false, true} {
+		h := hashBed(t, nil)
+		h.file = unreadable{t}
+		for at := 0; at < len(content); at += bufferSize { // faster than the hash
+			h.add(h.chunkOf(content, at, at+bufferSize), int64(at+bufferSize), false, hasIdleCore)
+		}
+		if _, err := h.check(expected); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -125,9 +149,9 @@ func TestBacklogOfTheHashIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hashBed(t, content)
 		h.file = &slowFile{h.file.(*dataFile)}
-		h.add(h.bufferOf(content, bufferSize, 2*bufferSize), bufferSize, 2*bufferSize, true) // its first bytes have to be read back
+		h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true) // its first bytes have to be read back
 		for at := 2 * bufferSize; at < len(content); at += bufferSize {
-			h.add(h.bufferOf(content, at, at+bufferSize), int64(at), int64(at+bufferSize), true)
+			h.add(h.chunkOf(content, at, at+bufferSize), int64(at+bufferSize), true, true)
 		}
 		h.mu.Lock()
 		waiting := len(h.backlog)
@@ -147,7 +171,7 @@ func TestAbandonedHashEndsAfterItsPresentRead(t *testing.T) {
 		h := hashBed(t, content)
 		h.file = &slowFile{h.file.(*dataFile)}
 		begin := time.Now()
-		h.add(h.bufferOf(content, 31*bufferSize, 32*bufferSize), 31*bufferSize, 32*bufferSize, true)
+		h.add(h.chunkOf(content, 31*bufferSize, 32*bufferSize), 32*bufferSize, true, true)
 		if h.abandon(); time.Since(begin) > time.Hour {
 			t.Errorf("took %v", time.Since(begin))
 		}
@@ -157,7 +181,7 @@ func TestAbandonedHashEndsAfterItsPresentRead(t *testing.T) {
 func TestHashOfAFileThatCannotBeReadBackFails(t *testing.T) {
 	content := make([]byte, 2*bufferSize)
 	h := hashBed(t, content[:bufferSize/2])
-	h.add(h.bufferOf(content, bufferSize, 2*bufferSize), bufferSize, 2*bufferSize, true)
+	h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true)
 	if _, err := h.check(manifest.Digest{}); !errors.Is(err, io.EOF) || !h.file.(*dataFile).hasFailed.Load() {
 		t.Errorf("got %v", err)
 	}

@@ -143,10 +143,10 @@ func (p *partial) room(c *claim) int {
 	return int(min(c.left(), bufferSize))
 }
 
-// store writes the next bytes of a claim to the file and has them hashed, beside the
-// caller if told so. It takes b over. It returns how many bytes fitted the claim: the
-// bytes behind it may be present and hashed already.
-func (p *partial) store(c *claim, b *buffer, beside bool) (stored int, err error) {
+// store writes the next bytes of a claim to the file and has them hashed. It takes b
+// over. It returns how many bytes fitted the claim: those behind it may be present
+// and hashed already.
+func (p *partial) store(c *claim, b *buffer, hasIdleCore bool) (stored int, err error) {
 	stored = min(len(b.data), p.room(c))
 	b.data = b.data[:stored]
 	at := c.next
@@ -160,11 +160,11 @@ func (p *partial) store(c *claim, b *buffer, beside bool) (stored int, err error
 	p.mu.Lock()
 	isInOrder := at == p.layout.prefix()
 	p.layout.advance(c, int64(stored))
-	end, beside := p.layout.prefix(), beside || p.hasGaps
+	end, isShared := p.layout.prefix(), p.hasGaps
 	isDue := p.beginCheckpointIfDueLocked(int64(stored))
 	p.mu.Unlock()
 	if isInOrder {
-		p.hasher.add(b, at, end, beside)
+		p.hasher.add(chunk{at, b}, end, isShared, hasIdleCore)
 	} else {
 		p.buffers.put(b)
 	}
