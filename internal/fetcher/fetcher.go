@@ -9,8 +9,12 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -93,6 +97,23 @@ func (f *Fetcher) hasIdleCore() bool { return int(f.running.Load()) < runtime.GO
 func refuseFullDisk(err error) error {
 	if fsops.IsFull(err) {
 		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free space there", err)
+	}
+	return err
+}
+
+// Name returns the file name of the unfinished download with that expected digest.
+func Name(expected manifest.Digest) string {
+	return strings.ReplaceAll(expected.String(), ":", "-")
+}
+
+// Sweep removes everything from dir but the unfinished downloads whose names are in
+// wanted, and their validators. It goes on after an error and returns all of them.
+func Sweep(dir string, wanted map[string]bool) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if name := strings.TrimSuffix(entry.Name(), validatorSuffix); !wanted[name] {
+			err = errors.Join(err, fsops.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
 	}
 	return err
 }

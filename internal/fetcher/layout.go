@@ -5,6 +5,15 @@ import (
 	"slices"
 )
 
+// claim is the range that one connection fetches: the bytes from next up to end.
+// Another connection may take the rear over, even if it was requested already.
+type claim struct {
+	next, end int64
+	requested byteRange // by the last request
+}
+
+func (c *claim) left() int64 { return c.end - c.next }
+
 // layout says which bytes of a file are present, and which of the missing ones are
 // claimed. Not safe for concurrent use.
 type layout struct {
