@@ -59,7 +59,7 @@ func Example_autocomplete() {
 	// ... and the place the address. XML says the same as JSON.
 	found, err = client.Address(ctx, autocomplete.AddressRequest{
 		Address1: "10 Stat", Locality: place.Locality, AdministrativeArea: place.AdministrativeArea,
-	}, service.Form{Format: service.XMLs})
+	}, service.Form{Format: service.FormatXML})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func Example_autocomplete() {
 	}
 
 	// What the script address answers to a page's call. No match is no error.
-	countries, err := client.Country(ctx, "island", service.Form{Script: true, Callback: "show"})
+	countries, err := client.Country(ctx, "island", service.Form{JSONP: true, Callback: "show"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -80,5 +80,5 @@ func Example_list() {
 	// 4400111149 214 S Harrow Ave 145 2024-04-18T00:00:00
 	// 4400110323 5 Teasel Ct 147 2024-02-04T00:00:00
 	// 10 of 90 addresses, the first: 1 Mill Rd
-	// Consumer/doCount: Includes needs any one of: Zips; Cities; Radius; ShapeWKTs
+	// Consumer/doCount: Includes needs any one of: Zips, Cities, Radius, ShapeWKTs
 }

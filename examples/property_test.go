@@ -65,7 +65,7 @@ func Example_property() {
 	}
 
 	// XML says the same as JSON.
-	homes, err := client.LookupHomesByOwner(ctx, property.LookupHomesByOwner{OwnerMAK: "4400112233"}, service.Form{Format: service.XMLs})
+	homes, err := client.LookupHomesByOwner(ctx, property.LookupHomesByOwner{OwnerMAK: "4400112233"}, service.Form{Format: service.FormatXML})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,5 +86,5 @@ func Example_property() {
 	// 9 Larkspur Way Elmstead 4400110064
 	// 12 Larkspur Way Elmstead 4400112233
 	// 20 Larkspur Way Elmstead 4400110134
-	// LookupHomesByOwner: needs any one of: mak; ff
+	// LookupHomesByOwner: needs any one of: mak, ff
 }

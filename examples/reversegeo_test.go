@@ -45,7 +45,7 @@ func Example_reversegeo() {
 
 	codes, err := client.DoLookupPostalCodes(ctx, reversegeo.DoLookupPostalCodes{
 		Point: here, Options: service.List{"Level:CarrierRoute"}, Bounds: reversegeo.Bounds{MaxRecords: 2},
-	}, service.Form{Format: service.XMLs})
+	}, service.Form{Format: service.FormatXML})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type app struct {
 	getenv     func(string) string
 	stdout     *redactingWriter
 	stderr     *redactingWriter
+	args       []string
 	configPath string
 	started    bool // a command's own code has begun: errors are no longer about usage
 }
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	context.AfterFunc(ctx, stop) // a second signal ends the process where the first is not heard
 	secrets := &secrets{}
 	a := &app{
-		getenv: getenv,
+		getenv: getenv, args: args,
 		stdout: &redactingWriter{w: stdout, secrets: secrets},
 		stderr: &redactingWriter{w: stderr, secrets: secrets},
 	}

@@ -9,52 +9,76 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/clients/service"
+	"syncd/internal/clients/wire"
 )
 
-// helpWidth is where lists of names are broken.
+// helpWidth is the width at which lists of names are broken.
 const helpWidth = 96
 
-// serviceUsage is the usage of a service and of its operations: what they hold
-// is told by their descriptions.
-const serviceUsage = `Usage:
+// operationUsage follows the description of an operation in its help.
+const operationUsage = `Usage:
   {{.UseLine}}
 
 Flags:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
 `
 
-// describeService lists the operations of a service with their inputs.
-func describeService(c callable) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Operations:\n", c.short)
-	for _, op := range c.operations {
-		fmt.Fprintf(&b, "\n  %s   %s\n", strings.Join(op.Variants(), ", "), forms(op))
-		fmt.Fprintf(&b, "      %s\n", op.Summary)
-		for _, method := range op.Methods {
-			for _, line := range needs(op, method) {
-				fmt.Fprintf(&b, "      %s %s\n", method, line)
-			}
-			writeNames(&b, fmt.Sprintf("      %s takes ", method), inputNames(op, method))
-		}
+// defaultPrefix is the default of services.prefix.
+const defaultPrefix = "Provider"
+
+// helpPrefix returns the configured prefix, or the default without a usable
+// configuration.
+func (a *app) helpPrefix() string {
+	cfg, err := a.load()
+	if err != nil {
+		return defaultPrefix
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return cfg.Services.Prefix
 }
 
-// forms are the methods and formats of an operation.
+// describeService lists the operations of a service, one line each. The list of
+// every service fits a terminal of 80 by 24 characters.
+func describeService(c callable) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(&b, "%s. Operations:\n", c.short)
+	note := ""
+	for _, op := range c.operations {
+		fmt.Fprintf(table, "  %s\t%s\n", op.Name, op.Summary)
+		if first, _, _ := strings.Cut(op.Name, "/"); strings.HasPrefix(first, "{") {
+			note = first + " is " + firstValues(op) + ". "
+		}
+	}
+	_ = table.Flush() // a Builder returns no errors
+	fmt.Fprintf(&b, "%sInputs: syncd call %s OPERATION --help", note, c.name)
+	return b.String()
+}
+
+// firstValues returns the values of an operation's first path segment.
+func firstValues(op *service.Operation) string {
+	var values []string
+	for _, variant := range op.Variants() {
+		value, _, _ := strings.Cut(variant.Name, "/")
+		values = append(values, value)
+	}
+	return strings.Join(values, ", ")
+}
+
+// forms returns the methods and formats of an operation.
 func forms(op *service.Operation) string {
 	text := strings.Join(op.Methods, ", ") + "; " + strings.Join(op.Formats, ", ")
-	if op.Script {
-		text += ", jsonp"
+	if op.JSONP {
+		text += ", jsonp (with --jsonp)"
 	}
 	return text
 }
 
-// needs are the minimum inputs in the form of a method, a line for each rule.
-func needs(op *service.Operation, method string) []string {
+// needs returns the minimum inputs with a method, one line for each rule.
+func needs(op *service.Operation, method, prefix string) []string {
 	var lines []string
 	rule := func(where string, f service.Fields) {
-		if sets := f.SetNames(method, "{Prefix}"); len(sets) > 0 {
-			lines = append(lines, fmt.Sprintf("needs%s any one of: %s", where, strings.Join(sets, "; ")))
+		if sets := f.SetNames(method, prefix); len(sets) > 0 {
+			lines = append(lines, fmt.Sprintf("needs%s any one of: %s", where, strings.Join(sets, ", ")))
 		}
 	}
 	rule("", op.Fields)
@@ -68,28 +92,7 @@ func needs(op *service.Operation, method string) []string {
 	return lines
 }
 
-// inputNames are the names that a method takes, those that are required with a
-// star. Of what lies in lists within lists, and of long objects, the outer name
-// stands for all.
-func inputNames(op *service.Operation, method string) []string {
-	var names []string
-	for _, slot := range op.Slots(method) {
-		if method == "POST" && len(slot) > 1 && len(slot[0].Inputs) > maxShown {
-			continue
-		}
-		name := slot.NameIn(method, "{Prefix}")
-		if slot.Input().Required {
-			name += "*"
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
-// maxShown is how many members of an object are listed one by one.
-const maxShown = 30
-
-// writeNames writes a list of names in lines.
+// writeNames writes a list of names, broken into lines.
 func writeNames(b *strings.Builder, lead string, names []string) {
 	line := lead
 	for i, name := range names {
@@ -105,32 +108,64 @@ func writeNames(b *strings.Builder, lead string, names []string) {
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// describeOperation explains one operation.
-func describeOperation(op *service.Operation) string {
+// describeOperation explains one operation, with the prefix in its names.
+func describeOperation(op *service.Operation, prefix string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\nForms: %s\n", op.Summary, forms(op))
+	fmt.Fprintf(&b, "%s.\n", op.Summary)
+	if op.Note != "" {
+		b.WriteString(op.Note + "\n")
+	}
+	fmt.Fprintf(&b, "\nForms: %s\n", forms(op))
 	for _, method := range op.Methods {
-		for _, line := range needs(op, method) {
+		for _, line := range needs(op, method, prefix) {
 			fmt.Fprintf(&b, "%s %s\n", method, line)
 		}
 	}
-	b.WriteString("\nInputs (* required; {Prefix} is services.prefix of the configuration):\n")
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if len(op.Aligned) > 0 {
+		fmt.Fprintf(&b, "%s must have the same keys.\n", strings.Join(op.Aligned, " and "))
+	}
+	b.WriteString(filledIn(op))
+	writeInputs(&b, op, prefix)
+	if hasPrefix(op) {
+		fmt.Fprintf(&b, "\n%s in names is services.prefix of the configuration.\n", prefix)
+	}
+	b.WriteString(values(op, prefix))
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// filledIn names the inputs that callers leave out.
+func filledIn(op *service.Operation) string {
+	names := []string{"the Customer ID"}
+	if inputs := op.FilledIn(); len(inputs) > 0 {
+		names = nil
+		for _, in := range inputs {
+			names = append(names, fmt.Sprintf("%s (%s)", in.Name, in.Kind.Name))
+		}
+	}
+	return "Filled in, leave out: " + strings.Join(names, ", ") + "\n"
+}
+
+// hasPrefix is true for an operation with the prefix in a name.
+func hasPrefix(op *service.Operation) bool {
+	return slices.ContainsFunc(op.Slots("POST"), func(s service.Slot) bool { return s.NameIn("POST", "") != s.NameIn("POST", "{Prefix}") })
+}
+
+func writeInputs(b *strings.Builder, op *service.Operation, prefix string) {
+	b.WriteString("\nInputs (* required):\n")
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	heads := make([]string, len(op.Methods))
 	for i, method := range op.Methods {
 		heads[i] = "with " + method
 	}
 	fmt.Fprintf(table, "  %s\tvalue\t\n", strings.Join(heads, "\t"))
-	for _, row := range rows(op) {
+	for _, row := range rows(op, prefix) {
 		fmt.Fprintf(table, "  %s\n", row)
 	}
-	_ = table.Flush() // to a Builder, which takes everything
-	b.WriteString(values(op))
-	return strings.TrimSuffix(b.String(), "\n")
+	_ = table.Flush() // a Builder returns no errors
 }
 
-// rows are the inputs of an operation with their names in each form.
-func rows(op *service.Operation) []string {
+// rows returns the inputs of an operation with their names for each method.
+func rows(op *service.Operation, prefix string) []string {
 	slots := op.Slots("POST")
 	if !op.Has("POST") {
 		slots = op.Slots("GET")
@@ -142,41 +177,49 @@ func rows(op *service.Operation) []string {
 		for _, method := range op.Methods {
 			name := ""
 			if method == "POST" || slices.ContainsFunc(op.Slots("GET"), func(s service.Slot) bool { return s.Input() == in }) {
-				name = slot.NameIn(method, "{Prefix}")
+				name = slot.NameIn(method, prefix)
 			}
 			if in.Required && name != "" {
 				name += "*"
 			}
 			names = append(names, name)
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", strings.Join(names, "\t"), in.Kind.Name, in.Means))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", strings.Join(names, "\t"), in.Kind.Name, in.Help))
 	}
 	return rows
 }
 
 // values lists the known values of inputs that have many.
-func values(op *service.Operation) string {
+func values(op *service.Operation, prefix string) string {
 	var b strings.Builder
 	for _, in := range op.Inputs {
 		if len(in.Kind.Values) > 0 && !strings.Contains(in.Kind.Name, in.Kind.Values[0]) {
-			writeNames(&b, "\nKnown "+in.Name+": ", in.Kind.Values)
+			writeNames(&b, "\nKnown "+in.Name+": ", withPrefix(in.Kind.Values, prefix))
 		}
 	}
 	return b.String()
 }
 
-// completeInput offers the names that a method takes and, behind one, its values.
-func completeInput(op *service.Operation, method, typed string) ([]string, cobra.ShellCompDirective) {
+func withPrefix(names []string, prefix string) []string {
+	named := make([]string, len(names))
+	for i, name := range names {
+		named[i] = wire.WithPrefix(name, prefix)
+	}
+	return named
+}
+
+// completeInput offers the names that a method takes, and after a name its values.
+func completeInput(op *service.Operation, method, prefix, typed string) ([]string, cobra.ShellCompDirective) {
 	name, _, hasValue := strings.Cut(typed, "=")
 	var offered []string
 	for _, slot := range op.Slots(method) {
-		full := slot.NameIn(method, "{Prefix}")
+		full := slot.NameIn(method, prefix)
 		if !hasValue {
-			offered = append(offered, full+"=\t"+slot.Input().Means)
+			offered = append(offered, full+"=\t"+slot.Input().Help)
 			continue
 		}
 		if strings.EqualFold(full, name) {
-			for _, value := range slot.Input().Kind.Values {
+			for _, value := range withPrefix(slot.Input().Kind.Values, prefix) {
 				offered = append(offered, name+"="+value)
 			}
 		}

@@ -124,10 +124,10 @@ func TestEveryOperationInEveryForm(t *testing.T) {
 					}
 				}
 			}
-			if op.Script && h.answers(c.name, op, "GET", "json", "--jsonp") {
+			if op.JSONP && h.answers(c.name, op, "GET", "json", "--jsonp") {
 				row["script"] = append(row["script"], "bare")
 			}
-			if op.Script && h.answers(c.name, op, "GET", "callback", "--jsonp", "callback=cb7") {
+			if op.JSONP && h.answers(c.name, op, "GET", "callback", "--jsonp", "callback=cb7") {
 				row["script"] = append(row["script"], "callback")
 			}
 			operations[c.name]++
@@ -147,7 +147,7 @@ func (h *host) answers(name string, op *service.Operation, method, format string
 	h.Helper()
 	answered := true
 	for _, variant := range op.Variants() {
-		args := append([]string{"call", name, variant, "--raw"}, sampleArgs(name, op, method)...)
+		args := append([]string{"call", name, variant.Name, "--raw"}, sampleArgs(name, op, method)...)
 		if method == "POST" {
 			args = append(args, "--post")
 		}
@@ -197,21 +197,21 @@ func TestCallErrors(t *testing.T) {
 		args string
 		want string
 	}{
-		"unknown operation":  {"property LookupListings", `unknown command "LookupListings"`},
-		"minimum":            {"property LookupDeeds fips=20999", "needs any one of: fips+apn; mak; ff"},
+		"unknown operation":  {"property LookupListings", `property has no operation "LookupListings"`},
+		"minimum":            {"property LookupDeeds fips=20999", "needs any one of: fips+apn, mak, ff"},
 		"unknown name":       {"property LookupDeeds colour=red", "unknown input colour"},
 		"form":               {"autocomplete GlobalExpressCountry country=land --post", "cannot be called with POST"},
 		"format":             {"contribution removeMAK act=delete mak=1 --format xml", "format xml must be one of json"},
-		"script":             {"property LookupDeeds mak=1 --jsonp", "has no script form"},
+		"script":             {"property LookupDeeds mak=1 --jsonp", "has no JSONP form"},
 		"both methods":       {"property LookupDeeds mak=1 --get --post", "--get and --post exclude each other"},
-		"body of a GET":      {"property LookupDeeds --get --body -", "--body is for POST"},
+		"body of a GET":      {"property LookupDeeds --get --body -", "--body needs POST"},
 		"body not there":     {"property LookupDeeds --body none.json", "none.json"},
 		"Customer ID":        {"property LookupDeeds mak=1 id=mine", "the Customer ID is filled in"},
 		"traversal":          {"releases Metadata/Data release=.. filename=x", "release "},
-		"unknown hash":       {"releases CRC32/Data release=2026.10 filename=x", `unknown command "CRC32/Data"`},
-		"page of nothing":    {"list MAK/doLookup Includes.Zips=66999 Page=1", "Columns is missing"},
+		"unknown hash":       {"releases CRC32/Data release=2026.10 filename=x", `releases has no operation "CRC32/Data"`},
+		"page of nothing":    {"list MAK/doLookup Includes.Zips=66999 Page=1", "missing Columns (list of texts)"},
 		"limits":             {"reversegeo doLookup lat=1 long=2 recs=101", "recs must be a whole number from 1 to 100"},
-		"filter of no group": {`list Consumer/doCount Includes={"Zips":[{"Zip":"1"}],"SellDate":{}}`, "unknown input Includes.SellDate: its help"},
+		"filter of no group": {`list Consumer/doCount Includes={"Zips":[{"Zip":"1"}],"SellDate":{}}`, "unknown input Includes.SellDate: --help lists the known inputs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := *h
@@ -250,7 +250,7 @@ func TestCallShowsWhatWentWrong(t *testing.T) {
 	h.contains("stdout", r.stdout, `"traceId"`)
 
 	fault(emulator.Fault{Kind: emulator.KindShape, Shape: "html"})
-	h.contains("stderr", h.expect(1, property...).stderr, "no JSON")
+	h.contains("stderr", h.expect(1, property...).stderr, "a web page instead of data")
 
 	fault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Times: 2})
 	h.expect(0, property...)
@@ -269,7 +269,7 @@ func TestCallBodies(t *testing.T) {
 	h.write("request.json", `{"Records":[{"RecordID":"a","MAK":4400112233},{"RecordID":"b","AddressLine1":"12 Larkspur Way","PostalCode":"66999","Colour":"red"}]}`, 0o600)
 	r := h.expect(0, "call", "property", "LookupProperty", "--body", "request.json", "Columns=GrpParcel", "--raw")
 	h.contains("stdout", r.stdout, `"RecordID":"a"`, `"RecordID":"b"`, "14-220-07")
-	h.contains("stderr", r.stderr, "Records.Colour is not known to LookupProperty and is sent as it is")
+	h.contains("stderr", r.stderr, "Records.Colour is not a known input of LookupProperty and is sent unchecked")
 	sent := h.provider.Requests()
 	if body := sent[len(sent)-1].Body; !strings.Contains(body, `"TotalRecords":"2"`) || !strings.Contains(body, `"MAK":"4400112233"`) || !strings.Contains(body, `"Columns":"GrpParcel"`) {
 		t.Errorf("sent %s", body)
@@ -278,7 +278,7 @@ func TestCallBodies(t *testing.T) {
 	r = h.expect(0, "call", "property", "LookupProperty", "--body", "request.xml", "--format", "xml", "--raw")
 	h.contains("stdout", r.stdout, "<LookupPropertyResponse", "14-220-07")
 	r = h.expect(0, "call", "autocomplete", "GlobalExpressFreeForm", "ff=12 larksp", "listtype=white")
-	h.contains("stderr", r.stderr, "listtype is not known to GlobalExpressFreeForm and is sent as it is")
+	h.contains("stderr", r.stderr, "listtype is not a known input of GlobalExpressFreeForm and is sent unchecked")
 	cmd := h.command("call", "property", "LookupDeeds", "--body", "-")
 	cmd.Stdin = strings.NewReader(`{"PropertyMAK":"4400112233"}`)
 	out, err := cmd.Output()
@@ -326,8 +326,10 @@ func TestCallHelpAndCompletion(t *testing.T) {
 	for _, c := range callables() {
 		text := h.expect(0, "call", c.name).stdout
 		for _, op := range c.operations {
-			h.contains(c.name, text, op.Name[strings.LastIndex(op.Name, "}")+1:], op.Summary)
-			h.contains(op.Name, h.expect(0, "call", c.name, op.Variants()[0], "--help").stdout, op.Summary, "Forms: ")
+			h.contains(c.name, text, op.Name, op.Summary)
+			for _, variant := range op.Variants() {
+				h.contains(variant.Name, h.expect(0, "call", c.name, variant.Name, "--help").stdout, variant.Summary, "Forms: ", "--dry-run")
+			}
 		}
 	}
 	h.contains("help", h.expect(0, "call", "property", "LookupProperty", "--help").stdout, "a1", "Records.AddressLine1", "needs any one of", "fips+account")

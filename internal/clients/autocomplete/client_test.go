@@ -104,8 +104,8 @@ func TestRequests(t *testing.T) {
 	}{
 		"json":     {service.Form{}, found},
 		"xml":      {service.Form{Method: "GET", Format: "XML"}, foundInXML},
-		"jsonp":    {service.Form{Script: true}, `{"d":` + found + `}`},
-		"callback": {service.Form{Script: true, Callback: "cb7"}, `cb7(` + found + `);`},
+		"jsonp":    {service.Form{JSONP: true}, `{"d":` + found + `}`},
+		"callback": {service.Form{JSONP: true, Callback: "cb7"}, `cb7(` + found + `);`},
 	}
 	for operation, do := range calls() {
 		for kind, test := range forms {
@@ -140,19 +140,19 @@ func TestInputThatIsRefused(t *testing.T) {
 		form service.Form
 		want string
 	}{
-		"no street line":     {byAddress(autocomplete.AddressRequest{Locality: "Elmstead"}), service.Form{}, "address1 is missing"},
-		"no text":            {byFreeForm(autocomplete.FreeFormRequest{FreeForm: "  "}), service.Form{}, "ff is missing"},
-		"no postal code":     {byPostalCode(autocomplete.PostalCodeRequest{}), service.Form{}, "postalcode is missing"},
-		"no term":            {byCountry(""), service.Form{}, "country is missing"},
-		"no street, no code": {byThoroughfare(autocomplete.ThoroughfareRequest{}), service.Form{}, "needs any one of: thoroughfare; postalcode"},
+		"no street line":     {byAddress(autocomplete.AddressRequest{Locality: "Elmstead"}), service.Form{}, "missing address1 ("},
+		"no text":            {byFreeForm(autocomplete.FreeFormRequest{FreeForm: "  "}), service.Form{}, "missing ff ("},
+		"no postal code":     {byPostalCode(autocomplete.PostalCodeRequest{}), service.Form{}, "missing postalcode ("},
+		"no term":            {byCountry(""), service.Form{}, "missing country ("},
+		"no street, no code": {byThoroughfare(autocomplete.ThoroughfareRequest{}), service.Form{}, "needs any one of: thoroughfare, postalcode"},
 		"short street":       {byThoroughfare(autocomplete.ThoroughfareRequest{Thoroughfare: "La ", PostalCode: "66999"}), service.Form{}, "thoroughfare needs at least 3 characters"},
 		"too many":           {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{MaxRecords: 101}}), service.Form{}, "maxrecords must be a whole number from 1 to 100"},
 		"fewer than none":    {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{MaxRecords: -1}}), service.Form{}, "maxrecords must be"},
 		"truth":              {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{DiacriticReplace: "yes"}}), service.Form{}, "diacriticreplace must be one of True, False"},
 		"option":             {byAddress(autocomplete.AddressRequest{Address1: "12", Details: autocomplete.Details{Options: service.List{"boats:true"}}}), service.Form{}, "opt must be a list of poboxes:true|false"},
 		"POST":               {byCountry("land"), service.Form{Method: "POST"}, "cannot be called with POST: use GET"},
-		"XML for a script":   {byCountry("land"), service.Form{Script: true, Format: service.XMLs}, "answers JSON only"},
-		"callback":           {byCountry("land"), service.Form{Script: true, Callback: "alert(1)"}, "must be the name of a function"},
+		"XML for a script":   {byCountry("land"), service.Form{JSONP: true, Format: service.FormatXML}, "JSONP answers are JSON only"},
+		"callback":           {byCountry("land"), service.Form{JSONP: true, Callback: "alert(1)"}, "must be the name of a function"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,11 +208,11 @@ func TestAnswersThatAreNone(t *testing.T) {
 		form         service.Form
 	}{
 		"field texts":    {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.postalcode":["not one"]},"traceId":"0"}`, "$.postalcode: not one", service.Form{}},
-		"web page":       {200, `<html>sign in</html>`, "no JSON", service.Form{}},
+		"web page":       {200, `<html>sign in</html>`, "a web page instead of data", service.Form{}},
 		"page for XML":   {200, `<html>sign in</html>`, "web page", service.Form{Format: "xml"}},
-		"page to script": {200, `<html>sign in</html>`, "no JSON", service.Form{Script: true}},
-		"other service":  {200, `{"value":"unexpected"}`, "none of this service", service.Form{}},
-		"list":           {200, `[]`, "none of this service", service.Form{}},
+		"page to script": {200, `<html>sign in</html>`, "a web page instead of data", service.Form{JSONP: true}},
+		"other service":  {200, `{"value":"unexpected"}`, "unexpected response shape", service.Form{}},
+		"list":           {200, `[]`, "unexpected response shape", service.Form{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 var (
 	inJSON = service.Form{}
-	inXML  = service.Form{Format: service.XMLs}
-	script = service.Form{Script: true}
+	inXML  = service.Form{Format: service.FormatXML}
+	script = service.Form{JSONP: true}
 )
 
 func described(name string) *service.Operation {

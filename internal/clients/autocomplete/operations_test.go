@@ -44,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		"country's default":    {"GlobalExpressPostalCode", []string{"postalcode=66999"}, "country=US&postalcode=66999", ""},
 		"another country":      {"GlobalExpressPostalCode", []string{"postalcode=1010", "COUNTRY=Austria", "maxrecords=007"}, "country=Austria&maxrecords=7&postalcode=1010", ""},
-		"term has no default":  {"GlobalExpressCountry", nil, "", "country is missing"},
+		"term has no default":  {"GlobalExpressCountry", nil, "", "missing country ("},
 		"known filter":         {"GlobalExpressFreeForm", []string{"ff=12 larksp", "filterterm=zip", "filterlist=66999", "sorttype=distance"}, "country=US&ff=12+larksp&filterlist=66999&filterterm=zip&sortType=distance", ""},
 		"filter nobody knows":  {"GlobalExpressFreeForm", []string{"ff=12 larksp", "listwhite=1", "listwhite=2"}, "country=US&ff=12+larksp&listwhite=1&listwhite=2", ""},
 		"filter of another":    {"GlobalExpressAddress", []string{"address1=12 Larkspur", "filterterm=zip"}, "", "unknown input filterterm"},

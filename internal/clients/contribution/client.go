@@ -1,7 +1,7 @@
-// Package contribution is the client of the contribution service: SPEC.md,
-// section "Contribution service", with the facts of the wire. Every operation
-// queues a submission for review, so none is ever sent twice by itself: after an
-// error without an answer the caller cannot know whether it was taken.
+// Package contribution is the client of the contribution service; the wire facts
+// are in docs/wire/contribution.md. Every operation queues a submission for
+// review, so the client never retries one: after an error without an answer,
+// the service may or may not have accepted it.
 package contribution
 
 import (
@@ -12,18 +12,18 @@ import (
 )
 
 // Client submits corrections and additions. Errors are *service.InputError
-// before anything is sent, *service.AnswerError for an answer without MS01, with
-// which the response is returned too, and those of transport.Client. Safe for
-// concurrent use.
+// before anything is sent, *service.AnswerError for an answer without MS01, and
+// those of transport.Client. The response is returned with an *AnswerError too.
+// Safe for concurrent use.
 type Client struct{ *service.Client }
 
-// Submission is what all requests may have.
+// Submission holds the inputs that all requests share.
 type Submission struct {
 	TransmissionReference string `json:",omitempty"` // echoed in the response
-	RespondToEmail        string `json:",omitempty"` // is told the outcome
+	RespondToEmail        string `json:",omitempty"` // is notified of the outcome
 }
 
-// AddMAK is an address that is not listed.
+// AddMAK submits an address that has no key yet.
 type AddMAK struct {
 	Submission
 	AddressLine1       string
@@ -43,7 +43,7 @@ type AddMAK struct {
 	Reason       string `json:",omitempty"` // the justification
 }
 
-// ChangeGeoPoint proposes other coordinates for an address.
+// ChangeGeoPoint corrects the coordinates of an address.
 type ChangeGeoPoint struct {
 	Submission
 	Country    string // two letters
@@ -60,11 +60,11 @@ type ChangeMAK struct {
 	Submission
 	AddressKey string `json:"{Prefix}AddressKey"`
 	Current    []Pair // old values
-	ChangeTo   []Pair // new values of the same keys; an empty one leaves it as it is
+	ChangeTo   []Pair // new values, with the keys of Current; "" means unchanged
 	Reason     string `json:",omitempty"`
 }
 
-// Action is what a removal does.
+// Action says what a removal does.
 type Action string
 
 // The actions; RemoveMAK takes the first two.
@@ -83,7 +83,7 @@ type RemoveMAK struct {
 	AddressKey string `json:"{Prefix}AddressKey"`
 }
 
-// AddMIK asks for an identity key.
+// AddMIK submits an identity that has no key yet.
 type AddMIK struct {
 	Submission
 	Add    []Pair
@@ -94,19 +94,19 @@ type AddMIK struct {
 type ChangeMIK struct {
 	Submission
 	IdentityKey string `json:"{Prefix}IdentityKey"`
-	Current     []Pair
-	ChangeTo    []Pair
+	Current     []Pair // old values
+	ChangeTo    []Pair // new values, with the keys of Current; "" means unchanged
 	Reason      string `json:",omitempty"`
 }
 
-// RemoveMIK removes an identity key: by the key, or by the address with either
-// first and last or full name. AddressLine2 must be said then; new("") where the
-// address has none.
+// RemoveMIK removes an identity key. It names the identity by its key, or by an
+// address with either first and last name or full name. The address needs
+// AddressLine2: new("") if there is none.
 type RemoveMIK struct {
 	Submission
 	Action            Action
 	IdentificationKey string  `json:"{Prefix}IdentificationKey,omitempty"`
-	IdentityKey       string  `json:"{Prefix}IdentityKey,omitempty"` // POST only: the key by its other name
+	IdentityKey       string  `json:"{Prefix}IdentityKey,omitempty"` // POST only: the key under its other name
 	AddressLine1      string  `json:",omitempty"`
 	AddressLine2      *string `json:",omitempty"`
 	City              string  `json:",omitempty"`
@@ -123,42 +123,42 @@ type Response struct {
 	Version               string
 	TransmissionReference string
 	TransmissionResults   service.Codes // about the request
-	Results               service.Codes // about the submission; MS01 when it is queued
+	Results               service.Codes // about the submission; MS01 says that it is queued
 	Message               string
 	Unknown               wire.Object
 }
 
-// AddMAK asks for a key for an address.
+// AddMAK submits an address.
 func (c *Client) AddMAK(ctx context.Context, req AddMAK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, addMAK, form, req)
 }
 
-// ChangeGeoPoint proposes other coordinates.
+// ChangeGeoPoint corrects coordinates.
 func (c *Client) ChangeGeoPoint(ctx context.Context, req ChangeGeoPoint, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, changeGeoPoint, form, req)
 }
 
-// ChangeMAK asks for a change of an address key.
+// ChangeMAK changes an address key.
 func (c *Client) ChangeMAK(ctx context.Context, req ChangeMAK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, changeMAK, form, req)
 }
 
-// RemoveMAK asks for the removal of an address key.
+// RemoveMAK removes an address key.
 func (c *Client) RemoveMAK(ctx context.Context, req RemoveMAK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, removeMAK, form, req)
 }
 
-// AddMIK asks for an identity key.
+// AddMIK submits an identity.
 func (c *Client) AddMIK(ctx context.Context, req AddMIK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, addMIK, form, req)
 }
 
-// ChangeMIK asks for a change of an identity key.
+// ChangeMIK changes an identity key.
 func (c *Client) ChangeMIK(ctx context.Context, req ChangeMIK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, changeMIK, form, req)
 }
 
-// RemoveMIK asks for the removal of an identity key.
+// RemoveMIK removes an identity key.
 func (c *Client) RemoveMIK(ctx context.Context, req RemoveMIK, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, removeMIK, form, req)
 }

@@ -134,12 +134,12 @@ func TestMinimumInputs(t *testing.T) {
 		"no key and no name": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete}, get)
-			}, "needs any one of: mik; a1+a2+city+first+last+postal+state; a1+a2+city+full+postal+state",
+			}, "needs any one of: mik, a1+a2+city+first+last+postal+state, a1+a2+city+full+postal+state",
 		},
 		"second line not said": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete, AddressLine1: "12 Larkspur Way", City: "Elmstead", FullName: "Ada Quill", PostalCode: "66999", State: "KS"}, post)
-			}, "needs any one of: AcmeIdentificationKey; AcmeIdentityKey; AddressLine1+AddressLine2+City",
+			}, "needs any one of: AcmeIdentificationKey, AcmeIdentityKey, AddressLine1+AddressLine2+City",
 		},
 		"action of another operation": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
@@ -149,7 +149,7 @@ func TestMinimumInputs(t *testing.T) {
 		"no coordinates": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 				return c.ChangeGeoPoint(ctx, contribution.ChangeGeoPoint{Country: "US", AddressKey: "1"}, post)
-			}, "Latitude is missing",
+			}, "missing Latitude (",
 		},
 		"latitude beyond the pole": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
@@ -247,19 +247,19 @@ func refused(t *testing.T, server *servicetest.Server, err error) {
 // such a list; a change has another pair in its other list.
 var pairsOf = map[string]func(context.Context, *contribution.Client, []contribution.Pair, service.Form) error{
 	"changeMAK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: other}, form)
+		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
 		return err
 	},
 	"changeMAK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: other, ChangeTo: pairs}, form)
+		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: sameKeys(pairs), ChangeTo: pairs}, form)
 		return err
 	},
 	"changeMIK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: pairs, ChangeTo: other}, form)
+		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
 		return err
 	},
 	"changeMIK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: other, ChangeTo: pairs}, form)
+		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: sameKeys(pairs), ChangeTo: pairs}, form)
 		return err
 	},
 	"addMIK Add": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
@@ -268,9 +268,61 @@ var pairsOf = map[string]func(context.Context, *contribution.Client, []contribut
 	},
 }
 
-var other = []contribution.Pair{{Key: "City", Value: "Oakham"}}
+// sameKeys returns pairs with the same keys and no values.
+func sameKeys(pairs []contribution.Pair) []contribution.Pair {
+	blank := slices.Clone(pairs)
+	for i := range blank {
+		blank[i].Value = ""
+	}
+	return blank
+}
 
-// An address key is nothing that a new identity has.
+// A change names the same keys in Current and in ChangeTo.
+func TestChangesNeedTheSameKeys(t *testing.T) {
+	pairs := func(keys ...string) (list []contribution.Pair) {
+		for _, key := range keys {
+			list = append(list, contribution.Pair{Key: key, Value: "4"})
+		}
+		return list
+	}
+	tests := map[string]struct {
+		current, changeTo []contribution.Pair
+		want              string
+	}{
+		"same":           {pairs("City", "State"), pairs("City", "State"), ""},
+		"other order":    {pairs("City", "State"), pairs("State", "City"), ""},
+		"other case":     {pairs("city"), pairs("CITY"), ""},
+		"only old":       {pairs("City", "State"), pairs("City"), "only Current has State"},
+		"only new":       {pairs("City"), pairs("City", "Suite"), "only ChangeTo has Suite"},
+		"none in common": {pairs("City", "Suite"), pairs("State"), "only Current has City, Suite, and only ChangeTo has State"},
+		"repeated":       {pairs("City", "City"), pairs("City"), "only Current has City"},
+		"unknown":        {pairs("Colour"), pairs("City"), "only Current has Colour, and only ChangeTo has City"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, form := range []service.Form{post, {Method: "POST", Lenient: true}} {
+				if name == "unknown" && !form.Lenient {
+					continue
+				}
+				server := servicetest.Serve(t, 0, accepted)
+				c := contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
+				_, forMAK := c.ChangeMAK(t.Context(), contribution.ChangeMAK{AddressKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
+				_, forMIK := c.ChangeMIK(t.Context(), contribution.ChangeMIK{IdentityKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
+				for _, err := range []error{forMAK, forMIK} {
+					var input *service.InputError
+					if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &input) || !strings.Contains(err.Error(), test.want)) {
+						t.Errorf("got %v, want %q", err, test.want)
+					}
+				}
+				if sent := len(server.Requests()); test.want != "" && sent > 0 {
+					t.Errorf("%d requests were sent", sent)
+				}
+			}
+		})
+	}
+}
+
+// A new identity has no AddressKey.
 func TestPairKeys(t *testing.T) {
 	tests := map[string]struct {
 		key, value string
@@ -328,11 +380,11 @@ func TestAnswersThatAreNoSuccess(t *testing.T) {
 		answer, want string
 	}{
 		"error code":       {200, `{"TransmissionResults":"GE05,GW01","Results":"","Message":""}`, "contribution removeMAK: GE05 (invalid Customer ID)"},
-		"nothing accepted": {200, `{"TransmissionResults":"","Results":"","Message":"Try later."}`, "no code of success: Try later."},
+		"nothing accepted": {200, `{"TransmissionResults":"","Results":"","Message":"Try later."}`, "the answer has no success code: Try later."},
 		"other code":       {200, `{"TransmissionResults":"","Results":"MX09"}`, "contribution removeMAK: MX09"},
 		"field texts":      {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.act":["not allowed"]},"traceId":"0"}`, "$.act: not allowed"},
-		"web page":         {200, `<html>sign in</html>`, "no JSON"},
-		"other service":    {200, `{"value":"unexpected"}`, "none of this service"},
+		"web page":         {200, `<html>sign in</html>`, "a web page instead of data"},
+		"other service":    {200, `{"value":"unexpected"}`, "unexpected response shape"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

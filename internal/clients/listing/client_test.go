@@ -101,7 +101,7 @@ func TestRequests(t *testing.T) {
 // The forms that the service does not have.
 func TestForms(t *testing.T) {
 	for name, form := range map[string]service.Form{
-		"GET": {Method: "GET"}, "XML": {Format: service.XMLs}, "script": {Script: true},
+		"GET": {Method: "GET"}, "XML": {Format: service.FormatXML}, "script": {JSONP: true},
 	} {
 		server := servicetest.Serve(t, 0, success)
 		_, err := client(server).Count(t.Context(), listing.MAK, listing.Request{Includes: areas}, form)
@@ -120,17 +120,17 @@ func TestInputThatIsRefused(t *testing.T) {
 		req   listing.Request
 		want  string
 	}{
-		"no filter":            {listing.MAK, listing.Request{Columns: columns}, "Includes needs any one of: Zips; Cities; Radius; ShapeWKTs"},
-		"no place":             {listing.Consumer, listing.Request{Includes: listing.Filters{RBDI: []string{"R"}}, Columns: columns}, "Includes needs any one of: Zips; Cities; Radius; ShapeWKTs"},
-		"no place of movers":   {listing.NewMovers, listing.Request{Includes: listing.Filters{State: []string{"KS"}}, Columns: columns}, "Zips; Cities; Radius; ShapeWKTs; CensusKey"},
+		"no filter":            {listing.MAK, listing.Request{Columns: columns}, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
+		"no place":             {listing.Consumer, listing.Request{Includes: listing.Filters{RBDI: []string{"R"}}, Columns: columns}, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
+		"no place of movers":   {listing.NewMovers, listing.Request{Includes: listing.Filters{State: []string{"KS"}}, Columns: columns}, "Zips, Cities, Radius, ShapeWKTs, CensusKey"},
 		"place only excluded":  {listing.MAK, listing.Request{Excludes: zips, Columns: columns}, "Includes needs any one of"},
 		"census key elsewhere": {listing.NewHomeowners, listing.Request{Includes: listing.Filters{CensusKey: []string{"1"}}, Columns: columns}, "Includes needs any one of"},
 		"filter of another":    {listing.MAK, listing.Request{Includes: listing.Filters{Zips: zips.Zips, AgeRange: &listing.Range{Minimum: new(1)}}, Columns: columns}, "unknown input Includes.AgeRange"},
 		"circle excluded":      {listing.MAK, listing.Request{Includes: zips, Excludes: listing.Filters{Radius: areas.Radius}, Columns: columns}, "unknown input Excludes.Radius"},
 		"area excluded":        {listing.MAK, listing.Request{Includes: zips, Excludes: listing.Filters{ShapeWKTs: areas.ShapeWKTs}, Columns: columns}, "unknown input Excludes.ShapeWKTs"},
-		"no columns":           {listing.MAK, listing.Request{Includes: zips}, "Columns is missing"},
-		"blank code":           {listing.MAK, listing.Request{Includes: listing.Filters{Zips: []listing.Zip{{Plus4: "1"}}}, Columns: columns}, "Includes.Zips.Zip is missing"},
-		"city without state":   {listing.MAK, listing.Request{Includes: listing.Filters{Cities: []listing.City{{City: "Elmstead"}}}, Columns: columns}, "Includes.Cities.State is missing"},
+		"no columns":           {listing.MAK, listing.Request{Includes: zips}, "missing Columns ("},
+		"blank code":           {listing.MAK, listing.Request{Includes: listing.Filters{Zips: []listing.Zip{{Plus4: "1"}}}, Columns: columns}, "missing Includes.Zips.Zip ("},
+		"city without state":   {listing.MAK, listing.Request{Includes: listing.Filters{Cities: []listing.City{{City: "Elmstead"}}}, Columns: columns}, "missing Includes.Cities.State ("},
 		"beyond the pole":      {listing.MAK, listing.Request{Includes: listing.Filters{Radius: &listing.Radius{Point: service.Point{Latitude: -91}}}, Columns: columns}, "Includes.Radius.Latitude must be a number from -90 to 90"},
 		"too far":              {listing.MAK, listing.Request{Includes: listing.Filters{Radius: &listing.Radius{Distance: 99999}}, Columns: columns}, "Includes.Radius.Distance must be"},
 		"page before first":    {listing.MAK, listing.Request{Includes: zips, Columns: columns, Page: -1}, "Pagination.Page must be a whole number from 1"},
@@ -160,11 +160,11 @@ func TestAnswersThatAreNoSuccess(t *testing.T) {
 	}{
 		"error code":   {200, `{"Count":0,"ResultCode":"GE05","Message":"Who?"}`, "list MAK/doCount: GE05 (invalid Customer ID): Who?", service.Codes{"GE05"}},
 		"unknown code": {200, `{"Count":0,"ResultCode":"LS02","Message":"Nothing found."}`, "list MAK/doCount: LS02: Nothing found.", service.Codes{"LS02"}},
-		"no code":      {200, `{"Count":3}`, "no code of success", nil},
+		"no code":      {200, `{"Count":3}`, "the answer has no success code", nil},
 		"both":         {200, `{"Count":3,"ResultCode":"LS01,SE01"}`, "SE01", service.Codes{"LS01", "SE01"}},
-		"null":         {200, `null`, "none of this service", nil},
+		"null":         {200, `null`, "unexpected response shape", nil},
 		"field texts":  {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Includes.Zips":["not a list"]},"traceId":"0"}`, "$.Includes.Zips: not a list", nil},
-		"web page":     {200, `<html>sign in</html>`, "no JSON", nil},
+		"web page":     {200, `<html>sign in</html>`, "a web page instead of data", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

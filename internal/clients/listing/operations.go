@@ -28,7 +28,7 @@ func describe() []*service.Operation {
 		for _, name := range []string{doCount, getCount, doLookup} {
 			all = append(all, &service.Operation{
 				Name: string(group) + "/" + name, Summary: summary(group, name),
-				Methods: service.PostOnly, Formats: []string{service.JSON}, Success: []service.Code{"LS01"},
+				Methods: service.PostOnly, Formats: []string{service.FormatJSON}, Success: []service.Code{"LS01"},
 				Fields: service.Fields{Inputs: inputs(group, name)},
 			})
 		}
@@ -65,18 +65,18 @@ func inputs(group Group, name string) []service.Input {
 	all := []service.Input{
 		{Name: "CustomerID", Kind: service.Identity},
 		{
-			Name: "Includes", Kind: service.Object, Required: true, Means: "filters that must hold",
+			Name: "Includes", Kind: service.Object, Required: true, Help: "filters that must hold",
 			Fields: service.Fields{Inputs: filterInputs(group, true), AnyOf: minimum},
 		},
 		{
-			Name: "Excludes", Kind: service.Object, Means: "filters that must not hold",
+			Name: "Excludes", Kind: service.Object, Help: "filters that must not hold",
 			Fields: service.Fields{Inputs: filterInputs(group, false)},
 		},
 	}
 	if name != doCount || group == NewHomeowners {
 		all = append(all, service.Input{
 			Name: "Columns", Kind: knowing(service.Texts, columns[group]...), Required: name != doCount,
-			Means: "what to tell of each record; names beyond the known ones are sent too",
+			Help: "what to tell of each record; names beyond the known ones are sent too",
 		})
 	}
 	if name != doCount {
@@ -96,10 +96,10 @@ func knowing(kind service.Kind, values ...string) service.Kind {
 
 func orderBy(group Group) service.Input {
 	return service.Input{
-		Name: "OrderBy", Kind: service.Objects(0), Means: "columns to sort by, the most important first",
+		Name: "OrderBy", Kind: service.Objects(0), Help: "columns to sort by, the most important first",
 		Fields: service.Fields{Inputs: []service.Input{
 			{Name: "column", Kind: knowing(service.Text, columns[group]...), Required: true},
-			{Name: "sortorder", Kind: service.OneOf("ASC", "DESC"), Default: "ASC", Means: "ASC when not given"},
+			{Name: "sortorder", Kind: service.OneOf("ASC", "DESC"), Default: "ASC", Help: "ASC when not given"},
 		}},
 	}
 }
@@ -107,7 +107,7 @@ func orderBy(group Group) service.Input {
 var pagination = service.Input{
 	Name: "Pagination", Kind: service.Object,
 	Fields: service.Fields{Inputs: []service.Input{{
-		Name: "Page", Kind: service.Numeric(service.Whole(1, math.MaxInt32)), Default: "1", Means: "from 1, which is the default",
+		Name: "Page", Kind: service.Numeric(service.Whole(1, math.MaxInt32)), Default: "1", Help: "from 1, which is the default",
 	}}},
 }
 
@@ -131,8 +131,8 @@ var shapes = map[string]service.Input{
 	"booleans":  {Kind: service.Booleans},
 	"integers":  {Kind: service.Integers},
 	"boolean":   {Kind: service.Boolean},
-	"areas":     {Kind: service.Texts, Means: "areas: POLYGON((longitude latitude, ...)), holes allowed"},
-	"residence": {Kind: knowing(service.Texts, "R", "B", "U"), Means: "R residence, B business, U unknown"},
+	"areas":     {Kind: service.Texts, Help: "areas: POLYGON((longitude latitude, ...)), holes allowed"},
+	"residence": {Kind: knowing(service.Texts, "R", "B", "U"), Help: "R residence, B business, U unknown"},
 	"zips":      object(service.Objects(0), "ZIP codes", required("Zip", service.Text), optional("Plus4"), optional("CarrierRoute")),
 	"cities":    object(service.Objects(0), "cities", required("City", service.Text), required("State", service.Text)),
 	"streets":   object(service.Objects(0), "streets", optional("ZipCode"), optional("Street")),
@@ -145,7 +145,7 @@ var shapes = map[string]service.Input{
 }
 
 func object(kind service.Kind, means string, members ...service.Input) service.Input {
-	return service.Input{Kind: kind, Means: means, Fields: service.Fields{Inputs: members}}
+	return service.Input{Kind: kind, Help: means, Fields: service.Fields{Inputs: members}}
 }
 
 func required(name string, kind service.Kind) service.Input {

@@ -219,10 +219,10 @@ func TestCommandLineErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"which one":          {"MAK/doCount", []string{"Zips=66999"}, "Zips can be Includes.Zips or Excludes.Zips"},
-		"no filter":          {"MAK/doCount", nil, "Includes needs any one of: Zips; Cities; Radius; ShapeWKTs"},
+		"which one":          {"MAK/doCount", []string{"Zips=66999"}, "Zips is ambiguous: write Includes.Zips or Excludes.Zips"},
+		"no filter":          {"MAK/doCount", nil, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
 		"columns of a count": {"MAK/doCount", []string{"Includes.Zips=66999", "Columns=City"}, "unknown input Columns"},
-		"no columns":         {"MAK/getCount", []string{"Includes.Zips=66999"}, "Columns is missing"},
+		"no columns":         {"MAK/getCount", []string{"Includes.Zips=66999"}, "missing Columns ("},
 		"circle excluded":    {"MAK/doCount", []string{"Excludes.Radius={}"}, "unknown input Excludes.Radius"},
 		"page zero":          {"MAK/doLookup", []string{"Includes.Zips=66999", "Columns=City", "Page=0"}, "Pagination.Page must be"},
 		"truth":              {"MAK/doCount", []string{"Includes.Zips=66999", "Includes.DropInd=Y"}, "Includes.DropInd must be true or false"},

@@ -1,8 +1,7 @@
-// Package property is the client of the property service: SPEC.md, section
-// "Property service", with the facts of the wire. What the provider sends for
-// amounts, dates, counts and flags is kept as its text, for neither the form nor
-// the presence of one is promised. Most of its lines are the members of the wire,
-// some five hundred of them, as fields.
+// Package property is the client of the property service; the wire facts are in
+// docs/wire/property.md. Amounts, dates, counts and flags stay text, because the
+// service promises neither their form nor their presence. Most of the package
+// lists the members of records, about five hundred, as fields.
 package property
 
 import (
@@ -14,12 +13,12 @@ import (
 
 // Client looks up properties in the United States. Errors are
 // *service.InputError before anything is sent, *service.AnswerError for an
-// answer with an error code, with which the response is returned too, and those
-// of transport.Client. A code about one record is no error: see its Results.
-// Safe for concurrent use.
+// answer with an error code, and those of transport.Client. The response is
+// returned with an *AnswerError too. An error code of one record is only in that
+// record's Results. Safe for concurrent use.
 type Client struct{ *service.Client }
 
-// LookupProperty asks for up to 100 properties, of which a GET carries one.
+// LookupProperty asks for up to 100 properties; a GET carries one.
 type LookupProperty struct {
 	TransmissionReference string       `json:",omitempty"` // echoed in the response
 	Columns               service.List `json:",omitempty"` // groups or columns, e.g. "GrpParcel"
@@ -27,9 +26,9 @@ type LookupProperty struct {
 	Records               []Record
 }
 
-// Record says which property is meant, by any one of: AddressKey; FIPS and APN;
-// FIPS and Account; MAK; FreeForm; AddressLine1 and PostalCode; AddressLine1,
-// City and State.
+// Record names a property by any one of: AddressKey; FIPS and APN; FIPS and
+// Account; MAK; FreeForm; AddressLine1 and PostalCode; AddressLine1, City and
+// State.
 type Record struct {
 	RecordID                                            string `json:",omitempty"` // POST only; echoed
 	AddressLine1, AddressLine2, City, State, PostalCode string `json:",omitempty"`
@@ -45,19 +44,19 @@ type Record struct {
 type LookupDeeds struct {
 	TransmissionReference            string       `json:",omitempty"`
 	Columns                          service.List `json:",omitempty"` // groups or columns, e.g. "GrpDocInfo"
-	Options                          service.List `json:",omitempty"` // "Page:1", "RecordsPerPage:10"; a page has one record unless said
+	Options                          service.List `json:",omitempty"` // "Page:1", "RecordsPerPage:10"; a page has one record by default
 	PropertyMAK, FIPS, APN, FreeForm string       `json:",omitempty"`
 	TransactionID                    string       `json:",omitempty"` // deprecated
 }
 
-// LookupHomesByOwner asks for the homes of the owner at an address, by its key
-// or its text.
+// LookupHomesByOwner asks for the homes of the owner at an address, named by its
+// key or its text.
 type LookupHomesByOwner struct {
 	TransmissionReference, OwnerMAK, FreeForm string `json:",omitempty"`
 }
 
-// Envelope is what all responses have. Those about deeds do not say whether
-// TotalRecords counts their page or all of them.
+// Envelope holds the members that all responses share. The provider does not say
+// whether TotalRecords of deeds counts the page or all records.
 type Envelope struct {
 	service.Answer                 `json:"-"`
 	Version, TransmissionReference string
@@ -65,7 +64,7 @@ type Envelope struct {
 	Unknown                        wire.Object
 }
 
-// Properties answers LookupProperty, with a record for each that was asked for.
+// Properties answers LookupProperty, with a record for each one in the request.
 type Properties struct {
 	Envelope
 	TransmissionResults service.Codes // about the request
@@ -75,7 +74,7 @@ type Properties struct {
 // Deeds answers LookupDeeds.
 type Deeds struct {
 	Envelope
-	Results       service.Codes // about the request and what matched
+	Results       service.Codes // about the request and the match
 	TransactionID string        // deprecated
 	Records       []Deed
 }
@@ -83,18 +82,18 @@ type Deeds struct {
 // Homes answers LookupHomesByOwner.
 type Homes struct {
 	Envelope
-	Results service.Codes // about the request and what matched
+	Results service.Codes // about the request and the match
 	Records []Home
 }
 
-// Home is one that an owner has. PropertyAddress is a line of text.
+// Home is one home of an owner. PropertyAddress is a line of text here.
 type Home struct {
 	APN, BaseMAK, FIPS, MAK,
 	PropertyAddress, PropertyCity, PropertyPlus4, PropertyState, PropertyZip string
 	Unknown wire.Object
 }
 
-// LookupProperty looks up what is known of properties.
+// LookupProperty looks up properties.
 func (c *Client) LookupProperty(ctx context.Context, req LookupProperty, form service.Form) (*Properties, error) {
 	return service.Do[Properties](ctx, c.Client, lookupProperty, form, req)
 }
@@ -104,7 +103,7 @@ func (c *Client) LookupDeeds(ctx context.Context, req LookupDeeds, form service.
 	return service.Do[Deeds](ctx, c.Client, lookupDeeds, form, req)
 }
 
-// LookupHomesByOwner looks up what else an owner has.
+// LookupHomesByOwner looks up the homes of an owner.
 func (c *Client) LookupHomesByOwner(ctx context.Context, req LookupHomesByOwner, form service.Form) (*Homes, error) {
 	return service.Do[Homes](ctx, c.Client, lookupHomesByOwner, form, req)
 }

@@ -19,9 +19,9 @@ const empty = `{"Version":"9.4.2.9001","TransmissionReference":"","TransmissionR
 
 var (
 	get     = service.Form{Method: "GET"}
-	getXML  = service.Form{Method: "GET", Format: service.XMLs}
+	getXML  = service.Form{Method: "GET", Format: service.FormatXML}
 	post    = service.Form{Method: "POST"}
-	postXML = service.Form{Method: "POST", Format: service.XMLs}
+	postXML = service.Form{Method: "POST", Format: service.FormatXML}
 )
 
 func client(server *servicetest.Server) *property.Client {
@@ -107,14 +107,14 @@ func TestRequests(t *testing.T) {
 }
 
 func TestInputThatCannotBeSent(t *testing.T) {
-	const sets = "needs any one of: addresskey; fips+apn; fips+account; mak; ff; a1+postal; a1+city+state"
+	const sets = "needs any one of: addresskey, fips+apn, fips+account, mak, ff, a1+postal, a1+city+state"
 	many := slices.Repeat([]property.Record{{MAK: "4400112233"}}, 101)
 	tests := map[string]struct {
 		do   call
 		want string
 	}{
 		"no property, GET":         {lookUp(property.LookupProperty{}, get), sets},
-		"no property, POST":        {lookUp(property.LookupProperty{}, post), "Records needs any one of: AddressKey; FIPS+APN; FIPS+Account; MAK; FreeForm; AddressLine1+PostalCode; AddressLine1+City+State"},
+		"no property, POST":        {lookUp(property.LookupProperty{}, post), "Records needs any one of: AddressKey, FIPS+APN, FIPS+Account, MAK, FreeForm, AddressLine1+PostalCode, AddressLine1+City+State"},
 		"county alone":             {lookUp(one(property.Record{FIPS: "20999"}), get), sets},
 		"street alone":             {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way"}), get), sets},
 		"street and city":          {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way", City: "Elmstead"}), get), sets},
@@ -129,14 +129,14 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		"other country":            {lookUp(one(property.Record{MAK: "44", Country: "CA"}), get), "ctry must be one of US"},
 		"option":                   {lookUp(property.LookupProperty{Options: service.List{"Page:1"}, Records: many[:1]}, get), "opt must be a list of Desc:on|off, LatestMortgage:On|Off"},
 		"option's value":           {lookUp(property.LookupProperty{Options: service.List{"Desc:yes"}, Records: many[:1]}, post), "Options Desc must be one of on, off"},
-		"no deed":                  {deeds(property.LookupDeeds{}, get), "needs any one of: fips+apn; mak; ff"},
-		"deprecated id alone":      {deeds(property.LookupDeeds{TransactionID: "t"}, get), "needs any one of: fips+apn; mak; ff"},
-		"parcel without county":    {deeds(property.LookupDeeds{APN: "14-220-07"}, post), "needs any one of: FIPS+APN; PropertyMAK; FreeForm"},
+		"no deed":                  {deeds(property.LookupDeeds{}, get), "needs any one of: fips+apn, mak, ff"},
+		"deprecated id alone":      {deeds(property.LookupDeeds{TransactionID: "t"}, get), "needs any one of: fips+apn, mak, ff"},
+		"parcel without county":    {deeds(property.LookupDeeds{APN: "14-220-07"}, post), "needs any one of: FIPS+APN, PropertyMAK, FreeForm"},
 		"page 0":                   {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"Page:0"}}, get), "opt Page must be a whole number from 1"},
 		"too many a page":          {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"RecordsPerPage:101"}}, get), "opt RecordsPerPage must be a whole number from 0 to 100"},
-		"no owner":                 {homes(property.LookupHomesByOwner{}, get), "needs any one of: mak; ff"},
-		"no owner, POST":           {homes(property.LookupHomesByOwner{}, post), "needs any one of: OwnerMAK; FreeForm"},
-		"no script form (JSONP)":   {homes(property.LookupHomesByOwner{OwnerMAK: "44"}, service.Form{Script: true}), "has no script form"},
+		"no owner":                 {homes(property.LookupHomesByOwner{}, get), "needs any one of: mak, ff"},
+		"no owner, POST":           {homes(property.LookupHomesByOwner{}, post), "needs any one of: OwnerMAK, FreeForm"},
+		"no script form (JSONP)":   {homes(property.LookupHomesByOwner{OwnerMAK: "44"}, service.Form{JSONP: true}), "has no JSONP form"},
 		"format that nobody knows": {homes(property.LookupHomesByOwner{OwnerMAK: "44"}, service.Form{Format: "csv"}), "must be one of json, xml"},
 	}
 	for name, test := range tests {
@@ -263,8 +263,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		answer, want string
 	}{
 		"field texts":   {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Records[0].FIPS":["too long"]},"traceId":"0"}`, "$.Records[0].FIPS: too long"},
-		"web page":      {200, `<html>sign in</html>`, "no JSON"},
-		"other service": {200, `{"value":"unexpected"}`, "none of this service"},
+		"web page":      {200, `<html>sign in</html>`, "a web page instead of data"},
+		"other service": {200, `{"value":"unexpected"}`, "unexpected response shape"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,22 +2,24 @@ package releases
 
 import "syncd/internal/clients/service"
 
-// Operations describes the twenty operations of SPEC.md, section "File release
-// service", for callers that work by name. The mirror uses Client.
+// Operations describes the twenty operations of the file release service for
+// callers that choose one by name. The mirror uses Client. The wire facts are in
+// docs/wire/releases.md.
 func Operations() []*service.Operation {
 	operations := []*service.Operation{browse}
-	operations = append(operations, perClass("Download", "The file, followed through the service's redirects and unproven: `syncd get` proves it", withRelease, nil)...)
-	operations = append(operations, perClass("Releases", "All releases (YYYY.MM) of", withoutRelease, listFormats)...)
+	operations = append(operations, perClass("Download", "Download", withRelease, nil)...)
+	operations = append(operations, perClass("Releases", "List the releases of", withoutRelease, listFormats)...)
 	operations = append(operations, manifestReleases, manifestFiles, manifestList)
-	operations = append(operations, perClass("Metadata", "Metadata of", withRelease, objectFormats)...)
-	return append(operations, perClass("{hashtype}", "Hash, of the type given by hashtype, of", withRelease, listFormats)...)
+	operations = append(operations, perClass("Metadata", "Show the metadata of", withRelease, objectFormats)...)
+	return append(operations, perClass("{hashtype}", "Show the {hashtype} hash of", withRelease, listFormats)...)
 }
 
-// Formats of lists and hashes, and of metadata.
+// Formats of answers. docs/wire/releases.md, section "List formats": a list and
+// a hash come in six formats, metadata in two.
 var (
 	listFormats   = []string{"json", "xml", "crLfList", "lfList", "comma", "tab"}
 	objectFormats = []string{"json", "xml"}
-	anyFormat     = []string{"file"} // for what has a format of its own
+	fileFormat    = []string{service.FormatFile}
 )
 
 // Inputs of paths.
@@ -31,41 +33,43 @@ var (
 	productName     = segment("productname", "")
 	manifestName    = segment("manifest", "as `syncd manifests` lists it")
 	hashType        = service.Input{Name: "hashtype", Kind: service.OneOf("SHA256", "SHA1", "MD5"), Required: true}
-	tag             = service.Input{Name: "tag", Query: "tag", Kind: service.Text, Means: "a variant of the file, for an older runtime, say"}
+	tag             = service.Input{Name: "tag", Query: "tag", Kind: service.Text, Help: "variant of the file, e.g. for an older runtime"}
 )
 
 func segment(name, means string) service.Input {
-	return service.Input{Name: name, Kind: service.Segment, Required: true, Means: means}
+	return service.Input{Name: name, Kind: service.Segment, Required: true, Help: means}
 }
 
 var browse = &service.Operation{
-	Name: "Browse", Summary: "The page on which releases and manifests are chosen",
-	Methods: service.GetOnly, Formats: anyFormat, Text: true,
+	Name: "Browse", Summary: "Show the web page that lists releases and manifests",
+	Methods: service.GetOnly, Formats: fileFormat, AnyShape: true,
 	Fields: service.Fields{Inputs: []service.Input{
-		{Name: "mft", Query: "mft", Kind: service.Text, Means: "manifest"},
+		{Name: "mft", Query: "mft", Kind: service.Text, Help: "manifest"},
 		{Name: "release", Query: "release", Kind: service.Text},
-		{Name: "sort", Query: "sort", Kind: service.Text, Means: "fileName, size, release, type, os, compiler or architecture; with a d in front, descending"},
+		{Name: "sort", Query: "sort", Kind: service.Text, Help: "fileName, size, release, type, os, compiler or architecture; descending with d in front: dsize"},
 	}},
 }
 
-var manifestReleases = list("ManifestReleases/{manifest}", "All releases (YYYY.MM) of a manifest", manifestName)
+var manifestReleases = list("ManifestReleases/{manifest}", "List the releases of a manifest", manifestName)
 
-var manifestFiles = list("Manifest/{release}/{manifest}", "Download links of the files of a manifest for a release", releaseOf, manifestName)
+var manifestFiles = list("Manifest/{release}/{manifest}", "List the download links of a manifest", releaseOf, manifestName)
 
-var manifestList = list("ManifestList/{release}", "The manifests that are available for a release", releaseOf)
+var manifestList = list("ManifestList/{release}", "List the manifests of a release", releaseOf)
 
 func list(path, summary string, inputs ...service.Input) *service.Operation {
-	return get(path, summary, listFormats, inputs...)
+	op := get(path, summary, listFormats, inputs...)
+	op.XML = service.ListXML
+	return op
 }
 
 func get(path, summary string, formats []string, inputs ...service.Input) *service.Operation {
 	op := &service.Operation{
 		Name: service.NameOf(path), Path: path, Summary: summary,
-		Methods: service.GetOnly, Formats: formats, Query: "format", Text: true,
+		Methods: service.GetOnly, Formats: formats, Query: "format", AnyShape: true,
 		Fields: service.Fields{Inputs: inputs},
 	}
 	if formats == nil {
-		op.Formats, op.Query = anyFormat, ""
+		op.Formats, op.Query = fileFormat, ""
 	}
 	return op
 }
@@ -106,11 +110,14 @@ func perClass(verb, summary string, released bool, formats []string) []*service.
 		if released {
 			inputs = append(inputs, tag)
 		}
-		what := summary + " " + class.what
-		if verb == "Download" {
-			what = summary
+		op := get(path, summary+" "+class.what, formats, inputs...)
+		if verb == "Releases" {
+			op.XML = service.ListXML
 		}
-		operations = append(operations, get(path, what, formats, inputs...))
+		if verb == "Download" {
+			op.Note = "The content is not checked against its hash: `syncd get` does that."
+		}
+		operations = append(operations, op)
 	}
 	return operations
 }

@@ -53,13 +53,12 @@ func TestRequestsOfCallsByName(t *testing.T) {
 	for _, c := range callsByName {
 		op := described(t, c.operation)
 		for _, variant := range op.Variants() {
-			name := strings.ReplaceAll(variant, "/", "_")
+			name := strings.ReplaceAll(variant.Name, "/", "_")
 			if c.format != "" {
 				name += "_" + c.format
 			}
 			t.Run(name, func(t *testing.T) {
-				args := append(op.Bound(variant), c.args...)
-				golden(t, filepath.Join("golden", name+".http"), sent(t, op, c.format, args))
+				golden(t, filepath.Join("golden", name+".http"), sent(t, variant, c.format, c.args))
 			})
 		}
 	}

@@ -1,5 +1,5 @@
-// Package reversegeo is the client of the reverse geocoding service: SPEC.md,
-// section "Reverse geocoding service", with the facts of the wire.
+// Package reversegeo is the client of the reverse geocoding service; the wire
+// facts are in docs/wire/reversegeo.md.
 package reversegeo
 
 import (
@@ -9,17 +9,18 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// Client finds what is near a point. Errors are *service.InputError before
-// anything is sent, *service.AnswerError for an answer with an error code, with
-// which the response is returned too, and those of transport.Client. An answer
-// without records is no error. Safe for concurrent use.
+// Client finds addresses and postal codes near a point. Errors are
+// *service.InputError before anything is sent, *service.AnswerError for an
+// answer with an error code, and those of transport.Client. The response is
+// returned with an *AnswerError too. An answer without records is a success.
+// Safe for concurrent use.
 type Client struct{ *service.Client }
 
-// Bounds is what all requests may have.
+// Bounds holds the inputs that all requests share.
 type Bounds struct {
 	TransmissionReference string          `json:",omitempty"` // echoed in the response
-	MaxDistance           service.Decimal `json:",omitempty"` // miles, at most 10; 0 leaves it at that
-	MaxRecords            int             `json:",omitempty"` // at most 100; 0 leaves it at that
+	MaxDistance           service.Decimal `json:",omitempty"` // in miles; 0 means the most, 10
+	MaxRecords            int             `json:",omitempty"` // 0 means the most, 100
 }
 
 // DoLookup asks for the addresses nearest to a point.
@@ -36,8 +37,8 @@ type DoLookupPostalCodes struct {
 	Options service.List `json:",omitempty"` // "Level:" with PostalCode, CarrierRoute or Plus4
 }
 
-// DoLookupFromList asks which of the targets are nearest to the origin, which is
-// either a point or the address of a key, not both.
+// DoLookupFromList asks for the targets nearest to an origin. The origin is a
+// point or an address key, not both.
 type DoLookupFromList struct {
 	*service.Point
 	AddressKey string `json:"{Prefix}AddressKey,omitempty"`
@@ -46,18 +47,18 @@ type DoLookupFromList struct {
 	Records []Target
 }
 
-// Target is an address that is compared with the origin.
+// Target is an address whose distance from the origin is wanted.
 type Target struct {
 	AddressKey string `json:"{Prefix}AddressKey"`
 	RecordID   string // the caller's; echoed
 }
 
-// Envelope is what all responses have.
+// Envelope holds the members that all responses share.
 type Envelope struct {
 	service.Answer                 `json:"-"`
 	Version, TransmissionReference string
 	TransmissionResults            service.Codes // about the request
-	Results                        service.Codes // GS07 when there are records
+	Results                        service.Codes // GS07 says that there are records
 	TotalRecords                   int64
 	Unknown                        wire.Object
 }
@@ -68,7 +69,8 @@ type Addresses struct {
 	Records []Address
 }
 
-// Address is one that is near. AddressKey is ZIP code, Plus4 and delivery point.
+// Address is one address near the origin. AddressKey is its ZIP code, Plus4 and
+// delivery point.
 type Address struct {
 	RecordID                                         string // of the target, with DoLookupFromList
 	AddressLine1, SuiteName, City, State, PostalCode string
@@ -76,7 +78,7 @@ type Address struct {
 	AddressKey                                       string
 	Place
 	Key     string `json:"{Prefix}AddressKey"`
-	BaseKey string `json:"{Prefix}AddressKeyBase"` // of the building; "0" when there is none
+	BaseKey string `json:"{Prefix}AddressKeyBase"` // of the building; "0" if there is none
 	Unknown wire.Object
 }
 
@@ -86,17 +88,17 @@ type PostalCodes struct {
 	Records []PostalCode
 }
 
-// PostalCode is one that is near, of the level that was asked for. CarrierRoute
-// is blank where the level has none.
+// PostalCode is one postal code near the point, of the requested level.
+// CarrierRoute is blank if the level has none.
 type PostalCode struct {
 	City, State, PostalCode, CarrierRoute string
 	Place
 	Unknown wire.Object
 }
 
-// Place is where something is.
+// Place is the place of a record.
 type Place struct {
-	Latitude  service.Decimal `also:"Laitude"`
+	Latitude  service.Decimal `also:"Laitude"` // the provider's own SDK has this spelling too
 	Longitude service.Decimal
 	Distance  service.Decimal // from the origin, in miles
 }
@@ -111,7 +113,7 @@ func (c *Client) DoLookupPostalCodes(ctx context.Context, req DoLookupPostalCode
 	return service.Do[PostalCodes](ctx, c.Client, doLookupPostalCodes, form, req)
 }
 
-// DoLookupFromList finds the nearest of the caller's addresses.
+// DoLookupFromList finds the nearest of the targets.
 func (c *Client) DoLookupFromList(ctx context.Context, req DoLookupFromList, form service.Form) (*Addresses, error) {
 	return service.Do[Addresses](ctx, c.Client, doLookupFromList, form, req)
 }

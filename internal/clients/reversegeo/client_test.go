@@ -20,9 +20,9 @@ const empty = `{"Version":"8.3.0.9001","TransmissionReference":"","TransmissionR
 
 var (
 	get     = service.Form{Method: "GET"}
-	getXML  = service.Form{Method: "GET", Format: service.XMLs}
+	getXML  = service.Form{Method: "GET", Format: service.FormatXML}
 	post    = service.Form{Method: "POST"}
-	postXML = service.Form{Method: "POST", Format: service.XMLs}
+	postXML = service.Form{Method: "POST", Format: service.FormatXML}
 )
 
 func client(server *servicetest.Server) *reversegeo.Client {
@@ -102,11 +102,11 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		do   call
 		want string
 	}{
-		"no point":              {lookUp(reversegeo.DoLookup{}, get), "lat is missing"},
-		"no point, POST":        {postal(reversegeo.DoLookupPostalCodes{}, post), "Latitude is missing"},
+		"no point":              {lookUp(reversegeo.DoLookup{}, get), "missing lat ("},
+		"no point, POST":        {postal(reversegeo.DoLookupPostalCodes{}, post), "missing Latitude ("},
 		"beyond the pole":       {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, get), "lat must be a number from -90 to 90"},
 		"beyond the date line":  {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, post), "Longitude must be a number from -180 to 180"},
-		"no number":             {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a number"},
+		"no number":             {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a finite number"},
 		"too far":               {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), get), "dist must be a number from 0 to 10"},
 		"less than no distance": {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), post), "MaxDistance must be a number from 0 to 10"},
 		"too many records":      {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), get), "recs must be a whole number from 1 to 100"},
@@ -117,12 +117,12 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		},
 		"option's value":      {postal(reversegeo.DoLookupPostalCodes{Point: here, Options: service.List{"Level:Street"}}, post), "Options Level must be one of PostalCode, CarrierRoute, Plus4"},
 		"option has no value": {lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"IncludeEmptyLots:"} }), get), "IncludeEmptyLots has no value"},
-		"no origin":           {fromList(reversegeo.DoLookupFromList{Records: depots}, post), "needs any one of: Latitude+Longitude; AcmeAddressKey"},
-		"two origins":         {fromList(reversegeo.DoLookupFromList{Point: here, AddressKey: "44", Records: depots}, post), "takes only one of: Latitude+Longitude; AcmeAddressKey"},
-		"no targets":          {fromList(reversegeo.DoLookupFromList{Point: here}, post), "Records is missing"},
+		"no origin":           {fromList(reversegeo.DoLookupFromList{Records: depots}, post), "needs any one of: Latitude+Longitude, AcmeAddressKey"},
+		"two origins":         {fromList(reversegeo.DoLookupFromList{Point: here, AddressKey: "44", Records: depots}, post), "takes only one of: Latitude+Longitude, AcmeAddressKey"},
+		"no targets":          {fromList(reversegeo.DoLookupFromList{Point: here}, post), "missing Records ("},
 		"too many targets":    {fromList(reversegeo.DoLookupFromList{Point: here, Records: slices.Repeat(depots, 51)}, post), "Records has 102 items, at most 100 may be sent"},
-		"target without key":  {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{depots[0], {RecordID: "b"}}}, post), "Records.AcmeAddressKey is missing"},
-		"target without id":   {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{{AddressKey: "44"}}}, post), "Records.RecordID is missing"},
+		"target without key":  {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{depots[0], {RecordID: "b"}}}, post), "missing Records.AcmeAddressKey ("},
+		"target without id":   {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{{AddressKey: "44"}}}, post), "missing Records.RecordID ("},
 		"no GET form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, get), "cannot be called with GET: use POST"},
 		"no XML form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, postXML), "format xml must be one of json"},
 	}
@@ -231,8 +231,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		answer, want string
 	}{
 		"field texts":   {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Latitude":["no number"]},"traceId":"0"}`, "$.Latitude: no number"},
-		"XML unasked":   {200, servicetest.Fixture(t, "lookup.xml"), "no JSON"},
-		"other service": {200, `{"value":"unexpected"}`, "none of this service"},
+		"XML unasked":   {200, servicetest.Fixture(t, "lookup.xml"), "not JSON"},
+		"other service": {200, `{"value":"unexpected"}`, "unexpected response shape"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

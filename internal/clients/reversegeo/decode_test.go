@@ -74,12 +74,12 @@ func TestReadOddAnswer(t *testing.T) {
 func TestReadNothing(t *testing.T) {
 	servicetest.Check(t, len(read[reversegeo.Addresses](t, "doLookup", "nothing.json").Records), 0)
 	tests := map[string]struct{ format, body string }{
-		"empty list":    {service.JSON, `{"Results":"","Records":[]}`},
-		"no list":       {service.JSON, `{"Results":""}`},
-		"empty element": {service.XMLs, `<ResponseArray><Results/><Records/></ResponseArray>`},
-		"no element":    {service.XMLs, `<ResponseArray><Results/></ResponseArray>`},
-		"nil element":   {service.XMLs, `<ResponseArray xmlns:i="u"><Results/><Records i:nil="true"/></ResponseArray>`},
-		"JSON for XML":  {service.XMLs, `{"Results":"","Records":[]}`},
+		"empty list":    {service.FormatJSON, `{"Results":"","Records":[]}`},
+		"no list":       {service.FormatJSON, `{"Results":""}`},
+		"empty element": {service.FormatXML, `<ResponseArray><Results/><Records/></ResponseArray>`},
+		"no element":    {service.FormatXML, `<ResponseArray><Results/></ResponseArray>`},
+		"nil element":   {service.FormatXML, `<ResponseArray xmlns:i="u"><Results/><Records i:nil="true"/></ResponseArray>`},
+		"JSON for XML":  {service.FormatXML, `{"Results":"","Records":[]}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

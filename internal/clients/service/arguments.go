@@ -10,13 +10,13 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// Arguments puts name=value arguments into the members of a body, which may have
-// some already. Names are those of the wire in the form of the method, matched
-// without case; what lies within another input is written with a dot
-// (Includes.Zips), or by its last name alone where that is plain. A name that is
-// given again begins the next item of its list. extra are the query parameters
-// that no description knows, where the operation takes such. Errors are
-// *InputError.
+// Arguments adds name=value arguments to the members of a body, which may be
+// nil. Names are those of the method's form, in any case. A name within another
+// input has a dot (Includes.Zips); its last part is enough where only one input
+// ends so. A name given again begins the next item of its list.
+//
+// extra holds the query parameters that are not described, for operations that
+// are Open. Errors are *InputError.
 func (o *Operation) Arguments(method, prefix string, body wire.Object, args []string) (filled wire.Object, extra url.Values, err error) {
 	extra = url.Values{}
 	if body != nil {
@@ -24,8 +24,8 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 	}
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
-		if !ok || name == "" { // not shown: it could be anything, the Customer ID too
-			return nil, nil, &InputError{o.Name, "an argument is not name=value"}
+		if !ok || name == "" { // the argument is not shown, because it could be the Customer ID
+			return nil, nil, o.inputError("an argument is not name=value")
 		}
 		slot, err := o.slot(name, method, prefix)
 		switch {
@@ -33,22 +33,19 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 			extra.Add(name, value)
 			continue
 		case err != nil:
-			return nil, nil, &InputError{o.Name, err.Error()}
+			return nil, nil, o.inputError("%v", err)
 		}
 		if err := place(&filled, slot, value); err != nil {
-			return nil, nil, &InputError{o.Name, name + " " + err.Error()}
+			return nil, nil, o.inputError("%s %v", name, err)
 		}
 	}
 	return filled, extra, nil
 }
 
-// slot finds what a name means.
+// slot finds the input that a name stands for.
 func (o *Operation) slot(name, method, prefix string) (Slot, error) {
-	if strings.EqualFold(name, "id") || strings.EqualFold(name, "CustomerID") {
-		return nil, errors.New("the Customer ID is filled in from the configuration: leave it out")
-	}
-	if strings.EqualFold(name, "format") || strings.EqualFold(name, "callback") {
-		return nil, fmt.Errorf("%s is no input but a part of the form: see --format and --jsonp", strings.ToLower(name))
+	if err := o.reserved(name); err != nil {
+		return nil, err
 	}
 	var byEnd []Slot
 	wanted := wire.WithPrefix(name, prefix)
@@ -65,7 +62,7 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 		return byEnd[0], nil
 	}
 	if len(byEnd) > 1 {
-		return nil, fmt.Errorf("%s can be %s: write one of them", name, joinNames(byEnd, method, prefix, " or "))
+		return nil, fmt.Errorf("%s is ambiguous: write %s", name, joinNames(byEnd, method, prefix, " or "))
 	}
 	if other := o.otherForm(name, method, prefix); other != "" {
 		return nil, fmt.Errorf("unknown input %s: with %s it is %s", name, method, other)
@@ -73,23 +70,40 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 	return nil, fmt.Errorf("%w %s: %s", errUnknown, name, o.known(method, prefix))
 }
 
-// errUnknown is a name that no description knows.
+// reserved returns an error for a name that callers do not give as an argument.
+func (o *Operation) reserved(name string) error {
+	switch strings.ToLower(name) {
+	case "id", "customerid":
+		return errors.New("the Customer ID is filled in from the configuration: leave it out")
+	case "format":
+		return errors.New("the format is not an input: use --format")
+	case "callback":
+		return errors.New("callback needs --jsonp")
+	}
+	for _, in := range o.FilledIn() {
+		if strings.EqualFold(name, in.Name) {
+			return fmt.Errorf("%s is filled in (%s): leave it out", in.Name, in.Kind.Name)
+		}
+	}
+	return nil
+}
+
+// errUnknown is the error for a name that is not described.
 var errUnknown = errors.New("unknown input")
 
-// maxNamed is how many names a message lists.
+// maxNamed bounds the names that a message lists.
 const maxNamed = 20
 
-// known says what an operation takes, or where that is told.
+// known names the inputs of an operation, or says where to find them.
 func (o *Operation) known(method, prefix string) string {
 	slots := o.topSlots(method)
 	if len(slots) > maxNamed {
-		return "its help (--help) lists the known ones"
+		return "--help lists the known inputs"
 	}
 	return fmt.Sprintf("with %s it takes %s", method, joinNames(slots, method, prefix, ", "))
 }
 
-// topSlots are the slots that help needs to name: those in a list of their own
-// would drown the others.
+// topSlots leaves out the slots below two levels, which are too many for a message.
 func (o *Operation) topSlots(method string) []Slot {
 	return slices.DeleteFunc(o.Slots(method), func(s Slot) bool { return method != "GET" && len(s) > 2 })
 }
@@ -102,12 +116,14 @@ func joinNames(slots []Slot, method, prefix, between string) string {
 	return strings.Join(names, between)
 }
 
-// otherForm is the name in this form of what the name is for in the other.
+// otherForm returns the name in this method's form of an input that was given by
+// its name in the other form, or "".
 func (o *Operation) otherForm(name, method, prefix string) string {
 	other := map[string]string{"GET": "POST", "POST": "GET"}[method]
 	for _, slot := range o.Slots(method) {
 		in := slot.Input()
-		if strings.EqualFold(name, slot.NameIn(other, prefix)) || strings.EqualFold(name, wire.WithPrefix(in.Name, prefix)) || strings.EqualFold(name, in.Query) {
+		names := []string{slot.NameIn(other, prefix), wire.WithPrefix(in.Name, prefix), in.Query}
+		if slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) }) {
 			return slot.NameIn(method, prefix)
 		}
 	}
@@ -115,7 +131,7 @@ func (o *Operation) otherForm(name, method, prefix string) string {
 }
 
 // canonical gives the members of a body the names of the descriptions, so that
-// what is placed beside them is beside them.
+// an argument finds the member of the same name.
 func canonical(f Fields, v wire.Value, prefix string) wire.Value {
 	switch v := v.(type) {
 	case []wire.Value:
@@ -136,79 +152,4 @@ func canonical(f Fields, v wire.Value, prefix string) wire.Value {
 		return o
 	}
 	return v
-}
-
-// place puts a value where a slot is, making what it lies in.
-func place(o *wire.Object, slot Slot, value string) error {
-	in := slot[0]
-	switch {
-	case len(slot) == 1:
-		return placeHere(o, in, value)
-	case in.Kind.shape == pairs:
-		pair := wire.Object{{Name: "Key", Value: slot[1].Name}, {Name: "Value", Value: value}}
-		o.Set(in.Name, append(itemsOf(o, in), pair))
-		return nil
-	case in.Kind.shape == objects:
-		return placeInLast(o, slot, value)
-	}
-	before := o.Get(in.Name)
-	inner, ok := before.(wire.Object)
-	if !ok && !isBlank(before) {
-		return errors.New("lies in what the body has as something else")
-	}
-	inner = slices.Clone(inner)
-	err := place(&inner, slot[1:], value)
-	o.Set(in.Name, inner)
-	return err
-}
-
-// itemsOf is the list that an input has so far; a single item is a list of one.
-func itemsOf(o *wire.Object, in *Input) []wire.Value {
-	before := o.Get(in.Name)
-	if isBlank(before) {
-		return nil
-	}
-	return listOf(before)
-}
-
-// placeInLast puts a value into the last item of a list, or into a new one when
-// that has the member already.
-func placeInLast(o *wire.Object, slot Slot, value string) error {
-	list := itemsOf(o, slot[0])
-	if len(list) == 0 {
-		list = []wire.Value{wire.Object{}}
-	}
-	last, ok := list[len(list)-1].(wire.Object)
-	if !ok {
-		return errors.New("lies in what the body has as something else")
-	}
-	if len(slot) == 2 && last.Find(slot[1].Name) >= 0 {
-		list, last = append(list, nil), nil
-	}
-	last = slices.Clone(last)
-	err := place(&last, slot[1:], value)
-	list[len(list)-1] = last
-	o.Set(slot[0].Name, list)
-	return err
-}
-
-func placeHere(o *wire.Object, in *Input, value string) error {
-	var first *Input
-	if len(in.Inputs) > 0 {
-		first = &in.Inputs[0]
-	}
-	parsed, err := in.Kind.parse(value, first)
-	if err != nil {
-		return err
-	}
-	if o.Find(in.Name) < 0 {
-		o.Set(in.Name, canonical(in.Fields, parsed, ""))
-		return nil
-	}
-	more, areMore := parsed.([]wire.Value)
-	if !areMore {
-		return errors.New("is given twice")
-	}
-	o.Set(in.Name, append(itemsOf(o, in), more...))
-	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // submit is an operation that changes something at the provider.
 var submit = &service.Operation{
-	Name: "submit", Methods: service.GetPost, Formats: []string{service.JSON}, Success: []service.Code{"MS01"}, Writes: true,
+	Name: "submit", Methods: service.GetPost, Formats: []string{service.FormatJSON}, Success: []service.Code{"MS01"}, Writes: true,
 	Fields: service.Fields{Inputs: []service.Input{
 		{Name: "CustomerID", Kind: service.Identity},
 		{Name: "{Prefix}AddressKey", Query: "mak", Kind: service.Key, Required: true},
@@ -36,9 +36,9 @@ func TestBodiesAndArgumentsTogether(t *testing.T) {
 		"deep":                {lookup, `{"Records":[{"AcmeAddressKey":"1","acmeADDRESSkey":"2"}]}`, nil, "is given twice"},
 		"record as an object": {lookup, `{"Records":{"AcmeAddressKey":"1"}}`, []string{"AddressLine1=x"}, `"Records":[{"AddressLine1":"x","AcmeAddressKey":"1"}]`},
 		"pair as an object":   {submit, `{"AcmeAddressKey":"5","Current":{"Key":"City","Value":"A"}}`, []string{"Current.State=KS"}, `"Current":[{"Key":"City","Value":"A"},{"Key":"State","Value":"KS"}]`},
-		"object as a list":    {search, `{"Includes":[{"Zips":["66999"]}],"Columns":"City"}`, []string{"Includes.NonUSPS=true"}, "has as something else"},
+		"object as a list":    {search, `{"Includes":[{"Zips":["66999"]}],"Columns":"City"}`, []string{"Includes.NonUSPS=true"}, "that is not an object"},
 		"blank in a list":     {search, `{"Includes":{"ShapeWKTs":[""]},"Columns":["City"]}`, nil, "needs any one of"},
-		"blank columns":       {search, `{"Includes":{"Zips":[{"Zip":"1"}]},"Columns":[" "]}`, nil, "Columns is missing"},
+		"blank columns":       {search, `{"Includes":{"Zips":[{"Zip":"1"}]},"Columns":[" "]}`, nil, "missing Columns ("},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestXMLCarriesOnlyWhatItCan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			call, err := lookup.Check(service.Form{Method: "POST", Format: service.XMLs, Lenient: true}, members, "Acme")
+			call, err := lookup.Check(service.Form{Method: "POST", Format: service.FormatXML, Lenient: true}, members, "Acme")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,14 +133,14 @@ func TestSubmissionsAreSentOnce(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 		_, err := send(t, server, service.Form{Method: method})
-		if !transport.IsTransient(err) || !strings.Contains(err.Error(), "may have been taken") || len(server.Requests()) != 1 {
+		if !transport.IsTransient(err) || !strings.Contains(err.Error(), "may have been accepted") || len(server.Requests()) != 1 {
 			t.Errorf("%s: %d requests, %v", method, len(server.Requests()), err)
 		}
 	}
 }
 
 func TestTextsThatAreNone(t *testing.T) {
-	hash := &service.Operation{Name: "SHA256/Data", Methods: service.GetOnly, Formats: []string{service.JSON}, Text: true}
+	hash := &service.Operation{Name: "SHA256/Data", Methods: service.GetOnly, Formats: []string{service.FormatJSON}, AnyShape: true}
 	for name, answer := range map[string]string{
 		"page": "\n<!DOCTYPE html><html></html>", "problem": `{"type":"t","title":"No such file.","status":404}`,
 	} {

@@ -9,56 +9,91 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// InputError says what of a call's input cannot be sent. Nothing was.
+// InputError says why the input of a call cannot be sent. Nothing was sent.
 type InputError struct {
 	Operation string
-	Problem   string
+	Problem   string // all problems, with semicolons between
 }
 
 func (e *InputError) Error() string { return e.Operation + ": " + e.Problem }
 
-// checker checks the arguments of one call.
+// checker checks the input of one call. It collects all problems, so that the
+// caller can solve them at once.
 type checker struct {
-	op      *Operation
-	method  string
-	prefix  string
-	unknown []string // members that no description knows
+	op       *Operation
+	method   string
+	prefix   string
+	item     string   // "item 3" while that item of a longer list is checked
+	missing  []string // required inputs without a value
+	problems []string
+	unknown  []string // members that are not described
 }
 
-func (c *checker) fail(format string, args ...any) error {
-	return &InputError{c.op.Name, fmt.Sprintf(format, args...)}
+func (c *checker) fail(format string, args ...any) {
+	problem := fmt.Sprintf(format, args...)
+	if c.item != "" {
+		problem = c.item + ": " + problem
+	}
+	c.problems = append(c.problems, problem)
+}
+
+// lack notes a required input without a value.
+func (c *checker) lack(name string, kind Kind) {
+	missing := fmt.Sprintf("%s (%s)", name, kind.Name)
+	if c.item != "" {
+		missing += " in " + c.item
+	}
+	c.missing = append(c.missing, missing)
+}
+
+// maxProblems bounds the problems that one error lists.
+const maxProblems = 10
+
+// err returns all problems as one *InputError, or nil.
+func (c *checker) err() error {
+	problems := slices.Clone(c.problems)
+	if len(c.missing) > 0 {
+		problems = slices.Insert(problems, 0, "missing "+strings.Join(atMost(maxNamed, c.missing), ", "))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &InputError{c.op.Name, strings.Join(atMost(maxProblems, problems), "; ")}
+}
+
+// atMost shortens a list of texts.
+func atMost(limit int, texts []string) []string {
+	if len(texts) <= limit {
+		return texts
+	}
+	return append(texts[:limit:limit], fmt.Sprintf("and %d more", len(texts)-limit))
 }
 
 // fields returns the members of o that f describes, checked and in f's order,
-// and behind them those that it does not know.
-func (c *checker) fields(f Fields, o wire.Object, within Slot) (wire.Object, error) {
+// and then those that are not described.
+func (c *checker) fields(f Fields, o wire.Object, within Slot) wire.Object {
 	if name := c.repeated(o); name != "" {
-		return nil, c.fail("%s is given twice", dotted(within, name))
+		c.fail("%s is given twice", within.nameWithin(name))
 	}
 	var checked wire.Object
-	rest := append(wire.Object(nil), o...)
+	rest := slices.Clone(o)
 	for i := range f.Inputs {
 		in := &f.Inputs[i]
 		value, given := take(&rest, in.Name, wire.WithPrefix(in.Name, c.prefix))
-		value, err := c.input(append(within[:len(within):len(within)], in), value, given)
-		if err != nil {
-			return nil, err
-		}
-		if value != nil {
+		if value = c.input(append(slices.Clip(within), in), value, given); value != nil {
 			checked = append(checked, wire.Member{Name: in.Name, Value: value})
 		}
 	}
 	for _, m := range rest {
-		c.unknown = append(c.unknown, dotted(within, m.Name))
+		c.unknown = append(c.unknown, within.nameWithin(m.Name))
 	}
-	if err := c.anyOf(f, checked, within); err != nil {
-		return nil, err
-	}
-	return append(checked, rest...), nil
+	c.anyOf(f, checked, within)
+	c.aligned(f, checked)
+	return append(checked, rest...)
 }
 
-// repeated is a name that two members have: which of them a service would heed
-// nobody knows.
+// repeated returns a name that two members have. The services do not say which
+// one they would use.
 func (c *checker) repeated(o wire.Object) string {
 	seen := map[string]bool{}
 	for _, m := range o {
@@ -71,64 +106,60 @@ func (c *checker) repeated(o wire.Object) string {
 	return ""
 }
 
-// take removes a member with one of the names.
+// take removes the first member with one of the names.
 func take(o *wire.Object, names ...string) (value wire.Value, given bool) {
 	for _, name := range names {
 		if i := o.Find(name); i >= 0 {
 			value = (*o)[i].Value
-			*o = append((*o)[:i], (*o)[i+1:]...)
+			*o = slices.Delete(*o, i, i+1)
 			return value, true
 		}
 	}
 	return nil, false
 }
 
-func dotted(within Slot, name string) string {
-	if len(within) == 0 {
-		return name
-	}
-	return within.NameIn("", "") + "." + name
-}
-
-// input checks one value; nil is one that is not sent.
-func (c *checker) input(slot Slot, value wire.Value, given bool) (wire.Value, error) {
+// input returns a checked value, or nil for a value that is not sent. A value
+// with a problem is returned as it is, so that it still counts as given.
+func (c *checker) input(slot Slot, value wire.Value, given bool) wire.Value {
 	in := slot.Input()
 	name := slot.NameIn(c.method, c.prefix)
 	switch {
-	case in.Kind.filled != byCaller: // whatever a body from elsewhere has there
-		return nil, nil
+	case in.Kind.filled != byCaller: // replaces the value of a body from a file
+		return nil
 	case isBlank(value) && in.Default != "":
 		value = in.Default
 	case isBlank(value) && in.Kind.shape == object && in.hasDefault():
 		value = wire.Object{}
 	case isBlank(value) && !(in.Kind.empty && given):
 		if !in.Required {
-			return nil, nil
+			return nil
 		}
 		if len(in.AnyOf) == 0 {
-			return nil, c.fail("%s is missing (%s)", name, in.Kind.Name)
+			c.lack(name, in.Kind)
+			return nil
 		}
-		value = wire.Object{} // whose minimum inputs are missing
-	case !c.op.fills(slot, c.method) && in.Kind.shape < object:
-		return nil, c.fail("%s cannot be sent with %s: use POST", name, c.method)
+		value = wire.Object{} // its own check names the minimum inputs
+	case !c.op.fills(in, c.method) && in.Kind.shape < object:
+		c.fail("%s cannot be sent with %s: use POST", name, c.method)
+		return value
 	}
-	value, err := c.shaped(slot, value)
-	if o, ok := value.(wire.Object); ok && len(o) == 0 && !in.Required {
-		value = nil // all that it had was absent
+	checked, err := c.shaped(slot, value)
+	if err != nil {
+		c.fail("%s %v", name, err)
+		return value
 	}
-	var input *InputError
-	if err != nil && !errors.As(err, &input) {
-		return nil, c.fail("%s %v", name, err)
+	if o, ok := checked.(wire.Object); ok && len(o) == 0 && !in.Required {
+		return nil // all its members were blank
 	}
-	return value, err
+	return checked
 }
 
-// hasDefault is true for fields that are sent when nothing is said.
+// hasDefault is true for fields of which one is sent without being given.
 func (f Fields) hasDefault() bool {
 	return slices.ContainsFunc(f.Inputs, func(in Input) bool { return in.Default != "" })
 }
 
-// isBlank is true for what counts as absent.
+// isBlank is true for a value that counts as absent.
 func isBlank(v wire.Value) bool {
 	switch v := v.(type) {
 	case nil:
@@ -143,16 +174,16 @@ func isBlank(v wire.Value) bool {
 	return false
 }
 
-// shaped checks a value that is there, by the shape of its kind.
+// shaped checks a value according to the shape of its kind.
 func (c *checker) shaped(slot Slot, value wire.Value) (wire.Value, error) {
 	in := slot.Input()
 	switch in.Kind.shape {
 	case object:
 		o, ok := value.(wire.Object)
 		if !ok {
-			return nil, fmt.Errorf("must be an object")
+			return nil, errors.New("must be an object")
 		}
-		return c.fields(in.Fields, o, slot)
+		return c.fields(in.Fields, o, slot), nil
 	case objects:
 		return c.records(slot, value)
 	case pairs:
@@ -174,8 +205,7 @@ func (c *checker) shaped(slot Slot, value wire.Value) (wire.Value, error) {
 	return c.leaf(in.Kind, value)
 }
 
-// leaf checks one value. In the known names of columns the vendor's word takes
-// its place.
+// leaf checks one text or number. Known names of columns can hold the prefix.
 func (c *checker) leaf(k Kind, value wire.Value) (wire.Value, error) {
 	value, err := k.leaf(value)
 	if s, ok := value.(string); ok && slices.Contains(k.Values, s) {
@@ -184,14 +214,15 @@ func (c *checker) leaf(k Kind, value wire.Value) (wire.Value, error) {
 	return value, err
 }
 
-// listOf is a copy of a list, or a list of one.
+// listOf returns a copy of a list, or a list of one.
 func listOf(v wire.Value) []wire.Value {
 	if list, ok := v.([]wire.Value); ok {
-		return append([]wire.Value(nil), list...)
+		return slices.Clone(list)
 	}
 	return []wire.Value{v}
 }
 
+// records checks a list of objects.
 func (c *checker) records(slot Slot, value wire.Value) (wire.Value, error) {
 	list := listOf(value)
 	in := slot.Input()
@@ -201,20 +232,17 @@ func (c *checker) records(slot Slot, value wire.Value) (wire.Value, error) {
 	case c.method == "GET" && len(list) > 1:
 		return nil, fmt.Errorf("has %d items, and GET carries one: use POST", len(list))
 	}
+	outer := c.item
+	defer func() { c.item = outer }()
 	for i := range list {
 		o, ok := list[i].(wire.Object)
 		if !ok {
 			return nil, fmt.Errorf("item %d must be an object", i+1)
 		}
-		checked, err := c.fields(in.Fields, o, slot)
-		var input *InputError
-		if errors.As(err, &input) && len(list) > 1 {
-			err = c.fail("item %d: %s", i+1, input.Problem)
+		if len(list) > 1 {
+			c.item = strings.TrimPrefix(fmt.Sprintf("%s, item %d", outer, i+1), ", ")
 		}
-		if err != nil {
-			return nil, err
-		}
-		list[i] = checked
+		list[i] = c.fields(in.Fields, o, slot)
 	}
 	return list, nil
 }
@@ -229,13 +257,11 @@ func (c *checker) pairs(slot Slot, value wire.Value) (wire.Value, error) {
 			return nil, fmt.Errorf(`item %d must be {"Key": ..., "Value": ...}`, i+1)
 		}
 		known := Input{Name: key}
-		for _, in := range slot.Input().Inputs {
-			if strings.EqualFold(in.Name, key) {
-				known = in
-			}
-		}
-		if known.Means == "" && known.Kind.Name == "" {
-			c.unknown = append(c.unknown, dotted(slot, key))
+		at := slices.IndexFunc(slot.Input().Inputs, func(in Input) bool { return strings.EqualFold(in.Name, key) })
+		if at >= 0 {
+			known = slot.Input().Inputs[at]
+		} else {
+			c.unknown = append(c.unknown, slot.nameWithin(key))
 		}
 		text, err := known.Kind.checked(o.Text("Value"))
 		if err != nil {
@@ -244,78 +270,4 @@ func (c *checker) pairs(slot Slot, value wire.Value) (wire.Value, error) {
 		list[i] = wire.Object{{Name: "Key", Value: known.Name}, {Name: "Value", Value: text}}
 	}
 	return list, nil
-}
-
-// anyOf checks the minimum inputs.
-func (c *checker) anyOf(f Fields, o wire.Object, within Slot) error {
-	if len(f.AnyOf) == 0 {
-		return nil
-	}
-	what := "needs any one of"
-	for _, set := range f.AnyOf {
-		switch {
-		case !c.holds(f, set, o):
-			continue
-		case !f.OneSet || !f.mixes(set, o):
-			return nil
-		}
-		what = "takes only one of"
-	}
-	where := ""
-	if len(within) > 0 && c.method != "GET" {
-		where = within.NameIn(c.method, c.prefix) + " "
-	}
-	return c.fail("%s%s: %s", where, what, strings.Join(f.SetNames(c.method, c.prefix), "; "))
-}
-
-func (c *checker) holds(f Fields, set Set, o wire.Object) bool {
-	for _, name := range set {
-		if o.Find(name) < 0 || c.method == "GET" && f.query(name) == "" {
-			return false
-		}
-	}
-	return true
-}
-
-// mixes is true when something of another set than the chosen one is given too.
-func (f Fields) mixes(chosen Set, o wire.Object) bool {
-	for _, set := range f.AnyOf {
-		for _, name := range set {
-			if o.Find(name) >= 0 && !slices.Contains(chosen, name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// query is the GET parameter of the input of that name.
-func (f Fields) query(name string) string {
-	for _, in := range f.Inputs {
-		if in.Name == name {
-			return in.Query
-		}
-	}
-	return ""
-}
-
-// SetNames writes the minimum inputs, each set as its names in the form of a
-// method; a set that the form cannot carry is left out.
-func (f Fields) SetNames(method, prefix string) []string {
-	var sets []string
-	for _, set := range f.AnyOf {
-		names := make([]string, len(set))
-		carried := true
-		for i, name := range set {
-			names[i] = wire.WithPrefix(name, prefix)
-			if method == "GET" {
-				names[i] = f.query(name)
-				carried = carried && names[i] != ""
-			}
-		}
-		if carried {
-			sets = append(sets, strings.Join(names, "+"))
-		}
-	}
-	return sets
 }

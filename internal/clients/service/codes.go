@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,13 +17,13 @@ type Code string
 type Class int
 
 const (
-	// Unknown codes have no confirmed meaning; they are neither good nor bad.
+	// Unknown codes have no confirmed meaning. They count as neither success nor failure.
 	Unknown Class = iota
-	// Success codes say that the call did what it was asked for.
+	// Success codes say that the call succeeded.
 	Success
 	// Warning codes come with a result.
 	Warning
-	// NoMatch codes say that there is no result, which is no failure.
+	// NoMatch codes say that nothing was found, which is not a failure.
 	NoMatch
 	// Failure codes say that the call failed, whatever the HTTP status.
 	Failure
@@ -32,19 +33,20 @@ func (c Class) String() string {
 	return [...]string{"unknown", "success", "warning", "no match", "error"}[c]
 }
 
-// families are the classes of codes by how they begin; the first that fits
-// counts. Of most families of successes only single codes are confirmed.
+// families are the classes of codes by their beginning; the first match counts.
+// For most success families only single codes are confirmed.
 var families = []struct {
 	begin string
 	class Class
 }{
 	{"SE", Failure}, {"GE", Failure}, {"GW", Warning},
-	{"AE", NoMatch}, // an address that is in error, of one record
+	{"AE", NoMatch}, // an address error of one record
 	{"MS01", Success}, {"LS01", Success}, {"YS02", Success}, {"YS04", Success}, {"GS07", Success},
 	{"XS03", NoMatch}, {"XS", Success},
 }
 
-// meanings are those that the provider has published, or that samples show.
+// meanings are published by the provider, or follow from its samples. The shared
+// GE and SE codes are in docs/wire/contribution.md, section 5.
 var meanings = map[Code]string{
 	"SE01": "internal error of the service",
 	"GE01": "empty request", "GE02": "empty list of records", "GE03": "too many records",
@@ -60,7 +62,7 @@ var meanings = map[Code]string{
 	"YS02": "address matched", "YS04": "detailed data returned", "GS07": "records found",
 }
 
-// Class sorts a code.
+// Class returns the class of a code.
 func (c Code) Class() Class {
 	for _, family := range families {
 		if strings.HasPrefix(strings.ToUpper(string(c)), family.begin) {
@@ -70,7 +72,7 @@ func (c Code) Class() Class {
 	return Unknown
 }
 
-// Meaning is what a code says, in words; "" when nobody knows.
+// Meaning returns the meaning of a code in words, or "" if it is unknown.
 func (c Code) Meaning() string { return meanings[c] }
 
 func (c Code) String() string {
@@ -80,7 +82,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("%s (%s)", string(c), c.Meaning())
 }
 
-// Codes is a list of codes, which the wire writes with commas between.
+// Codes is a list of codes. Bodies carry it as one text with commas between.
 type Codes []Code
 
 // UnmarshalText reads a list of codes.
@@ -89,7 +91,8 @@ func (c *Codes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseCodes reads a list of codes; blank ones are left out.
+// ParseCodes reads a list of codes with commas, semicolons or space between.
+// Blank codes are left out.
 func ParseCodes(text string) Codes {
 	var codes Codes
 	for _, code := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || unicode.IsSpace(r) }) {
@@ -98,19 +101,12 @@ func ParseCodes(text string) Codes {
 	return codes
 }
 
-// Has is true when one of the codes is among them.
-func (c Codes) Has(any ...Code) bool {
-	for _, code := range c {
-		for _, wanted := range any {
-			if code == wanted {
-				return true
-			}
-		}
-	}
-	return false
+// Has is true when the list holds at least one of the wanted codes.
+func (c Codes) Has(wanted ...Code) bool {
+	return slices.ContainsFunc(c, func(code Code) bool { return slices.Contains(wanted, code) })
 }
 
-// Of are the codes of a class.
+// Of returns the codes of a class.
 func (c Codes) Of(class Class) Codes {
 	var found Codes
 	for _, code := range c {
@@ -129,12 +125,12 @@ func (c Codes) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// AnswerError is an answer with HTTP status 200 whose codes say that the call
-// failed. Its texts hold no Customer ID.
+// AnswerError is an answer with HTTP status 200 that has an error code, or that
+// lacks a required success code. Its texts do not hold the Customer ID.
 type AnswerError struct {
 	Service   string
 	Operation string
-	Codes     Codes  // all that came
+	Codes     Codes  // all codes of the answer
 	Message   string // the provider's text
 }
 
@@ -143,9 +139,9 @@ func (e *AnswerError) Error() string {
 	if len(codes) == 0 {
 		codes = e.Codes
 	}
-	what := cmp.Or(transport.Printable(codes.String()), "no code of success")
+	text := cmp.Or(transport.Printable(codes.String()), "the answer has no success code")
 	if e.Message != "" {
-		what += ": " + e.Message
+		text += ": " + e.Message
 	}
-	return fmt.Sprintf("%s %s: %s", e.Service, e.Operation, what)
+	return fmt.Sprintf("%s %s: %s", e.Service, e.Operation, text)
 }

@@ -11,7 +11,7 @@ import (
 // near is in the manner of a list: an object with numbers in it, values that
 // have a default, and codes that say when it went well.
 var near = &service.Operation{
-	Name: "near", Methods: service.PostOnly, Formats: []string{service.JSON}, Success: []service.Code{"LS01"},
+	Name: "near", Methods: service.PostOnly, Formats: []string{service.FormatJSON}, Success: []service.Code{"LS01"},
 	Fields: service.Fields{Inputs: []service.Input{
 		{Name: "Place", Kind: service.Object, Required: true, Fields: service.Fields{Inputs: []service.Input{
 			{Name: "Latitude", Kind: service.Numeric(service.Latitude)},

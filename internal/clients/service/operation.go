@@ -1,11 +1,12 @@
-// Package service is what the clients of the provider's services have in common:
-// operations described as data, the checks and the encoding that follow from the
-// description, the call itself, and the codes that answer it. A client package
-// adds its descriptions and the Go types of requests and responses; the command
-// `syncd call` works from the descriptions alone.
+// Package service holds the parts that the clients of the provider's services
+// share: operations described as data, the check and the encoding that follow
+// from a description, the call itself, and the result codes of an answer.
 //
-// What a description says is checked before anything is sent, and an *InputError
-// names what is wrong. What comes back is read tolerantly, see package wire.
+// A client package adds its descriptions and the Go types of requests and
+// responses. The command `syncd call` works from the descriptions alone.
+//
+// Input is checked against the description before anything is sent; an
+// *InputError names every problem. Answers are read tolerantly, see package wire.
 package service
 
 import (
@@ -17,54 +18,60 @@ import (
 
 // Operation describes one operation of a service.
 type Operation struct {
-	Name    string // the path below the base up to its first variable part, e.g. "MAK/doCount"
-	Path    string // below the base, with inputs as {name}; "" is Name
-	Summary string // for help: what it gives
-	Methods []string
-	Formats []string // of answers, and of bodies that are sent; the first is the default
-	Script  bool     // answers script calls (JSONP) at the service's second address too
-	Query   string   // the GET parameter that asks for a format; "" when there is none
+	Name     string // the path below the base up to its first variable part, e.g. "MAK/doCount"
+	Path     string // below the base, with inputs as {name}; "" means Name
+	Summary  string // one line for help
+	Note     string // further help, in sentences
+	Methods  []string
+	Formats  []string // of answers and of bodies that are sent; the first is the default
+	JSONP    bool     // the service's JSONP address answers it too
+	Query    string   // the GET parameter that asks for a format; "" if there is none
+	Success  []Code   // an answer needs one of these; if empty, only error codes are failures
+	Writes   bool     // changes something at the provider: is never retried
+	AnyShape bool     // the answer need not be an object: a list, a digest, a page, a file
+	Open     bool     // takes query parameters beside the described ones
+	XML      XML
 	Fields
-	Success []Code // an answer without one of these is an error; none: all but error codes are well
-	Writes  bool   // changes something at the provider: never sent twice by itself
-	Text    bool   // the answer may be no object: a list, a digest, a page, a file
-	Open    bool   // takes query parameters that no description knows
-	XML     XML
 }
 
-// XML names the elements of an operation's bodies.
+// XML names the elements of an operation's XML bodies.
 type XML struct {
-	Root string // of requests
-	Item string // of an item in a request's list
-	List string // of the list in an answer
+	Root   string // of requests
+	Item   string // of an item in a request's list
+	Schema wire.Schema
 }
+
+// ListXML describes answers that are a list: the root element holds the items.
+var ListXML = XML{Schema: wire.Schema{Lists: []string{""}}}
 
 // Fields are the inputs of an operation, of an object or of the items of a list.
 type Fields struct {
 	Inputs []Input
-	// AnyOf are the minimum inputs: the names in one of the sets at least must
-	// have a value. None is no rule. OneSet lets inputs of one of them only be
-	// given.
-	AnyOf  []Set
-	OneSet bool
+	// AnyOf are the minimum inputs: in at least one of the sets, every name needs
+	// a value. Empty means that there is no minimum.
+	AnyOf []Set
+	// Exclusive allows inputs of only one of the sets.
+	Exclusive bool
+	// Aligned names two lists of pairs that must have the same keys.
+	Aligned Set
 }
 
 // Set is a combination of inputs, by Name.
 type Set []string
 
-// Input is one thing that an operation takes. In names, "{Prefix}" stands for
+// Input is one value that an operation takes. In names, "{Prefix}" stands for
 // the vendor's word.
 type Input struct {
 	Name     string // of the member of a body, or of the part of the path
-	Query    string // of the GET parameter; "" when the GET form has none
+	Query    string // the GET parameter; "" if GET cannot carry the input
 	Kind     Kind
 	Required bool
-	Default  string // is sent when the caller says nothing, in an object too
-	Means    string // for help
-	Fields          // of an object, or of the items of a list; of a list of pairs the keys
+	Default  string // sent when the caller gives no value, also within an object
+	Help     string
+	Fields   // of an object, or of the items of a list; for a list of pairs, the keys
 }
 
-// Methods of operations, in the order in which they are preferred.
+// Methods of operations, in order of preference.
 var (
 	GetOnly  = []string{"GET"}
 	PostOnly = []string{"POST"}
@@ -73,16 +80,16 @@ var (
 
 // Formats of bodies.
 const (
-	JSON = "json"
-	XMLs = "xml"
-	File = "file" // what has a format of its own; it is not looked into
+	FormatJSON = "json"
+	FormatXML  = "xml"
+	FormatFile = "file" // a format of the file's own, which is passed on unread
 )
 
 // Has is true when the operation has that method.
 func (o *Operation) Has(method string) bool { return slices.Contains(o.Methods, method) }
 
-// path is the operation's template, in segments.
-func (o *Operation) path() []string {
+// segments returns the operation's path, with inputs as {name}.
+func (o *Operation) segments() []string {
 	if o.Path == "" {
 		return strings.Split(o.Name, "/")
 	}
@@ -90,87 +97,43 @@ func (o *Operation) path() []string {
 }
 
 // isPath is true for an input that is a segment of the path.
-func (o *Operation) isPath(in *Input) bool { return slices.Contains(o.path(), "{"+in.Name+"}") }
+func (o *Operation) isPath(in *Input) bool { return slices.Contains(o.segments(), "{"+in.Name+"}") }
 
-// Slot is a place that takes a value: an input with those it lies in.
-type Slot []*Input
-
-// Slots lists every place of an operation that a method can fill, in order.
-func (o *Operation) Slots(method string) []Slot {
-	var slots []Slot
-	o.walk(o.Fields, nil, func(s Slot) {
-		if o.fills(s, method) {
-			slots = append(slots, s)
+// FilledIn returns the inputs that syncd fills in by itself.
+func (o *Operation) FilledIn() []*Input {
+	var filled []*Input
+	for i := range o.Inputs {
+		if o.Inputs[i].Kind.filled != byCaller {
+			filled = append(filled, &o.Inputs[i])
 		}
-	})
-	return slots
+	}
+	return filled
 }
 
-func (o *Operation) walk(f Fields, within Slot, visit func(Slot)) {
-	for i := range f.Inputs {
-		slot := append(slices.Clip(within), &f.Inputs[i])
-		visit(slot)
-		o.walk(f.Inputs[i].Fields, slot, visit)
-	}
-}
-
-func (o *Operation) fills(s Slot, method string) bool {
-	in := s.Input()
-	switch {
-	case in.Kind.filled != byCaller:
-		return false
-	case method == "GET":
-		return in.Query != "" || o.isPath(in)
-	}
-	return true
-}
-
-// Input is the one that the slot is for.
-func (s Slot) Input() *Input { return s[len(s)-1] }
-
-// NameIn is what callers write for the slot in the form of a method.
-func (s Slot) NameIn(method, prefix string) string {
-	if in := s.Input(); method == "GET" && in.Query != "" {
-		return in.Query
-	}
-	names := make([]string, len(s))
-	for i, in := range s {
-		names[i] = wire.WithPrefix(in.Name, prefix)
-	}
-	return strings.Join(names, ".")
-}
-
-// NameOf is the part of a path up to its first variable segment; a path that
-// begins with one keeps that.
+// NameOf returns the part of a path before its first variable segment. A
+// variable first segment is kept.
 func NameOf(path string) string {
 	name, _, _ := strings.Cut(path, "/{")
 	return name
 }
 
-// Variants are the names of an operation whose first segment is an input with
-// known values, one for each; else its only name.
-func (o *Operation) Variants() []string {
+// Variants returns the operations that callers name. An operation whose first
+// segment is an input ("{hashtype}/Data") becomes one for each value
+// ("MD5/Data"), without that input; any other operation is its only variant.
+func (o *Operation) Variants() []*Operation {
 	first, rest, _ := strings.Cut(o.Name, "/")
-	for _, in := range o.Inputs {
-		if first != "{"+in.Name+"}" {
-			continue
-		}
-		names := make([]string, len(in.Kind.Values))
-		for i, value := range in.Kind.Values {
-			names[i] = value + "/" + rest
-		}
-		return names
+	at := slices.IndexFunc(o.Inputs, func(in Input) bool { return first == "{"+in.Name+"}" })
+	if at < 0 {
+		return []*Operation{o}
 	}
-	return []string{o.Name}
-}
-
-// Bound is what calling an operation by one of its variants says already, as an
-// argument; nil for an operation with one name.
-func (o *Operation) Bound(variant string) []string {
-	first, _, _ := strings.Cut(o.Name, "/")
-	if name, ok := strings.CutPrefix(first, "{"); ok {
-		value, _, _ := strings.Cut(variant, "/")
-		return []string{strings.TrimSuffix(name, "}") + "=" + value}
+	var variants []*Operation
+	for _, value := range o.Inputs[at].Kind.Values {
+		v := *o
+		v.Name = value + "/" + rest
+		v.Path = strings.Replace(o.Path, first, value, 1)
+		v.Summary = strings.ReplaceAll(o.Summary, first, value)
+		v.Inputs = slices.Delete(slices.Clone(o.Inputs), at, at+1)
+		variants = append(variants, &v)
 	}
-	return nil
+	return variants
 }

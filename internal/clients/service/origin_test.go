@@ -11,7 +11,7 @@ import (
 
 // nearest takes one origin of two kinds, and named targets.
 var nearest = &service.Operation{
-	Name: "nearest", Methods: service.GetPost, Formats: []string{service.JSON},
+	Name: "nearest", Methods: service.GetPost, Formats: []string{service.FormatJSON},
 	Fields: service.Fields{
 		Inputs: []service.Input{
 			{Name: "Latitude", Query: "lat", Kind: service.Latitude},
@@ -22,8 +22,8 @@ var nearest = &service.Operation{
 				{Name: "MAK", Query: "target", Kind: service.Key}, {Name: "RecordID", Kind: service.Text},
 			}}},
 		},
-		AnyOf:  []service.Set{{"Latitude", "Longitude"}, {"{Prefix}AddressKey"}},
-		OneSet: true,
+		AnyOf:     []service.Set{{"Latitude", "Longitude"}, {"{Prefix}AddressKey"}},
+		Exclusive: true,
 	},
 }
 
@@ -32,9 +32,9 @@ func TestOneSet(t *testing.T) {
 		"point":               {"POST", `{"Latitude":"1","Longitude":"2"}`, ""},
 		"key":                 {"POST", `{"{Prefix}AddressKey":"44"}`, ""},
 		"other set blank":     {"POST", `{"AcmeAddressKey":"44","Latitude":" ","Longitude":""}`, ""},
-		"both":                {"POST", `{"Latitude":"1","Longitude":"2","AcmeAddressKey":"44"}`, "takes only one of: Latitude+Longitude; AcmeAddressKey"},
-		"key and half":        {"GET", `{"Latitude":"1","AcmeAddressKey":"44"}`, "takes only one of: lat+long; mak"},
-		"half":                {"GET", `{"Latitude":"1"}`, "needs any one of: lat+long; mak"},
+		"both":                {"POST", `{"Latitude":"1","Longitude":"2","AcmeAddressKey":"44"}`, "takes only one of: Latitude+Longitude, AcmeAddressKey"},
+		"key and half":        {"GET", `{"Latitude":"1","AcmeAddressKey":"44"}`, "takes only one of: lat+long, mak"},
+		"half":                {"GET", `{"Latitude":"1"}`, "needs any one of: lat+long, mak"},
 		"option has no value": {"GET", `{"AcmeAddressKey":"44","Options":"Empty:"}`, "opt Empty has no value"},
 	}
 	for name, test := range tests {

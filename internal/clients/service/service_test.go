@@ -15,8 +15,8 @@ import (
 
 // lookup is an operation with one of everything.
 var lookup = &service.Operation{
-	Name: "Lookup", Methods: service.GetPost, Open: true, Formats: []string{service.JSON, service.XMLs}, Query: "format", Script: true,
-	XML: service.XML{Root: "LookupRequest", Item: "Record", List: "Records"},
+	Name: "Lookup", Methods: service.GetPost, Open: true, Formats: []string{service.FormatJSON, service.FormatXML}, Query: "format", JSONP: true,
+	XML: service.XML{Root: "LookupRequest", Item: "Record", Schema: wire.Schema{Lists: []string{"Records"}}},
 	Fields: service.Fields{Inputs: []service.Input{
 		{Name: "CustomerId", Kind: service.Identity},
 		{Name: "TransmissionReference", Query: "t", Kind: service.Text},
@@ -36,7 +36,7 @@ var lookup = &service.Operation{
 
 // search has the inputs of a list.
 var search = &service.Operation{
-	Name: "MAK/doLookup", Methods: service.PostOnly, Formats: []string{service.JSON},
+	Name: "MAK/doLookup", Methods: service.PostOnly, Formats: []string{service.FormatJSON},
 	Fields: service.Fields{Inputs: []service.Input{
 		{Name: "CustomerID", Kind: service.Identity},
 		{Name: "Includes", Kind: service.Object, Required: true, Fields: filters(service.Set{"Zips"}, service.Set{"Radius"})},
@@ -133,26 +133,30 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"no minimum, GET":     {lookup, "GET", nil, "needs any one of: mak; a1+postal"},
-		"no minimum, POST":    {lookup, "POST", []string{"RecordID=a"}, "Records needs any one of: AcmeAddressKey; AddressLine1+PostalCode"},
+		"no minimum, GET":     {lookup, "GET", nil, "needs any one of: mak, a1+postal"},
+		"no minimum, POST":    {lookup, "POST", []string{"RecordID=a"}, "Records needs any one of: AcmeAddressKey, AddressLine1+PostalCode"},
 		"second record":       {lookup, "POST", []string{"AcmeAddressKey=1", "AcmeAddressKey=2", "RecordID=x", "RecordID=y"}, "item 3: "},
 		"too many records":    {lookup, "POST", []string{`Records=[{"mak":1},{},{},{}]`}, "has 4 items, at most 3"},
 		"name of other form":  {lookup, "GET", []string{"AddressLine1=12"}, "with GET it is a1"},
 		"name of GET in POST": {lookup, "POST", []string{"a1=12"}, "with POST it is Records.AddressLine1"},
-		"unknown":             {lookup, "GET", []string{"format=red"}, "format is no input"},
-		"ambiguous":           {search, "POST", []string{"Zips=66999"}, "can be Includes.Zips or Excludes.Zips"},
+		"unknown":             {lookup, "GET", []string{"format=red"}, "the format is not an input: use --format"},
+		"ambiguous":           {search, "POST", []string{"Zips=66999"}, "Zips is ambiguous: write Includes.Zips or Excludes.Zips"},
 		"twice":               {lookup, "GET", []string{"t=1", "t=2"}, "t is given twice"},
 		"no pair":             {lookup, "GET", []string{"t"}, "an argument is not name=value"},
 		"Customer ID":         {lookup, "GET", []string{"ID=x"}, "the Customer ID is filled in"},
-		"filled in":           {lookup, "POST", []string{`Records=[{"AcmeAddressKey":1}]`, "TotalRecords=3"}, "unknown input TotalRecords"},
+		"filled in":           {lookup, "POST", []string{`Records=[{"AcmeAddressKey":1}]`, "TotalRecords=3"}, "TotalRecords is filled in (the number of records): leave it out"},
 		"option":              {lookup, "GET", []string{"mak=1", "opt=Page:0"}, "opt Page must be a whole number from 1 to 9"},
 		"unknown option":      {lookup, "GET", []string{"mak=1", "opt=Colour:red"}, "opt must be a list of Desc:on|off, Page:"},
 		"no digits":           {lookup, "GET", []string{"mak=12a"}, "mak must be a key of digits"},
 		"deep unknown":        {search, "POST", []string{`Includes={"Zips":[{"Zip":"1"}],"Colour":1}`, "Columns=City"}, "unknown input Includes.Colour"},
 		"no JSON":             {search, "POST", []string{"Includes={", "Columns=City"}, "Includes must be JSON"},
 		"not an object":       {search, "POST", []string{"Includes=[1]", "Columns=City"}, "Includes must be an object"},
-		"required":            {search, "POST", []string{"Includes.Zips=1"}, "Columns is missing"},
-		"required, nested":    {search, "POST", []string{`Includes.Zips=[{"x":1}]`, "Columns=City"}, "Includes.Zips.Zip is missing"},
+		"required":            {search, "POST", []string{"Includes.Zips=1"}, "missing Columns ("},
+		"required, nested":    {search, "POST", []string{`Includes.Zips=[{"x":1}]`, "Columns=City"}, "missing Includes.Zips.Zip ("},
+		"all at once":         {search, "POST", []string{"Excludes.NonUSPS=maybe"}, "missing Columns (list of texts); Includes needs any one of: Zips, Radius; Excludes.NonUSPS must be true or false"},
+		"missing in items":    {search, "POST", []string{`Includes={"Zips":[{"Zip":1},{},{"Zip":""}]}`}, "missing Includes.Zips.Zip (text) in item 2, Includes.Zips.Zip (text) in item 3, Columns (list of texts)"},
+		"wrong and missing":   {lookup, "POST", []string{`Records=[{"AddressLine1":"12"},{"AcmeAddressKey":"x"}]`}, "item 1: Records needs any one of: AcmeAddressKey, AddressLine1+PostalCode; item 2: Records.AcmeAddressKey must be a key of digits"},
+		"ID in a body":        {lookup, "POST", []string{"CustomerId=1"}, "the Customer ID is filled in"},
 		"number":              {search, "POST", []string{"Includes.Radius.Latitude=NaN", "Columns=City"}, "Includes.Radius.Latitude must be a number from -90 to 90"},
 	}
 	for name, test := range tests {
@@ -183,9 +187,9 @@ func TestForms(t *testing.T) {
 		"XML":                {service.Form{Format: "XML"}, members, "GET xml"},
 		"format":             {service.Form{Format: "csv"}, members, "format csv must be one of json, xml"},
 		"method":             {service.Form{Method: "PUT"}, members, "cannot be called with PUT: use GET or POST"},
-		"script, XML":        {service.Form{Script: true, Format: "xml"}, members, "answers JSON only"},
-		"callback":           {service.Form{Callback: "cb"}, members, "belongs to the script form"},
-		"callback is a name": {service.Form{Script: true, Callback: "alert(1)"}, members, "must be the name of a function"},
+		"script, XML":        {service.Form{JSONP: true, Format: "xml"}, members, "JSONP answers are JSON only"},
+		"callback":           {service.Form{Callback: "cb"}, members, "a callback needs the JSONP form"},
+		"callback is a name": {service.Form{JSONP: true, Callback: "alert(1)"}, members, "must be the name of a function"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +212,7 @@ func TestQueriesOfGET(t *testing.T) {
 	if err != nil || len(extra) > 0 {
 		t.Fatal(err, extra)
 	}
-	call, err := lookup.Check(service.Form{Script: true, Callback: "cb7", Extra: url.Values{"filterterm": {"zip"}}}, members, "Acme")
+	call, err := lookup.Check(service.Form{JSONP: true, Callback: "cb7", Extra: url.Values{"filterterm": {"zip"}}}, members, "Acme")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,19 +8,24 @@ import (
 	"strings"
 )
 
-// prefixMark stands in a field's name for the vendor's word.
+// prefixMark stands for the vendor's word in the name of a field.
 const prefixMark = "{Prefix}"
 
-// WithPrefix puts the vendor's word into a name that has a place for it.
+// WithPrefix replaces "{Prefix}" in a name with the vendor's word.
 func WithPrefix(name, prefix string) string { return strings.ReplaceAll(name, prefixMark, prefix) }
 
-// Decode fills the struct that into points to. A field takes the member of its
-// name, or of its json tag's, or of one of the comma-separated names of its also
-// tag; "{Prefix}" in them stands for prefix, and case does not matter. Text and
-// numbers are converted into each other, null and an empty text are the zero
-// value of everything, a single value where a list belongs is a list of one.
-// What no field can take is kept in the struct's field Unknown of type Object,
-// if it has one; nothing is an error.
+// Decode fills the struct that into points to. A field takes the member with its
+// name, with the name of its json tag, or with one of the comma-separated names
+// of its also tag. Case does not matter, and "{Prefix}" stands for prefix.
+//
+// Text and numbers are converted into each other. Null and empty text give the
+// zero value of any type. A single value becomes a list of one where the field is
+// a list. A member that no field takes, or whose value does not fit its field, is
+// kept in the field Unknown of type Object, if the struct has one. Decode never
+// fails.
+//
+// encoding/json cannot do this: it has no names with {Prefix}, reads no text as a
+// number or the reverse, drops unknown members, and stops at a wrong type.
 func Decode(o Object, into any, prefix string) {
 	d := decoder{prefix}
 	d.object(o, reflect.ValueOf(into).Elem())
@@ -30,28 +35,30 @@ type decoder struct{ prefix string }
 
 func (d decoder) object(o Object, into reflect.Value) {
 	fields := d.fields(into, map[string]reflect.Value{})
-	unknown := into.FieldByName("Unknown")
+	unknown := unknownOf(into)
 	for _, m := range o {
 		field, known := fields[strings.ToLower(m.Name)]
 		if known && d.value(m.Value, field) {
 			continue
 		}
-		if kept, ok := fieldAsObject(unknown); ok {
-			*kept = append(*kept, m)
+		if unknown != nil {
+			*unknown = append(*unknown, m)
 		}
 	}
 }
 
-func fieldAsObject(field reflect.Value) (*Object, bool) {
+// unknownOf returns the field Unknown of a struct, or nil.
+func unknownOf(of reflect.Value) *Object {
+	field := of.FieldByName("Unknown")
 	if !field.IsValid() || !field.CanAddr() {
-		return nil, false
+		return nil
 	}
-	o, ok := field.Addr().Interface().(*Object)
-	return o, ok
+	unknown, _ := field.Addr().Interface().(*Object)
+	return unknown
 }
 
-// fields finds the fields of a struct, those of embedded ones included, by the
-// lower-case names that they take.
+// fields adds the fields of a struct and of its embedded structs to found, by
+// each name in lower case.
 func (d decoder) fields(of reflect.Value, found map[string]reflect.Value) map[string]reflect.Value {
 	for i := range of.NumField() {
 		field := of.Type().Field(i)
@@ -74,7 +81,7 @@ func (d decoder) fields(of reflect.Value, found map[string]reflect.Value) map[st
 	return found
 }
 
-// value fills one field, and tells whether it could take the value.
+// value fills one field. It is false when the value does not fit.
 func (d decoder) value(v Value, into reflect.Value) bool {
 	if into.Kind() == reflect.Interface {
 		if v != nil {
@@ -100,24 +107,23 @@ func (d decoder) value(v Value, into reflect.Value) bool {
 		return d.list(v, into)
 	case reflect.Pointer:
 		target := reflect.New(into.Type().Elem())
-		taken := d.value(v, target.Elem())
-		if taken {
+		fits := d.value(v, target.Elem())
+		if fits {
 			into.Set(target)
 		}
-		return taken
+		return fits
 	}
 	return leaf(v, into)
 }
 
-// isBlank is true for an element that has only space between its tags.
+// isBlank is true for an XML element that has only space between its tags.
 func isBlank(v Value) bool {
 	s, ok := v.(string)
 	return ok && strings.TrimSpace(s) == ""
 }
 
-// maxList is how many bytes a list may take as Go values. The largest answer
-// that the clients read stays far below, unless it is a list of nothing: a few
-// bytes each on the wire, and a thousand times that in memory.
+// maxList bounds the memory of one list, in bytes. A hostile list of empty
+// objects takes a thousand times its size on the wire.
 const maxList = 256 << 20
 
 func (d decoder) list(v Value, into reflect.Value) bool {
@@ -142,6 +148,7 @@ func (d decoder) list(v Value, into reflect.Value) bool {
 	return true
 }
 
+// leaf fills a field that is a string or a number.
 func leaf(v Value, into reflect.Value) bool {
 	text, ok := TextOf(v)
 	if !ok {
@@ -150,25 +157,24 @@ func leaf(v Value, into reflect.Value) bool {
 	switch into.Kind() {
 	case reflect.String:
 		into.SetString(text)
+		return true
 	case reflect.Int64:
 		n, ok := wholeNumber(strings.TrimSpace(text))
-		if !ok {
-			return false
+		if ok {
+			into.SetInt(n)
 		}
-		into.SetInt(n)
+		return ok
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil {
-			return false
+		if err == nil {
+			into.SetFloat(f)
 		}
-		into.SetFloat(f)
-	default:
-		return false
+		return err == nil
 	}
-	return true
+	return false
 }
 
-// wholeNumber reads an integer, also one written as 2.0.
+// wholeNumber reads an integer, also in the form "2.0".
 func wholeNumber(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {

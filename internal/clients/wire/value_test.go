@@ -25,20 +25,36 @@ func TestEverythingThatCameIsPrinted(t *testing.T) {
 	}
 }
 
-func TestParseXML(t *testing.T) {
-	tests := map[string]struct{ body, want string }{
-		"list of one":      {`<R><Records><Record><City>Elmstead</City></Record></Records></R>`, `{"Records":[{"City":"Elmstead"}]}`},
-		"empty list":       {`<R><Records/><Version>1</Version></R>`, `{"Records":[],"Version":"1"}`},
-		"nil":              {`<R xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><Records i:nil="true"/></R>`, `{"Records":null}`},
-		"namespaces":       {`<p:R xmlns:p="urn:x" xmlns="urn:y"><p:Version>1</p:Version></p:R>`, `{"Version":"1"}`},
-		"repeated":         {`<R><A>1</A><B>x</B><A>2</A><A>3</A></R>`, `{"A":["1","2","3"],"B":"x"}`},
-		"repeated lists":   {`<R><Records><r>1</r></Records><Records><r>2</r></Records><Records><r>3</r></Records></R>`, `{"Records":[["1"],["2"],["3"]]}`},
-		"empty object":     {`<R><Legal/><Tax> </Tax></R>`, `{"Legal":"","Tax":" "}`},
-		"entities, quotes": {`<?xml version="1.0" encoding="utf-8"?><R><A>Quill &amp; "Sons"</A></R>`, `{"A":"Quill & \"Sons\""}`},
+// records is the schema of most answers.
+var records = wire.Schema{Lists: []string{"Records"}}
+
+func TestParseXMLTakesTheShapeOfJSON(t *testing.T) {
+	deep := wire.Schema{Lists: []string{"Records"}, Objects: []string{"Records[].Pool"}, Numbers: []string{"Total", "Records[].Place.Distance"}}
+	tests := map[string]struct {
+		schema     wire.Schema
+		body, want string
+	}{
+		"list of one":      {records, `<R><Records><Record><City>Elmstead</City></Record></Records></R>`, `{"Records":[{"City":"Elmstead"}]}`},
+		"empty list":       {records, `<R><Records/><Version>1</Version></R>`, `{"Records":[],"Version":"1"}`},
+		"name in any case": {records, `<R><records/></R>`, `{"records":[]}`},
+		"nil":              {records, `<R xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><Records i:nil="true"/></R>`, `{"Records":null}`},
+		"namespaces":       {records, `<p:R xmlns:p="urn:x" xmlns="urn:y"><p:Version>1</p:Version></p:R>`, `{"Version":"1"}`},
+		"repeated":         {records, `<R><A>1</A><B>x</B><A>2</A><A>3</A></R>`, `{"A":["1","2","3"],"B":"x"}`},
+		"repeated lists":   {records, `<R><Records><r>1</r></Records><Records><r>2</r></Records><Records><r>3</r></Records></R>`, `{"Records":[["1"],["2"],["3"]]}`},
+		"empty elements":   {records, `<R><Legal/><Tax> </Tax></R>`, `{"Legal":"","Tax":" "}`},
+		"entities, quotes": {records, `<?xml version="1.0" encoding="utf-8"?><R><A>Quill &amp; "Sons"</A></R>`, `{"A":"Quill & \"Sons\""}`},
+		"root is a list":   {wire.Schema{Lists: []string{""}}, `<R><string>2026.10</string></R>`, `["2026.10"]`},
+		"empty root":       {wire.Schema{Lists: []string{""}}, `<R/>`, `[]`},
+		"empty object":     {deep, `<R><Records><Record><Pool/></Record><Record><Pool><Pool/></Pool></Record></Records></R>`, `{"Records":[{"Pool":{}},{"Pool":{"Pool":""}}]}`},
+		"same name above":  {deep, `<R><Pool/></R>`, `{"Pool":""}`},
+		"numbers":          {deep, `<R><Total> 7 </Total><Records><r><Place><Distance>0.0</Distance></Place></r></Records></R>`, `{"Total":7,"Records":[{"Place":{"Distance":0.0}}]}`},
+		"no number":        {deep, `<R><Total>07</Total></R>`, `{"Total":"07"}`},
+		"quoted number":    {deep, `<R><Total>"7"</Total></R>`, `{"Total":"\"7\""}`},
+		"blank number":     {deep, `<R><Total/></R>`, `{"Total":""}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, v, err := wire.ParseXML([]byte(test.body), "Records")
+			v, err := wire.ParseXML([]byte(test.body), test.schema)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,11 +97,17 @@ func TestBodiesThatAreNone(t *testing.T) {
 		"deep":       func() error { _, err := wire.ParseJSON([]byte(deep)); return err },
 		"deep JSONP": func() error { _, err := wire.ParseJSONP([]byte("cb(" + deep)); return err },
 		"script":     func() error { _, err := wire.ParseJSONP([]byte("cb();")); return err },
-		"page":       func() error { _, _, err := wire.ParseXML([]byte("<!DOCTYPE html><HTML><p>x</p></HTML>")); return err },
-		"deep XML":   func() error { _, _, err := wire.ParseXML([]byte(strings.Repeat("<a>", 100_000))); return err },
-		"empty XML":  func() error { _, _, err := wire.ParseXML([]byte("<?xml version='1.0'?>")); return err },
+		"page": func() error {
+			_, err := wire.ParseXML([]byte("<!DOCTYPE html><HTML><p>x</p></HTML>"), wire.Schema{})
+			return err
+		},
+		"deep XML": func() error {
+			_, err := wire.ParseXML([]byte(strings.Repeat("<a>", 100_000)), wire.Schema{})
+			return err
+		},
+		"empty XML": func() error { _, err := wire.ParseXML([]byte("<?xml version='1.0'?>"), wire.Schema{}); return err },
 		"custom entity": func() error {
-			_, _, err := wire.ParseXML([]byte(`<!DOCTYPE r [<!ENTITY x "y">]><r>&x;</r>`))
+			_, err := wire.ParseXML([]byte(`<!DOCTYPE r [<!ENTITY x "y">]><r>&x;</r>`), wire.Schema{})
 			return err
 		},
 	} {
@@ -155,9 +177,9 @@ func TestXMLReadsBack(t *testing.T) {
 	if want := `<Request><CustomerId>&lt;&amp;&gt;</CustomerId><Records><Record><City>Elmstead</City></Record></Records></Request>`; !strings.HasSuffix(string(body), want) {
 		t.Errorf("got %s", body)
 	}
-	root, v, err := wire.ParseXML(body, "Records")
-	if diff := cmp.Diff(wire.Value(o), v); diff != "" || root != "Request" || err != nil {
-		t.Error(root, err, diff)
+	v, err := wire.ParseXML(body, records)
+	if diff := cmp.Diff(wire.Value(o), v); diff != "" || err != nil {
+		t.Error(err, diff)
 	}
 }
 
@@ -168,7 +190,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, parse := range []func([]byte) (wire.Value, error){
 			wire.ParseJSON, wire.ParseJSONP,
-			func(b []byte) (wire.Value, error) { _, v, err := wire.ParseXML(b, "Records"); return v, err },
+			func(b []byte) (wire.Value, error) { return wire.ParseXML(b, records) },
 		} {
 			v, err := parse(body)
 			if err != nil {

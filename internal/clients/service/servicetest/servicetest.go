@@ -77,7 +77,7 @@ func (s *Server) GiveUpSoon() {
 func (s *Server) Client(name, path, prefix string) *service.Client {
 	s.t.Helper()
 	return service.New(service.Config{
-		Name: name, Prefix: prefix, CustomerID: CustomerID, Web: s.transport(path), Script: s.transport("/jsonp"),
+		Name: name, Prefix: prefix, CustomerID: CustomerID, Web: s.transport(path), JSONP: s.transport("/jsonp"),
 	})
 }
 
@@ -188,7 +188,7 @@ func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
 	t.Helper()
 	form := service.Form{}
 	if strings.HasSuffix(fixture, ".xml") {
-		form.Format = service.XMLs
+		form.Format = service.FormatXML
 	}
 	r, err := service.Read[R](op, form, "Acme", []byte(Fixture(t, fixture)))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // A pretty-printed answer has space in the elements of sub-objects that were not
 // asked for.
 func TestDecodeBlankElement(t *testing.T) {
-	_, v, err := wire.ParseXML([]byte("<R><Legal>\n  </Legal><Tax>1</Tax></R>"))
+	v, err := wire.ParseXML([]byte("<R><Legal>\n  </Legal><Tax>1</Tax></R>"), wire.Schema{})
 	if err != nil {
 		t.Fatal(err)
 	}

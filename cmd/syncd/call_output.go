@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/wire"
+)
+
+// printPreview prints the request of a call.
+func (a *app) printPreview(client *service.Client, call *service.Call) error {
+	request, err := client.Preview(call)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s\n", request.Method, request.URL)
+	for _, name := range slices.Sorted(maps.Keys(request.Header)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(request.Header[name], ", "))
+	}
+	if len(request.Body) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", request.Body)
+	}
+	_, err = a.stdout.Write(b.Bytes())
+	return err
+}
+
+// printAnswer prints an answer, as JSON unless raw.
+func (a *app) printAnswer(answer *service.Answer, raw bool) error {
+	out := answer.Raw
+	if answer.Value != nil && !raw {
+		out = wire.Indent(answer.Value)
+	}
+	if a.stdout.isTerminal() && !isPlain(out) {
+		return errors.New("the answer is not plain text: redirect the output to a file")
+	}
+	if len(out) > 0 && !raw && out[len(out)-1] != '\n' && isPlain(out) {
+		out = append(out, '\n')
+	}
+	_, err := a.stdout.Write(out)
+	return err
+}
+
+// isPlain is true for text without control characters that a terminal acts on.
+func isPlain(b []byte) bool {
+	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool {
+		return r != '\n' && r != '\t' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+	})
+}
