@@ -41,7 +41,7 @@ func (a *app) helpPrefix() string {
 func describeService(c callable) string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(&b, "%s. Operations:\n", c.short)
+	fmt.Fprintf(&b, "%s:\n", c.short)
 	note := ""
 	for _, op := range c.operations {
 		fmt.Fprintf(table, "  %s\t%s\n", op.Name, op.Summary)

@@ -189,6 +189,179 @@ func (h *host) compareTable(table string) {
 	same(h, "the table of docs/call.md", strings.Split(old, "\n"), strings.Split(table, "\n"))
 }
 
+// checkUnsent expects exit code 2, the texts on stderr, and no output.
+func (h *host) checkUnsent(args string, texts ...string) {
+	h.Helper()
+	r := h.expect(2, append([]string{"call"}, strings.Fields(args)...)...)
+	h.contains("stderr", r.stderr, texts...)
+	if r.stdout != "" {
+		h.Errorf("stdout %q", r.stdout)
+	}
+}
+
+func TestOperationNamesIgnoreCase(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	h.contains("stdout", h.expect(0, "call", "property", "lookupPROPERTY", "mak=4400112233").stdout, "14-220-07")
+	h.contains("stdout", h.expect(0, "call", "LIST", "mak/docount", "includes.zips=66999").stdout, `"Count"`)
+	h.contains("stdout", h.expect(0, "call", "releases", "sha1/data", "release=2026.10", "filename=ews.txt").stdout, `"`)
+	h.contains("help", h.expect(0, "call", "property", "LOOKUPDEEDS", "--help").stdout, "Look up the deeds")
+}
+
+func TestCallSuggestsNearNames(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	for args, want := range map[string]string{
+		"property LookupDeed mak=1":        "did you mean LookupDeeds?",
+		"property lokupdeeds":              "did you mean LookupDeeds?",
+		"autocomplete FreeForm ff=x":       "did you mean GlobalExpressFreeForm?",
+		"releases MD5/Libary":              "MD5/Library",
+		"releases Metadata release=x":      "did you mean Metadata/Library or Metadata/Data or Metadata/Interface or Metadata/Product?",
+		"list doCount":                     "MAK/doCount",
+		"contribution nothing-of-the-kind": `contribution has no operation "nothing-of-the-kind" ("syncd call contribution" lists all)`,
+	} {
+		h.checkUnsent(args, want)
+	}
+}
+
+func TestCallTellsAllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	h.checkUnsent("contribution addMAK", "missing a1 (text), loc (text), admarea (text), postal (text), ctry (two-letter country code), lat (latitude from -90 to 90), long (longitude from -180 to 180)")
+	h.checkUnsent("reversegeo doLookup lat=91 recs=0", "missing long (", "lat must be a number from -90 to 90", "recs must be a whole number")
+	h.checkUnsent("property LookupProperty --post MAK=1 TotalRecords=1", "TotalRecords is filled in (the number of records): leave it out")
+	h.checkUnsent("autocomplete GlobalExpressCountry country=land --format jsonp", "use --jsonp in place of --format jsonp")
+	h.checkUnsent("property LookupDeeds mak=1 --format JSONP", "format JSONP must be one of json, xml")
+	h.checkUnsent("contribution changeMAK ProviderAddressKey=1 Current.City=A ChangeTo.State=KS", "Current and ChangeTo must have the same keys: only Current has City, and only ChangeTo has State")
+}
+
+func TestDryRunPrintsTheRequest(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	h.provider.ResetRequests()
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"GET": {
+			[]string{"reversegeo", "doLookup", "lat=38.1", "long=-97.5"},
+			"GET " + h.provider.ReverseGeoURL() + "/doLookup?format=json&id=REDACTED&lat=38.1&long=-97.5\nAccept: application/json\n",
+		},
+		"POST": {
+			[]string{"property", "LookupProperty", "--post", "MAK=44"},
+			"POST " + h.provider.PropertyURL() + "/LookupProperty\nAccept: application/json\nContent-Type: application/json\n\n" +
+				`{"CustomerId":"REDACTED","TotalRecords":"1","Records":[{"MAK":"44"}]}` + "\n",
+		},
+		"JSONP": {
+			[]string{"autocomplete", "GlobalExpressCountry", "country=land", "--jsonp", "callback=cb7"},
+			"GET " + h.provider.AutocompleteJSONPURL() + "/GlobalExpressCountry?callback=cb7&country=land&format=jsonp&id=REDACTED\nAccept: application/json\n",
+		},
+		"submission": {
+			[]string{"contribution", "removeMAK", "act=delete", "mak=44"},
+			"GET " + h.provider.ContributionURL() + "/removeMAK?act=delete&id=REDACTED&mak=44\nAccept: application/json\n",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := *h
+			h.T = t
+			r := h.expect(0, append([]string{"call", "--dry-run"}, test.args...)...)
+			if r.stdout != test.want {
+				t.Errorf("got:\n%s\nwant:\n%s", r.stdout, test.want)
+			}
+		})
+	}
+	h.checkUnsent("property LookupDeeds --dry-run", "needs any one of")
+	if sent := h.provider.Requests(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+// The JSON printed for an XML answer is that of the JSON answer.
+func TestXMLIsPrintedAsJSON(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	for _, args := range []string{
+		"property LookupProperty mak=4400112233 cols=GrpParcel",
+		"property LookupProperty mak=4400112233 cols=GrpAll",
+		"property LookupProperty mak=9999999999",
+		"property LookupDeeds mak=4400112233 opt=RecordsPerPage:3",
+		"property LookupHomesByOwner mak=4400112233",
+		"reversegeo doLookup lat=38.10422 long=-97.55187 recs=1",
+		"reversegeo doLookup lat=0 long=0",
+		"reversegeo doLookupPostalCodes lat=38.10422 long=-97.55187 recs=1",
+		"autocomplete GlobalExpressFreeForm ff=larksp filterterm=latlong filterlist=38.1,-97.5 sortType=distance",
+		"autocomplete GlobalExpressCountry country=iceland",
+		"autocomplete GlobalExpressCountry country=nowhere",
+		"releases ManifestReleases manifest=dq_addr_data",
+		"releases Releases/Data filename=ews.txt",
+		"releases Manifest release=2026.10 manifest=dq_addr_data",
+		"releases Metadata/Data release=2026.10 filename=ews.txt",
+		"releases MD5/Data release=2026.10 filename=ews.txt",
+	} {
+		call := append([]string{"call"}, strings.Fields(args)...)
+		asJSON := h.expect(0, call...).stdout
+		asXML := h.expect(0, append(call, "--format", "xml")...).stdout
+		same(h, args, strings.Split(asJSON, "\n"), strings.Split(asXML, "\n"))
+	}
+}
+
+// A 404 names the missing file once on stderr, and its body ends with a newline.
+func TestNotFoundIsToldOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	for _, operation := range []string{"Metadata/Data", "Download/Data"} {
+		r := h.expect(1, "call", "releases", operation, "release=2026.10", "filename=none.txt")
+		if strings.Count(r.stderr, "There is no such file") != 1 || !strings.HasSuffix(r.stdout, "\n}\n") {
+			t.Errorf("%s: stderr %q, stdout %q", operation, r.stderr, r.stdout)
+		}
+	}
+}
+
+func TestListOfOperationsFitsAScreen(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	for _, c := range callables() {
+		lines := strings.Split(strings.TrimSuffix(h.expect(0, "call", c.name).stdout, "\n"), "\n")
+		if len(lines) >= 24 {
+			t.Errorf("%s: %d lines leave no room for the prompt", c.name, len(lines))
+		}
+		for _, line := range lines {
+			if len(line) > 80 {
+				t.Errorf("%s: %d characters: %s", c.name, len(line), line)
+			}
+		}
+	}
+}
+
+func TestHelpOfAHashNamesItsType(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	for _, hash := range []string{"SHA256", "SHA1", "MD5"} {
+		help := h.expect(0, "call", "releases", hash+"/Library", "--help").stdout
+		h.contains("help", help, "Show the "+hash+" hash of a binary file", "releases "+hash+"/Library [name=value...]")
+		if strings.Contains(help, "hashtype") {
+			t.Errorf("help of %s: %s", hash, help)
+		}
+	}
+}
+
+func TestHelpShowsTheConfiguredPrefix(t *testing.T) {
+	t.Parallel()
+	h := newHost(t).withServices()
+	h.settings.more = strings.Replace(h.settings.more, "prefix: Provider", "prefix: Acme", 1)
+	h.configure()
+	change := h.expect(0, "call", "contribution", "changeMAK", "--help").stdout
+	h.contains("help", change, "AcmeAddressKey*", "Acme in names is services.prefix", "Current and ChangeTo must have the same keys", "Filled in, leave out: CustomerID (the Customer ID)")
+	h.contains("help", h.expect(0, "call", "list", "MAK/doLookup", "--help").stdout, "BaseAcmeAddressKey")
+	h.contains("help", h.expect(0, "call", "property", "LookupProperty", "--help").stdout, "TotalRecords (the number of records)")
+	h.contains("completion", h.expect(0, "__complete", "call", "contribution", "changeMAK", "").stdout, "AcmeAddressKey=")
+	if strings.Contains(change, "{Prefix}") {
+		t.Error(change)
+	}
+	h.contains("help without a configuration", h.expect(0, "--config", "none.yaml", "call", "contribution", "changeMAK", "--help").stdout, "ProviderAddressKey*")
+}
+
 func TestCallErrors(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).withServices()

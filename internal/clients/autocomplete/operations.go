@@ -60,7 +60,7 @@ func operation(name, summary string, inputs ...service.Input) *service.Operation
 	}
 }
 
-var address = operation("GlobalExpressAddress", "Complete a street line in a known place", slices.Concat(
+var address = operation("GlobalExpressAddress", "Complete a street line of a place", slices.Concat(
 	[]service.Input{
 		inCountry,
 		required(text("Address1", "address1", "street line")),

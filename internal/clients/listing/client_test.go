@@ -135,7 +135,7 @@ func TestInputThatIsRefused(t *testing.T) {
 		"too far":              {listing.MAK, listing.Request{Includes: listing.Filters{Radius: &listing.Radius{Distance: 99999}}, Columns: columns}, "Includes.Radius.Distance must be"},
 		"page before first":    {listing.MAK, listing.Request{Includes: zips, Columns: columns, Page: -1}, "Pagination.Page must be a whole number from 1"},
 		"direction":            {listing.MAK, listing.Request{Includes: zips, Columns: columns, OrderBy: []listing.Order{{Column: "City", SortOrder: "UP"}}}, "OrderBy.sortorder must be one of ASC, DESC"},
-		"group":                {"Pets", listing.Request{Includes: zips, Columns: columns}, `there is no group "Pets": use one of [MAK NewMovers`},
+		"group":                {"Pets", listing.Request{Includes: zips, Columns: columns}, `unknown group "Pets": use one of [MAK NewMovers`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

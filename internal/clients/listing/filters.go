@@ -2,9 +2,9 @@ package listing
 
 import "syncd/internal/clients/service"
 
-// Filters narrow a list. Each group has some of them, see Operations; one that
-// the group does not have is refused before anything is sent. What is empty is
-// left out.
+// Filters narrow a list. Each group has some of them, see Operations. A filter
+// that the group does not have is an *service.InputError. Empty filters are not
+// sent.
 type Filters struct {
 	Zips      []Zip    `json:",omitempty"`
 	Cities    []City   `json:",omitempty"`
@@ -46,7 +46,7 @@ type Filters struct {
 	DwellingCodeSpecific, MoveDistanceCode, TransactionType              []int    `json:",omitempty"`
 	SellDate, PublishedDate                                              *Dates   `json:",omitempty"` // 2023-01-01
 
-	// Businesses and who works there.
+	// Businesses and their contacts.
 	PrimarySICCodeId, SecondarySicCodeIds, NAICSCode1, NAICSCode2            []string   `json:",omitempty"`
 	Email, EmailDeliverableInd, Website, LanguagesSpoken, RestaurantCuisines []string   `json:",omitempty"`
 	JobTitles, JobFunctionId, LabelsJobFunctionId, TitleCodes                []string   `json:",omitempty"`
@@ -65,16 +65,16 @@ type Filters struct {
 	WorkAtHome, CorporateFranchising                                         *bool      `json:",omitempty"`
 }
 
-// Zip is a postal code or a part of one.
+// Zip is a ZIP code or a part of it.
 type Zip struct {
 	Zip                 string
 	Plus4, CarrierRoute string `json:",omitempty"`
 }
 
-// City is a city of a state; State is its two letters.
+// City is a city; State has two letters.
 type City struct{ City, State string }
 
-// Street is a street by name, of one postal code or all.
+// Street is a street by name, in one ZIP code or in all.
 type Street struct {
 	ZipCode, Street string `json:",omitempty"`
 }
@@ -85,19 +85,19 @@ type Radius struct {
 	Distance service.Decimal // in miles
 }
 
-// Range is a span of whole numbers, both ends included; nil leaves an end open.
+// Range is a range of whole numbers that includes both ends. A nil end is open.
 type Range struct {
 	Minimum *int `json:"minimum,omitempty"`
 	Maximum *int `json:"maximum,omitempty"`
 }
 
-// TextRange is a span of texts.
+// TextRange is a range of texts.
 type TextRange struct {
 	Minimum string `json:"minimum,omitempty"`
 	Maximum string `json:"maximum,omitempty"`
 }
 
-// Dates is a span of days, in the way that the filter writes them.
+// Dates is a range of days, in the format of the filter.
 type Dates struct {
 	StartDate, EndDate string `json:",omitempty"`
 }

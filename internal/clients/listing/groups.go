@@ -8,7 +8,7 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// Group is what a list is of.
+// Group names the kind of records in a list.
 type Group string
 
 // The groups.
@@ -21,15 +21,15 @@ const (
 	Business      Group = "Business"
 )
 
-// Groups returns all of them.
+// Groups returns all groups.
 func Groups() []Group {
 	return []Group{MAK, NewMovers, NewHomeowners, Consumer, ConsumerTwo, Business}
 }
 
-// records are what the groups hold, in words.
+// records names the records of each group.
 var records = map[Group]string{
 	MAK: "addresses", NewMovers: "new movers", NewHomeowners: "new homeowners",
-	Consumer: "consumers", ConsumerTwo: "consumers of the second source", Business: "businesses",
+	Consumer: "consumers", ConsumerTwo: "consumers (second source)", Business: "businesses",
 }
 
 var (
@@ -42,7 +42,8 @@ var (
 	columns = linesByGroup(columnsText)
 )
 
-// linesByGroup reads an embedded file: lines below the group's name in brackets.
+// linesByGroup reads an embedded file, in which the name of a group in brackets
+// stands above its lines.
 func linesByGroup(text string) map[Group][]string {
 	lines := map[Group][]string{}
 	var group Group
@@ -58,8 +59,8 @@ func linesByGroup(text string) map[Group][]string {
 	return lines
 }
 
-// Columns returns the columns that a group is known to have, with the vendor's
-// word in them. The service may have others, which can be asked for too.
+// Columns returns the known columns of a group, with the vendor's word in them.
+// Other columns can be asked for too.
 func Columns(group Group, prefix string) []string {
 	names := slices.Clone(columns[group])
 	for i, name := range names {

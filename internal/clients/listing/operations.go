@@ -15,9 +15,9 @@ const (
 	doLookup = "doLookup"
 )
 
-// Operations describes the operations of SPEC.md, section "List-retrieval
-// service": three for each of the six groups, which differ in their filters and
-// columns alone.
+// Operations describes the operations of the list-retrieval service: three for
+// each of the six groups. The groups differ only in their filters and columns.
+// Names are those of docs/wire/list.md, section 2.
 func Operations() []*service.Operation { return slices.Clone(operations) }
 
 var operations = describe()
@@ -27,7 +27,7 @@ func describe() []*service.Operation {
 	for _, group := range Groups() {
 		for _, name := range []string{doCount, getCount, doLookup} {
 			all = append(all, &service.Operation{
-				Name: string(group) + "/" + name, Summary: summary(group, name),
+				Name: string(group) + "/" + name, Summary: summary(group, name), Note: notes[name],
 				Methods: service.PostOnly, Formats: []string{service.FormatJSON}, Success: []service.Code{"LS01"},
 				Fields: service.Fields{Inputs: inputs(group, name)},
 			})
@@ -39,14 +39,21 @@ func describe() []*service.Operation {
 func summary(group Group, name string) string {
 	switch name {
 	case doCount:
-		return "Count " + records[group] + ", free of charge"
+		return "Count " + records[group]
 	case getCount:
-		return "Count " + records[group] + " and show a sample of 10"
+		return "Count " + records[group] + " and show 10"
 	}
-	return "List " + records[group] + ", 100 a page; can be slow: narrow the list with doCount first"
+	return "List " + records[group] + ", 100 a page"
 }
 
-// operation finds a description; nil when there is no such group.
+// notes are the further help of each operation.
+var notes = map[string]string{
+	doCount:  "Counting is free of charge.",
+	getCount: "A sample counts against the package.",
+	doLookup: "A page counts against the package and can be slow: narrow the list with doCount first.",
+}
+
+// operation returns a description, or nil for an unknown group.
 func operation(group Group, name string) *service.Operation {
 	for _, op := range operations {
 		if op.Name == string(group)+"/"+name {
@@ -56,7 +63,7 @@ func operation(group Group, name string) *service.Operation {
 	return nil
 }
 
-// inputs are the members of a body in the order of the wire.
+// inputs returns the members of a body in their order.
 func inputs(group Group, name string) []service.Input {
 	minimum := []service.Set{{"Zips"}, {"Cities"}, {"Radius"}, {"ShapeWKTs"}}
 	if group == NewMovers {
@@ -76,7 +83,7 @@ func inputs(group Group, name string) []service.Input {
 	if name != doCount || group == NewHomeowners {
 		all = append(all, service.Input{
 			Name: "Columns", Kind: knowing(service.Texts, columns[group]...), Required: name != doCount,
-			Help: "what to tell of each record; names beyond the known ones are sent too",
+			Help: "columns to return; unknown names are sent too",
 		})
 	}
 	if name != doCount {
@@ -88,7 +95,7 @@ func inputs(group Group, name string) []service.Input {
 	return all
 }
 
-// knowing is a kind with values that are known; others may be.
+// knowing adds known values to a kind. Others are allowed.
 func knowing(kind service.Kind, values ...string) service.Kind {
 	kind.Values = values
 	return kind
@@ -96,10 +103,10 @@ func knowing(kind service.Kind, values ...string) service.Kind {
 
 func orderBy(group Group) service.Input {
 	return service.Input{
-		Name: "OrderBy", Kind: service.Objects(0), Help: "columns to sort by, the most important first",
+		Name: "OrderBy", Kind: service.Objects(0), Help: "columns to sort by, most important first",
 		Fields: service.Fields{Inputs: []service.Input{
 			{Name: "column", Kind: knowing(service.Text, columns[group]...), Required: true},
-			{Name: "sortorder", Kind: service.OneOf("ASC", "DESC"), Default: "ASC", Help: "ASC when not given"},
+			{Name: "sortorder", Kind: service.OneOf("ASC", "DESC"), Default: "ASC", Help: "ASC by default"},
 		}},
 	}
 }
@@ -107,11 +114,11 @@ func orderBy(group Group) service.Input {
 var pagination = service.Input{
 	Name: "Pagination", Kind: service.Object,
 	Fields: service.Fields{Inputs: []service.Input{{
-		Name: "Page", Kind: service.Numeric(service.Whole(1, math.MaxInt32)), Default: "1", Help: "from 1, which is the default",
+		Name: "Page", Kind: service.Numeric(service.Whole(1, math.MaxInt32)), Default: "1", Help: "from 1, the default",
 	}}},
 }
 
-// filterInputs are a group's filters. Areas can only be included.
+// filterInputs returns a group's filters. Excludes has no areas.
 func filterInputs(group Group, including bool) []service.Input {
 	var all []service.Input
 	for _, filter := range filters[group] {
@@ -125,7 +132,7 @@ func filterInputs(group Group, including bool) []service.Input {
 	return all
 }
 
-// shapes are the values that filters.txt speaks of.
+// shapes are the inputs for the shapes that filters.txt names.
 var shapes = map[string]service.Input{
 	"":          {Kind: service.Texts},
 	"booleans":  {Kind: service.Booleans},
@@ -138,10 +145,10 @@ var shapes = map[string]service.Input{
 	"streets":   object(service.Objects(0), "streets", optional("ZipCode"), optional("Street")),
 	"circle": object(service.Object, "circle around a point, Distance in miles",
 		required("Latitude", service.Numeric(service.Latitude)), required("Longitude", service.Numeric(service.Longitude)),
-		required("Distance", service.Numeric(service.Decimals(0, 12500)))), // half way round the earth
-	"range":     object(service.Object, "from minimum to maximum, either may be left out", bound("minimum"), bound("maximum")),
+		required("Distance", service.Numeric(service.Decimals(0, 12500)))), // half of the earth's circumference
+	"range":     object(service.Object, "from minimum to maximum; either may be left out", bound("minimum"), bound("maximum")),
 	"textrange": object(service.Object, "from minimum to maximum", optional("minimum"), optional("maximum")),
-	"dates":     object(service.Object, "days from and to: 2023-01-01; of moves 2023/01/01", optional("StartDate"), optional("EndDate")),
+	"dates":     object(service.Object, "first and last day: 2023-01-01, for moves 2023/01/01", optional("StartDate"), optional("EndDate")),
 }
 
 func object(kind service.Kind, means string, members ...service.Input) service.Input {

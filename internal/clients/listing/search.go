@@ -11,13 +11,13 @@ import (
 	"syncd/internal/refusal"
 )
 
-// ErrNotCounted is what Rows gives before Count told how long the list is: pages
-// are paid for.
+// ErrNotCounted is the error of Rows before Count. Pages cost money, so a caller
+// must know the length of a list first.
 var ErrNotCounted = errors.New("the list was not counted yet: call Count first, or set Uncounted")
 
-// Search is one list, to be counted and then read. Not safe for concurrent use.
+// Search counts one list and then reads it. Not safe for concurrent use.
 type Search struct {
-	// Uncounted lets Rows read a list of unknown length.
+	// Uncounted lets Rows read a list that was not counted.
 	Uncounted bool
 
 	client  *Client
@@ -26,12 +26,12 @@ type Search struct {
 	counted bool
 }
 
-// Search prepares a list; it sends nothing yet.
+// Search prepares a list. It sends nothing.
 func (c *Client) Search(group Group, req Request) *Search {
 	return &Search{client: c, group: group, request: req}
 }
 
-// Count tells how many records the list has.
+// Count returns the number of records in the list.
 func (s *Search) Count(ctx context.Context) (int64, error) {
 	res, err := s.client.Count(ctx, s.group, s.request, service.Form{})
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *Search) Count(ctx context.Context) (int64, error) {
 	return res.Count, nil
 }
 
-// Rows reads the list from the request's page on, page by page, with one page in
-// memory. An error, and the end of ctx, come in place of a row and end it.
+// Rows reads the list from the request's page on, with one page in memory. An
+// error, or the end of ctx, is yielded in place of a row and ends the sequence.
 func (s *Search) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if !s.counted && !s.Uncounted {
@@ -71,7 +71,7 @@ func (s *Search) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	}
 }
 
-// yieldAll is false when there shall be no more rows.
+// yieldAll is false when the sequence must end.
 func yieldAll(ctx context.Context, rows []Row, yield func(Row, error) bool) bool {
 	for _, row := range rows {
 		if ctx.Err() != nil {
@@ -85,32 +85,33 @@ func yieldAll(ctx context.Context, rows []Row, yield func(Row, error) bool) bool
 	return true
 }
 
-// pageSize is how many records a page has.
+// pageSize is the number of records on a page.
 const pageSize = 100
 
-// before is how many records stand on the pages that are not read.
+// before returns the number of records on the pages before the request's page.
 func (s *Search) before() int { return (max(s.request.Page, 1) - 1) * pageSize }
 
-// next is the page behind one, 0 behind the last. A list that ends early without
-// saying so would pass for the whole, and pages that lead back, or nowhere, would
-// be paid for without end.
+// next returns the page that follows, or 0 after the last. It refuses an end
+// before all records were read, because the list would pass for complete. It
+// refuses a page that leads back or skips one, because the caller would pay for
+// pages without end.
 func (s *Search) next(page int, seen int64, found *Page) (int, error) {
 	next := found.Pagination.NextPage
 	switch {
 	case found.Unknown.Find("Results") >= 0:
-		return 0, s.refuse("page %d has no rows that can be read", page)
+		return 0, s.refuse("page %d has no readable rows", page)
 	case next == nil && seen >= found.Count:
 		return 0, nil
 	case next == nil:
-		return 0, s.refuse("page %d does not say which one follows, after %d of %d records", page, seen, found.Count)
+		return 0, s.refuse("page %d names no next page after %d of %d records", page, seen, found.Count)
 	case *next == 0 && found.Pagination.TotalPages > int64(page):
-		return 0, s.refuse("page %d of %d is said to be the last", page, found.Pagination.TotalPages)
+		return 0, s.refuse("page %d of %d claims to be the last", page, found.Pagination.TotalPages)
 	case *next == 0:
 		return 0, nil
 	case *next > int64(page)+1:
 		return 0, s.refuse("page %d is followed by page %d", page, *next)
 	case found.Pagination.TotalPages > 0 && *next > found.Pagination.TotalPages:
-		return 0, s.refuse("page %d of %d is followed by another", page, found.Pagination.TotalPages)
+		return 0, s.refuse("page %d of %d has a next page", page, found.Pagination.TotalPages)
 	case *next <= int64(page):
 		return 0, s.refuse("page %d is followed by page %d", page, *next)
 	case len(found.Results) == 0:

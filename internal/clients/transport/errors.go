@@ -206,7 +206,9 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	}
 	texts := []string{p.Message, p.Title}
 	for _, field := range slices.Sorted(maps.Keys(p.Errors)) {
-		texts = append(texts, joinNonEmpty([]string{field, fieldText(p.Errors[field])}, ": "))
+		text := fieldText(p.Errors[field])
+		texts = slices.DeleteFunc(texts, func(s string) bool { return s == text }) // a 404 repeats its title as the text of a field
+		texts = append(texts, joinNonEmpty([]string{field, text}, ": "))
 	}
 	if p.TraceID != "" {
 		texts = append(texts, "trace "+p.TraceID) // what the provider's support asks for

@@ -233,6 +233,7 @@ func TestProblemsAreReadInBothShapesAndMadePrintable(t *testing.T) {
 	tests := []struct{ body, kind, message string }{
 		{`{"type":"expiredLicense","message":"It ended.","more_info":"x"}`, "expiredLicense", "It ended."},
 		{`{"type":"about:blank","title":"Bad","status":400,"errors":{"b":["x","y"],"a":["z"]},"traceId":"0"}`, "about:blank", "Bad; a: z; b: x, y; trace 0"},
+		{`{"title":"No such file.","errors":{"filename":["No such file."]}}`, "", "filename: No such file."},
 		{`{"type":"t","errors":"text"}`, "t", ""},
 		{`{"type":7,"message":"kept"}`, "", "kept"},
 		{`{"errors":{"a":[],"b":null,"c":"x"}}`, "", "a; b; c: x"},
