@@ -1,4 +1,4 @@
-// Package kubernetes_test holds the example to what it promises.
+// Package kubernetes_test checks the Kubernetes example.
 package kubernetes_test
 
 import (
@@ -15,8 +15,8 @@ import (
 	"syncd/internal/config"
 )
 
-// The parts of Kubernetes' API that the example uses. They are decoded strictly, so
-// that a key that is misspelt or at the wrong place is found.
+// The parts of the Kubernetes API that the example uses. Strict decoding finds keys
+// that are misspelled or in the wrong place.
 type (
 	object struct {
 		APIVersion string            `yaml:"apiVersion"`
@@ -122,7 +122,7 @@ type (
 	}
 )
 
-// objects are the documents of both files by kind.
+// objects returns the documents of both files by kind.
 func objects(t *testing.T) map[string]object {
 	t.Helper()
 	all := map[string]object{}
@@ -148,11 +148,11 @@ func objects(t *testing.T) map[string]object {
 	return all
 }
 
-func TestTheExampleIsWhole(t *testing.T) {
+func TestExampleIsComplete(t *testing.T) {
 	all := objects(t)
 	for _, kind := range []string{"ConfigMap", "Service", "StatefulSet", "Secret"} {
 		if all[kind].Kind == "" {
-			t.Errorf("no %s", kind)
+			t.Errorf("missing %s", kind)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "syncd.yaml")
@@ -171,13 +171,13 @@ func TestTheExampleIsWhole(t *testing.T) {
 	}
 }
 
-func TestEveryContainerIsLockedIn(t *testing.T) {
+func TestContainersAreRestricted(t *testing.T) {
 	pod := objects(t)["StatefulSet"].Spec.Template.Spec
 	if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser == 0 || s.RunAsGroup == 0 || s.SeccompProfile["type"] != "RuntimeDefault" {
 		t.Errorf("the pod: %+v", s)
 	}
 	if token := pod.AutomountServiceAccountToken; token == nil || *token {
-		t.Error("the pod has a token of the API")
+		t.Error("the pod mounts an API token")
 	}
 	for _, c := range pod.Containers {
 		s := c.SecurityContext
@@ -193,7 +193,7 @@ func TestReadersMountTheWholeDataDirReadOnly(t *testing.T) {
 	for _, c := range set.Template.Spec.Containers {
 		found := slices.IndexFunc(c.VolumeMounts, func(m mount) bool { return m.Name == data })
 		if found < 0 {
-			t.Fatalf("%s has no %s", c.Name, data)
+			t.Fatalf("%s does not mount %s", c.Name, data)
 		}
 		m := c.VolumeMounts[found]
 		if m.SubPath != "" || strings.Contains(m.MountPath, "current") || m.ReadOnly != (c.Name != "syncd") {
@@ -202,7 +202,7 @@ func TestReadersMountTheWholeDataDirReadOnly(t *testing.T) {
 	}
 }
 
-func TestTheProbesAskTheHealthcheck(t *testing.T) {
+func TestProbesRunHealthcheck(t *testing.T) {
 	c := objects(t)["StatefulSet"].Spec.Template.Spec.Containers[0]
 	alive := []string{"/usr/bin/syncd", "healthcheck"}
 	tests := []struct {
@@ -217,7 +217,7 @@ func TestTheProbesAskTheHealthcheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.probe == nil || !slices.Equal(tt.probe.Exec.Command, tt.want) || tt.probe.TimeoutSeconds <= 5 {
-				t.Errorf("%+v; the verb itself gives up after 5 s", tt.probe)
+				t.Errorf("probe %+v: want command %q and a timeout above the 5 s of healthcheck", tt.probe, tt.want)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package systemd_test holds the unit to what systemd's own tools say of it. .ci/systemd
-// runs it.
+// Package systemd_test checks the unit with systemd's own tools. The script .ci/systemd
+// runs the unit itself.
 package systemd_test
 
 import (
@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// maxExposure is in tenths, as systemd-analyze takes it.
+// maxExposure is the highest allowed exposure, in tenths.
 const maxExposure = "--threshold=12"
 
-// analyze runs systemd-analyze and returns all it says.
+// analyze runs systemd-analyze and returns its output.
 func analyze(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.LookPath("systemd-analyze")
@@ -25,7 +25,7 @@ func analyze(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// installed is the unit with a program that is there in the place of syncd's.
+// installed returns the path of the unit with an existing program in place of syncd.
 func installed(t *testing.T) string {
 	t.Helper()
 	unit, err := os.ReadFile("syncd.service")
@@ -44,15 +44,15 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// It exits with 0 on a word that it does not know: only silence is success.
-func TestSystemdFindsNothingWrong(t *testing.T) {
+// systemd-analyze exits with 0 on an unknown word, so its output must be empty too.
+func TestSystemdAcceptsTheUnit(t *testing.T) {
 	out, err := analyze(t, "verify", "--man=no", "--recursive-errors=no", installed(t))
 	if err != nil || out != "" {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-func TestTheExposureIsLow(t *testing.T) {
+func TestExposureIsLow(t *testing.T) {
 	out, err := analyze(t, "security", "--offline=true", maxExposure, "syncd.service")
 	level := regexp.MustCompile(`Overall exposure level .*`).FindString(out)
 	if err != nil || level == "" {
