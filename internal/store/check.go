@@ -17,14 +17,11 @@ func (s *Store) check() error {
 	if err := s.view(checkLayout); err != nil {
 		return err
 	}
-	if _, err := s.Manifests(); err != nil {
-		return fmt.Errorf("bucket %s: %w", bucketManifests, err)
-	}
-	if _, err := s.Wanted(); err != nil {
-		return fmt.Errorf("bucket %s: %w", bucketWanted, err)
-	}
-	if _, err := s.CoolDowns(); err != nil {
-		return fmt.Errorf("bucket %s: %w", bucketOrigins, err)
+	_, err1 := s.Manifests()
+	_, err2 := s.Wanted()
+	_, err3 := s.CoolDowns()
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return err
 	}
 	entries, err := s.History(2 * maxHistory)
 	if err != nil || slices.ContainsFunc(entries, func(e json.RawMessage) bool { return !json.Valid(e) }) {

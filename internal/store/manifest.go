@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -21,7 +22,7 @@ type Manifest struct {
 	Served       string    `json:"served,omitempty"`        // revision served after the last full check; if the disk serves another, a full check is due
 	Newest       string    `json:"newest,omitempty"`        // newest release that ManifestReleases listed
 	Links        string    `json:"links,omitempty"`         // fingerprint of the list of files at FullAt
-	Matches      string    `json:"matches,omitempty"`       // a list's fingerprint that equals the served revision, although its record uses another hash algorithm
+	Matches      string    `json:"matches,omitempty"`       // fingerprint of a list in another hash algorithm than the record, and ID of the revision that it turned out to be
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
 }
 
@@ -35,10 +36,10 @@ type Failure struct {
 	NextTry time.Time `json:"next_try,omitzero"` // earliest scheduled attempt; a sync on demand does not wait for it
 }
 
-// Wanted is one content that an unfinished sync of a manifest wants.
+// Wanted is a content that an unfinished sync of a manifest still wants.
 type Wanted struct {
 	Expected manifest.Digest   `json:"digest"`
-	Object   manifest.ObjectID `json:"sha256,omitzero"` // once it is fetched and proven
+	Object   manifest.ObjectID `json:"sha256,omitzero"` // zero until it is fetched and proven
 	Size     int64             `json:"size,omitempty"`
 }
 
@@ -114,7 +115,7 @@ func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 		return tx.Bucket(name).ForEach(func(k, v []byte) error {
 			var value T
 			if err := json.Unmarshal(v, &value); err != nil {
-				return err
+				return fmt.Errorf("bucket %s, key %q: %w", name, k, err)
 			}
 			all[string(k)] = value
 			return nil
