@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,30 @@ func TestAFloodOfPostsAsksForFewSyncs(t *testing.T) {
 		time.Sleep(syncEvery)
 		if got := post(); got.Code != 202 {
 			t.Errorf("after a while: %d", got.Code)
+		}
+	})
+}
+
+// statusCounter is a Source that counts the calls of Status, which reads the disk.
+type statusCounter struct {
+	Source
+	calls atomic.Int64
+}
+
+func (c *statusCounter) Status() (report.Status, error) {
+	c.calls.Add(1)
+	return c.Source.Status()
+}
+
+func TestPostsOverTheRateLimitReadNoStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &statusCounter{Source: scenes()["idle"]}
+		handler := Handler(s, prometheus.NewRegistry())
+		for range 10_000 {
+			ask(handler, "POST", "/api/v1/sync", "")
+		}
+		if calls := s.calls.Load(); calls != syncBurst {
+			t.Errorf("status was read %d times, want %d", calls, syncBurst)
 		}
 	})
 }

@@ -133,6 +133,11 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		http.Error(w, `body is not JSON such as {"manifests": ["name"]}`, http.StatusBadRequest)
 		return
 	}
+	if !limit.Allow() {
+		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
+		http.Error(w, "syncs are asked for too often: what was asked for before is done", http.StatusTooManyRequests)
+		return
+	}
 	status, err := source.Status()
 	if err != nil {
 		answer(w, nil, err)
@@ -140,11 +145,6 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 	}
 	if name, found := unknown(status, names); found {
 		http.Error(w, (&request.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
-		return
-	}
-	if !limit.Allow() {
-		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
-		http.Error(w, "syncs are asked for too often: what was asked for before is done", http.StatusTooManyRequests)
 		return
 	}
 	if err := source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
