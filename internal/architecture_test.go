@@ -18,7 +18,7 @@ var rows = [][]string{
 	{"cmd/syncd"},
 	{"internal/daemon", "internal/web"},
 	{"internal/engine"},
-	{"internal/control", "internal/config"},
+	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer"},
 	{"internal/report"},
 	{"internal/fetcher", "internal/mirror"},

@@ -15,7 +15,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/service"
@@ -23,6 +22,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/request"
+	"syncd/internal/terminal"
 )
 
 // defaultConfig is where a package puts the configuration.
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = errInterrupted
 	}
-	if err != nil && !errors.Is(err, errTold) {
+	if err != nil && !errors.Is(err, errPrinted) {
 		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
 		if code == exitUsage && !a.started {
 			fmt.Fprintln(a.stderr, "Run 'syncd --help' for usage.")
@@ -125,8 +125,8 @@ const (
 	exitUsage  = 2
 )
 
-// errTold ends a command with exit code 1 whose output has said why.
-var errTold = errors.New("told")
+// errPrinted ends a command with exit code 1 when its output has named the cause.
+var errPrinted = errors.New("printed")
 
 // errInterrupted is a command that a signal ended.
 var errInterrupted = errors.New("interrupted")
@@ -253,7 +253,14 @@ func becomeOwner(dataDir string) error {
 	return nil
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// progress shows the progress of a sync on stderr.
+func (a *app) progress(quiet bool) terminal.Progress {
+	if quiet {
+		return terminal.Silent{}
+	}
+	out := a.stderr.w
+	if !a.stderr.isTerminal() {
+		out = a.stderr // bars need the terminal itself, lines pass the redaction
+	}
+	return terminal.NewProgress(out, a.stderr.secrets.redact)
 }

@@ -17,6 +17,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/request"
+	"syncd/internal/terminal"
 	"syncd/internal/verify"
 )
 
@@ -114,7 +115,7 @@ func (d *demonstration) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.tellReport(result, false, false, false); err != nil {
+	if err := d.printSync(result, false, false, false); err != nil {
 		return err
 	}
 	target, err := os.Readlink(filepath.Join(d.dir, "current"))
@@ -206,10 +207,8 @@ func (d *demonstration) rollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range result.Manifests {
-		fmt.Fprintf(d.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
-	}
-	fmt.Fprintf(d.stdout, "generation %d is served; syncs leave it there until the provider has something newer:\n", result.Generation)
+	terminal.PrintRollback(d.stdout, result)
+	fmt.Fprintln(d.stdout, "Syncs leave it there until the provider has something newer:")
 	return d.sync(ctx)
 }
 
@@ -219,5 +218,5 @@ func (d *demonstration) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.tellDamage(result, false)
+	return d.printVerification(result, false)
 }

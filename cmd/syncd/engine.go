@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -13,13 +11,10 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
-	"syncd/internal/durable"
 	"syncd/internal/engine"
 	"syncd/internal/lockfile"
-	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/store"
 )
 
 // engineClient asks an engine for work: over the control socket, or in this process.
@@ -124,34 +119,4 @@ func (o ownEngine) watch(show func(report.Snapshot)) func() {
 		}
 	}()
 	return func() { close(quit); <-done }
-}
-
-// query answers from the running engine, or from the disk when none is running.
-func query[T any](ctx context.Context, a *app, cfg *config.Config, fromEngine func(*control.Client) (T, error), fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
-	var none T
-	client, err := control.Dial(ctx, stateDir(cfg))
-	if err == nil {
-		defer client.Close()
-		return fromEngine(client)
-	}
-	if !errors.Is(err, control.ErrNotRunning) {
-		return none, err
-	}
-	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
-	if err != nil {
-		return none, err
-	}
-	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
-	var damaged *store.DamagedError
-	switch {
-	case err == nil:
-		defer s.Close()
-		return fromDisk(m, s)
-	case errors.Is(err, fs.ErrNotExist):
-		return fromDisk(m, nil)
-	case errors.As(err, &damaged):
-		fmt.Fprintf(a.stderr, "syncd: warning: %v: the next sync sets it aside\n", damaged)
-		return fromDisk(m, nil)
-	}
-	return none, err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/terminal"
 )
 
 // secrets are the Customer IDs that this process has read. A reload may bring
@@ -52,4 +53,4 @@ func (r *redactingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (r *redactingWriter) isTerminal() bool { return isTerminal(r.w) }
+func (r *redactingWriter) isTerminal() bool { return terminal.Is(r.w) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -10,6 +9,7 @@ import (
 
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/terminal"
 )
 
 func (a *app) rollbackCommand() *cobra.Command {
@@ -69,9 +69,6 @@ func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) e
 	if asJSON {
 		return a.printJSON(result)
 	}
-	for _, m := range result.Manifests {
-		fmt.Fprintf(a.stdout, "%s  back at %s\n", m.Name, releaseOf(m.Release, m.Revision))
-	}
-	fmt.Fprintf(a.stdout, "generation %d is served\n", result.Generation)
+	terminal.PrintRollback(a.stdout, result)
 	return nil
 }

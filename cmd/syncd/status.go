@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"text/tabwriter"
-	"time"
+	"io/fs"
+	"path/filepath"
+	"slices"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
 	"syncd/internal/control"
+	"syncd/internal/durable"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/store"
+	"syncd/internal/terminal"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -32,7 +37,7 @@ func (a *app) statusCommand() *cobra.Command {
 			if asJSON {
 				return a.printJSON(status)
 			}
-			return a.printStatus(status)
+			return terminal.PrintStatus(a.stdout, status)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -47,48 +52,97 @@ func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status,
 		})
 }
 
-func (a *app) printStatus(s report.Status) error {
-	fmt.Fprintf(a.stdout, "data_dir    %s\n", s.DataDir)
-	fmt.Fprintf(a.stdout, "generation  %s\n", generation(s.Generation))
-	fmt.Fprintf(a.stdout, "daemon      %s\n\n", map[bool]string{true: "running", false: "not running"}[s.Daemon])
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MANIFEST\tRELEASE\tSTATE\tFILES\tSIZE\tCHECKED\tNEXT")
-	for _, m := range s.Manifests {
-		state := string(m.State)
-		if m.HeldFrom != "" {
-			state += " (from " + m.HeldFrom + ")"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, dash(releaseOf(m.Release, m.Revision)), state,
-			m.Files, humanize.IBytes(uint64(m.Bytes)), when(m.CheckedAt), when(m.NextSync))
+func (a *app) explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain [MANIFEST]", Short: "Say in one sentence what is happening, or why nothing is, with or without a daemon",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.loadAndWarn()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if !cfg.Has(name) {
+					return &request.UnknownManifestError{Name: name}
+				}
+			}
+			status, err := a.statusNow(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			return a.printExplanations(status, args)
+		},
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, m := range s.Manifests {
-		if m.Error != "" {
-			fmt.Fprintf(a.stdout, "\n%s: %s\n", m.Name, m.Error)
+}
+
+// printExplanations prints a line for each manifest, or for the named ones. A
+// daemon may not know one yet that the configuration has.
+func (a *app) printExplanations(status report.Status, names []string) error {
+	told := 0
+	for _, m := range status.Manifests {
+		if len(names) == 0 || slices.Contains(names, m.Name) {
+			fmt.Fprintf(a.stdout, "%s: %s\n", m.Name, m.Explanation)
+			told++
 		}
+	}
+	if told < len(names) {
+		return fmt.Errorf("the running syncd does not know %s yet: it reads the configuration again on SIGHUP", names[0])
 	}
 	return nil
 }
 
-func generation(number int) string {
-	if number == 0 {
-		return "none yet: run `syncd sync`"
+func (a *app) historyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadAndWarn()
+			if err != nil {
+				return err
+			}
+			history, err := query(cmd.Context(), a, cfg, func(c *control.Client) (report.History, error) { return c.History(cmd.Context()) },
+				func(m *mirror.Mirror, s report.StateReader) (report.History, error) {
+					return report.ReadHistory(m, s, report.HistoryLimit)
+				})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(history)
+			}
+			return terminal.PrintHistory(a.stdout, history)
+		},
 	}
-	return fmt.Sprint(number)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
+// query answers from the running engine, or from the disk when none is running.
+func query[T any](ctx context.Context, a *app, cfg *config.Config, fromEngine func(*control.Client) (T, error), fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
+	var none T
+	client, err := control.Dial(ctx, stateDir(cfg))
+	if err == nil {
+		defer client.Close()
+		return fromEngine(client)
 	}
-	return s
-}
-
-func when(t *time.Time) string {
-	if t == nil {
-		return "-"
+	if !errors.Is(err, control.ErrNotRunning) {
+		return none, err
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return none, err
+	}
+	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
+	var damaged *store.DamagedError
+	switch {
+	case err == nil:
+		defer s.Close()
+		return fromDisk(m, s)
+	case errors.Is(err, fs.ErrNotExist):
+		return fromDisk(m, nil)
+	case errors.As(err, &damaged):
+		fmt.Fprintf(a.stderr, "syncd: warning: %v: the next sync sets it aside\n", damaged)
+		return fromDisk(m, nil)
+	}
+	return none, err
 }

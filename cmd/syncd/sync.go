@@ -1,18 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/terminal"
 )
 
 func (a *app) syncCommand() *cobra.Command {
@@ -34,10 +34,10 @@ shows its progress.`,
 	return cmd
 }
 
-// What a signal ends is the sync of this process, or its waiting for another's.
+// A signal ends the sync of this process, or the wait for the sync of another one.
 var (
-	errSyncInterrupted = errors.New("interrupted: what was fetched so far is kept for the next sync")
-	errWaitInterrupted = errors.New("interrupted: the running syncd goes on with it; `syncd status` shows how it stands")
+	errSyncInterrupted = errors.New("interrupted: the next sync continues the downloads")
+	errWaitInterrupted = errors.New("interrupted: the running syncd continues the sync; `syncd status` shows its state")
 )
 
 func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) error {
@@ -55,9 +55,9 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 		if _, isOwn := e.(ownEngine); !isOwn {
 			interrupted = errWaitInterrupted
 		}
-		display := a.display(quiet)
-		defer display.close()
-		result, err = e.Sync(ctx, req, display.show)
+		progress := a.progress(quiet)
+		defer progress.Close()
+		result, err = e.Sync(ctx, req, progress.Show)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -66,11 +66,7 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	if err != nil && len(result.Manifests) == 0 {
 		return err
 	}
-	told := a.tellReport(result, req.DryRun, asJSON, quiet)
-	if err != nil {
-		return err
-	}
-	return told
+	return cmp.Or(err, a.printSync(result, req.DryRun, asJSON, quiet))
 }
 
 func checkNames(cfg *config.Config, names []string) error {
@@ -82,29 +78,19 @@ func checkNames(cfg *config.Config, names []string) error {
 	return nil
 }
 
-// tellReport prints a report; failures go to stderr and decide the exit code.
-func (a *app) tellReport(result report.Sync, dryRun, asJSON, quiet bool) error {
+// printSync prints a result; errors go to stderr and decide the exit code.
+func (a *app) printSync(result report.Sync, dryRun, asJSON, quiet bool) error {
 	switch {
 	case asJSON:
 		if err := a.printJSON(result); err != nil {
 			return err
 		}
 	case !quiet:
-		for _, m := range result.Manifests {
-			if m.Error == "" {
-				fmt.Fprintln(a.stdout, line(m, dryRun))
-			}
-		}
-		fmt.Fprintln(a.stdout, outcome(result, dryRun))
+		terminal.PrintSync(a.stdout, result, dryRun)
 	}
-	for _, m := range result.Manifests {
-		if m.Error == "" {
-			continue
-		}
-		fmt.Fprintf(a.stderr, "syncd: %s: %s%s: %s\n", m.Name, m.Result, inBrackets(m.Reason), m.Error)
-	}
+	terminal.PrintErrors(a.stderr, result)
 	if !result.OK() {
-		return errTold
+		return errPrinted
 	}
 	return nil
 }
@@ -113,43 +99,4 @@ func (a *app) printJSON(value any) error {
 	encoder := json.NewEncoder(a.stdout)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-func inBrackets(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
-
-// line sums up one manifest for people.
-func line(m report.ManifestResult, dryRun bool) string {
-	if m.Result == report.Unchanged {
-		return fmt.Sprintf("%s  %s  unchanged: %d files", m.Name, releaseOf(m.Release, m.Revision), m.FilesTotal)
-	}
-	verb := "downloaded"
-	if dryRun {
-		verb = "to download"
-	}
-	return fmt.Sprintf("%s  %s  %s: %d of %d files %s (%s), %d reused (%s)", m.Name, releaseOf(m.Release, m.Revision), m.Result,
-		m.FilesDownloaded, m.FilesTotal, verb, humanize.IBytes(uint64(m.BytesDownloaded)), m.FilesReused, humanize.IBytes(uint64(max(m.BytesReused, 0))))
-}
-
-func releaseOf(release, revision string) string {
-	if revision == "" {
-		return release
-	}
-	return release + "-" + revision
-}
-
-func outcome(result report.Sync, dryRun bool) string {
-	switch {
-	case dryRun:
-		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", result.Generation)
-	case result.Changed:
-		return fmt.Sprintf("generation %d is served", result.Generation)
-	case result.Generation == 0:
-		return "nothing is served yet"
-	}
-	return fmt.Sprintf("generation %d stays", result.Generation)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
@@ -13,6 +11,7 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
+	"syncd/internal/terminal"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -33,7 +32,7 @@ not starved.`,
 			if err != nil {
 				return err
 			}
-			return a.tellDamage(result, asJSON)
+			return a.printVerification(result, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files by proven copies")
@@ -52,9 +51,9 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	}
 	if repair {
 		err = a.withEngine(ctx, cfg, func(e engineClient) error {
-			display := a.display(false)
-			defer display.close()
-			result, err = e.Repair(ctx, req, display.show)
+			progress := a.progress(false)
+			defer progress.Close()
+			result, err = e.Repair(ctx, req, progress.Show)
 			return err
 		})
 		return result, err
@@ -67,23 +66,17 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	return result, err
 }
 
-func (a *app) tellDamage(result report.Verification, asJSON bool) error {
+// printVerification prints a result; damage that is left decides the exit code.
+func (a *app) printVerification(result report.Verification, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(result); err != nil {
 			return err
 		}
 	} else {
-		for _, d := range result.Damage {
-			word := "DAMAGED"
-			if d.Repaired {
-				word = "repaired"
-			}
-			fmt.Fprintf(a.stdout, "%s  %s/%s: %s\n", word, d.Manifest, d.Path, d.Error)
-		}
-		fmt.Fprintf(a.stdout, "%d files (%s) read, %d damaged\n", result.Files, humanize.IBytes(uint64(result.Bytes)), len(result.Damage))
+		terminal.PrintVerification(a.stdout, result)
 	}
 	if !result.OK() {
-		return errTold
+		return errPrinted
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ type FileProgress struct {
 	Path     string `json:"path"`
 	Size     int64  `json:"size"`
 	Done     int64  `json:"done"`
+
+	BytesPerSecond float64 `json:"bytes_per_second,omitzero"` // received, over the last seconds
+	SecondsLeft    float64 `json:"seconds_left,omitzero"`     // at that speed; 0 when unknown
 }
 
 // Snapshot returns the state now.
@@ -48,7 +51,7 @@ func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{Syncing: p.syncing, Trigger: p.trigger, StartedAt: p.started}
 	now := time.Now()
 	for _, d := range p.downloads {
-		s.Files = append(s.Files, d.file)
+		s.Files = append(s.Files, d.snapshotLocked(now))
 	}
 	for _, m := range p.manifests {
 		s.Manifests = append(s.Manifests, p.manifestLocked(m, now))
@@ -69,10 +72,15 @@ func (p *Progress) manifestLocked(m *manifestState, now time.Time) ManifestProgr
 		return progress
 	}
 	progress.BytesPerSecond = m.speed.perSecond(now, arrived)
-	if left := progress.BytesTotal - progress.BytesDone; left > 0 && progress.BytesPerSecond > 0 {
-		progress.SecondsLeft = float64(left) / progress.BytesPerSecond
-	}
+	progress.SecondsLeft = secondsLeft(progress.BytesTotal-progress.BytesDone, progress.BytesPerSecond)
 	return progress
+}
+
+func (d *Download) snapshotLocked(now time.Time) FileProgress {
+	file := d.file
+	file.BytesPerSecond = d.speed.perSecond(now, d.arrived)
+	file.SecondsLeft = secondsLeft(file.Size-file.Done, file.BytesPerSecond)
+	return file
 }
 
 // manifest returns a manifest's progress, nil when it is not syncing.
@@ -83,4 +91,33 @@ func (s Snapshot) manifest(name string) *ManifestProgress {
 		}
 	}
 	return nil
+}
+
+// Total is the progress of all manifests together.
+type Total struct {
+	FilesTotal, FilesDone int
+	BytesTotal, BytesDone int64
+	BytesPerSecond        float64
+	SecondsLeft           float64 // 0 when unknown
+}
+
+// Total adds up the manifests. BytesTotal is never below BytesDone.
+func (s Snapshot) Total() Total {
+	var t Total
+	for _, m := range s.Manifests {
+		t.FilesTotal, t.FilesDone = t.FilesTotal+m.FilesTotal, t.FilesDone+m.FilesDone
+		t.BytesTotal, t.BytesDone = t.BytesTotal+m.BytesTotal, t.BytesDone+m.BytesDone
+		t.BytesPerSecond += m.BytesPerSecond
+	}
+	t.BytesTotal = max(t.BytesTotal, t.BytesDone)
+	t.SecondsLeft = secondsLeft(t.BytesTotal-t.BytesDone, t.BytesPerSecond)
+	return t
+}
+
+// secondsLeft is how long bytes take at a speed; 0 when unknown.
+func secondsLeft(bytes int64, perSecond float64) float64 {
+	if bytes <= 0 || perSecond <= 0 {
+		return 0
+	}
+	return float64(bytes) / perSecond
 }

@@ -1,0 +1,73 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+
+	"syncd/internal/report"
+)
+
+// PrintSync writes a line for each manifest without an error, and one for the
+// generation. PrintErrors writes the others.
+func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
+	for _, m := range s.Manifests {
+		if m.Error == "" {
+			fmt.Fprintln(w, manifestLine(m, dryRun))
+		}
+	}
+	fmt.Fprintln(w, generationLine(s, dryRun))
+}
+
+// PrintErrors writes a line for each manifest that failed or was refused.
+func PrintErrors(w io.Writer, s report.Sync) {
+	for _, m := range s.Manifests {
+		if m.Error != "" {
+			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", m.Name, m.Result, inBrackets(m.Reason), m.Error)
+		}
+	}
+}
+
+// PrintRollback writes a line for each manifest that went back, and one for the
+// generation.
+func PrintRollback(w io.Writer, s report.Sync) {
+	for _, m := range s.Manifests {
+		fmt.Fprintf(w, "%s  back at %s\n", m.Name, releaseName(m.Release, m.Revision))
+	}
+	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
+}
+
+// PrintVerification writes a line for each damaged file, and a summary.
+func PrintVerification(w io.Writer, v report.Verification) {
+	for _, d := range v.Damage {
+		outcome := "DAMAGED"
+		if d.Repaired {
+			outcome = "repaired"
+		}
+		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, d.Manifest, d.Path, d.Error)
+	}
+	fmt.Fprintf(w, "%d files (%s) read, %d damaged\n", v.Files, size(v.Bytes), len(v.Damage))
+}
+
+func manifestLine(m report.ManifestResult, dryRun bool) string {
+	if m.Result == report.Unchanged {
+		return fmt.Sprintf("%s  %s  unchanged: %d files", m.Name, releaseName(m.Release, m.Revision), m.FilesTotal)
+	}
+	verb := "downloaded"
+	if dryRun {
+		verb = "to download"
+	}
+	return fmt.Sprintf("%s  %s  %s: %d of %d files %s (%s), %d reused (%s)", m.Name, releaseName(m.Release, m.Revision), m.Result,
+		m.FilesDownloaded, m.FilesTotal, verb, size(m.BytesDownloaded), m.FilesReused, size(m.BytesReused))
+}
+
+func generationLine(s report.Sync, dryRun bool) string {
+	switch {
+	case dryRun:
+		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", s.Generation)
+	case s.Changed:
+		return fmt.Sprintf("generation %d is served", s.Generation)
+	case s.Generation == 0:
+		return "nothing is served yet"
+	}
+	return fmt.Sprintf("generation %d stays", s.Generation)
+}

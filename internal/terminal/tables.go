@@ -1,0 +1,68 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"syncd/internal/report"
+)
+
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// PrintStatus writes a table of the manifests, followed by their errors.
+func PrintStatus(w io.Writer, s report.Status) error {
+	generation := fmt.Sprint(s.Generation)
+	if s.Generation == 0 {
+		generation = "none yet: run `syncd sync`"
+	}
+	daemon := "not running"
+	if s.Daemon {
+		daemon = "running"
+	}
+	fmt.Fprintf(w, "data_dir    %s\ngeneration  %s\ndaemon      %s\n\n", s.DataDir, generation, daemon)
+	table := newTable(w)
+	fmt.Fprintln(table, "MANIFEST\tRELEASE\tSTATE\tFILES\tSIZE\tCHECKED\tNEXT")
+	for _, m := range s.Manifests {
+		state := string(m.State)
+		if m.HeldFrom != "" {
+			state += " (from " + m.HeldFrom + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, orDash(releaseName(m.Release, m.Revision)), state,
+			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, m := range s.Manifests {
+		if m.Error != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
+		}
+	}
+	return nil
+}
+
+// PrintHistory writes a table with a line for each manifest of each entry.
+func PrintHistory(w io.Writer, h report.History) error {
+	if len(h.Entries) == 0 {
+		fmt.Fprintln(w, "no syncs yet")
+		return nil
+	}
+	table := newTable(w)
+	fmt.Fprintln(table, "TIME\tGENERATION\tTRIGGER\tMANIFEST\tRELEASE\tRESULT\tDOWNLOADED")
+	for _, entry := range h.Entries {
+		number := fmt.Sprint(entry.Generation)
+		if entry.OnDisk {
+			number += " *"
+		}
+		for _, m := range entry.Manifests {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.Time.Local().Format(timeFormat), number, entry.Trigger,
+				m.Name, orDash(releaseName(m.Release, m.Revision)), string(m.Result)+inBrackets(m.Reason), size(m.BytesDownloaded))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\n* on disk: `syncd rollback GENERATION` goes back to it")
+	return nil
+}
