@@ -10,13 +10,14 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// adminPrefix begins the paths of the administration on the release listener.
-// They ask for no Customer ID and are neither recorded nor hit by faults.
+// adminPrefix begins the paths of the administration, on the listener of the
+// release service. They need no Customer ID. The log and the faults skip them.
 const adminPrefix = "/-/"
 
-// maxFaultText bounds the body of a POST to /-/faults.
+// maxFaultText bounds the body of a POST to /-/faults, in bytes.
 const maxFaultText = 1 << 20
 
+// withAdmin answers the administration, and sends any other request to next.
 func (e *Emulator) withAdmin(next http.Handler) http.Handler {
 	admin := http.NewServeMux()
 	admin.HandleFunc("GET /-/requests", e.adminRequests)
@@ -50,7 +51,7 @@ func replyJSON(w http.ResponseWriter, v any) {
 	wire.Write(w, http.StatusOK, wire.JSON.ContentType(), wire.EncodeJSON(v))
 }
 
-// adminRequests serves the log.
+// adminRequests answers with the request log.
 func (e *Emulator) adminRequests(w http.ResponseWriter, _ *http.Request) {
 	replyJSON(w, e.Requests())
 }
@@ -62,7 +63,7 @@ type adminFault struct {
 	Hits    int    `json:"hits"`
 }
 
-// adminFaults serves the faults in place, in their text form.
+// adminFaults answers with all faults in their text form.
 func (e *Emulator) adminFaults(w http.ResponseWriter, _ *http.Request) {
 	all := []adminFault{}
 	for _, s := range e.Faults() {
@@ -71,7 +72,7 @@ func (e *Emulator) adminFaults(w http.ResponseWriter, _ *http.Request) {
 	replyJSON(w, all)
 }
 
-// adminAddFaults adds a fault for each line of the body; either all or none.
+// adminAddFaults adds a fault for each line of the body. One bad line adds none.
 func (e *Emulator) adminAddFaults(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFaultText))
 	if err != nil {
@@ -90,7 +91,7 @@ func (e *Emulator) adminAddFaults(w http.ResponseWriter, r *http.Request) {
 	replyJSON(w, map[string][]int{"ids": ids})
 }
 
-// parseFaults reads one fault a line; empty lines are left out.
+// parseFaults reads one fault per line and skips empty lines.
 func parseFaults(text string) ([]Fault, error) {
 	var faults []Fault
 	number := 0
@@ -108,7 +109,8 @@ func parseFaults(text string) ([]Fault, error) {
 	return faults, nil
 }
 
-// adminRemoveFaults removes the fault ?id=, or all.
+// adminRemoveFaults removes the fault of the parameter id, or all faults without
+// that parameter.
 func (e *Emulator) adminRemoveFaults(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Query().Get("id")
 	if text == "" {
@@ -118,7 +120,7 @@ func (e *Emulator) adminRemoveFaults(w http.ResponseWriter, r *http.Request) {
 	}
 	id, err := strconv.Atoi(text)
 	if err != nil {
-		http.Error(w, "id is not a number", http.StatusBadRequest)
+		http.Error(w, "id must be the number of a fault", http.StatusBadRequest)
 		return
 	}
 	e.RemoveFault(id)

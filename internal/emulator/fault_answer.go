@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// answerFault gives an answer of the fault's own.
+// answerFault answers a request in place of the service.
 func answerFault(f Fault, id string, w http.ResponseWriter, r *http.Request) {
 	if f.RetryAfter != "" {
 		w.Header().Set("Retry-After", f.RetryAfter)
@@ -41,18 +42,14 @@ func statusFault(f Fault, w http.ResponseWriter, id, body string) {
 		wire.Write(w, status, typeOf(body), []byte(body))
 		return
 	}
-	kind := f.Type
-	if kind == "" {
-		kind = usualTypes[status]
-	}
-	if kind == "" {
-		kind = "serviceError"
-	}
-	wire.Problem{Status: status, Shape: f.Shape, Type: kind, Field: "request", Message: http.StatusText(status), CustomerID: id}.Write(w)
+	wire.Problem{
+		Status: status, Shape: f.Shape, Type: cmp.Or(f.Type, defaultTypes[status], "serviceError"),
+		Field: "request", Message: http.StatusText(status), CustomerID: id,
+	}.Write(w)
 }
 
-// usualTypes are the values of type that go with a status.
-var usualTypes = map[int]string{
+// defaultTypes are the values of the member type by status.
+var defaultTypes = map[int]string{
 	http.StatusBadRequest:      "invalidArgument",
 	http.StatusUnauthorized:    "invalidLicense",
 	http.StatusForbidden:       "invalidProduct",
@@ -60,6 +57,7 @@ var usualTypes = map[int]string{
 	http.StatusTooManyRequests: "tooManyRequests",
 }
 
+// typeOf guesses the media type of a body.
 func typeOf(body string) string {
 	switch {
 	case body == "":
@@ -95,10 +93,10 @@ func fixedShape(contentType, body string) func(http.ResponseWriter, *http.Reques
 	}
 }
 
-// hugeSize is more than any limit that a client may sensibly set for a list.
+// hugeSize is above the 64 MiB that clients allow for a list, in bytes.
 const hugeSize = 65 << 20
 
-// hugeShape streams well-formed JSON of the kind that the endpoint gives.
+// hugeShape streams well-formed JSON of the type that the endpoint returns.
 func hugeShape(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
@@ -112,14 +110,15 @@ func hugeShape(w http.ResponseWriter, r *http.Request) {
 		_, err = w.Write(chunk)
 	}
 	if err == nil {
-		_, _ = w.Write([]byte(last)) // the client has gone: nobody to tell
+		_, _ = w.Write([]byte(last)) // it fails when the client is gone
 	}
 }
 
+// hugeParts returns the beginning, the repeated part and the end of a huge answer.
 func hugeParts(r *http.Request) (first, unit, last string) {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(r.URL.Path), "/"), "/")
 	switch {
-	case slices.Contains(hosts[2:], verb): // a service beside, named by its path
+	case slices.Contains(hosts[2:], verb): // the paths of the other services begin with their names
 		return `{"Message":"`, "0123456789abcdef", `"}`
 	case verb == "releases" || verb == "manifestreleases":
 		return `["2026.10"`, `,"2026.09"`, `]`

@@ -47,7 +47,7 @@ func TestParseFault(t *testing.T) {
 
 func TestParseFaultErrors(t *testing.T) {
 	tests := map[string]string{
-		"":                                "no kind: valid are bad_range, body, ",
+		"":                                "kind is missing: valid are bad_range, body, ",
 		"status":                          `"status" is not key=value`,
 		"kind=status,colour=red":          `unknown key "colour": valid are kind, path, host, `,
 		"kind=nothing":                    `unknown kind "nothing": valid are bad_range, `,
@@ -64,9 +64,9 @@ func TestParseFaultErrors(t *testing.T) {
 		"kind=redirect":                   "kind redirect needs location",
 		"kind=stall,after=-1":             "must not be negative",
 		"kind=stall,host=moon":            `unknown host "moon": valid are release, download`,
-		"kind=stall,path=[":               `path "[" is not a glob`,
-		`kind=body,body="a`:               "body: the quotes do not end",
-		`kind=body,body="a"b`:             "body: a comma must follow the quotes",
+		"kind=stall,path=[":               `path "[" is not a valid glob`,
+		`kind=body,body="a`:               "body: the closing quote is missing",
+		`kind=body,body="a"b`:             "body: a comma must follow the closing quote",
 	}
 	for text, want := range tests {
 		if _, err := ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// commonKeys are the parameters of every kind.
+// commonKeys are the parameters that every kind takes.
 var commonKeys = []string{"kind", "path", "host", "skip", "times"}
 
-// parameterOf is a key of the text form. The order of the table is the order in
-// which String writes.
-type parameterOf struct {
+// parameter is a key of the text form.
+type parameter struct {
 	key string
 	get func(Fault) string // "" when zero
 	set func(*Fault, string) error
 }
 
-var parameters = []parameterOf{
+// parameters are in the order in which String writes them.
+var parameters = []parameter{
 	stringKey("kind", func(f *Fault) *string { return &f.Kind }),
 	stringKey("path", func(f *Fault) *string { return &f.Path }),
 	stringKey("host", func(f *Fault) *string { return &f.Host }),
@@ -48,8 +48,8 @@ var parameters = []parameterOf{
 	stringKey("body", func(f *Fault) *string { return &f.Body }),
 }
 
-func stringKey(key string, at func(*Fault) *string) parameterOf {
-	return parameterOf{
+func stringKey(key string, at func(*Fault) *string) parameter {
+	return parameter{
 		key: key,
 		get: func(f Fault) string { return *at(&f) },
 		set: func(f *Fault, s string) error {
@@ -59,8 +59,8 @@ func stringKey(key string, at func(*Fault) *string) parameterOf {
 	}
 }
 
-func numberKey[T int | int64](key string, at func(*Fault) *T) parameterOf {
-	return parameterOf{
+func numberKey[T int | int64](key string, at func(*Fault) *T) parameter {
+	return parameter{
 		key: key,
 		get: func(f Fault) string {
 			if *at(&f) == 0 {
@@ -79,9 +79,9 @@ func numberKey[T int | int64](key string, at func(*Fault) *T) parameterOf {
 	}
 }
 
-// ParseFault reads the text form of a fault: key=value pairs with commas
-// between, as in "kind=status,status=503,path=/Manifest/*,times=2". A value
-// that holds a comma is written as a Go string in double quotes.
+// ParseFault reads the text form of a fault: key=value pairs with commas between,
+// such as "kind=status,status=503,path=/Manifest/*,times=2". A value with a comma
+// is a Go string in double quotes.
 func ParseFault(s string) (Fault, error) {
 	var f Fault
 	seen := make(map[string]bool)
@@ -107,7 +107,7 @@ func ParseFault(s string) (Fault, error) {
 	return f, nil
 }
 
-// cutParameter takes the first key=value from s.
+// cutParameter cuts the first key=value from s.
 func cutParameter(s string) (key, value, rest string, err error) {
 	key, rest, ok := strings.Cut(s, "=")
 	key = strings.ToLower(strings.TrimSpace(key))
@@ -120,14 +120,14 @@ func cutParameter(s string) (key, value, rest string, err error) {
 	}
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
-		return "", "", "", fmt.Errorf("%s: the quotes do not end", key)
+		return "", "", "", fmt.Errorf("%s: the closing quote is missing", key)
 	}
 	if value, err = strconv.Unquote(quoted); err != nil {
 		return "", "", "", fmt.Errorf("%s: %w", key, err)
 	}
 	rest, ok = strings.CutPrefix(rest[len(quoted):], ",")
 	if !ok && rest != "" {
-		return "", "", "", fmt.Errorf("%s: a comma must follow the quotes", key)
+		return "", "", "", fmt.Errorf("%s: a comma must follow the closing quote", key)
 	}
 	return key, value, rest, nil
 }
@@ -153,10 +153,10 @@ func allKeys() []string {
 	return keys
 }
 
-// checkKeys refuses parameters that the kind would ignore.
+// checkKeys returns an error for a parameter that the kind would ignore.
 func (f Fault) checkKeys(given map[string]bool) error {
 	if f.Kind == "" {
-		return fmt.Errorf("no kind: valid are %s", strings.Join(Kinds(), ", "))
+		return fmt.Errorf("kind is missing: valid are %s", strings.Join(Kinds(), ", "))
 	}
 	own, known := kinds[f.Kind]
 	for _, key := range allKeys() {
@@ -168,7 +168,7 @@ func (f Fault) checkKeys(given map[string]bool) error {
 	return nil
 }
 
-// String returns the text form, which ParseFault reads back.
+// String returns the text form for ParseFault.
 func (f Fault) String() string {
 	var pairs []string
 	for _, p := range parameters {
@@ -179,7 +179,7 @@ func (f Fault) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// quoteValue quotes what cutParameter would read otherwise.
+// quoteValue quotes a value that cutParameter would misread.
 func quoteValue(v string) string {
 	quoted := strconv.Quote(v)
 	if strings.Contains(v, ",") || v != strings.TrimSpace(v) || quoted != `"`+v+`"` {
