@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,63 +9,57 @@ import (
 	"syncd/internal/emulator/testclient"
 )
 
-func post(t *testing.T, address, body string) answer {
+func post(t *testing.T, address, body string) testclient.Answer {
 	t.Helper()
-	resp, err := client(t).Post(address, "text/plain", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	return answer{resp, string(b), err}
+	return testclient.SubmitAccepting(t, address, "text/plain", "", body)
 }
 
 func TestAdmin(t *testing.T) {
 	e := start(t, Config{})
-	if a := post(t, e.URL()+"/-/advance", ""); a.body != `{"release":"2026.11"}` {
-		t.Errorf("advance: %d %s", a.StatusCode, a.body)
+	if a := post(t, e.URL()+"/-/advance", ""); a.Text != `{"release":"2026.11"}` {
+		t.Errorf("advance: %d %s", a.StatusCode, a.Text)
 	}
 	faults := e.URL() + "/-/faults"
-	if a := post(t, faults, "kind=status,status=429,retry_after=5,times=1\n\nkind=no_ranges,host=download\r\n"); a.body != `{"ids":[1,2]}` {
-		t.Errorf("add: %d %s", a.StatusCode, a.body)
+	if a := post(t, faults, "kind=status,status=429,retry_after=5,times=1\n\nkind=no_ranges,host=download\r\n"); a.Text != `{"ids":[1,2]}` {
+		t.Errorf("add: %d %s", a.StatusCode, a.Text)
 	}
-	if a := post(t, faults, "kind=no_ranges\nkind=none\n"); a.StatusCode != 400 || !strings.Contains(a.body, "line 2: ") {
-		t.Errorf("wrong line: %d %s", a.StatusCode, a.body)
+	if a := post(t, faults, "kind=no_ranges\nkind=none\n"); a.StatusCode != 400 || !strings.Contains(a.Text, "line 2: ") {
+		t.Errorf("wrong line: %d %s", a.StatusCode, a.Text)
 	}
 	if a := get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 429 || a.Header.Get("Retry-After") != "5" {
 		t.Errorf("not hit: %d", a.StatusCode)
 	}
 	want := `[{"id":1,"fault":"kind=status,times=1,status=429,retry_after=5","matched":1,"hits":1},` +
 		`{"id":2,"fault":"kind=no_ranges,host=download","matched":0,"hits":0}]`
-	if a := send(t, http.MethodGet, faults); a.body != want {
-		t.Errorf("list: %s", a.body)
+	if a := testclient.Send(t, http.MethodGet, faults); a.Text != want {
+		t.Errorf("list: %s", a.Text)
 	}
-	send(t, http.MethodDelete, faults+"?id=1")
+	testclient.Send(t, http.MethodDelete, faults+"?id=1")
 	if n := len(e.Faults()); n != 1 {
 		t.Errorf("%d faults after one was removed", n)
 	}
-	if a := send(t, http.MethodDelete, faults+"?id=x"); a.StatusCode != 400 {
+	if a := testclient.Send(t, http.MethodDelete, faults+"?id=x"); a.StatusCode != 400 {
 		t.Errorf("id=x: %d", a.StatusCode)
 	}
-	send(t, http.MethodDelete, faults)
-	if a := send(t, http.MethodGet, faults); a.body != "[]" {
-		t.Errorf("after all were removed: %s", a.body)
+	testclient.Send(t, http.MethodDelete, faults)
+	if a := testclient.Send(t, http.MethodGet, faults); a.Text != "[]" {
+		t.Errorf("after all were removed: %s", a.Text)
 	}
 	var requests []Request
-	if err := json.Unmarshal([]byte(send(t, http.MethodGet, e.URL()+"/-/requests").body), &requests); err != nil {
+	if err := json.Unmarshal([]byte(testclient.Send(t, http.MethodGet, e.URL()+"/-/requests").Text), &requests); err != nil {
 		t.Fatal(err)
 	}
 	if len(requests) != 1 || requests[0].Status != 429 || requests[0].Host != HostRelease {
 		t.Errorf("requests %+v", requests)
 	}
-	send(t, http.MethodDelete, e.URL()+"/-/requests")
+	testclient.Send(t, http.MethodDelete, e.URL()+"/-/requests")
 	if n := len(e.Requests()); n != 0 {
 		t.Errorf("%d requests after the reset", n)
 	}
 	if a := post(t, faults, strings.Repeat("\n", maxFaultText+1)); a.StatusCode != 400 {
 		t.Errorf("a long body: %d", a.StatusCode)
 	}
-	if a := send(t, http.MethodGet, e.URL()+"/-/none"); a.StatusCode != 404 {
+	if a := testclient.Send(t, http.MethodGet, e.URL()+"/-/none"); a.StatusCode != 404 {
 		t.Errorf("unknown: %d", a.StatusCode)
 	}
 }

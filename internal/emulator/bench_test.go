@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+
+	"syncd/internal/emulator/testclient"
 )
 
 // discarded is a ResponseWriter that costs next to nothing.
@@ -23,7 +25,7 @@ func BenchmarkAnswer(b *testing.B) {
 		files[i] = File{Name: fmt.Sprintf("small-%06d.dat", i), Content: Random(uint64(i), 4<<10)}
 	}
 	e.SetManifest("m", "2026.10", files...)
-	query := "?format=json&id=" + url.QueryEscape(testID)
+	query := "?format=json&id=" + url.QueryEscape(testclient.ID)
 	of := "/Data/2026.10/small-000500.dat" + query
 	for _, row := range []struct {
 		name    string

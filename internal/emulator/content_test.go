@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"syncd/internal/emulator/testclient"
 )
 
 func diskFile(t testing.TB, size int64) string {
@@ -38,7 +40,7 @@ func BenchmarkDownload(b *testing.B) {
 	for _, name := range []string{"random", "disk"} {
 		b.Run(name, func(b *testing.B) {
 			target := fileURL(b, e, "Data/2026.10/"+name)
-			c := client(b)
+			c := testclient.New(b)
 			b.SetBytes(size)
 			buf := make([]byte, 256<<10)
 			for b.Loop() {

@@ -18,17 +18,16 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"syncd/internal/emulator/testclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testID has characters that are written otherwise in a query.
-const testID = "AB+c/9 =="
-
 func start(t testing.TB, cfg Config) *Emulator {
 	t.Helper()
 	if cfg.CustomerID == "" {
-		cfg.CustomerID = testID
+		cfg.CustomerID = testclient.ID
 	}
 	e, err := Start(cfg)
 	if err != nil {
@@ -42,62 +41,18 @@ func start(t testing.TB, cfg Config) *Emulator {
 	return e
 }
 
-// answer is a response read to its end, or as far as it went.
-type answer struct {
-	*http.Response
-	body string
-	err  error // of reading the body
-}
-
-// client does not follow redirects and shares nothing with other tests.
-func client(t testing.TB) *http.Client {
-	transport := &http.Transport{DisableCompression: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-func send(t testing.TB, method, address string, headers ...string) answer {
-	t.Helper()
-	a, err := try(t, method, address, headers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func try(t testing.TB, method, address string, headers ...string) (answer, error) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := client(t).Do(r)
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return answer{resp, string(body), err}, nil
-}
-
 // address is a path of the release service with the id, and more query.
 func address(e *Emulator, path, query string) string {
-	s := e.URL() + path + "?id=" + url.QueryEscape(testID)
+	s := e.URL() + path + "?id=" + url.QueryEscape(testclient.ID)
 	if query != "" {
 		s += "&" + query
 	}
 	return s
 }
 
-func get(t testing.TB, e *Emulator, path, query string, headers ...string) answer {
+func get(t testing.TB, e *Emulator, path, query string, headers ...string) testclient.Answer {
 	t.Helper()
-	return send(t, http.MethodGet, address(e, path, query), headers...)
+	return testclient.Send(t, http.MethodGet, address(e, path, query), headers...)
 }
 
 // fileURL is where the download of a path is redirected to.
@@ -115,7 +70,7 @@ func TestCustomerID(t *testing.T) {
 	e.AddSample()
 	other := start(t, Config{IDParam: "license"})
 	other.AddSample()
-	id := url.QueryEscape(testID)
+	id := url.QueryEscape(testclient.ID)
 	tests := []struct {
 		name   string
 		url    string
@@ -132,12 +87,12 @@ func TestCustomerID(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := send(t, http.MethodGet, tt.url)
+			a := testclient.Send(t, http.MethodGet, tt.url)
 			if a.StatusCode != tt.status {
 				t.Errorf("status %d, want %d", a.StatusCode, tt.status)
 			}
-			if tt.status == 401 && !strings.Contains(a.body, `"type":"invalidLicense"`) {
-				t.Errorf("body %s", a.body)
+			if tt.status == 401 && !strings.Contains(a.Text, `"type":"invalidLicense"`) {
+				t.Errorf("body %s", a.Text)
 			}
 		})
 	}
@@ -151,7 +106,7 @@ func TestAnyCustomerID(t *testing.T) {
 	defer e.Close()
 	e.AddSample()
 	for id, want := range map[string]int{"anything": 200, "": 401} {
-		if a := send(t, http.MethodGet, e.URL()+"/ManifestList/latest?id="+id); a.StatusCode != want {
+		if a := testclient.Send(t, http.MethodGet, e.URL()+"/ManifestList/latest?id="+id); a.StatusCode != want {
 			t.Errorf("id %q: status %d, want %d", id, a.StatusCode, want)
 		}
 	}
@@ -183,7 +138,7 @@ func TestCloseEndsStalledRequests(t *testing.T) {
 	e := start(t, Config{})
 	e.AddSample()
 	e.AddFault(Fault{Kind: KindStall, After: 3})
-	resp, err := client(t).Get(address(e, "/ManifestReleases/dq_addr_data", ""))
+	resp, err := testclient.New(t).Get(address(e, "/ManifestReleases/dq_addr_data", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +166,7 @@ func TestWildcardListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Host = "mirror.example:80"
-	resp, err := client(t).Do(r)
+	resp, err := testclient.New(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,11 +231,11 @@ func TestRequestLog(t *testing.T) {
 	e := start(t, Config{})
 	e.SetManifest("m", "2026.10", File{Name: "a b", Content: Random(1, 300_000)}, File{Name: "disk", Content: OnDisk(diskFile(t, 200_000))})
 	target := fileURL(t, e, "Data/2026.10/a%20b")
-	send(t, http.MethodGet, target, "Range", "bytes=10-19")
-	send(t, http.MethodGet, target)
-	send(t, http.MethodHead, target)
-	send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/disk"))
-	send(t, http.MethodGet, e.DownloadURL()+"/none")
+	testclient.Send(t, http.MethodGet, target, "Range", "bytes=10-19")
+	testclient.Send(t, http.MethodGet, target)
+	testclient.Send(t, http.MethodHead, target)
+	testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/disk"))
+	testclient.Send(t, http.MethodGet, e.DownloadURL()+"/none")
 	type line struct {
 		host, method, path string
 		status             int
@@ -310,7 +265,7 @@ func TestRequestLog(t *testing.T) {
 		if r.Time.IsZero() || r.Header.Get("User-Agent") == "" {
 			t.Errorf("request %d has no time or header", i)
 		}
-		if r.Host == HostDownload && strings.Contains(fmt.Sprint(r), url.QueryEscape(testID)) {
+		if r.Host == HostDownload && strings.Contains(fmt.Sprint(r), url.QueryEscape(testclient.ID)) {
 			t.Errorf("request %d holds the Customer ID", i)
 		}
 	}

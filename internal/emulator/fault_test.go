@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator/testclient"
 )
 
 func TestParseFault(t *testing.T) {
@@ -171,7 +173,7 @@ func faulty(t *testing.T, f Fault) (e *Emulator, content, target string) {
 func TestFaultStatus(t *testing.T) {
 	e := start(t, Config{})
 	e.AddSample()
-	id := url.QueryEscape(testID)
+	id := url.QueryEscape(testclient.ID)
 	tests := []struct {
 		fault  Fault
 		status int
@@ -184,15 +186,15 @@ func TestFaultStatus(t *testing.T) {
 		{Fault{Status: 500, Shape: "empty"}, 500, ``},
 		{Fault{Status: 502, Shape: "html"}, 502, `<h1>Bad Gateway</h1>`},
 		{Fault{Status: 401, Shape: "echo"}, 401, id},
-		{Fault{Status: 418, Body: "of {id}"}, 418, "of " + testID},
+		{Fault{Status: 418, Body: "of {id}"}, 418, "of " + testclient.ID},
 	}
 	for _, tt := range tests {
 		tt.fault.Kind, tt.fault.RetryAfter = KindStatus, "7"
 		e.ClearFaults()
 		e.AddFault(tt.fault)
 		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
-		if a.StatusCode != tt.status || !strings.Contains(a.body, tt.body) || tt.body == "" && a.body != "" || a.Header.Get("Retry-After") != "7" {
-			t.Errorf("%s: %d %s %s", tt.fault, a.StatusCode, a.Header.Get("Retry-After"), a.body)
+		if a.StatusCode != tt.status || !strings.Contains(a.Text, tt.body) || tt.body == "" && a.Text != "" || a.Header.Get("Retry-After") != "7" {
+			t.Errorf("%s: %d %s %s", tt.fault, a.StatusCode, a.Header.Get("Retry-After"), a.Text)
 		}
 	}
 }
@@ -202,14 +204,14 @@ func TestFaultShape(t *testing.T) {
 	e.AddSample()
 	tests := map[string]string{
 		"html": "<html>", "object": `{"value":`, "nonsense": "]]}{", "empty": "",
-		"error": `{"type":"invalidLicense"`, "null": "null", "echo": url.QueryEscape(testID),
+		"error": `{"type":"invalidLicense"`, "null": "null", "echo": url.QueryEscape(testclient.ID),
 	}
 	for shape, want := range tests {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindShape, Shape: shape})
 		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
-		if a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
-			t.Errorf("%s: %d %q", shape, a.StatusCode, a.body)
+		if a.StatusCode != 200 || !strings.Contains(a.Text, want) || want == "" && a.Text != "" {
+			t.Errorf("%s: %d %q", shape, a.StatusCode, a.Text)
 		}
 	}
 	if len(tests)+1 != len(shapes) {
@@ -224,7 +226,7 @@ func TestFaultHuge(t *testing.T) {
 		"/ManifestReleases/m": `["2026.10","2026.09","2026.09"`, "/Manifest/latest/m": `["http://`,
 		"/Metadata/Data/1/a": `{"FileName":"a","Comment":"`, "/MD5/Data/1/a": `"0123456789abcdef0123`,
 	} {
-		resp, err := client(t).Get(address(e, path, ""))
+		resp, err := testclient.New(t).Get(address(e, path, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +241,7 @@ func TestFaultHuge(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if a := send(t, http.MethodHead, address(e, "/Manifest/latest/m", "")); a.StatusCode != 200 {
+	if a := testclient.Send(t, http.MethodHead, address(e, "/Manifest/latest/m", "")); a.StatusCode != 200 {
 		t.Errorf("HEAD: %d", a.StatusCode)
 	}
 }
@@ -253,8 +255,8 @@ func TestFaultBody(t *testing.T) {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindBody, Path: "/SHA256/*", Body: body})
 		a := get(t, e, "/SHA256/Data/2026.10/a", "")
-		if a.StatusCode != 200 || a.body != body || a.Header.Get("Content-Type") != contentType {
-			t.Errorf("%q: %d %q of %s", body, a.StatusCode, a.body, a.Header.Get("Content-Type"))
+		if a.StatusCode != 200 || a.Text != body || a.Header.Get("Content-Type") != contentType {
+			t.Errorf("%q: %d %q of %s", body, a.StatusCode, a.Text, a.Header.Get("Content-Type"))
 		}
 	}
 }
@@ -262,7 +264,7 @@ func TestFaultBody(t *testing.T) {
 func TestFaultRedirect(t *testing.T) {
 	e := start(t, Config{})
 	self := strings.TrimPrefix(address(e, "/Manifest/latest/m", "format=json"), e.URL())
-	for location, want := range map[string]string{"self": self, "http://x.example/{id}": "http://x.example/" + testID} {
+	for location, want := range map[string]string{"self": self, "http://x.example/{id}": "http://x.example/" + testclient.ID} {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindRedirect, Location: location})
 		a := get(t, e, "/Manifest/latest/m", "format=json")
@@ -280,7 +282,7 @@ func TestFaultRedirect(t *testing.T) {
 func TestFaultDelay(t *testing.T) {
 	_, content, target := faulty(t, Fault{Kind: KindDelay, Delay: 20 * time.Millisecond})
 	begin := time.Now()
-	if a := send(t, http.MethodGet, target); a.body != content {
+	if a := testclient.Send(t, http.MethodGet, target); a.Text != content {
 		t.Error("other bytes")
 	}
 	if d := time.Since(begin); d < 20*time.Millisecond {
@@ -292,7 +294,7 @@ func TestFaultDelayEndsWithTheEmulator(t *testing.T) {
 	e, _, target := faulty(t, Fault{Kind: KindDelay, Delay: time.Hour})
 	done := make(chan error)
 	go func() {
-		_, err := try(t, http.MethodGet, target)
+		_, err := testclient.Try(t, http.MethodGet, target, "")
 		done <- err
 	}()
 	for len(e.Requests()) < 2 {
@@ -309,20 +311,20 @@ func TestFaultDelayEndsWithTheEmulator(t *testing.T) {
 func TestFaultTruncate(t *testing.T) {
 	for _, after := range []int64{0, 1, 70_000} {
 		_, content, target := faulty(t, Fault{Kind: KindTruncate, After: after})
-		a := send(t, http.MethodGet, target)
-		if a.ContentLength != 100_000 || !errors.Is(a.err, io.ErrUnexpectedEOF) || a.body != content[:after] {
-			t.Errorf("after %d: %d of %d bytes, %v", after, len(a.body), a.ContentLength, a.err)
+		a := testclient.Send(t, http.MethodGet, target)
+		if a.ContentLength != 100_000 || !errors.Is(a.Err, io.ErrUnexpectedEOF) || a.Text != content[:after] {
+			t.Errorf("after %d: %d of %d bytes, %v", after, len(a.Text), a.ContentLength, a.Err)
 		}
 	}
 	_, content, target := faulty(t, Fault{Kind: KindTruncate, After: 100_000})
-	if a := send(t, http.MethodGet, target); a.body != content || a.err != nil {
-		t.Errorf("after all: %v", a.err)
+	if a := testclient.Send(t, http.MethodGet, target); a.Text != content || a.Err != nil {
+		t.Errorf("after all: %v", a.Err)
 	}
 }
 
 func TestFaultStall(t *testing.T) {
 	e, content, target := faulty(t, Fault{Kind: KindStall, After: 50_000})
-	resp, err := client(t).Get(target)
+	resp, err := testclient.New(t).Get(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,13 +341,13 @@ func TestFaultStall(t *testing.T) {
 func TestFaultReset(t *testing.T) {
 	for _, after := range []int64{1, 30_000, 99_999} {
 		_, content, target := faulty(t, Fault{Kind: KindReset, After: after})
-		a := send(t, http.MethodGet, target)
-		if !errors.Is(a.err, syscall.ECONNRESET) || a.body != content[:after] {
-			t.Errorf("after %d: %d bytes, %v", after, len(a.body), a.err)
+		a := testclient.Send(t, http.MethodGet, target)
+		if !errors.Is(a.Err, syscall.ECONNRESET) || a.Text != content[:after] {
+			t.Errorf("after %d: %d bytes, %v", after, len(a.Text), a.Err)
 		}
 	}
 	e, _, target := faulty(t, Fault{Kind: KindReset})
-	if _, err := try(t, http.MethodGet, target, "Connection", "close"); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := testclient.Try(t, http.MethodGet, target, "", "Connection", "close"); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("before the headers: %v", err)
 	}
 	if r := e.Requests(); r[len(r)-1].Status != 0 {
@@ -360,7 +362,7 @@ func TestFaultResetLate(t *testing.T) {
 	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 32<<20)})
 	target := fileURL(t, e, "Data/2026.10/a")
 	e.AddFault(Fault{Kind: KindReset, Path: "/files/*", After: 16 << 20})
-	resp, err := client(t).Get(target)
+	resp, err := testclient.New(t).Get(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,12 +384,12 @@ func TestFaultCorrupt(t *testing.T) {
 	want := []byte(content)
 	want[60_000] ^= 1
 	for _, r := range [][2]int{{0, 99_999}, {60_000, 60_000}, {59_999, 60_001}, {0, 59_999}, {60_001, 99_999}} {
-		a := send(t, http.MethodGet, target, "Range", fmt.Sprintf("bytes=%d-%d", r[0], r[1]))
-		if a.StatusCode != 206 || a.body != string(want[r[0]:r[1]+1]) {
+		a := testclient.Send(t, http.MethodGet, target, "Range", fmt.Sprintf("bytes=%d-%d", r[0], r[1]))
+		if a.StatusCode != 206 || a.Text != string(want[r[0]:r[1]+1]) {
 			t.Errorf("range %v is not as it should be", r)
 		}
 	}
-	if a := send(t, http.MethodGet, target); a.StatusCode != 200 || a.body != string(want) {
+	if a := testclient.Send(t, http.MethodGet, target); a.StatusCode != 200 || a.Text != string(want) {
 		t.Error("the whole is not as it should be")
 	}
 }
@@ -400,9 +402,9 @@ func TestFaultHeaders(t *testing.T) {
 		headers []string
 		status  int
 		length  int
-		check   func(t *testing.T, a answer)
+		check   func(t *testing.T, a testclient.Answer)
 	}{
-		{"ranges ignored", KindNoRanges, rangeOf, 200, 100_000, func(t *testing.T, a answer) {
+		{"ranges ignored", KindNoRanges, rangeOf, 200, 100_000, func(t *testing.T, a testclient.Answer) {
 			if a.Header.Get("Accept-Ranges") != "" || a.ContentLength != 100_000 {
 				t.Errorf("%v", a.Header)
 			}
@@ -412,29 +414,29 @@ func TestFaultHeaders(t *testing.T) {
 		{"no validators, If-Range", KindNoValidators, append(rangeOf, "If-Range", `"x"`), 200, 100_000, noValidators},
 		{"no length", KindNoLength, nil, 200, 100_000, chunked},
 		{"no length, range", KindNoLength, rangeOf, 206, 10, chunked},
-		{"ETag changed", KindChangeETag, nil, 200, 100_000, func(t *testing.T, a answer) {
+		{"ETag changed", KindChangeETag, nil, 200, 100_000, func(t *testing.T, a testclient.Answer) {
 			if a.Header.Get("ETag") != `"changed-1"` {
 				t.Errorf("ETag %s", a.Header.Get("ETag"))
 			}
 		}},
-		{"ETag changed, range", KindChangeETag, append(rangeOf, "If-Range", `"changed-1"`), 200, 100_000, func(*testing.T, answer) {}},
-		{"bad range", KindBadRange, rangeOf, 206, 10, func(t *testing.T, a answer) {
+		{"ETag changed, range", KindChangeETag, append(rangeOf, "If-Range", `"changed-1"`), 200, 100_000, func(*testing.T, testclient.Answer) {}},
+		{"bad range", KindBadRange, rangeOf, 206, 10, func(t *testing.T, a testclient.Answer) {
 			if got := a.Header.Get("Content-Range"); got != "bytes 11-20/100000" {
 				t.Errorf("Content-Range %s", got)
 			}
 		}},
-		{"bad range, not asked for", KindBadRange, nil, 200, 100_000, func(*testing.T, answer) {}},
+		{"bad range, not asked for", KindBadRange, nil, 200, 100_000, func(*testing.T, testclient.Answer) {}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, content, target := faulty(t, Fault{Kind: tt.kind})
-			a := send(t, http.MethodGet, target, tt.headers...)
+			a := testclient.Send(t, http.MethodGet, target, tt.headers...)
 			want := content
 			if tt.length == 10 {
 				want = content[10:20]
 			}
-			if a.StatusCode != tt.status || a.body != want {
-				t.Errorf("status %d, %d bytes", a.StatusCode, len(a.body))
+			if a.StatusCode != tt.status || a.Text != want {
+				t.Errorf("status %d, %d bytes", a.StatusCode, len(a.Text))
 			}
 			tt.check(t, a)
 			r := e.Requests()
@@ -445,14 +447,14 @@ func TestFaultHeaders(t *testing.T) {
 	}
 }
 
-func noValidators(t *testing.T, a answer) {
+func noValidators(t *testing.T, a testclient.Answer) {
 	t.Helper()
 	if a.Header.Get("ETag") != "" || a.Header.Get("Last-Modified") != "" {
 		t.Errorf("%v", a.Header)
 	}
 }
 
-func chunked(t *testing.T, a answer) {
+func chunked(t *testing.T, a testclient.Answer) {
 	t.Helper()
 	if a.ContentLength != -1 || len(a.TransferEncoding) != 1 {
 		t.Errorf("length %d, %v", a.ContentLength, a.TransferEncoding)
@@ -469,7 +471,7 @@ func TestFaultNoLengthOfShortBodies(t *testing.T) {
 func TestFaultSlow(t *testing.T) {
 	_, content, target := faulty(t, Fault{Kind: KindSlow, Rate: 2_000_000})
 	begin := time.Now()
-	if a := send(t, http.MethodGet, target); a.body != content {
+	if a := testclient.Send(t, http.MethodGet, target); a.Text != content {
 		t.Error("other bytes")
 	}
 	if d := time.Since(begin); d < 45*time.Millisecond { // nominally 50 ms
@@ -479,7 +481,7 @@ func TestFaultSlow(t *testing.T) {
 
 func TestFaultSlowEndsWithTheEmulator(t *testing.T) {
 	e, _, target := faulty(t, Fault{Kind: KindSlow, Rate: 1})
-	resp, err := client(t).Get(target)
+	resp, err := testclient.New(t).Get(target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,9 +55,6 @@ func Try(t testing.TB, method, address, body string, headers ...string) (Answer,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if body == "" && method != http.MethodPost {
-		r.Body, r.ContentLength = nil, 0
-	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
