@@ -86,6 +86,8 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.StringVar(&flags.body, "body", "", "`FILE` with the body of a POST, - for stdin; name=value adds to it")
 	f.BoolVar(&flags.raw, "raw", false, "print the answer as it came, without the Customer ID")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")
+	cmd.SuggestionsMinimumDistance = suggestionDistance
+	cmd.RunE = helpOr("service")
 	for _, c := range callables() {
 		cmd.AddCommand(a.serviceCommand(c, flags))
 	}
@@ -95,13 +97,7 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 func (a *app) serviceCommand(c callable, flags *callFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: c.name + " OPERATION [name=value...]", Aliases: a.spellings(c.name), Short: c.short, DisableFlagsInUseLine: true,
-		SuggestionsMinimumDistance: 2,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownOperation(cmd, args[0])
-		},
+		SuggestionsMinimumDistance: suggestionDistance, RunE: helpOr("operation"),
 	}
 	for _, op := range c.operations {
 		for _, variant := range op.Variants() {
@@ -124,23 +120,37 @@ func (a *app) spellings(name string) []string {
 	return spellings
 }
 
+// suggestionDistance is the number of wrong characters up to which a name is near.
+const suggestionDistance = 2
+
 // maxSuggestions bounds the names that an error suggests.
 const maxSuggestions = 4
 
-// unknownOperation suggests operations with a similar name, or with a name that
-// contains the typed text.
-func unknownOperation(cmd *cobra.Command, typed string) error {
+// helpOr shows a command's help if no word follows, and else refuses the word,
+// which is not the name of a service or an operation.
+func helpOr(kind string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		hint := ""
+		if near := nearNames(cmd, args[0]); len(near) > 0 {
+			hint = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
+		}
+		return usagef("%s has no %s %q%s (`%s` lists all)", cmd.Name(), kind, args[0], hint, cmd.CommandPath())
+	}
+}
+
+// nearNames returns the names of subcommands that are similar to a text, or that
+// contain it.
+func nearNames(cmd *cobra.Command, typed string) []string {
 	near := cmd.SuggestionsFor(typed)
-	for _, op := range cmd.Commands() {
-		if len(near) < maxSuggestions && strings.Contains(strings.ToLower(op.Name()), strings.ToLower(typed)) && !slices.Contains(near, op.Name()) {
-			near = append(near, op.Name())
+	for _, sub := range cmd.Commands() {
+		if strings.Contains(strings.ToLower(sub.Name()), strings.ToLower(typed)) && !slices.Contains(near, sub.Name()) {
+			near = append(near, sub.Name())
 		}
 	}
-	hint := ""
-	if len(near) > 0 {
-		hint = fmt.Sprintf(": did you mean %s?", strings.Join(near[:min(len(near), maxSuggestions)], " or "))
-	}
-	return usagef("%s has no operation %q%s (%q lists all)", cmd.Name(), typed, hint, cmd.CommandPath())
+	return near[:min(len(near), maxSuggestions)]
 }
 
 func (a *app) operationCommand(name string, op *service.Operation, flags *callFlags) *cobra.Command {

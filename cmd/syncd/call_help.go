@@ -61,7 +61,8 @@ func firstValues(op *service.Operation) string {
 		value, _, _ := strings.Cut(variant.Name, "/")
 		values = append(values, value)
 	}
-	return strings.Join(values, ", ")
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // forms returns the methods and formats of an operation.
@@ -152,7 +153,8 @@ func hasPrefix(op *service.Operation) bool {
 
 func writeInputs(b *strings.Builder, op *service.Operation, prefix string) {
 	b.WriteString("\nInputs (* required):\n")
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var aligned strings.Builder
+	table := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	heads := make([]string, len(op.Methods))
 	for i, method := range op.Methods {
 		heads[i] = "with " + method
@@ -162,6 +164,9 @@ func writeInputs(b *strings.Builder, op *service.Operation, prefix string) {
 		fmt.Fprintf(table, "  %s\n", row)
 	}
 	_ = table.Flush() // a Builder returns no errors
+	for line := range strings.Lines(aligned.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
 }
 
 // rows returns the inputs of an operation with their names for each method.

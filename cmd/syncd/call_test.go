@@ -218,7 +218,8 @@ func TestCallSuggestsNearNames(t *testing.T) {
 		"releases MD5/Libary":              "MD5/Library",
 		"releases Metadata release=x":      "did you mean Metadata/Library or Metadata/Data or Metadata/Interface or Metadata/Product?",
 		"list doCount":                     "MAK/doCount",
-		"contribution nothing-of-the-kind": `contribution has no operation "nothing-of-the-kind" ("syncd call contribution" lists all)`,
+		"propertyy LookupDeeds":            `call has no service "propertyy": did you mean property?`,
+		"contribution nothing-of-the-kind": "contribution has no operation \"nothing-of-the-kind\" (`syncd call contribution` lists all)",
 	} {
 		h.checkUnsent(args, want)
 	}

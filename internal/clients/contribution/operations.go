@@ -13,7 +13,7 @@ var (
 	customerID = service.Input{Name: "CustomerID", Kind: service.Identity}
 	reference  = service.Input{Name: "TransmissionReference", Query: "t", Kind: service.Text, Help: "echoed in the answer"}
 	reason     = service.Input{Name: "Reason", Query: "reason", Kind: service.Text, Help: "why; a submission without a reason may be discarded"}
-	respondTo  = service.Input{Name: "RespondToEmail", Query: "respondto", Kind: service.Email, Help: "is notified of the outcome"}
+	respondTo  = service.Input{Name: "RespondToEmail", Query: "respondto", Kind: service.Email, Help: "address to notify of the outcome"}
 	addressKey = service.Input{Name: "{Prefix}AddressKey", Query: "mak", Kind: service.Key, Required: true, Help: "key of the address"}
 	country    = service.Input{Name: "Country", Query: "ctry", Kind: service.Country, Required: true}
 	latitude   = service.Input{Name: "Latitude", Query: "lat", Kind: service.Latitude, Required: true}

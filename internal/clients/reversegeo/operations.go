@@ -31,7 +31,7 @@ var (
 var addressOptions = service.Input{
 	Name: "Options", Query: "opt", Kind: service.Options(map[string]service.Kind{
 		"IncludeApartments": onOff, "IncludeEmptyLots": onOff, "IncludeUndeliverable": onOff,
-	}), Help: "by default, only undeliverable addresses are included",
+	}), Help: "apartments and empty lots are left out by default",
 }
 
 var onOff = service.OneOf("On", "Off")
@@ -52,7 +52,7 @@ var doLookupPostalCodes = &service.Operation{
 		{
 			Name: "Options", Query: "opt", Kind: service.Options(map[string]service.Kind{
 				"Level": service.OneOf("PostalCode", "CarrierRoute", "Plus4"),
-			}), Help: "5 digits, 5 digits with the carrier route, or ZIP+4; PostalCode by default",
+			}), Help: "PostalCode by default (5 digits); CarrierRoute adds the route, Plus4 is ZIP+4",
 		},
 		reference,
 	}},

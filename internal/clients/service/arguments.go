@@ -16,8 +16,9 @@ import (
 // ends so. A name given again begins the next item of its list.
 //
 // extra holds the query parameters that are not described, for operations that
-// are Open. Errors are *InputError.
+// are Open. An error is an *InputError that lists all problems.
 func (o *Operation) Arguments(method, prefix string, body wire.Object, args []string) (filled wire.Object, extra url.Values, err error) {
+	c := &checker{op: o}
 	extra = url.Values{}
 	if body != nil {
 		filled = canonical(o.Fields, body, prefix).(wire.Object)
@@ -25,7 +26,8 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || name == "" { // the argument is not shown, because it could be the Customer ID
-			return nil, nil, o.inputError("an argument is not name=value")
+			c.fail("an argument is not name=value")
+			continue
 		}
 		slot, err := o.slot(name, method, prefix)
 		switch {
@@ -33,13 +35,14 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 			extra.Add(name, value)
 			continue
 		case err != nil:
-			return nil, nil, o.inputError("%v", err)
+			c.fail("%v", err)
+			continue
 		}
 		if err := place(&filled, slot, value); err != nil {
-			return nil, nil, o.inputError("%s %v", name, err)
+			c.fail("%s %v", name, err)
 		}
 	}
-	return filled, extra, nil
+	return filled, extra, c.err()
 }
 
 // slot finds the input that a name stands for.

@@ -154,6 +154,7 @@ func TestInputThatCannotBeSent(t *testing.T) {
 		"required":            {search, "POST", []string{"Includes.Zips=1"}, "missing Columns ("},
 		"required, nested":    {search, "POST", []string{`Includes.Zips=[{"x":1}]`, "Columns=City"}, "missing Includes.Zips.Zip ("},
 		"all at once":         {search, "POST", []string{"Excludes.NonUSPS=maybe"}, "missing Columns (list of texts); Includes needs any one of: Zips, Radius; Excludes.NonUSPS must be true or false"},
+		"wrong names":         {search, "POST", []string{"Colour=red", "Includes", "Includes.Zips=1", "CustomerID=x"}, "an argument is not name=value; the Customer ID is filled in"},
 		"missing in items":    {search, "POST", []string{`Includes={"Zips":[{"Zip":1},{},{"Zip":""}]}`}, "missing Includes.Zips.Zip (text) in item 2, Includes.Zips.Zip (text) in item 3, Columns (list of texts)"},
 		"wrong and missing":   {lookup, "POST", []string{`Records=[{"AddressLine1":"12"},{"AcmeAddressKey":"x"}]`}, "item 1: Records needs any one of: AcmeAddressKey, AddressLine1+PostalCode; item 2: Records.AcmeAddressKey must be a key of digits"},
 		"ID in a body":        {lookup, "POST", []string{"CustomerId=1"}, "the Customer ID is filled in"},

@@ -52,7 +52,7 @@ func Options(known map[string]Kind) Kind {
 		names = append(names, name+":"+strings.ReplaceAll(kind.Name, " | ", "|"))
 	}
 	slices.Sort(names)
-	return Kind{Name: "list of " + strings.Join(names, ", "), Values: names, check: func(s string) (string, error) {
+	return Kind{Name: "list of Name:Value", Values: names, check: func(s string) (string, error) {
 		return checkOptions(s, known, names)
 	}}
 }

@@ -120,6 +120,9 @@ func newJSONParser(body []byte) *jsonParser {
 
 func (p *jsonParser) token() (json.Token, error) {
 	token, err := p.decoder.Token()
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
 		return nil, refusal.New(refusal.BadShape, "not JSON: %w", err)
 	}
