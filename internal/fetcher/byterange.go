@@ -56,25 +56,25 @@ func clip(ranges []byteRange, size int64) []byteRange {
 	return kept
 }
 
-// contentRange is which bytes of how many a 206 brings; end is the last one's
-// place, total is -1 when not told.
+// contentRange is the parsed Content-Range header of a 206. As in the header, end is
+// the position of the last byte. total is -1 if the header does not say it.
 type contentRange struct{ start, end, total int64 }
 
-// parseContentRange accepts only a range that can be.
+// parseContentRange returns an error unless the header holds a possible range.
 func parseContentRange(h http.Header) (contentRange, error) {
 	text := h.Get("Content-Range")
 	unit, rest, _ := strings.Cut(text, " ")
 	span, total, _ := strings.Cut(rest, "/")
 	start, end, _ := strings.Cut(span, "-")
 	r := contentRange{start: position(start), end: position(end), total: position(total)}
-	isTold := total != "*"
-	if !strings.EqualFold(unit, "bytes") || r.start < 0 || r.end < r.start || r.end == math.MaxInt64 || isTold && r.total <= r.end {
+	hasTotal := total != "*"
+	if !strings.EqualFold(unit, "bytes") || r.start < 0 || r.end < r.start || r.end == math.MaxInt64 || hasTotal && r.total <= r.end {
 		return contentRange{}, fmt.Errorf("bad Content-Range %.64q", text)
 	}
 	return r, nil
 }
 
-// position reads a number of digits only; -1 for anything else.
+// position parses a number that consists of digits only; -1 for anything else.
 func position(text string) int64 {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {

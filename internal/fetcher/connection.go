@@ -10,7 +10,8 @@ import (
 	"syncd/internal/refusal"
 )
 
-// connection fetches one claim: it owns the claim and the body of the response.
+// connection fetches one claim. It owns the claim and the body of the response. The
+// main connection uses one again for each retry of its claim.
 type connection struct {
 	transfer *transfer
 	claim    *claim
@@ -42,7 +43,7 @@ func (c *connection) close() { c.res.Body.Close() }
 // checkEncoding refuses a response whose bytes are not those of the file.
 func (c *connection) checkEncoding() error {
 	if encoding := c.res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return refusal.New(refusal.BadShape, "download with Content-Encoding %.32q, which was not asked for", encoding)
+		return refusal.New(refusal.BadShape, "download has Content-Encoding %.32q, but identity was requested", encoding)
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (c *connection) isRange() bool {
 	return err == nil
 }
 
-// receive stores the body as far as it belongs to the claim.
+// receive stores the bytes of the body that belong to the claim.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
 	body := bodyReader{body: c.res.Body, limiter: f.limiter}
@@ -79,14 +80,14 @@ func (c *connection) receive(ctx context.Context) error {
 		case readErr == io.EOF:
 			return c.checkEnd()
 		case readErr != nil && p.room(c.claim) == 0:
-			return nil // it failed behind the last byte, where nothing is left to request
+			return nil // all bytes are present; a request for none could not be retried
 		case readErr != nil:
 			return readErr
 		}
 	}
 }
 
-// checkEnd returns an error if the body ended before the claim.
+// checkEnd returns a transient error if the body ended before the claim.
 func (c *connection) checkEnd() error {
 	if c.transfer.partial.endOfBody(c.claim) {
 		return nil

@@ -21,7 +21,7 @@ import (
 )
 
 func TestPassingFaultsAreRiddenOut(t *testing.T) {
-	const size, cut = mib + 17, mib / 2 // above worthResuming, after two cuts too
+	const size, cut = mib + 17, mib / 2 // above minSavedSize, after two cuts too
 	first := map[string]emulator.Fault{
 		"truncated at once":      {Kind: emulator.KindTruncate},
 		"truncated after a byte": {Kind: emulator.KindTruncate, After: 1},

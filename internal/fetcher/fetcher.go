@@ -28,7 +28,8 @@ import (
 )
 
 // Source opens downloads. Download makes one attempt. Retry repeats op while its
-// errors are passing ones, and gives up some time after the last call of progress.
+// errors are transient, and gives up some time after the last call of progress. Both
+// must be safe for concurrent use.
 type Source interface {
 	Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error)
 	Retry(ctx context.Context, op func(progress func()) error) error
@@ -96,7 +97,7 @@ func (f *Fetcher) hasIdleCore() bool { return int(f.running.Load()) < runtime.GO
 
 func refuseFullDisk(err error) error {
 	if fsops.IsFull(err) {
-		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free space there", err)
+		return refusal.New(refusal.NoSpace, "disk full while downloading: %w: free some space on that file system", err)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 
 func TestFilesOfEverySizeArriveUnderEveryAlgorithm(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
-		for _, size := range []int64{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 2 * bufferSize, worthResuming - 1, worthResuming, worthResuming + 1} {
+		for _, size := range []int64{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 2 * bufferSize, minSavedSize - 1, minSavedSize, minSavedSize + 1} {
 			t.Run(fmt.Sprint(algorithm, " ", size), func(t *testing.T) {
 				t.Parallel()
 				b := newBed(t, emulator.Random(1, size), algorithm)

@@ -85,8 +85,8 @@ func (h *hasher) add(c chunk, end int64, isShared, hasIdleCore bool) {
 	}
 }
 
-// enqueueLocked returns false if c has to be read back: because too many buffers
-// wait already, or because c has been overtaken by a later one.
+// enqueueLocked returns false if the bytes of c have to be read back: because the
+// backlog is full, or because another goroutine added later bytes first.
 func (h *hasher) enqueueLocked(c chunk) bool {
 	from := h.next
 	if n := len(h.backlog); n > 0 {
@@ -106,8 +106,8 @@ func (h *hasher) run() {
 	}
 }
 
-// step hashes the next chunk. It returns true while there is more to hash; after
-// false the caller is no longer the one that hashes.
+// step hashes the next chunk. The caller has set busy. It returns true if there is
+// more to hash; otherwise it has cleared busy.
 func (h *hasher) step() (more bool) {
 	h.mu.Lock()
 	c, n := h.takeLocked()

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// claim is the range that one connection fetches: the bytes from next up to end.
-// Another connection may take the rear over, even if it was requested already.
+// claim is the range that one connection fetches: the bytes from next up to, but
+// without, end. Another connection may take the rear over, even if it was requested
+// already. partial.mu guards its fields, and only its own connection changes next.
 type claim struct {
 	next, end int64
 	requested byteRange // by the last request

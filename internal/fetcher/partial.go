@@ -30,12 +30,12 @@ type partial struct {
 	mu         sync.Mutex
 	layout     layout
 	hasGaps    bool  // or may get some: the validator's file says which bytes are present
-	isSaving   bool  // a goroutine has set this to save a checkpoint; it alone does
+	isSaving   bool  // some goroutine saves a checkpoint, or is about to
 	unsaved    int64 // bytes since the last checkpoint, if there are gaps
-	mayBeSaved bool  // there may be a file of the validator
+	mayBeSaved bool  // the validator's file may exist
 }
 
-// reset describes an empty file.
+// reset describes an empty file. It does not change the one on disk.
 func (p *partial) reset() {
 	p.validator, p.hasOldBytes = validator{}, false
 	p.hasher = newHasher(p.file, p.buffers, verify.NewHasher(p.algorithm))
@@ -104,7 +104,7 @@ func (p *partial) request(c *claim) byteRange {
 	return c.requested
 }
 
-// learnTotal takes the size of the file from a response that brings the rest of it.
+// learnTotal notes the size of the file, from a response that brings the rest of it.
 func (p *partial) learnTotal(c *claim, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,22 +114,22 @@ func (p *partial) learnTotal(c *claim, total int64) {
 	}
 }
 
-// setTotalLocked also ends the claim to all of a file of unknown size.
+// setTotalLocked notes the size of the file. A claim without an end now ends there.
 func (p *partial) setTotalLocked(total int64, c *claim) {
 	p.layout.size = min(total, endless-1)
 	c.end = min(c.end, p.layout.size)
 }
 
-// start prepares an empty file for the content that a response brings whole.
+// start prepares an empty file for a response with the whole content.
 func (p *partial) start(c *claim, res *transport.Response) error {
 	p.validator = validatorOf(res)
 	p.mu.Lock()
-	p.layout.size, c.end = endless, endless // known sizes are those of another content
+	p.layout.size, c.end = endless, endless // a known size is that of an older content
 	if res.Length >= 0 {
 		p.setTotalLocked(res.Length, c)
 	}
 	p.mu.Unlock()
-	if p.validator.Condition == "" || res.Length >= 0 && res.Length < worthResuming {
+	if p.validator.Condition == "" || res.Length >= 0 && res.Length < minSavedSize {
 		return nil
 	}
 	return p.saveCheckpoint()
@@ -220,8 +220,8 @@ func (p *partial) finish() (isDurable bool, err error) {
 	return isDurable, p.removeValidator()
 }
 
-// discardIfUseless removes the file after an error that would only come back at the
-// next call: the disk failed it, or it is too large. On a full disk that frees space.
+// discardIfUseless removes the file if a later call could not use it: if the disk
+// failed, or the file is too large. On a full disk that also frees space.
 func (p *partial) discardIfUseless(err error) error {
 	if !p.file.hasFailed.Load() && refusal.ReasonOf(err) != refusal.TooLarge {
 		return err

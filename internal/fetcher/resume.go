@@ -95,7 +95,7 @@ func (p *partial) resume(ctx context.Context) (err error) {
 	}
 	p.resumeLayout(info.Size())
 	if end := p.layout.end(); end < info.Size() { // bytes behind the end would stay for ever
-		if err := fsops.Truncate(p.file.file, end); err != nil {
+		if err := p.file.truncate(end); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func (p *partial) resumeLayout(size int64) {
 // a kill.
 const checkpointEvery = 4 << 20
 
-// allowGaps must be called before anything is written behind a gap: from then on
-// the size of the file does not say which bytes are present, and checkpoints do.
+// allowGaps must be called before anything is written behind a gap. From then on the
+// checkpoints say which bytes are present, because the size of the file does not.
 func (p *partial) allowGaps() error {
 	p.mu.Lock()
 	if p.hasGaps {

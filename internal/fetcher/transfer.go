@@ -18,8 +18,8 @@ type transfer struct {
 	workers  *workers
 
 	// The main connection owns these fields.
-	furthest  int64 // most bytes present so far, so that to start over and over is no progress
-	continues bool  // the last response was taken to its end, so the next one is no new start
+	furthest  int64 // the most bytes that were present at once
+	continues bool  // the last response was received to its end, so the next is no restart
 }
 
 // run returns when all bytes are present. They are not proven yet.
@@ -48,9 +48,9 @@ func (t *transfer) run(parent context.Context) error {
 	}
 }
 
-// next returns what the main connection fetches next. It waits while workers fetch
-// the rest, since one can fail. It returns nil when all bytes are present or the
-// context has ended.
+// next returns the connection for the next claim. While workers fetch all that is
+// missing it waits, because one of them may fail. It returns nil when all bytes are
+// present or the context has ended.
 func (t *transfer) next(ctx context.Context) *connection {
 	for ctx.Err() == nil {
 		c, othersPending := t.workers.claim()
@@ -68,13 +68,14 @@ func (t *transfer) next(ctx context.Context) *connection {
 	return nil
 }
 
-// attempt makes one request for a claim. It calls progress if more bytes are present
-// than ever before.
+// attempt makes one request for a claim. It calls progress only if more bytes are
+// present than ever before. Otherwise a server that always fails at the same place
+// would be retried without end.
 func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) error {
 	before := t.partial.size()
 	err := t.fetch(ctx, c)
 	t.continues = err == nil
-	if size := t.partial.size(); size > t.furthest && size != before { // bytes that were present before are no progress either
+	if size := t.partial.size(); size > t.furthest && size != before { // bytes of an earlier call don't count
 		t.furthest = size
 		progress()
 	}
@@ -100,8 +101,8 @@ func (t *transfer) fetch(ctx context.Context, c *connection) error {
 	return c.receive(ctx)
 }
 
-// open sends the request. If the server does not know the range any more (416), the
-// whole file is requested instead.
+// open sends the request. If the server rejects the range (416), open requests the
+// whole file instead.
 func (t *transfer) open(ctx context.Context, c *connection) error {
 	err := c.open(ctx)
 	var failed *transport.Error
@@ -123,9 +124,9 @@ func (t *transfer) accept(c *connection) error {
 	case c.res.Status == http.StatusPartialContent && c.claim.requested != everything:
 		return t.acceptRange(c)
 	case c.res.Status != http.StatusOK:
-		return refusal.New(refusal.BadShape, "download answered with status %d", c.res.Status)
+		return refusal.New(refusal.BadShape, "unexpected status %d for a download", c.res.Status)
 	}
-	if t.partial.size() > 0 || t.workers.areStarted {
+	if t.partial.size() > 0 || t.workers.isStarted {
 		if err := t.restart(c); err != nil {
 			return err
 		}
@@ -133,8 +134,8 @@ func (t *transfer) accept(c *connection) error {
 	return t.partial.start(c.claim, c.res)
 }
 
-// acceptRange takes a response with the requested range. After any other one, the
-// next attempt starts from zero.
+// acceptRange accepts a 206 that brings the requested range. If it brings another
+// one, the next attempt starts from zero.
 func (t *transfer) acceptRange(c *connection) error {
 	got, err := c.checkRange()
 	if err == nil {
@@ -149,7 +150,7 @@ func (t *transfer) acceptRange(c *connection) error {
 	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: err}
 }
 
-// restart empties the file and makes the claim one to all of it.
+// restart empties the file, and makes the claim one to the whole file.
 func (t *transfer) restart(c *connection) error {
 	t.workers.stop()
 	t.continues = false

@@ -14,29 +14,31 @@ import (
 	"syncd/internal/fsops"
 )
 
-// worthResuming is the size from which a partial file remembers its validator; a
-// smaller one is fetched again faster than it is looked after.
-const worthResuming = 1 << 20
+// minSavedSize is the size from which the validator of a file is saved. A smaller
+// file is fetched again faster than its validator is written.
+const minSavedSize = 1 << 20
 
-// maxCondition is longer than any honest one; a long one sent back would be
-// refused for the size of the request's headers.
+// maxCondition is longer than any honest validator. A longer one, sent back, could
+// make the request's headers too large for the server.
 const maxCondition = 1 << 10
 
-// maxValidator bounds the file of a validator, whose condition may be escaped.
-const maxValidator = 8 << 10
+// maxValidatorFile bounds the file of a validator; JSON escapes can make a condition
+// six times as long.
+const maxValidatorFile = 8 << 10
 
-// validatorSuffix names the file beside a partial one that holds its validator.
+// validatorSuffix, after the name of a partial file, names the file of its validator.
 const validatorSuffix = ".validator"
 
-// validator is how to tell that a server still has the content of which a
-// partial file is the beginning.
+// validator tells whether the server still has the content whose first bytes are in
+// a partial file. Its JSON form is kept on disk.
 type validator struct {
-	Condition string      `json:"validator"`       // an ETag or a date for If-Range; "" when the file cannot be continued
-	Total     int64       `json:"total,omitempty"` // the size of the content, 0 when not known
+	Condition string      `json:"validator"`       // an ETag or a date for If-Range; "" if the file cannot be continued
+	Total     int64       `json:"total,omitempty"` // the size of the content; 0 if unknown
 	Present   []byteRange `json:"here,omitzero"`   // the bytes that are present; nil if the file has no gaps
 }
 
-// validatorOf reads the answer with the whole content.
+// validatorOf returns the validator of a response with the whole content. A weak ETag
+// cannot be used in If-Range (RFC 9110 section 13.1.5), so the date takes its place.
 func validatorOf(res *transport.Response) validator {
 	condition := res.Header.Get("ETag")
 	if strings.HasPrefix(condition, "W/") || condition == "" {
@@ -45,7 +47,7 @@ func validatorOf(res *transport.Response) validator {
 	return validator{Condition: sendable(condition), Total: max(res.Length, 0)}
 }
 
-// sendable is condition, or "" when it cannot be a header of a request.
+// sendable returns condition, or "" if it cannot be a header of a request.
 func sendable(condition string) string {
 	if len(condition) > maxCondition || strings.ContainsFunc(condition, unicode.IsControl) {
 		return ""
@@ -53,8 +55,8 @@ func sendable(condition string) string {
 	return condition
 }
 
-// readValidator returns the validator kept at path. A missing or garbled one is
-// empty: the download starts again, which is always right.
+// readValidator returns the validator saved at path. A missing or damaged one is
+// empty, and the download then starts from zero, which is always safe.
 func readValidator(path string) (validator, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +65,8 @@ func readValidator(path string) (validator, error) {
 	if err != nil {
 		return validator{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxValidator {
-		return validator{}, fmt.Errorf("%s holds no validator", path)
+	if !info.Mode().IsRegular() || info.Size() > maxValidatorFile {
+		return validator{}, fmt.Errorf("%s is not a validator's file", path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -75,15 +77,15 @@ func readValidator(path string) (validator, error) {
 
 func parseValidator(data []byte) validator {
 	var v validator
-	// Before sizes were kept, the file held the condition alone.
+	// Older versions saved only the condition, as a JSON string.
 	if json.Unmarshal(data, &v.Condition) != nil && json.Unmarshal(data, &v) != nil {
 		return validator{}
 	}
 	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0), Present: v.Present}
 }
 
-// save replaces the validator at path. A kill leaves the old one or the new one,
-// a power cut may lose both.
+// save replaces the validator at path. A kill leaves the old one or the new one. A
+// power cut can lose both, because nothing is synced: the download starts again.
 func (v validator) save(path string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -104,13 +106,13 @@ func (v validator) save(path string) error {
 	return nil
 }
 
-// isStrong is true when bytes of two answers under it are of one content for
-// certain, RFC 9110 section 8.8.1.
+// isStrong returns whether two responses with this validator have the same bytes for
+// certain: see RFC 9110 section 8.8.1.
 func (v validator) isStrong() bool { return strings.HasPrefix(v.Condition, `"`) }
 
 // checkRange returns an error unless a 206 brings the bytes of want, of the same
-// content. The end of want is endless when the rest was asked for. A server may
-// have ignored If-Range.
+// content. The end of want is endless if the rest of the file was requested. The
+// validator is compared too, because a server may ignore If-Range.
 func (v validator) checkRange(want byteRange, res *transport.Response) (contentRange, error) {
 	got, err := parseContentRange(res.Header)
 	if err != nil {
@@ -121,17 +123,17 @@ func (v validator) checkRange(want byteRange, res *transport.Response) (contentR
 	switch {
 	case got.start != want.from, isRest && got.total >= 0 && got.total != end, !isRest && end != want.to,
 		res.Length >= 0 && res.Length != end-want.from:
-		return got, fmt.Errorf("asked for the bytes %s, got %d to %d of %d in a body of %d", want, got.start, got.end, got.total, res.Length)
+		return got, fmt.Errorf("requested %s, got bytes %d to %d of %d in a body of %d bytes", want, got.start, got.end, got.total, res.Length)
 	case v.Total > 0 && got.total >= 0 && got.total != v.Total, v.Total > 0 && isRest && end != v.Total:
-		return got, fmt.Errorf("the content had %d bytes before and has %d now", v.Total, max(got.total, end))
-	case !v.allows(res.Header):
-		return got, errors.New("the content has another validator now")
+		return got, fmt.Errorf("the size of the file changed from %d to %d bytes", v.Total, max(got.total, end))
+	case !v.matches(res.Header):
+		return got, errors.New("the validator of the file changed")
 	}
 	return got, nil
 }
 
-// allows is true when the headers name no other content than the condition does.
-func (v validator) allows(h http.Header) bool {
+// matches returns whether the headers agree with the condition, or do not say.
+func (v validator) matches(h http.Header) bool {
 	name := "ETag"
 	if _, err := http.ParseTime(v.Condition); err == nil {
 		name = "Last-Modified"

@@ -19,17 +19,17 @@ const (
 	maxSegment = 64 << 20
 )
 
-// workers are the connections of a transfer beside the main one. The controller
-// decides how many there are.
+// workers are the connections of a transfer beside the main one. Each fetches one
+// segment after another. The controller decides how many workers there are.
 type workers struct {
 	transfer *transfer
 	fail     context.CancelCauseFunc // ends the whole transfer
 	released chan struct{}           // signals that a claim was released
 
 	// The main connection owns these fields.
-	areStarted bool
-	cancel     context.CancelFunc
-	group      sync.WaitGroup
+	isStarted bool
+	cancel    context.CancelFunc
+	group     sync.WaitGroup
 
 	mu         sync.Mutex // guards the fields below; held for moments
 	controller controller
@@ -44,24 +44,25 @@ func newWorkers(t *transfer, fail context.CancelCauseFunc) *workers {
 // enough and its validator is strong. The workers end with ctx.
 func (w *workers) start(ctx context.Context) {
 	v := w.transfer.partial.validator
-	if w.areStarted || w.controller.limit < 2 || !v.isStrong() || v.Total < minSegmentedFile {
+	if w.isStarted || w.controller.limit < 2 || !v.isStrong() || v.Total < minSegmentedFile {
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	w.areStarted = true
+	w.isStarted = true
 	w.group.Go(func() { w.monitor(ctx) })
 }
 
 // stop ends all workers, and returns when they have ended.
 func (w *workers) stop() {
-	if w.areStarted {
+	if w.isStarted {
 		w.cancel()
 		w.group.Wait()
-		w.areStarted = false
+		w.isStarted = false
 	}
 }
 
-// monitor starts workers as the controller wants them. Surplus ones end on their own.
+// monitor observes the rate and starts the workers that the controller wants. Workers
+// beyond that number end on their own.
 func (w *workers) monitor(ctx context.Context) {
 	ticker := time.NewTicker(controlInterval)
 	defer ticker.Stop()
@@ -112,8 +113,8 @@ func (w *workers) work(ctx context.Context) {
 	}
 }
 
-// fetchSegment fetches one segment. It returns false if the worker should end. The
-// main connection meets the same error of the source, and reports it.
+// fetchSegment fetches one segment. It returns false if the worker should end. It does
+// not report errors of the source: the main connection meets and reports them too.
 func (w *workers) fetchSegment(ctx context.Context) bool {
 	claim, _ := w.claim()
 	if claim == nil {
@@ -154,7 +155,7 @@ func (w *workers) claim() (c *claim, othersPending bool) {
 	return w.transfer.partial.claim(limit)
 }
 
-// release gives a claim up, and wakes the main connection if it waits for that.
+// release gives a claim up, and wakes the main connection if it waits for one.
 func (w *workers) release(c *claim) {
 	w.transfer.partial.release(c)
 	select {
@@ -163,6 +164,7 @@ func (w *workers) release(c *claim) {
 	}
 }
 
+// resize counts workers that start or end.
 func (w *workers) resize(by int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,8 +193,8 @@ func (w *workers) observeLatency(latency time.Duration) {
 	w.controller.latency = latency
 }
 
-// backOff goes on without workers: for this transfer, or until the controller tries
-// them again.
+// backOff lets the workers end: for the rest of the transfer, or until the controller
+// tries them again.
 func (w *workers) backOff(forGood bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
