@@ -45,21 +45,21 @@ func Step(op, path string, change func() error) error {
 	if op == "fsync-dir" && os.Getenv(einvalVariable) != "" {
 		return &fs.PathError{Op: op, Path: path, Err: syscall.EINVAL}
 	}
-	at, what, _ := strings.Cut(os.Getenv(stepVariable), ":")
+	at, spec, _ := strings.Cut(os.Getenv(stepVariable), ":")
 	if at != strconv.Itoa(number) {
 		return change()
 	}
-	what, errno, _ := strings.Cut(what, ":")
-	return fault(what, errno, op, path, change)
+	kind, errno, _ := strings.Cut(spec, ":")
+	return fault(kind, errno, op, path, change)
 }
 
-func fault(what, errno, op, path string, change func() error) error {
+func fault(kind, errno, op, path string, change func() error) error {
 	cause := syscall.EIO
 	if n, err := strconv.Atoi(errno); err == nil {
 		cause = syscall.Errno(n)
 	}
 	failed := &fs.PathError{Op: op, Path: path, Err: cause}
-	switch what {
+	switch kind {
 	case "kill-before":
 		kill()
 	case "kill-after":
@@ -71,12 +71,12 @@ func fault(what, errno, op, path string, change func() error) error {
 	case "fail-stored":
 		return errors.Join(failed, change())
 	}
-	panic("fsops: " + stepVariable + " asks for " + what)
+	panic("fsops: " + stepVariable + " asks for " + kind)
 }
 
 func kill() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // not for long
+	select {} // until the signal arrives
 }
 
 func trace(number int, op, path string) {
