@@ -100,7 +100,7 @@ func downloadAll(t testing.TB, c *Client, ref manifest.Reference, header http.He
 	return res.Status, string(body)
 }
 
-func TestAllTwentyEndpointsAreCalledAsTheSpecificationWrites(t *testing.T) {
+func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
 	ctx := t.Context()
@@ -346,7 +346,7 @@ func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 	}
 }
 
-func TestErrorsOfBothShapesReachTheCaller(t *testing.T) {
+func TestErrorBodiesOfBothShapesAreParsed(t *testing.T) {
 	e := startEmulator(t)
 	for _, ep := range endpoints {
 		for status, kind := range map[int]transport.Kind{400: transport.Rejected, 401: transport.Licence, 403: transport.Licence, 404: transport.NotFound} {
@@ -376,7 +376,7 @@ func TestErrorsOfBothShapesReachTheCaller(t *testing.T) {
 	}
 }
 
-func TestNotModifiedIsOnlyAnAnswerToACondition(t *testing.T) {
+func TestA304IsAcceptedForConditionalRequestsOnly(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: http.StatusNotModified, Shape: "empty"})
 	c := connect(t, e.URL())
@@ -400,7 +400,7 @@ func TestNotModifiedIsOnlyAnAnswerToACondition(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNoPlainSegmentAreNeverSent(t *testing.T) {
+func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
 	ctx := t.Context()
@@ -432,7 +432,7 @@ func TestNamesThatAreNoPlainSegmentAreNeverSent(t *testing.T) {
 	}
 }
 
-func TestManifestsWithUnusableLinksAreRefusedWhole(t *testing.T) {
+func TestAManifestWithOneUnusableLinkIsRefused(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
 	good := "http://evil.example/Download/Data/2026.10/a.dat?ID=" + url.QueryEscape(testID)
@@ -471,7 +471,7 @@ func TestManifestsWithUnusableLinksAreRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestRetryIsThatOfDownloads(t *testing.T) {
+func TestDownloadRetriesTransientFaults(t *testing.T) {
 	calls := 0
 	err := connect(t, "http://127.0.0.1:1").Retry(t.Context(), func(progress func()) error {
 		progress()
@@ -485,7 +485,7 @@ func TestRetryIsThatOfDownloads(t *testing.T) {
 	}
 }
 
-func TestAnETagTooLongToBeSentBackIsNotKept(t *testing.T) {
+func TestAVeryLongETagIsNotKept(t *testing.T) {
 	var conditions []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since"))
@@ -508,7 +508,7 @@ func TestAnETagTooLongToBeSentBackIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAListOfMoreThanAQuarterMillionEntriesIsRefused(t *testing.T) {
+func TestAListOfOver250000EntriesIsRefused(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
 	for format, body := range map[string]func(n int) string{

@@ -49,7 +49,7 @@ var callsByName = []callByName{
 	{"{hashtype}/Product", "", []string{"release=2026.Q4", "productname=dq 100%25", "tag=py2"}},
 }
 
-func TestRequestsOfCallsByName(t *testing.T) {
+func TestOperationsByNameSendTheDocumentedRequests(t *testing.T) {
 	for _, c := range callsByName {
 		op := described(t, c.operation)
 		for _, variant := range op.Variants() {
@@ -64,7 +64,7 @@ func TestRequestsOfCallsByName(t *testing.T) {
 	}
 }
 
-func TestEveryOperationIsCalledByName(t *testing.T) {
+func TestOperationsByNameCoverEveryEndpoint(t *testing.T) {
 	operations := Operations()
 	if len(operations) != 20 {
 		t.Errorf("%d operations", len(operations))

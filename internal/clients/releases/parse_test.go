@@ -37,7 +37,7 @@ func xmlOf(items []string, indent string) string {
 	return b.String() + indent + "</ArrayOfstring>"
 }
 
-func TestEveryListFormatIsRead(t *testing.T) {
+func TestParseListReadsEveryFormat(t *testing.T) {
 	lists := map[string][]string{
 		"releases":              {"2026.10", "2026.09", "2025.12"},
 		"single release":        {"2026.10"},
@@ -62,7 +62,7 @@ func TestEveryListFormatIsRead(t *testing.T) {
 	}
 }
 
-func TestListsAreReadFromAServerThatIgnoresTheFormat(t *testing.T) {
+func TestListsFromAServerThatIgnoresFormat(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
 	links := []string{"http://h/Download/Data/2026.10/a,b.dat/?ID=K", "http://h/Download/Library/LINUX/GCC48/64BIT/2026.10/l.so?ID=K"}
@@ -88,7 +88,7 @@ func TestListsAreReadFromAServerThatIgnoresTheFormat(t *testing.T) {
 	}
 }
 
-func TestManifestListForms(t *testing.T) {
+func TestParseEntriesReadsEveryFormat(t *testing.T) {
 	full := []Entry{{"dq_a", "The <a> & b.", "https://h/Manifest/2026.08/dq_a/?ID=K"}, {Name: "dq_b"}}
 	tests := map[string]struct {
 		body string
@@ -137,7 +137,7 @@ func TestManifestListForms(t *testing.T) {
 	}
 }
 
-func TestMetadataForms(t *testing.T) {
+func TestParseMetadataReadsEveryForm(t *testing.T) {
 	full := Metadata{
 		FileName: "a.dat", Release: "2026.10", Size: 9959574360,
 		Digests: map[manifest.Algorithm]string{"MD5": "m", "SHA1": "s", "SHA256": "S"},
@@ -179,7 +179,7 @@ func TestMetadataForms(t *testing.T) {
 	}
 }
 
-func TestHashForms(t *testing.T) {
+func TestParseHashReadsEveryForm(t *testing.T) {
 	length := map[manifest.Algorithm]int{manifest.MD5: 32, manifest.SHA1: 40, manifest.SHA256: 64}
 	for algorithm, n := range length {
 		hex := strings.Repeat("0aF", n)[:n]

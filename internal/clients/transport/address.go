@@ -9,28 +9,28 @@ import (
 	"syncd/internal/origin"
 )
 
-// PublicURL is u as it may be shown and recorded: without query, fragment and user part.
+// PublicURL returns u as it may be shown and stored: without query, fragment and user part.
 func PublicURL(u *url.URL) string {
 	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	return clean.String()
 }
 
-// address is where a request goes: to the base, or to where a redirect leads.
+// address is the target of a request: below the base, or the target of a redirect.
 type address struct {
 	url    *url.URL
 	origin string
 }
 
-// base is what the addresses and headers of all requests have in common, worked
-// out once. Nobody changes it.
+// base holds what the addresses and headers of all requests share. It is computed
+// once and never changed.
 type base struct {
 	url    url.URL
 	origin string
-	path   string      // escaped, without a slash at its end
-	query  url.Values  // of the base
-	id     []string    // the Customer ID, as the value of a query
-	own    http.Header // of requests to the origin
-	others http.Header // of requests to other origins
+	path   string      // escaped, without a trailing slash
+	query  url.Values  // of the base URL
+	id     []string    // the Customer ID as a query value
+	own    http.Header // for requests to this origin
+	others http.Header // for requests to other origins: without credentials
 }
 
 func newBase(cfg Config) base {
@@ -48,14 +48,14 @@ func newBase(cfg Config) base {
 	return b
 }
 
-// URL is the address of a request. It holds the Customer ID.
+// URL returns the address of a request. It holds the Customer ID: never print it.
 func (c *Client) URL(req Request) *url.URL {
 	u := c.base.url
 	if len(req.Segments) > 0 {
 		u.RawPath = c.base.path + "/" + strings.Join(req.escaped(), "/")
-		u.Path, _ = url.PathUnescape(u.RawPath) // what was escaped just now
+		u.Path, _ = url.PathUnescape(u.RawPath) // cannot fail: the path was escaped above
 	}
-	query := make(url.Values, 8) // with room that needs no allocation
+	query := make(url.Values, 8) // 8 entries need one allocation
 	maps.Copy(query, c.base.query)
 	maps.Copy(query, req.Query)
 	if c.cfg.IDParam != "" && isRead(req.method()) {
@@ -65,8 +65,8 @@ func (c *Client) URL(req Request) *url.URL {
 	return &u
 }
 
-// header is what a request carries to an origin. It is shared by requests that
-// add nothing: net/http only reads it.
+// header returns the headers of a request to an origin. Requests without headers of
+// their own share one map, which net/http only reads.
 func (b *base) header(req *Request, origin string) http.Header {
 	common := b.others
 	if origin == b.origin {

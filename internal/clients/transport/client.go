@@ -1,8 +1,8 @@
-// Package transport carries requests to the provider for every client: it adds
-// the Customer ID, retries what is safe to retry, bounds what it reads, follows
-// redirects without telling other hosts who asked, and returns errors that say
-// what kind of failure it was. Neither errors nor headers hold the Customer ID;
-// a body may, and its client answers for what it makes of it.
+// Package transport carries the requests of every client to the provider. It adds
+// the Customer ID, retries transient faults, limits the size of bodies, follows
+// redirects without giving the Customer ID to other hosts, and sorts failures by
+// kind. Errors and response headers never hold the Customer ID. A response body may
+// hold it: the client that asked for the body redacts it.
 package transport
 
 import (
@@ -30,7 +30,7 @@ const (
 	maxProblem     = 64 << 10  // bytes read of an error's body
 	maxHeader      = 256 << 10 // bytes of response headers
 	readBuffer     = 8 << 10   // of a connection: headers and a small file come in one read
-	idlePerHost    = 64        // connections kept, at least as many as any caller uses at once
+	idlePerHost    = 64        // idle connections kept: at least as many as a caller uses at once
 	connectTimeout = 30 * time.Second
 	keepIdle       = 90 * time.Second
 
@@ -40,25 +40,25 @@ const (
 	defaultMaxElapsed      = 15 * time.Minute
 )
 
-// Observer is told of every request, for metrics. Its methods are called from
-// many goroutines.
+// Observer counts requests for metrics. Its methods must be safe for concurrent use.
 type Observer interface {
-	Request(endpoint, code string) // code is the status, or "error" without an answer
+	Request(endpoint, code string) // code is the HTTP status, or "error" when no response came
 	Retry(endpoint string)
 }
 
-// Config is what New needs. Base and CustomerID are required, the rest has defaults.
+// Config holds the settings of a Client. Base is required. A zero duration means the
+// default.
 type Config struct {
-	Base              *url.URL // may have a path, a user part and a query; each request carries them
+	Base              *url.URL // may have a path, a user part and a query, which go with each request
 	CustomerID        string
-	IDParam           string // query parameter for the Customer ID of GETs; other bodies carry it themselves
-	CAFile            string // PEM file of roots beside the system's
-	AllowInsecureHTTP bool   // permits redirects to plain http on hosts that are not loopback
+	IDParam           string // query parameter for the Customer ID of a GET; "" sends none
+	CAFile            string // PEM file with root certificates to trust besides the system's
+	AllowInsecureHTTP bool   // permits redirects to plain http on hosts other than loopback
 	StallTimeout      time.Duration
 	Retry             Retry
 	UserAgent         string
 	Observer          Observer
-	Gate              *Gate
+	Gate              *Gate // nil for one of its own
 }
 
 // Client sends requests below one base URL. Safe for concurrent use.
@@ -70,7 +70,8 @@ type Client struct {
 	rt     *http.Transport
 }
 
-// New checks cfg and fills in its defaults. It fails when CAFile cannot be used.
+// New returns a client and fills in the defaults of cfg. It sends nothing. It fails
+// when CAFile cannot be read or holds no certificate.
 func New(cfg Config) (*Client, error) {
 	roots, err := loadRoots(cfg.CAFile)
 	if err != nil {
@@ -104,7 +105,7 @@ func New(cfg Config) (*Client, error) {
 
 func loadRoots(caFile string) (*x509.CertPool, error) {
 	if caFile == "" {
-		return nil, nil // the system's
+		return nil, nil // nil stands for the system's roots
 	}
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
@@ -115,19 +116,19 @@ func loadRoots(caFile string) (*x509.CertPool, error) {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file %s holds no PEM certificate", caFile)
+		return nil, fmt.Errorf("ca_file %s holds no PEM certificate: name a file with at least one", caFile)
 	}
 	return roots, nil
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.rt.CloseIdleConnections() }
 
-// Redactor removes the client's Customer ID from texts.
+// Redactor returns the Redactor for the client's Customer ID.
 func (c *Client) Redactor() Redactor { return c.redact }
 
-// Do sends a request, retries transient faults and returns the whole body as it
-// came: callers redact what they pass on of it. Errors are *Error, *CoolingDown
+// Do sends a request, retries transient faults and returns the whole body. The body
+// is not redacted: callers redact what they pass on. Errors are *Error, *CoolingDown
 // or the context's.
 func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
 	attempt := func(func()) (err error) {
@@ -145,8 +146,8 @@ func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byt
 	return res, body, nil
 }
 
-// exchange sends a request once and reads the answer. Answers are short, so one
-// that drips in must not hold up a sync for longer than a lasting fault would.
+// exchange sends a request once and reads the body. These bodies are short, so one
+// that arrives too slowly is given up after about as long as failing retries take.
 func (c *Client) exchange(ctx context.Context, req *Request) (*Response, []byte, error) {
 	watch := newStallWatch(ctx, c.cfg.StallTimeout)
 	defer watch.end()
@@ -174,8 +175,8 @@ func (c *Client) readAll(ctx context.Context, req *Request, res *Response) ([]by
 	return body, nil
 }
 
-// Open sends a request once, follows redirects and returns the answer with its
-// body still to be read. Errors are as for Do.
+// Open sends a request once, without retries, follows redirects and returns the
+// response with its body unread. Errors are as for Do.
 func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
 	watch := newStallWatch(ctx, c.cfg.StallTimeout)
 	res, err := c.open(ctx, &req, watch)
@@ -185,11 +186,11 @@ func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
 	return res, err
 }
 
-// open is Open under a watch, which the response's body ends.
+// open is Open under a watch. Closing the response's body ends the watch.
 func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Response, error) {
 	target := address{c.URL(*req), c.base.origin}
 	for range maxRedirects + 1 {
-		if err := c.cfg.Gate.pass(watch.ctx, target.origin, c.cfg.Retry.MaxElapsed); err != nil {
+		if err := c.cfg.Gate.wait(watch.ctx, target.origin, c.cfg.Retry.MaxElapsed); err != nil {
 			return nil, err
 		}
 		answer, err := c.send(ctx, req, target, watch)
@@ -198,7 +199,7 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 		}
 		location := redirection(answer)
 		if location == "" {
-			return c.judge(req, target, c.response(ctx, req, answer, watch))
+			return c.checkStatus(req, target, c.response(ctx, req, answer, watch))
 		}
 		drain(answer)
 		if target, err = c.follow(req, target.url, location); err != nil {
@@ -208,13 +209,13 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 	return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: fmt.Errorf("more than %d redirects", maxRedirects)}
 }
 
-// path is what errors show of a request's address.
+// path is the part of a request's address that errors show.
 func (c *Client) path(req *Request) string {
 	return c.redact.String("/" + strings.Join(req.escaped(), "/"))
 }
 
-// send makes one exchange with one host. The transport is used without
-// http.Client, which would add a Referer and print whole URLs in its errors.
+// send makes one exchange with one host. It does without http.Client, which adds a
+// Referer to redirected requests and prints whole URLs in its errors.
 func (c *Client) send(ctx context.Context, req *Request, target address, watch *stallWatch) (*http.Response, error) {
 	request, err := newRequest(watch.ctx, req)
 	if err != nil {
@@ -242,14 +243,15 @@ func (c *Client) response(ctx context.Context, req *Request, answer *http.Respon
 	}
 }
 
-// newRequest makes a request without an address.
+// newRequest returns a request without an address.
 func newRequest(ctx context.Context, req *Request) (*http.Request, error) {
 	var body io.Reader
 	switch {
 	case len(req.Body) > 0:
 		body = bytes.NewReader(req.Body)
 	case req.Once:
-		// A body that net/http cannot have again keeps it from repeating a GET by itself.
+		// net/http repeats a GET on a closed connection by itself, unless the request
+		// has a body that cannot be read twice.
 		body = io.NopCloser(strings.NewReader(""))
 	}
 	return http.NewRequestWithContext(ctx, req.method(), "", body)
@@ -261,8 +263,7 @@ func (c *Client) observe(endpoint, code string) {
 	}
 }
 
-// fail turns a cause into an *Error. The end of the caller's context is passed
-// on as it is.
+// fail returns an *Error with a cause, or the caller's context error when that ended.
 func (c *Client) fail(ctx context.Context, req *Request, status int, err error) error {
 	if ended := context.Cause(ctx); ended != nil {
 		return ended
@@ -270,18 +271,18 @@ func (c *Client) fail(ctx context.Context, req *Request, status int, err error) 
 	return &Error{Kind: kindOfFailure(err), Endpoint: req.Endpoint, Path: c.path(req), Status: status, Err: c.redact.Error(err)}
 }
 
-// judge passes a success on and turns every other status into an error. A 304
-// is one only where it was asked for.
-func (c *Client) judge(req *Request, target address, res *Response) (*Response, error) {
+// checkStatus passes a success on and turns every other status into an error. A 304
+// is a success only for a conditional request.
+func (c *Client) checkStatus(req *Request, target address, res *Response) (*Response, error) {
 	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
 		res.Header = c.redactHeader(res.Header)
 		return res, nil
 	}
 	defer res.Body.Close()
-	defer time.AfterFunc(c.cfg.StallTimeout, func() { res.Body.Close() }).Stop() // one that drips in is not worth waiting for
+	defer time.AfterFunc(c.cfg.StallTimeout, func() { res.Body.Close() }).Stop() // do not wait for a slow error body
 	var body []byte
-	if res.Status >= 200 { // that of a 101 is the bare connection, whose reads nothing ends
-		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status alone is an answer
+	if res.Status >= 200 { // the body of a 101 is the bare connection: reading it may never end
+		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // without a body the status is still an error
 	}
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
@@ -296,8 +297,8 @@ func (c *Client) judge(req *Request, target address, res *Response) (*Response, 
 	return nil, failed
 }
 
-// redactHeader removes the Customer ID from what callers may record: a service
-// can make it part of a validator.
+// redactHeader removes the Customer ID from headers, which callers store: a service
+// can make the ID part of an ETag.
 func (c *Client) redactHeader(h http.Header) http.Header {
 	for _, values := range h {
 		for i, value := range values {

@@ -26,7 +26,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-func TestRequestAddresses(t *testing.T) {
+func TestURLOfARequest(t *testing.T) {
 	inQuery := url.QueryEscape(testID)
 	tests := []struct {
 		base string
@@ -54,7 +54,7 @@ func TestRequestAddresses(t *testing.T) {
 	}
 }
 
-func TestARequestArrivesAsItWasAskedFor(t *testing.T) {
+func TestMethodHeadersAndBodyArriveUnchanged(t *testing.T) {
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s %s %s %d", r.Method, r.RequestURI, r.UserAgent(), r.Header.Get("Content-Type"), body, r.ContentLength)
@@ -75,7 +75,7 @@ func TestARequestArrivesAsItWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestNamesThatHoldTheCustomerIDAreKnownInAnyCaseAndEncoding(t *testing.T) {
+func TestHoldsIDIgnoresCaseAndEncoding(t *testing.T) {
 	c := newClient(t, "http://127.0.0.1:1")
 	for text, want := range map[string]bool{
 		testID: true, "x/" + strings.ToLower(testID): true, url.QueryEscape(testID): true, jsonAll(testID): true, "mdAddr.dat": false, "": false,
@@ -86,7 +86,7 @@ func TestNamesThatHoldTheCustomerIDAreKnownInAnyCaseAndEncoding(t *testing.T) {
 	}
 }
 
-func TestHeadersComeWithoutTheCustomerID(t *testing.T) {
+func TestResponseHeadersAreRedacted(t *testing.T) {
 	inQuery := url.QueryEscape(testID)
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"`+r.URL.Query().Get("id")+`"`)
@@ -148,7 +148,7 @@ func TestTransientFaultsAreRetriedAndCounted(t *testing.T) {
 	}
 }
 
-func TestFinalFaultsAreTriedOnce(t *testing.T) {
+func TestFinalFaultsAreNotRetried(t *testing.T) {
 	e := startEmulator(t)
 	faults := []emulator.Fault{{Kind: emulator.KindShape, Shape: "huge"}, redirect("ftp://x.example/")}
 	for _, status := range []int{300, 304, 400, 401, 402, 403, 404, 405, 409, 410, 411, 418, 451} {
@@ -166,7 +166,7 @@ func TestFinalFaultsAreTriedOnce(t *testing.T) {
 	}
 }
 
-func TestOnceNeverRepeats(t *testing.T) {
+func TestOnceSendsOnce(t *testing.T) {
 	e := startEmulator(t)
 	once := list
 	once.Once = true
@@ -218,7 +218,7 @@ func serveConnections(t testing.TB, serve func(net.Conn)) (base string) {
 
 // A server may close a kept connection when it has read a request. net/http then
 // sends a GET again by itself, which Once must not allow.
-func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
+func TestOnceSendsOnceOnAReusedConnection(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		var requests atomic.Int64
 		c := newClient(t, serveConnections(t, func(conn net.Conn) {
@@ -247,7 +247,7 @@ func TestOnceNeverRepeatsOnAConnectionThatWasKept(t *testing.T) {
 	}
 }
 
-func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
+func TestHTTP2IsUsedWhenOffered(t *testing.T) {
 	server, ca := tlsServerWith(t, func(s *httptest.Server) { s.EnableHTTP2 = true }, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/old" {
 			http.Redirect(w, r, "/new", http.StatusFound)
@@ -264,7 +264,7 @@ func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
 	}
 }
 
-func TestLimitsHoldToTheByte(t *testing.T) {
+func TestBodyLimitIsExact(t *testing.T) {
 	const limit = 10_000
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		body := strings.Repeat("x", limit)
@@ -294,7 +294,7 @@ func TestLimitsHoldToTheByte(t *testing.T) {
 	}
 }
 
-func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
+func TestRetryBudgetCountsFromTheLastProgress(t *testing.T) {
 	transient := &Error{Kind: Transient, Endpoint: "E", Path: "/"}
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
@@ -330,7 +330,7 @@ func TestRetryGivesUpSomeTimeAfterTheLastProgress(t *testing.T) {
 	})
 }
 
-func TestTheContextEndsTheWaitBetweenTries(t *testing.T) {
+func TestContextEndsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, "http://127.0.0.1", func(cfg *Config) {
 			cfg.Retry = Retry{InitialInterval: time.Hour, MaxInterval: time.Hour, MaxElapsed: 100 * time.Hour}
@@ -373,7 +373,7 @@ func TestCAFiles(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatDripsInEndsInBoundedTime(t *testing.T) {
+func TestASlowResponseEndsWithinTheRetryBudget(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil { // always some progress, never an end
 			_, _ = w.Write([]byte("1"))

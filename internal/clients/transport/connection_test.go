@@ -45,7 +45,7 @@ func countingServer(t *testing.T) (base string, connections *atomic.Int64) {
 	return server.URL, connections
 }
 
-func TestAConnectionIsKeptAfterEveryAnswer(t *testing.T) {
+func TestConnectionsAreReusedAfterEveryResponse(t *testing.T) {
 	base, connections := countingServer(t)
 	c := newClient(t, base)
 	for _, path := range []string{"file", "redirect", "chunked", "missing", "empty", "file"} {
@@ -59,7 +59,7 @@ func TestAConnectionIsKeptAfterEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreKeptUnderLoad(t *testing.T) {
+func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 	base, connections := countingServer(t)
 	c := newClient(t, base)
 	const requests = 60
@@ -81,7 +81,7 @@ func TestConnectionsAreKeptUnderLoad(t *testing.T) {
 }
 
 // A redirect whose text never ends costs the connection, and not the time.
-func TestTheTextOfARedirectHoldsNobodyUp(t *testing.T) {
+func TestTheBodyOfARedirectDelaysNothing(t *testing.T) {
 	base := rawServer(t, "HTTP/1.1 302 Found\r\nContent-Length: 1000\r\nUpgrade: none\r\nLocation: https://127.0.0.1:1/file\r\n\r\nxx")
 	c := newClient(t, base, func(cfg *Config) { cfg.Retry = quick })
 	begin := time.Now()

@@ -19,39 +19,40 @@ import (
 	"syncd/internal/refusal"
 )
 
-// Kind is what a caller needs to know about a failure to decide what to do.
+// Kind sorts failures by what a caller can do about them.
 type Kind int
 
 const (
-	// Transient faults may be gone at the next try: network errors, timeouts,
-	// 408, 425, 429, 5xx and short bodies.
+	// Transient faults are worth a retry: network errors, timeouts, short bodies,
+	// and the statuses 408, 425, 429 and 5xx.
 	Transient Kind = iota
 	// NotFound is status 404 or 410.
 	NotFound
-	// Licence is status 401 or 403: the Customer ID is wrong, expired or not
-	// entitled. Error.Type tells which.
+	// Licence is status 401 or 403: the Customer ID is wrong, expired or not valid
+	// for this product. Error.Type says which: invalidLicense, expiredLicense or
+	// invalidProduct (docs/wire/releases.md, "Errors").
 	Licence
-	// Rejected is every other final answer.
+	// Rejected is every other failure that a retry does not mend.
 	Rejected
-	// Malformed is an answer that is too large or of the wrong shape; the cause
-	// is a refusal.
+	// Malformed is a response that is too large, insecure or of the wrong shape. The
+	// cause is a refusal.
 	Malformed
 )
 
-// Error is a failed request. Its text, its fields and its causes hold neither
-// the query of the request nor the Customer ID.
+// Error is a failed request. Its text, fields and causes hold neither the query of
+// the request nor the Customer ID.
 type Error struct {
 	Kind       Kind
 	Endpoint   string        // the name that metrics use, e.g. "Manifest"
 	Path       string        // below the base, without query
-	Status     int           // 0 when there was no answer
-	Type       string        // the provider's own word, e.g. "expiredLicense"
+	Status     int           // 0 when no response came
+	Type       string        // the provider's error type, e.g. "expiredLicense"
 	Message    string        // the provider's text
-	Body       []byte        // of an error answer, as far as it was read
-	RetryAfter time.Duration // what the provider asked for; 0 when nothing
-	Err        error         // the cause, when there was no answer or a wrong one
+	Body       []byte        // of an error response, up to 64 KiB, redacted
+	RetryAfter time.Duration // the wait that the provider asked for, or 0
+	Err        error         // the cause, when no response came or a malformed one
 
-	origin string // that answered, for Retry
+	origin string // of the server that responded, for Retry
 }
 
 // Error prints ENDPOINT PATH: STATUS: DETAILS: CAUSE, without what is empty.
@@ -61,7 +62,7 @@ func (e *Error) Error() string {
 		parts = append(parts, fmt.Sprintf("status %d %s", e.Status, http.StatusText(e.Status)))
 	}
 	details := []string{e.Type, strings.TrimSuffix(e.Message, ".")}
-	if strings.Contains(e.Type, ":") { // a link to an explanation of the status: the least useful part
+	if strings.Contains(e.Type, ":") { // a link that explains the status is the least useful part
 		slices.Reverse(details)
 	}
 	parts = append(parts, details...)
@@ -88,14 +89,15 @@ func joinNonEmpty(parts []string, separator string) string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsTransient is the one decision about trying again: true when the same request
-// may succeed later.
+// IsTransient is true when the same request may succeed later. Every retry depends
+// on it.
 func IsTransient(err error) bool {
 	var failed *Error
 	return errors.As(err, &failed) && failed.Kind == Transient
 }
 
-// CoolingDown says that the provider asked not to be called before Until.
+// CoolingDown is the error of a request that was not sent, because the provider asked
+// not to be called before Until.
 type CoolingDown struct {
 	Origin string
 	Until  time.Time
@@ -105,13 +107,13 @@ func (e *CoolingDown) Error() string {
 	return fmt.Sprintf("%s asked to wait until %s (Retry-After)", e.Origin, e.Until.UTC().Format(time.RFC3339))
 }
 
-// errTooSlow ends a short exchange that took as long as all its tries may.
-var errTooSlow = errors.New("too slow: the answer was not complete within retry.max_elapsed")
+// errTooSlow ends an exchange that arrives byte by byte for longer than its retry budget.
+var errTooSlow = errors.New("too slow: the response was not complete within retry.max_elapsed")
 
 // errStalled ends a transfer that moved no byte for the stall timeout.
-var errStalled = errors.New("stalled: no byte arrived for the stall timeout")
+var errStalled = errors.New("stalled: no byte arrived within stall_timeout")
 
-// kindOfStatus sorts the statuses that are no success.
+// kindOfStatus returns the kind of an error status.
 func kindOfStatus(status int) Kind {
 	switch {
 	case status == http.StatusNotFound || status == http.StatusGone:
@@ -124,8 +126,8 @@ func kindOfStatus(status int) Kind {
 	return Rejected
 }
 
-// kindOfFailure sorts failures without an answer. A certificate that does not
-// verify will not do so a second later.
+// kindOfFailure returns the kind of a failure that is no status. An invalid
+// certificate is not worth a retry.
 func kindOfFailure(err error) Kind {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -139,8 +141,8 @@ func kindOfFailure(err error) Kind {
 	return Transient
 }
 
-// publicError shows a text without the Customer ID. The chain below can be asked
-// (errors.Is) but not reached, for its texts hold what this one leaves out.
+// publicError prints a redacted text. errors.Is sees its causes, but Unwrap does not
+// return them, because their texts hold the Customer ID.
 type publicError struct {
 	text string
 	err  error
@@ -149,12 +151,12 @@ type publicError struct {
 func (e *publicError) Error() string        { return e.text }
 func (e *publicError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// maxCause bounds the text of a cause: net/http quotes whole lines of a server.
+// maxCause limits the text of a cause in bytes: net/http quotes whole lines of a server.
 const maxCause = 1000
 
-// Error returns err with the Customer ID removed from its text and from those of
-// its causes. What has to go takes its causes along, but for a refusal's reason;
-// *url.Error, which prints whole URLs, is left out.
+// Error returns err without the Customer ID in its text and in those of its causes.
+// An error that must be redacted loses its causes, except for errors.Is and the reason
+// of a refusal. *url.Error prints whole URLs, so its cause replaces it.
 func (r Redactor) Error(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
@@ -170,7 +172,7 @@ func (r Redactor) Error(err error) error {
 	return public
 }
 
-// inChain is true when err or a cause of it shows the Customer ID.
+// inChain is true when err or one of its causes prints the Customer ID.
 func (r Redactor) inChain(err error) bool {
 	if err == nil || r.Contains(err.Error()) {
 		return err != nil
@@ -184,23 +186,26 @@ func (r Redactor) inChain(err error) bool {
 	return false
 }
 
-// problem is either of the two shapes of an error body in wire/releases.md.
+// problem is an error body in either of the provider's two shapes: {type, message,
+// more_info} or {type, title, status, errors, traceId} (docs/wire/releases.md,
+// "Errors").
 type problem struct {
 	Type    string                     `json:"type"`
 	Title   string                     `json:"title"`
 	Message string                     `json:"message"`
-	Errors  map[string]json.RawMessage `json:"errors"` // a list of texts each, or one
+	Errors  map[string]json.RawMessage `json:"errors"` // by field: a list of texts, or one text
 	TraceID string                     `json:"traceId"`
 }
 
-// maxDetail bounds what of a provider's text goes into an error.
+// maxDetail limits a provider's text in an error, in bytes.
 const maxDetail = 300
 
-// parseProblem reads the type and the text of an error body, as far as it has
-// any. What is decoded is looked at again for the Customer ID.
+// parseProblem returns the type and the text of an error body, "" for those it lacks.
+// It redacts before and after decoding, because decoding can bring the Customer ID to
+// light.
 func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	var p problem
-	var otherType *json.UnmarshalTypeError // a member that is not what it should be; the rest may be
+	var otherType *json.UnmarshalTypeError // one member has another type; the others are still decoded
 	if err := json.Unmarshal(redact.Bytes(body), &p); err != nil && !errors.As(err, &otherType) {
 		return "", ""
 	}
@@ -211,12 +216,12 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 		texts = append(texts, joinNonEmpty([]string{field, text}, ": "))
 	}
 	if p.TraceID != "" {
-		texts = append(texts, "trace "+p.TraceID) // what the provider's support asks for
+		texts = append(texts, "trace "+p.TraceID) // the provider's support asks for it
 	}
 	return Printable(redact.String(p.Type)), Printable(redact.String(joinNonEmpty(texts, "; ")))
 }
 
-// fieldText reads what is wrong with a field.
+// fieldText returns the texts of one field of problem.Errors.
 func fieldText(raw json.RawMessage) string {
 	var list []string
 	var one string
@@ -229,7 +234,8 @@ func fieldText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// Printable makes a provider's text fit for one line of a log.
+// Printable returns a provider's text on one line: without control characters and
+// limited in length.
 func Printable(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
 	return clip(s, maxDetail)
@@ -242,7 +248,7 @@ func clip(s string, limit int) string {
 	return s
 }
 
-// contextError prefers the reason why a context ended.
+// contextError returns the cause of an ended context, and otherwise err.
 func contextError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -85,14 +85,14 @@ func failures(t *testing.T) []failing {
 		{name: "redirect to itself", fault: redirect("self"), kind: Rejected, has: "more than 10 redirects"},
 		{name: "redirect from https to http", base: trusted.URL, edit: func(c *Config) { c.CAFile = ca; c.AllowInsecureHTTP = true }, kind: Malformed, reason: refusal.Insecure, has: "from https to plain http"},
 		{name: "redirect to http on another host", fault: redirect("http://192.0.2.1/" + inPath), kind: Malformed, reason: refusal.Insecure},
-		{name: "redirect with the id in the path", fault: redirect("https://other.example/" + inPath + "/x"), kind: Rejected, has: "repeats"},
+		{name: "redirect with the id in the path", fault: redirect("https://other.example/" + inPath + "/x"), kind: Rejected, has: "with the Customer ID"},
 		{name: "redirect with the id in the host", fault: redirect("https://" + strings.ReplaceAll(inPath, "/", "%2F") + ".example/"), kind: Rejected, has: "redirect to"},
-		{name: "redirect with the id over two parameters", fault: redirect("https://other.example/?a={id}&b=1"), kind: Rejected, has: "repeats"},
+		{name: "redirect with the id over two parameters", fault: redirect("https://other.example/?a={id}&b=1"), kind: Rejected, has: "with the Customer ID"},
 		{name: "redirect to another scheme", fault: redirect("ftp://other.example/" + inPath), kind: Rejected, has: "scheme"},
-		{name: "redirect to no host", fault: redirect("http:{id}"), kind: Rejected, has: "cannot be read"},
-		{name: "redirect with the id in the host, plain", fault: redirect("https://K3Y/with+special=chars&%25.example/"), kind: Rejected, has: "repeats"},
-		{name: "redirect to nonsense", fault: redirect("http://[::1/%zz/{id}"), kind: Rejected, has: "cannot be read"},
-		{name: "redirect of a POST", fault: redirect("self"), req: func(r *Request) { r.Method = http.MethodPost }, kind: Rejected, has: "only a reading request"},
+		{name: "redirect to no host", fault: redirect("http:{id}"), kind: Rejected, has: "an invalid address"},
+		{name: "redirect with the id in the host, plain", fault: redirect("https://K3Y/with+special=chars&%25.example/"), kind: Rejected, has: "with the Customer ID"},
+		{name: "redirect to nonsense", fault: redirect("http://[::1/%zz/{id}"), kind: Rejected, has: "an invalid address"},
+		{name: "redirect of a POST", fault: redirect("self"), req: func(r *Request) { r.Method = http.MethodPost }, kind: Rejected, has: "must not be repeated"},
 		{name: "bad method", base: hang.URL, req: func(r *Request) { r.Method = "NO " + testID }, kind: Rejected, has: "invalid method"},
 	}
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 408, 409, 410, 418, 425, 429, 451, 499, 500, 501, 502, 503, 504, 599} {
@@ -139,7 +139,7 @@ func kindOf(status int) Kind {
 	return Rejected
 }
 
-func TestEveryErrorSaysItsKindAndNeverTheCustomerID(t *testing.T) {
+func TestErrorsHaveTheirKindAndNeverTheCustomerID(t *testing.T) {
 	e := startEmulator(t)
 	for _, f := range failures(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestEveryErrorSaysItsKindAndNeverTheCustomerID(t *testing.T) {
 	}
 }
 
-func TestCausesCanBeTold(t *testing.T) {
+func TestErrorsKeepTheirCause(t *testing.T) {
 	refused := newClient(t, "http://"+closedPort(t), func(c *Config) { c.Retry = quick })
 	if _, _, err := refused.Do(t.Context(), list); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("refused connection: %v", err)
@@ -204,7 +204,7 @@ func TestCausesCanBeTold(t *testing.T) {
 	}
 }
 
-func TestErrorTextIsForOperators(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	tests := []struct {
 		err  *Error
 		want string
@@ -215,7 +215,7 @@ func TestErrorTextIsForOperators(t *testing.T) {
 		{&Error{Endpoint: "E", Path: "/", Status: 499}, "E /: status 499"},
 		{&Error{Endpoint: "E", Path: "/", Err: errors.New("")}, "E /: no reason given"},
 		{&Error{Endpoint: "E", Path: "/", Status: 400, Type: " ", Message: "."}, "E /: status 400 Bad Request"},
-		{&Error{Endpoint: "Manifest", Path: "/m", Kind: Transient, Err: errStalled}, "Manifest /m: stalled: no byte arrived for the stall timeout"},
+		{&Error{Endpoint: "Manifest", Path: "/m", Kind: Transient, Err: errStalled}, "Manifest /m: stalled: no byte arrived within stall_timeout"},
 		{&Error{Endpoint: "Manifest", Path: "/m", Status: 200, Kind: Malformed, Err: refusal.New(refusal.TooLarge, "too large")}, "Manifest /m: too large"},
 	}
 	for _, tt := range tests {
@@ -229,7 +229,7 @@ func TestErrorTextIsForOperators(t *testing.T) {
 	}
 }
 
-func TestProblemsAreReadInBothShapesAndMadePrintable(t *testing.T) {
+func TestParseProblemReadsBothShapes(t *testing.T) {
 	tests := []struct{ body, kind, message string }{
 		{`{"type":"expiredLicense","message":"It ended.","more_info":"x"}`, "expiredLicense", "It ended."},
 		{`{"type":"about:blank","title":"Bad","status":400,"errors":{"b":["x","y"],"a":["z"]},"traceId":"0"}`, "about:blank", "Bad; a: z; b: x, y; trace 0"},
@@ -250,7 +250,7 @@ func TestProblemsAreReadInBothShapesAndMadePrintable(t *testing.T) {
 	}
 }
 
-func TestTheCallersContextEndsARequestWithItsOwnError(t *testing.T) {
+func TestACancelledRequestReturnsTheCauseOfItsContext(t *testing.T) {
 	cause := errors.New("shutting down")
 	arrived := make(chan struct{}, 100)
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {

@@ -9,37 +9,39 @@ import (
 	"time"
 )
 
-// maxCoolDown is the longest that a provider's wish to wait is honoured.
+// maxCoolDown limits the wait that a provider can ask for.
 const maxCoolDown = 24 * time.Hour
 
-// Gate remembers, for each origin, until when the provider asked not to be
-// called. Clients share one, so that all of them wait. Safe for concurrent use.
+// Gate holds the cool-down of each origin: the time until which the provider asked
+// not to be called (Retry-After). Clients share a Gate, so that all of them wait. Safe
+// for concurrent use.
 type Gate struct {
-	saving sync.Mutex // taken before mu; keeps the calls of save in order
+	saving sync.Mutex // keeps the calls of save in order; taken before mu
 	save   func(origin string, until time.Time)
 
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-// NewGate returns a Gate that starts from what was known before. save, which may
-// be nil, is told of each change, to keep it across restarts.
+// NewGate returns a Gate with the cool-downs in known. save, which may be nil, is
+// called with each change, so that a restart can pass it as known.
 func NewGate(known map[string]time.Time, save func(origin string, until time.Time)) *Gate {
 	g := &Gate{save: save, until: make(map[string]time.Time)}
 	now := time.Now()
 	for origin, until := range known {
 		wait := until.Sub(now)
-		// As a distance from now it holds however the clock is set from here on.
+		// now has a monotonic reading, so a later change of the clock has no effect.
 		g.until[origin] = now.Add(min(wait, maxCoolDown))
 		if wait > maxCoolDown && save != nil {
-			// Noted by a clock that was ahead; each restart would begin the day again.
+			// A clock that was ahead noted this time. Save the shorter one, or each
+			// restart would wait a whole day again.
 			save(origin, g.until[origin])
 		}
 	}
 	return g
 }
 
-// Until is when origin may be called again; the zero time when at once.
+// Until returns when origin may be called again; the zero time means now.
 func (g *Gate) Until(origin string) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,7 +51,7 @@ func (g *Gate) Until(origin string) time.Time {
 	return time.Time{}
 }
 
-// Hold records that origin asked to wait. A shorter wish never replaces a longer one.
+// Hold starts a cool-down of an origin. It never shortens one.
 func (g *Gate) Hold(origin string, wait time.Duration) {
 	until := time.Now().Add(min(wait, maxCoolDown))
 	g.mu.Lock()
@@ -65,24 +67,24 @@ func (g *Gate) Hold(origin string, wait time.Duration) {
 	g.saving.Lock()
 	defer g.saving.Unlock()
 	g.mu.Lock()
-	until = g.until[origin] // a longer one may have come meanwhile
+	until = g.until[origin] // another call may have made it longer
 	g.mu.Unlock()
 	g.save(origin, until)
 }
 
-// pass waits until origin may be called, or returns *CoolingDown when that is
-// longer than patience, or the context's error.
-func (g *Gate) pass(ctx context.Context, origin string, patience time.Duration) error {
+// wait waits until origin may be called. It returns *CoolingDown at once when that
+// takes longer than patience, and the context's error when that ends first.
+func (g *Gate) wait(ctx context.Context, origin string, patience time.Duration) error {
 	for {
 		until := g.Until(origin)
 		if until.IsZero() {
 			return context.Cause(ctx)
 		}
-		wait := time.Until(until)
-		if wait > patience {
+		left := time.Until(until)
+		if left > patience {
 			return &CoolingDown{Origin: origin, Until: until}
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := sleep(ctx, left); err != nil {
 			return err
 		}
 	}
@@ -99,7 +101,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryAfter reads the header in both of its forms; 0 when it is absent or past.
+// retryAfter parses Retry-After: seconds or a date. It returns 0 when the header is
+// absent, invalid or in the past.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

@@ -16,7 +16,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestRetryAfterIsReadInBothForms(t *testing.T) {
+func TestRetryAfterAsSecondsAndAsDate(t *testing.T) {
 	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"":                                 0,
@@ -61,7 +61,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-func TestAGateHoldsEveryoneUntilTheTimeHasCome(t *testing.T) {
+func TestGateDelaysAllCallersUntilTheCoolDownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		saved := map[string]time.Time{}
 		g := NewGate(nil, func(origin string, until time.Time) { saved[origin] = until })
@@ -71,12 +71,12 @@ func TestAGateHoldsEveryoneUntilTheTimeHasCome(t *testing.T) {
 		var waiting sync.WaitGroup
 		for range 10 {
 			waiting.Go(func() {
-				if err := g.pass(t.Context(), "a", time.Minute); err != nil || time.Since(begin) != 12*time.Second {
+				if err := g.wait(t.Context(), "a", time.Minute); err != nil || time.Since(begin) != 12*time.Second {
 					t.Errorf("passed after %v, %v", time.Since(begin), err)
 				}
 			})
 		}
-		if err := g.pass(t.Context(), "b", 0); err != nil || time.Since(begin) != 0 {
+		if err := g.wait(t.Context(), "b", 0); err != nil || time.Since(begin) != 0 {
 			t.Errorf("another origin had to wait: %v", err)
 		}
 		time.Sleep(time.Second)
@@ -91,32 +91,32 @@ func TestAGateHoldsEveryoneUntilTheTimeHasCome(t *testing.T) {
 	})
 }
 
-func TestAGateWaitsNoLongerThanItIsWorth(t *testing.T) {
+func TestGateReturnsCoolingDownBeyondThePatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate(nil, nil)
 		g.Hold("a", time.Hour)
 		begin := time.Now()
 		var cooling *CoolingDown
-		if err := g.pass(t.Context(), "a", time.Hour-1); !errors.As(err, &cooling) || cooling.Origin != "a" || !cooling.Until.Equal(begin.Add(time.Hour)) {
+		if err := g.wait(t.Context(), "a", time.Hour-1); !errors.As(err, &cooling) || cooling.Origin != "a" || !cooling.Until.Equal(begin.Add(time.Hour)) {
 			t.Errorf("got %v", err)
 		}
 		if time.Since(begin) != 0 {
 			t.Errorf("it took %v to say so", time.Since(begin))
 		}
-		if err := g.pass(t.Context(), "a", time.Hour); err != nil || time.Since(begin) != time.Hour {
+		if err := g.wait(t.Context(), "a", time.Hour); err != nil || time.Since(begin) != time.Hour {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})
 }
 
-func TestTheContextEndsTheWaitAtAGate(t *testing.T) {
+func TestContextEndsTheWaitAtAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, cause := NewGate(nil, nil), errors.New("stop")
 		g.Hold("a", time.Hour)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(cause) })
 		begin := time.Now()
-		if err := g.pass(ctx, "a", 2*time.Hour); err != cause || time.Since(begin) != time.Minute {
+		if err := g.wait(ctx, "a", 2*time.Hour); err != cause || time.Since(begin) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestNoCoolDownLastsLongerThanADay(t *testing.T) {
 
 // A clock cannot be set in a test; a time with a monotonic reading, which its
 // text shows, is compared by nothing else.
-func TestACoolDownOfTheLastProcessFollowsNoClockThatIsSet(t *testing.T) {
+func TestASavedCoolDownIgnoresClockChanges(t *testing.T) {
 	now := time.Now().Round(0) // as the state gives it
 	g := NewGate(map[string]time.Time{"hour": now.Add(time.Hour), "year": now.AddDate(1, 0, 0)}, nil)
 	g.Hold("new", time.Hour)
@@ -148,7 +148,7 @@ func TestACoolDownOfTheLastProcessFollowsNoClockThatIsSet(t *testing.T) {
 	}
 }
 
-func TestACoolDownThatIsTooLongIsShortenedInTheStateToo(t *testing.T) {
+func TestASavedCoolDownThatIsTooLongIsSavedShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := time.Now().Add(24 * time.Hour)
 		state := map[string]time.Time{"ahead": day.AddDate(1, 0, 0), "day": day, "past": day.AddDate(-1, 0, 0)}
@@ -188,7 +188,7 @@ func TestTheLastSavedCoolDownIsTheLongest(t *testing.T) {
 	}
 }
 
-func TestALongRetryAfterEndsInCoolingDownAndNoRequestIsMadeMeanwhile(t *testing.T) {
+func TestNoRequestIsSentDuringALongCoolDown(t *testing.T) {
 	date := time.Now().Add(2 * time.Hour).UTC().Format(http.TimeFormat)
 	for _, after := range []string{"3600", date, "999999999999999999999"} {
 		for _, status := range []int{408, 425, 429, 500, 503} {
@@ -238,7 +238,7 @@ func TestALongRetryAfterEndsInCoolingDownAndNoRequestIsMadeMeanwhile(t *testing.
 	}
 }
 
-func TestAShortRetryAfterIsWaitedFor(t *testing.T) {
+func TestAShortCoolDownDelaysTheRetry(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "1", Times: 1})
 	c := newClient(t, e.URL())
@@ -267,7 +267,7 @@ func TestAShortRetryAfterIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestFinalAnswersHoldNobodyBack(t *testing.T) {
+func TestFinalStatusesStartNoCoolDown(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, RetryAfter: "3600", Times: 1})
 	gate := NewGate(nil, func(origin string, _ time.Time) { t.Errorf("%s is held", origin) })
@@ -281,7 +281,7 @@ func TestFinalAnswersHoldNobodyBack(t *testing.T) {
 	}
 }
 
-func TestACoolDownBelongsToTheOriginThatAskedForIt(t *testing.T) {
+func TestCoolDownsAreKeptPerOrigin(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Host: emulator.HostDownload, Status: 503, RetryAfter: "3600"})
 	c := newClient(t, e.URL(), func(cfg *Config) { cfg.Retry = quick })

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// redirection is where an answer redirects to, "" when it is none that can be followed.
+// redirection returns the Location of a redirect, "" for every other response.
 func redirection(answer *http.Response) string {
 	if answer.StatusCode < 300 || answer.StatusCode > 399 || answer.StatusCode == http.StatusNotModified {
 		return ""
@@ -20,24 +20,24 @@ func redirection(answer *http.Response) string {
 	return answer.Header.Get("Location")
 }
 
-// The text of a redirect is read to its end, without which a connection cannot be
-// kept, as far as that is cheaper than a new connection.
+// A connection can be reused only after the body was read to its end. Up to these
+// limits reading is cheaper than a new connection.
 const (
 	maxDrained = 4 << 10
 	drainTime  = time.Second
 )
 
-// drain ends with the body of a redirect.
+// drain reads and closes the body of a redirect.
 func drain(answer *http.Response) {
 	defer answer.Body.Close()
 	if answer.ContentLength != 0 && answer.ContentLength <= maxDrained {
 		defer time.AfterFunc(drainTime, func() { answer.Body.Close() }).Stop()
-		_, _ = io.CopyN(io.Discard, answer.Body, maxDrained+1) // what fails costs the connection
+		_, _ = io.CopyN(io.Discard, answer.Body, maxDrained+1) // a failure only costs the connection
 	}
 }
 
-// follow resolves a redirect. On the configured origin the Customer ID goes
-// along; no other origin gets it, whatever the Location repeats.
+// follow returns the target of a redirect. The configured origin gets the Customer
+// ID again. No other origin gets it, even when the Location repeats it.
 func (c *Client) follow(req *Request, from *url.URL, location string) (address, error) {
 	reject := func(err error) (address, error) {
 		kind := Rejected
@@ -47,11 +47,11 @@ func (c *Client) follow(req *Request, from *url.URL, location string) (address, 
 		return address{}, &Error{Kind: kind, Endpoint: req.Endpoint, Path: c.path(req), Err: err}
 	}
 	if req.Once || !isRead(req.method()) {
-		return reject(errors.New("redirected, which only a reading request may be"))
+		return reject(errors.New("redirect of a request that must not be repeated"))
 	}
 	target, err := from.Parse(location)
 	if err != nil || target.Host == "" {
-		return reject(errors.New("redirect to an address that cannot be read"))
+		return reject(errors.New("redirect to an invalid address"))
 	}
 	if err := c.checkScheme(from, target); err != nil {
 		return reject(err)
@@ -64,7 +64,7 @@ func (c *Client) follow(req *Request, from *url.URL, location string) (address, 
 	}
 	c.stripID(target)
 	if c.redact.Contains(target.String()) {
-		return reject(errors.New("redirect to another host repeats the Customer ID"))
+		return reject(errors.New("redirect to another host with the Customer ID in its address"))
 	}
 	return to, nil
 }
@@ -78,7 +78,7 @@ func (c *Client) checkScheme(from, target *url.URL) error {
 	case from.Scheme == "https":
 		return refusal.New(refusal.Insecure, "redirect from https to plain http")
 	case !origin.IsLoopback(target.Hostname()) && !c.cfg.AllowInsecureHTTP:
-		return refusal.New(refusal.Insecure, "redirect to plain http (allow_insecure_http would permit it)")
+		return refusal.New(refusal.Insecure, "redirect to plain http: set allow_insecure_http: true if the network is trusted")
 	}
 	return nil
 }
@@ -96,8 +96,8 @@ func (c *Client) addID(target *url.URL) {
 	target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+id, "&")
 }
 
-// stripID drops the query parameters that hold the Customer ID and leaves the
-// others as they stand, for signatures depend on their order.
+// stripID removes the query parameters that hold the Customer ID. The others keep
+// their order, because signed URLs depend on it.
 func (c *Client) stripID(target *url.URL) {
 	var kept []string
 	for pair := range strings.SplitSeq(target.RawQuery, "&") {

@@ -19,7 +19,7 @@ func carriesID(r *http.Request) bool {
 	return NewRedactor(testID).Contains(text) || shows(text, testID) || strings.Contains(text, "K3Y")
 }
 
-func TestRedirectsTellTheCustomerIDToTheConfiguredOriginOnly(t *testing.T) {
+func TestRedirectsSendTheCustomerIDToItsOriginOnly(t *testing.T) {
 	inQuery := url.QueryEscape(testID)
 	tests := []struct {
 		name, location string // OTHER and SELF stand for the bases
@@ -92,7 +92,7 @@ func TestRedirectsTellTheCustomerIDToTheConfiguredOriginOnly(t *testing.T) {
 	}
 }
 
-func TestTheWayBackFromAnotherOriginCarriesTheCustomerIDAgain(t *testing.T) {
+func TestARedirectBackToTheOriginSendsTheCustomerIDAgain(t *testing.T) {
 	var self *recorder
 	other := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, self.URL+"/end", http.StatusSeeOther)
@@ -114,7 +114,7 @@ func TestTheWayBackFromAnotherOriginCarriesTheCustomerIDAgain(t *testing.T) {
 	}
 }
 
-func TestTheDownloadHostLearnsNothing(t *testing.T) {
+func TestTheDownloadHostGetsNoCredentials(t *testing.T) {
 	e := startEmulator(t)
 	res, err := newClient(t, e.URL()).Open(t.Context(), Request{Endpoint: "Download", Segments: []string{"Download", "Data", "2026.10", "a.dat"}})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestTheDownloadHostLearnsNothing(t *testing.T) {
 	}
 }
 
-func TestTenRedirectsAreFollowedAndNotOneMore(t *testing.T) {
+func TestAtMostTenRedirectsAreFollowed(t *testing.T) {
 	for count, ok := range map[int]bool{maxRedirects: true, maxRedirects + 1: false} {
 		left := count
 		server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ func TestTenRedirectsAreFollowedAndNotOneMore(t *testing.T) {
 	}
 }
 
-func TestRedirectsNeverLeaveHTTPS(t *testing.T) {
+func TestRedirectsFromHTTPSToHTTPAreRefused(t *testing.T) {
 	plain := plainServer(t, func(http.ResponseWriter, *http.Request) {})
 	secure, ca := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, plain.URL+"/x", http.StatusFound)
@@ -194,7 +194,7 @@ func TestRedirectSchemes(t *testing.T) {
 	}
 }
 
-func TestA304IsNeverFollowed(t *testing.T) {
+func TestA304IsNoRedirect(t *testing.T) {
 	server := plainServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(http.StatusNotModified)
@@ -205,7 +205,7 @@ func TestA304IsNeverFollowed(t *testing.T) {
 	}
 }
 
-func TestARedirectErrorIsFinal(t *testing.T) {
+func TestARedirectLoopIsNotRetried(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(redirect("self"))
 	_, _, err := newClient(t, e.URL()).Do(t.Context(), list)

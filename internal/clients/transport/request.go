@@ -8,22 +8,22 @@ import (
 
 // Request is one call. Endpoint and Segments are required.
 type Request struct {
-	Endpoint string // the name for metrics and errors
+	Endpoint string // the name that metrics and errors use
 	Method   string // default GET
 	Segments []string
 	Query    url.Values
 	Header   http.Header
 	Body     []byte
-	Limit    int64 // of the response body, in bytes; for Do
-	Once     bool  // for Do: never send it twice
+	Limit    int64 // for Do: the largest response body, in bytes
+	Once     bool  // for Do: never send the request twice
 }
 
-// Response is an answer with a status of success, or 304.
+// Response is a response with a 2xx status, or a 304 to a conditional request.
 type Response struct {
 	Status int
 	Header http.Header
-	Length int64         // of the body, -1 when not announced
-	Body   io.ReadCloser // the caller closes it; its errors are of type *Error
+	Length int64         // of the body in bytes, -1 when the server did not announce it
+	Body   io.ReadCloser // the caller closes it; its errors are *Error or the context's
 }
 
 func (r Request) escaped() []string {
@@ -41,7 +41,7 @@ func (r Request) method() string {
 	return r.Method
 }
 
-// isRead is true for methods that ask and change nothing at the server by their form.
+// isRead is true for methods that change nothing at the server.
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 func (r Request) isConditional() bool {

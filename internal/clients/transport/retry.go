@@ -8,17 +8,17 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Retry says how a request that failed in passing is tried again.
+// Retry is the exponential backoff after transient faults.
 type Retry struct {
 	InitialInterval time.Duration
 	MaxInterval     time.Duration
-	MaxElapsed      time.Duration // since the request's last progress
+	MaxElapsed      time.Duration // retry budget, counted from the request's last progress
 }
 
-// Retry calls op until it succeeds, fails for good (see IsTransient), or has
-// failed for Retry.MaxElapsed since it last called progress. It returns op's
-// last error, or the context's, or *CoolingDown when the provider asked to wait
-// for longer than that.
+// Retry calls op until it succeeds, fails with an error that is not transient, or
+// has failed for Retry.MaxElapsed since it last called progress. It returns op's last
+// error, the context's, or *CoolingDown when the provider asked for a longer wait than
+// Retry.MaxElapsed.
 func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress func()) error) error {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(c.cfg.Retry.InitialInterval),
@@ -49,7 +49,7 @@ func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress fu
 	}
 }
 
-// coolingDown is what err asks for, when that is more than waiting is worth.
+// coolingDown returns *CoolingDown when err asks for a wait beyond the retry budget.
 func (c *Client) coolingDown(err error) error {
 	var failed *Error
 	if errors.As(err, &failed) && failed.RetryAfter > c.cfg.Retry.MaxElapsed {

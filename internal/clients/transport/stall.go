@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-// stallWatch ends a transfer that moves no byte for the timeout. It runs only
-// while syncd waits for the network, so that a slow disk or a bandwidth limit
-// is never taken for a stall.
+// stallWatch cancels a transfer that moves no byte for the timeout. It runs only while
+// syncd waits for the network, so that a slow disk or a bandwidth limit is no stall.
 type stallWatch struct {
-	ctx     context.Context //nolint:containedctx // of the one transfer
+	ctx     context.Context //nolint:containedctx // the watch lives as long as its transfer
 	timeout time.Duration
 	timer   *time.Timer
 	cancel  context.CancelCauseFunc
 }
 
-// newStallWatch returns a watch that does not run yet. Its context is that of
-// the transfer.
+// newStallWatch returns a stopped watch. The transfer must use the watch's context.
 func newStallWatch(ctx context.Context, timeout time.Duration) *stallWatch {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &stallWatch{ctx: ctx, timeout: timeout, cancel: cancel}
@@ -30,12 +28,13 @@ func (w *stallWatch) resume() { w.timer.Reset(w.timeout) }
 func (w *stallWatch) pause()  { w.timer.Stop() }
 func (w *stallWatch) end()    { w.timer.Stop(); w.cancel(nil) }
 
-// endAfter ends the transfer after some time, however many bytes it moves.
+// endAfter cancels the transfer after limit, however many bytes it moves. The caller
+// stops the timer.
 func (w *stallWatch) endAfter(limit time.Duration) *time.Timer {
 	return time.AfterFunc(limit, func() { w.cancel(errTooSlow) })
 }
 
-// watchedBody is a response body under a stallWatch.
+// watchedBody is a response body whose reads run under a stallWatch.
 type watchedBody struct {
 	body  io.ReadCloser
 	watch *stallWatch
@@ -46,7 +45,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	b.watch.resume()
 	n, err := b.body.Read(p)
 	b.watch.pause()
-	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF itself is the end; one that is wrapped is a failure
+	if err != nil && err != io.EOF { //nolint:errorlint // only a bare io.EOF ends a body; a wrapped one is a failure
 		err = b.wrap(contextError(b.watch.ctx, err))
 	}
 	return n, err

@@ -28,7 +28,7 @@ func pipeBody(t *testing.T, timeout time.Duration) (*watchedBody, *io.PipeWriter
 	return body, w
 }
 
-func TestASlowReaderIsNoStall(t *testing.T) {
+func TestASlowReaderDoesNotStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, w := pipeBody(t, time.Second)
 		go func() {
@@ -56,7 +56,7 @@ func TestASlowReaderIsNoStall(t *testing.T) {
 	})
 }
 
-func TestASlowServerIsNoStallAsLongAsBytesMove(t *testing.T) {
+func TestASlowServerDoesNotStallWhileBytesArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, w := pipeBody(t, time.Second)
 		go func() {
@@ -72,7 +72,7 @@ func TestASlowServerIsNoStallAsLongAsBytesMove(t *testing.T) {
 	})
 }
 
-func TestATransferThatMovesNoByteEndsAtTheStallTimeout(t *testing.T) {
+func TestATransferWithoutBytesEndsAtTheStallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, w := pipeBody(t, time.Second)
 		go w.Write([]byte("some"))
@@ -84,7 +84,7 @@ func TestATransferThatMovesNoByteEndsAtTheStallTimeout(t *testing.T) {
 	})
 }
 
-func TestOnlyTheEndItselfIsTheEnd(t *testing.T) {
+func TestOnlyABareEOFEndsABody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, w := pipeBody(t, time.Second)
 		wrapped, seen := fmt.Errorf("connection lost: %w", io.EOF), error(nil)
