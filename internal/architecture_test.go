@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"internal/engine"},
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer"},
-	{"internal/report"},
+	{"internal/inventory", "internal/report"},
 	{"internal/fetcher", "internal/mirror"},
 	{"internal/clients", "internal/verify", "internal/store"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request"},

@@ -53,6 +53,15 @@ type Hold struct {
 // ID names the revision's folder.
 func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
 
+// File returns the file at a path.
+func (r Record) File(path string) (File, bool) {
+	i, found := slices.BinarySearchFunc(r.Files, path, func(f File, path string) int { return strings.Compare(f.Path, path) })
+	if !found {
+		return File{}, false
+	}
+	return r.Files[i], true
+}
+
 // Fingerprint is manifest.Fingerprint of the expected digests.
 func (r Record) Fingerprint() string {
 	files := make([]manifest.File, len(r.Files))

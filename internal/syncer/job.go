@@ -14,35 +14,39 @@ import (
 	"syncd/internal/store"
 )
 
-// job is one manifest in one sync. The steps of a sync are phases: between them
-// one goroutine has the jobs to itself. Within a phase a job belongs to the
-// goroutine of its step, but for the downloads: several work for one job.
+// job is one manifest in one sync. Between the steps of a sync one goroutine owns
+// all jobs. During a step a job belongs to the goroutine that takes it, except while
+// downloading: then several goroutines change the fields under mu.
 type job struct {
 	target Target
-	active mirror.Record // what is served of it, if served
+	active mirror.Record // the served one, if served
 	served bool
-	state  store.Manifest // what is remembered; committed at the end
+	state  store.Manifest // as saved; written back at the end
 
 	release  manifest.Release          // chosen; "" until then
-	full     bool                      // the Manifest and all digests were asked
+	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
 	links    string                    // fingerprint of the provider's list
-	plan     manifest.Plan             // its Known grows by downloads, under mu
-	sizes    map[manifest.Digest]int64 // of missing files, as far as Metadata told
-	noSizes  atomic.Bool               // Metadata failed: it is asked no more
-	mismatch error                     // why the plan was started over
-	repeated bool                      // the result is an earlier sync's: its back-off is not over
+	files    []manifest.File           // listed, after filters; nil once planned
+	plan     manifest.Plan             // downloads add to its Known, under mu
+	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata told
+	noSizes  atomic.Bool               // Metadata failed and is asked no more
+	mismatch error                     // why the plan started over
+	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
 	abort    context.CancelCauseFunc   // ends ctx
 
-	mu         sync.Mutex     // what downloads change; between phases it is read without
-	record     *mirror.Record // to publish; nil while there is nothing new
-	result     report.Result  // "" while under way
+	mu         sync.Mutex     // guards what follows; not needed between steps
+	record     *mirror.Record // to publish; nil for nothing new
+	result     report.Result  // "" while open
 	err        error
 	finished   time.Time
 	fetched    map[manifest.Digest]bool
 	downloaded int64 // bytes that arrived
 }
+
+// errAborted ends the downloads of a manifest that failed elsewhere.
+var errAborted = errors.New("another file of the manifest failed")
 
 // open is true while the job has neither failed nor been settled.
 func (j *job) open() bool {
@@ -51,9 +55,9 @@ func (j *job) open() bool {
 	return j.result == ""
 }
 
-// wants is true until what the job planned is in service: from then on its record
-// keeps the objects.
-func (j *job) wants() bool {
+// isUnfinished is true until the planned revision is served: from then on its
+// record keeps the objects.
+func (j *job) isUnfinished() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.result != report.Updated && j.result != report.Unchanged
@@ -83,31 +87,15 @@ func (j *job) fail(err error) {
 	}
 }
 
-// suspend puts a job that failed by a mismatch under way again.
-func (j *job) suspend() {
+// isMismatch is true for a refusal that a replaced file at the provider would
+// explain: it was replaced between the question for its digest and its download.
+func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMismatch }
+
+// reopen opens a job again that failed with a mismatch.
+func (j *job) reopen() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.mismatch, j.result, j.err = j.err, "", nil
-}
-
-// errAborted ends downloads whose manifest failed elsewhere.
-var errAborted = errors.New("another file of the manifest failed")
-
-// wanted is what an unfinished job wants, and what of that is proven already,
-// in this sync or in one that failed before.
-func (j *job) wanted() []store.Wanted {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	wanted := make([]store.Wanted, 0, len(j.plan.Files))
-	for _, f := range j.plan.Files {
-		w := store.Wanted{Expected: f.Expected}
-		// A SHA-256 is the object's name: to write it twice would make a long list twice as long.
-		if object, ok := j.plan.Known[f.Expected]; ok && f.Expected.Algorithm != manifest.SHA256 {
-			w.Object, w.Size = object.ID, object.Size
-		}
-		wanted = append(wanted, w)
-	}
-	return wanted
 }
 
 // arrived counts bytes of a download.
@@ -117,23 +105,41 @@ func (j *job) arrived(bytes int64) {
 	j.downloaded += bytes
 }
 
-// proven notes that a missing file is an object now.
-func (j *job) proven(expected manifest.Digest, object manifest.Object, fetchedHere bool) {
+// tookIn notes that a missing content is an object now. counts is true for the job
+// that counts the download.
+func (j *job) tookIn(expected manifest.Digest, object manifest.Object, counts bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.plan.Known[expected] = object
-	if fetchedHere {
+	if counts {
 		j.fetched[expected] = true
 	}
 }
 
-// openJobs are those of jobs that are still under way.
+// wanted lists the contents that an unfinished job wants, with the objects of those
+// that are proven already.
+func (j *job) wanted() []store.Wanted {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	wanted := make([]store.Wanted, 0, len(j.plan.Files))
+	for _, f := range j.plan.Files {
+		w := store.Wanted{Expected: f.Expected}
+		// A SHA-256 is the object's name: writing it twice would double a long list.
+		if object, known := j.plan.Known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
+			w.Object, w.Size = object.ID, object.Size
+		}
+		wanted = append(wanted, w)
+	}
+	return wanted
+}
+
+// openJobs returns those of jobs that are open.
 func openJobs(jobs []*job) []*job {
-	var still []*job
+	var open []*job
 	for _, j := range jobs {
 		if j.open() {
-			still = append(still, j)
+			open = append(open, j)
 		}
 	}
-	return still
+	return open
 }

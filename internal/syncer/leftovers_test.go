@@ -194,7 +194,7 @@ func TestWhatPruningLeftBehindTheNextSyncTakes(t *testing.T) {
 	must(t, os.WriteFile(partial, nil, 0o600)) // nobody can sweep this
 	w.publish("data", "2026.10", files{"a.dat": "a of september", "c.txt": "c"})
 	w.expect(w.poll(), "data", report.Updated)
-	if !strings.Contains(w.log.String(), "tried again at the next sync") {
+	if !strings.Contains(w.log.String(), "the next sync tries again") {
 		t.Errorf("log %s", &w.log)
 	}
 	must(t, os.Remove(partial))

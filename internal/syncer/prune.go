@@ -7,115 +7,143 @@ import (
 	"time"
 
 	"syncd/internal/fetcher"
+	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
 )
 
-// prune removes what nothing keeps, when there may be something.
-func (r *run) prune(ctx context.Context) {
-	if now := time.Now(); r.pruneAt.IsZero() || now.Before(r.pruneAt) {
-		return
-	}
-	r.pruneNow(ctx, nil)
+// pruneSchedule says when pruning may find something to remove. It outlives a sync
+// and belongs to the Syncer, whose caller runs one operation at a time.
+type pruneSchedule struct {
+	next time.Time // zero means after the next publish
 }
 
-// pruneNow also takes what the revisions about to be published displace, of the
-// manifests named in displaced. What it could not finish the next sync does.
-func (r *run) pruneNow(ctx context.Context, displaced map[string]bool) {
+// request makes pruning due now.
+func (s *pruneSchedule) request() { s.next = time.Now() }
+
+func (s *pruneSchedule) isDue() bool { return !s.next.IsZero() && !time.Now().Before(s.next) }
+
+// pruner removes what nothing keeps, for one sync.
+type pruner struct {
+	cfg       *Config
+	inventory *inventory.Inventory
+	schedule  *pruneSchedule
+	started   time.Time
+	jobs      []*job // the objects of unfinished ones stay
+}
+
+func (p *pruner) pruneIfDue(ctx context.Context) {
+	if p.schedule.isDue() {
+		p.prune(ctx, nil)
+	}
+}
+
+// prune also removes the old revisions that new ones are about to displace, of the
+// manifests in displaced. The next sync does what it could not finish.
+func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 	now := time.Now()
-	r.pruneAt = now
-	keep, partials, err := r.retention(ctx)
+	p.schedule.next = now
+	keep, partials, err := p.retention(ctx)
 	if err == nil {
 		keep.Displaced = displaced
 		var next time.Time
-		if next, err = r.Mirror.Prune(keep, now); err == nil && !keep.Unknown {
-			r.pruneAt, err = next, fetcher.Sweep(r.Mirror.Partial(), partials)
+		if next, err = p.cfg.Mirror.Prune(keep, now); err == nil && !keep.Unknown {
+			p.schedule.next, err = next, fetcher.Sweep(p.cfg.Mirror.Partial(), partials)
 		}
 	}
 	if err != nil {
-		r.pruneAt = now
-		r.Log.Warn().Err(err).Msg("pruning left something behind: tried again at the next sync")
+		p.schedule.next = now
+		p.cfg.Log.Warn().Err(err).Msg("pruning is incomplete; the next sync tries again")
 	}
+}
+
+// freeable is the space that pruning would free, under a changed retention if
+// change is given, and when the last generation may go that stays for a time only.
+// It changes nothing on disk.
+func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more mirror.Space, last time.Time) {
+	keep, _, err := p.retention(ctx)
+	keep.Displaced = displaced
+	if change != nil {
+		change(&keep)
+	}
+	if err == nil {
+		more, last, err = p.cfg.Mirror.Freeable(keep, time.Now())
+	}
+	if err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("computing the space that pruning would free failed")
+	}
+	return more, last
 }
 
 // retention is what stays: as configured, and what unfinished syncs of configured
-// manifests want, as the plans of this sync and the state have it. partials are
-// the names of their unfinished downloads.
-func (r *run) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
-	wanted, err := r.wantedNow()
+// manifests want, by the plans of this sync and by the state. partials are the
+// names of their unfinished downloads.
+func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
+	wanted, err := p.wanted()
 	if err != nil {
 		return keep, nil, err
 	}
-	keep = mirror.Retention{Revisions: r.Retain, For: r.RetainFor, Objects: map[manifest.ObjectID]bool{}}
+	keep = mirror.Retention{Revisions: p.cfg.Retain, For: p.cfg.RetainFor, Objects: map[manifest.ObjectID]bool{}}
 	partials = map[string]bool{}
-	unnamed := map[manifest.Algorithm][]manifest.Digest{}
-	for _, p := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
-		id, isID := p.Expected.ObjectID()
-		switch {
-		case p.Expected.IsZero():
+	var unnamed []manifest.Digest // a killed sync could not save their objects
+	for _, w := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
+		if w.Expected.IsZero() {
 			continue
-		case !p.Object.IsZero():
-			keep.Objects[p.Object] = true
-		case isID:
+		}
+		id, named := w.Expected.ObjectID()
+		switch {
+		case !w.Object.IsZero():
+			keep.Objects[w.Object] = true
+		case named:
 			keep.Objects[id] = true
 		default:
-			unnamed[p.Expected.Algorithm] = append(unnamed[p.Expected.Algorithm], p.Expected)
+			unnamed = append(unnamed, w.Expected)
 		}
-		partials[fetcher.Name(p.Expected)] = true
+		partials[fetcher.Name(w.Expected)] = true
 	}
-	for algorithm, digests := range unnamed {
-		if err := r.holdUnnamed(ctx, keep.Objects, algorithm, digests); err != nil {
-			return keep, nil, err
-		}
+	objects, err := p.inventory.Identify(ctx, unnamed)
+	if err != nil {
+		return keep, nil, err
 	}
-	keep.Unknown, err = r.stateIsNew(wanted)
+	for _, id := range objects {
+		keep.Objects[id] = true
+	}
+	keep.Unknown, err = p.stateIsNew(wanted)
 	return keep, partials, err
 }
 
-// wantedNow is what unfinished syncs want, by manifest.
-func (r *run) wantedNow() (map[string][]store.Wanted, error) {
-	stored, err := r.Store.Wanted()
+// wanted lists the contents that unfinished syncs want, by manifest.
+func (p *pruner) wanted() (map[string][]store.Wanted, error) {
+	saved, err := p.cfg.Store.Wanted()
 	if err != nil {
 		return nil, err
 	}
 	wanted := map[string][]store.Wanted{}
-	for _, t := range r.Targets { // what others want has left with them
-		wanted[t.Name] = stored[t.Name]
+	for _, t := range p.cfg.Targets { // manifests that left the configuration want nothing
+		wanted[t.Name] = saved[t.Name]
 	}
-	for _, j := range r.jobs {
-		if len(j.plan.Files) > 0 && j.wants() {
+	for _, j := range p.jobs {
+		if len(j.plan.Files) > 0 && j.isUnfinished() {
 			wanted[j.target.Name] = j.wanted()
 		}
 	}
 	return wanted, nil
 }
 
-// holdUnnamed adds the objects with certain digests, of which a sync that was
-// killed could not say whether they are there and under which name.
-func (r *run) holdUnnamed(ctx context.Context, objects map[manifest.ObjectID]bool, algorithm manifest.Algorithm, digests []manifest.Digest) error {
-	index, err := r.indexObjects(ctx, algorithm)
-	for _, digest := range digests {
-		if id, found := index[digest]; found {
-			objects[id] = true
-		}
-	}
-	return err
-}
-
-// stateIsNew is true while the state says nothing yet of a manifest and may have
-// been lost: then any object may be one that this manifest's unfinished sync has
-// proven. After the recheck interval it will not be heard of any more.
-func (r *run) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
-	created, err := r.Store.Created()
-	if err != nil || r.started.Sub(created).Abs() >= r.Recheck {
+// stateIsNew is true while the state knows nothing of a manifest and may have been
+// lost: then any object may be one that an unfinished sync of that manifest has
+// proven. After the recheck interval such a sync counts as given up.
+func (p *pruner) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
+	created, err := p.cfg.Store.Created()
+	if err != nil || p.started.Sub(created).Abs() >= p.cfg.Recheck {
 		return false, err
 	}
-	states, err := r.Store.Manifests()
+	states, err := p.cfg.Store.Manifests()
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(r.Targets, func(t Target) bool {
+	return slices.ContainsFunc(p.cfg.Targets, func(t Target) bool {
 		return states[t.Name].SyncedAt.IsZero() && len(wanted[t.Name]) == 0
 	}), nil
 }

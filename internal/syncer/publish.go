@@ -9,19 +9,18 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/store"
 )
 
-// publish swaps every job that succeeded into service with one generation.
-// Manifests that are configured no longer leave with it. The error is for the
-// context's end before the swap, which says nothing about a manifest.
+// publish swaps to one generation with every job that succeeded. Manifests that
+// are no longer configured leave with it. The error is for the context's end before
+// the swap, which says nothing about a manifest.
 func (r *run) publish(ctx context.Context) error {
 	var change mirror.Change
 	now := time.Now().UTC()
 	for _, j := range openJobs(r.jobs) {
 		record := r.recordOf(j, now)
 		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
-			j.state.Matches = matches(manifest.Fingerprint(j.plan.Files), j.active)
+			j.state.Matches = matchOf(manifest.Fingerprint(j.plan.Files), j.active)
 			j.settle(report.Unchanged)
 			continue
 		}
@@ -29,7 +28,7 @@ func (r *run) publish(ctx context.Context) error {
 		j.record = &record
 		change.Set = append(change.Set, record)
 	}
-	change.Remove = r.left()
+	change.Remove = r.unconfigured()
 	if len(change.Set)+len(change.Remove) == 0 {
 		return nil
 	}
@@ -38,7 +37,7 @@ func (r *run) publish(ctx context.Context) error {
 		return err
 	}
 	if err != nil && len(change.Set) == 0 {
-		r.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("manifests that left the configuration stay published")
+		r.cfg.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("publishing failed; manifests that left the configuration stay published")
 	}
 	for _, j := range openJobs(r.jobs) {
 		if err != nil {
@@ -53,11 +52,12 @@ func (r *run) publish(ctx context.Context) error {
 // swap publishes the change without the manifests whose revisions cannot be built.
 func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 	for len(change.Set)+len(change.Remove) > 0 {
-		_, err := r.Mirror.Publish(ctx, *change)
+		_, err := r.cfg.Mirror.Publish(ctx, *change)
 		var broken *mirror.BuildError
 		if !errors.As(err, &broken) {
 			if err == nil {
-				r.pruneAt, r.removed = time.Now(), change.Remove
+				r.pruner.schedule.request()
+				r.removed = change.Remove
 			}
 			return err
 		}
@@ -73,18 +73,18 @@ func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 
 func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.Object == b.Object }
 
-// left are the manifests that are served and configured no longer.
-func (r *run) left() []string {
-	return slices.DeleteFunc(r.Mirror.Current().Names(), func(name string) bool {
-		return slices.ContainsFunc(r.Targets, func(t Target) bool { return t.Name == name })
+// unconfigured lists the manifests that are served and no longer configured.
+func (r *run) unconfigured() []string {
+	return slices.DeleteFunc(r.cfg.Mirror.Current().Names(), func(name string) bool {
+		return slices.ContainsFunc(r.cfg.Targets, func(t Target) bool { return t.Name == name })
 	})
 }
 
-// recordOf describes a job whose every file is an object now.
+// recordOf is the record of a job whose every file is an object now.
 func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	record := mirror.Record{
-		Manifest: j.target.Name, Source: r.Source, Release: j.release, Listed: j.listed,
-		MirroredAt: now, PublishedAt: now, Version: r.Version,
+		Manifest: j.target.Name, Source: r.cfg.Source, Release: j.release, Listed: j.listed,
+		MirroredAt: now, PublishedAt: now, Version: r.cfg.Version,
 	}
 	sums := make([]manifest.Sum, len(j.plan.Files))
 	record.Files = make([]mirror.File, 0, len(j.plan.Files))
@@ -99,18 +99,4 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	}
 	record.Revision = manifest.RevisionID(sums)
 	return record
-}
-
-// noteWanted notes what is about to be fetched, so that a crash loses none of it.
-func (r *run) noteWanted() error {
-	wanted := map[string][]store.Wanted{}
-	for _, j := range openJobs(r.jobs) {
-		if len(j.plan.Missing) > 0 {
-			wanted[j.target.Name] = j.wanted()
-		}
-	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	return r.Store.Commit(store.Changes{Wanted: wanted})
 }

@@ -43,18 +43,18 @@ func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (report.V
 func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
 	s.progress.Begin(request.TriggerRepair, time.Now(), nil)
 	defer s.progress.End()
-	if err := s.Mirror.Intact(); err != nil {
+	if err := s.cfg.Mirror.Intact(); err != nil {
 		return report.Verification{}, err
 	}
-	result, damage, err := Verify(ctx, s.Mirror, req)
+	result, damage, err := Verify(ctx, s.cfg.Mirror, req)
 	if err != nil {
 		return report.Verification{}, err
 	}
 	for i, d := range damage {
-		s.Metrics.VerifyFailed(d.Manifest)
+		s.cfg.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)
 		if err == nil {
-			err = s.Mirror.Reread(ctx, d)
+			err = s.cfg.Mirror.Reread(ctx, d)
 		}
 		if ctx.Err() != nil {
 			return result, context.Cause(ctx)
@@ -68,12 +68,12 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
-	if !s.Mirror.ObjectProven(ctx, d.File.Object) {
+	if !s.cfg.Mirror.ObjectProven(ctx, d.File.Object) {
 		if err := s.refetch(ctx, d); err != nil {
 			return err
 		}
 	}
-	return s.Mirror.Relink(d.File.Object)
+	return s.cfg.Mirror.Relink(d.File.Object)
 }
 
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
@@ -82,9 +82,9 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 		return err
 	}
 	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: d.File.Object.Digest()}
-	proven, err := s.bring(ctx, d.Manifest, file, d.File.Size, func(int64) {})
+	proven, err := s.downloads.fetch(ctx, d.Manifest, file, d.File.Size, func(int64) {})
 	if err != nil {
 		return err
 	}
-	return s.Mirror.Adopt(proven)
+	return s.inventory.Add(proven)
 }

@@ -21,29 +21,29 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	if err != nil {
 		return report.Sync{}, err
 	}
-	if err := s.Mirror.Refresh(); err != nil {
+	if err := s.cfg.Mirror.Refresh(); err != nil {
 		return report.Sync{}, err
 	}
 	goal, err := s.goal(req.Generation, targets)
 	if err != nil {
 		return report.Sync{}, err
 	}
-	current := s.Mirror.Current()
+	current := s.cfg.Mirror.Current()
 	change, result := s.goBack(goal, targets)
 	if len(change.Set) == 0 {
 		return report.Sync{}, fmt.Errorf("generation %d shows the same revisions as generation %d: nothing to go back to", goal.Number, current.Number)
 	}
-	next, err := s.Mirror.Publish(ctx, change)
+	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
 		return report.Sync{}, noSpace(err)
 	}
-	s.pruneAt = started
+	s.pruning.request()
 	result.Generation, result.Changed = next.Number, true
-	states, err := s.Store.Manifests()
+	states, err := s.cfg.Store.Manifests()
 	for _, record := range change.Set {
-		report.ShowManifest(s.Metrics, record.Manifest, record, states[record.Manifest])
+		report.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest])
 	}
-	return result, errors.Join(err, s.Store.Commit(store.Changes{History: report.HistoryEntry{
+	return result, errors.Join(err, s.cfg.Store.Commit(store.Changes{History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,
 	}}))
 }
@@ -52,10 +52,10 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 // which one of the manifests had another revision.
 func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
 	if number > 0 {
-		return s.Mirror.Generation(number)
+		return s.cfg.Mirror.Generation(number)
 	}
-	current := s.Mirror.Current()
-	all, err := s.Mirror.Generations()
+	current := s.cfg.Mirror.Current()
+	all, err := s.cfg.Mirror.Generations()
 	if err != nil {
 		return mirror.Generation{}, err
 	}
@@ -75,9 +75,9 @@ func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
 // when no earlier generation shows them any more.
 func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
 	view := mirror.Generation{Records: map[string]mirror.Record{}}
-	current := s.Mirror.Current()
+	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
-		records, err := s.Mirror.Revisions(t.Name)
+		records, err := s.cfg.Mirror.Revisions(t.Name)
 		if err != nil {
 			return mirror.Generation{}, err
 		}
@@ -95,7 +95,7 @@ func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
 func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, report.Sync) {
 	var change mirror.Change
 	result := report.Sync{Manifests: []report.ManifestResult{}}
-	current := s.Mirror.Current()
+	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		then, shown := goal.Records[t.Name]
 		now := current.Records[t.Name]
@@ -126,6 +126,6 @@ func (s *Syncer) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
 	}
 	return &mirror.Hold{
 		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),
-		Setting: t.Release, Selection: s.filterOf(t),
+		Setting: t.Release, Selection: s.cfg.selection(t),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/store"
 )
 
@@ -28,7 +29,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := &run{Syncer: New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Asked{})}, &report.Progress{})}
+	r := New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Asked{})}, &report.Progress{}).newRun(request.Sync{})
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
@@ -48,7 +49,7 @@ func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
 			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.err, next.err)
 		}
 		var result report.ManifestResult
-		r.foresee(j, &result)
+		r.predict(j, &result)
 		if result.BytesDownloaded <= 0 {
 			t.Errorf("%d bytes foreseen", result.BytesDownloaded)
 		}

@@ -203,7 +203,7 @@ func TestLatestIgnoresIDsOfAnotherFormWithAWarning(t *testing.T) {
 	})
 	m := w.expect(w.poll(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.10")
-	if !strings.Contains(w.log.String(), "unknown form") {
+	if !strings.Contains(w.log.String(), "not of the form YYYY.MM") {
 		t.Errorf("no warning in the log:\n%s", &w.log)
 	}
 }

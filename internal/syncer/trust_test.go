@@ -115,7 +115,7 @@ func TestADamagedObjectIsFoundByThePlanAndFetchedAgain(t *testing.T) {
 			equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat"})
 			equal(t, "sizes", w.asked("/Metadata/"), []string{"/Metadata/Data/2026.10/a.dat", "/Metadata/Data/2026.10/b.dat"})
 			w.serves("data", october())
-			if !strings.Contains(w.log.String(), "not what its name says") {
+			if !strings.Contains(w.log.String(), "object on disk is damaged") {
 				t.Errorf("no warning in the log:\n%s", &w.log)
 			}
 			if got := w.metric("syncd_verify_failures_total", "manifest=data"); got != 1 {

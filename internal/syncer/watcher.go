@@ -7,43 +7,58 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/manifest"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/verify"
 )
 
-// bring fetches one file for a manifest. size is foreseen, -1 when unknown; arrived
-// is told of bytes as they come.
-func (s *Syncer) bring(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
-	watch := &watcher{Syncer: s, name: name, told: size, size: size, arrived: arrived, download: s.progress.StartDownload(name, file.Path, size)}
-	defer watch.download.Finish()
-	fetched, err := s.Fetcher.Fetch(ctx, file, watch)
+// downloader fetches single files, for syncs and repairs. Safe for concurrent use.
+type downloader struct {
+	fetcher  Fetcher
+	free     func() (mirror.Space, error)
+	metrics  *metrics.Metrics
+	progress *report.Progress
+}
+
+// fetch downloads one file for a manifest. size is the expected one, -1 when
+// unknown; arrived is called with the number of bytes as they come.
+func (d *downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
+	w := &watcher{
+		manifest: name, free: d.free, metrics: d.metrics, arrived: arrived,
+		download: d.progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
+	}
+	defer w.download.Finish()
+	fetched, err := d.fetcher.Fetch(ctx, file, w)
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
 	}
 	return fetched, nil
 }
 
-// watcher follows one download.
+// watcher follows one download: it counts its bytes and guards the free space.
 type watcher struct {
-	*Syncer
-	name     string
+	manifest string
+	free     func() (mirror.Space, error)
+	metrics  *metrics.Metrics
 	arrived  func(bytes int64)
 	download *report.Download
-	told     int64 // by Metadata, -1 for not
-	size     int64 // foreseen
-	done     int64
-	looked   int64 // done when the free space was last looked at
+
+	metadataSize int64 // -1 when unknown
+	size         int64 // expected now
+	done         int64
+	checkedAt    int64 // done when the free space was last checked
 }
 
-// Announced checks a size that nobody foresaw against the free space.
+// Announced checks a size that Metadata did not tell against the free space.
 func (w *watcher) Announced(size int64) error {
 	w.download.Resize(size)
 	if size <= w.size {
 		return nil
 	}
 	w.size = size
-	free, err := w.Mirror.Free()
+	free, err := w.free()
 	if err != nil {
 		return err
 	}
@@ -54,42 +69,42 @@ func (w *watcher) Announced(size int64) error {
 	return nil
 }
 
-// Moved counts, and guards the disk against a file without an end.
+// Moved counts bytes, and guards the disk against a file without an end.
 func (w *watcher) Moved(bytes, done int64) error {
 	w.done = done
 	w.download.Move(bytes, done)
 	if bytes > 0 {
-		w.Metrics.Downloaded(w.name, bytes)
+		w.metrics.Downloaded(w.manifest, bytes)
 		w.arrived(bytes)
 	}
-	return w.checkUnforeseen()
+	return w.checkUnexpected()
 }
 
-// Of a file whose end nobody announced, the space is looked at after so many
-// bytes, and so much of it stays free for others.
-const unforeseenStep, unforeseenSpare = 64 << 20, 256 << 20
+// While a file goes beyond its expected size, the free space is checked after each
+// unexpectedStep, and unexpectedSpare stays free for others.
+const unexpectedStep, unexpectedSpare = 64 << 20, 256 << 20
 
-func (w *watcher) checkUnforeseen() error {
-	if w.done <= max(w.size, w.looked+unforeseenStep) {
+func (w *watcher) checkUnexpected() error {
+	if w.done <= max(w.size, w.checkedAt+unexpectedStep) {
 		return nil
 	}
-	w.looked = w.done
-	if w.told >= 0 && w.done > 2*w.told+unforeseenStep {
-		return refusal.New(refusal.TooLarge, "%s arrived of a file of which Metadata says that it has %s", humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(w.told)))
+	w.checkedAt = w.done
+	if w.metadataSize >= 0 && w.done > 2*w.metadataSize+unexpectedStep {
+		return refusal.New(refusal.TooLarge, "received %s of a file whose size is %s by its Metadata", humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(w.metadataSize)))
 	}
-	free, err := w.Mirror.Free()
+	free, err := w.free()
 	if err != nil {
 		return err
 	}
-	if free.Bytes < unforeseenSpare {
-		return refusal.New(refusal.NoSpace, "%s arrived of a file without an announced size, and %s are left free: free space in data_dir",
+	if free.Bytes < unexpectedSpare {
+		return refusal.New(refusal.NoSpace, "received %s of a file without an announced size, and %s are left free: free space in data_dir",
 			humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(free.Bytes)))
 	}
 	return nil
 }
 
-// Resumed counts what need not come again.
-func (w *watcher) Resumed(bytes int64) { w.Metrics.Resumed(w.name, bytes) }
+// Resumed counts bytes of an unfinished download that need not come again.
+func (w *watcher) Resumed(bytes int64) { w.metrics.Resumed(w.manifest, bytes) }
 
-// Mismatch counts a digest that was not the promised one.
-func (w *watcher) Mismatch(error) { w.Metrics.VerifyFailed(w.name) }
+// Mismatch counts a file whose digest was not the expected one.
+func (w *watcher) Mismatch(error) { w.metrics.VerifyFailed(w.manifest) }

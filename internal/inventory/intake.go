@@ -1,0 +1,98 @@
+package inventory
+
+import (
+	"sync"
+
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+// A batch of so many files or bytes is full. A killed process leaves the files of
+// its batch whole among the unfinished downloads, where the next sync finds them.
+const batchFiles, batchBytes = 1000, 64 << 20
+
+// intake collects small files, because syncing many together is cheaper. Safe for
+// concurrent use.
+type intake struct {
+	mu    sync.Mutex // guards what follows
+	batch []arrival
+	bytes int64
+}
+
+// arrival is a proven file that is not an object yet.
+type arrival struct {
+	file    verify.Proven
+	settled func(error)
+}
+
+// add returns the arrivals that are due now: a durable file at once, and the whole
+// batch when it is full.
+func (in *intake) add(a arrival) []arrival {
+	if a.file.Durable {
+		return []arrival{a}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.batch, in.bytes = append(in.batch, a), in.bytes+a.file.Object.Size
+	if len(in.batch) >= batchFiles || in.bytes >= batchBytes {
+		return in.drainLocked()
+	}
+	return nil
+}
+
+func (in *intake) drain() []arrival {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.drainLocked()
+}
+
+func (in *intake) drainLocked() []arrival {
+	batch := in.batch
+	in.batch, in.bytes = nil, 0
+	return batch
+}
+
+// Add takes a proven file in: it becomes an object, whose bytes are durable and
+// whose name is so after the next publish. A small file may wait for others until
+// Flush. settled is called once, by any goroutine that calls Add or Flush, with
+// nil or the reason why the file was not kept.
+func (s *Session) Add(file verify.Proven, settled func(error)) {
+	s.adopt(s.intake.add(arrival{file, settled}))
+}
+
+// Flush takes in the files that wait.
+func (s *Session) Flush() { s.adopt(s.intake.drain()) }
+
+func (s *Session) adopt(arrivals []arrival) {
+	if len(arrivals) == 0 {
+		return
+	}
+	files := make([]verify.Proven, len(arrivals))
+	for i, a := range arrivals {
+		files[i] = a.file
+	}
+	errs := s.inventory.cfg.Mirror.AdoptEach(files)
+	for i, a := range arrivals {
+		if errs[i] == nil {
+			s.noteArrival(a.file.Object.ID)
+		}
+		a.settled(errs[i])
+	}
+}
+
+// noteArrival replaces what was known of an object that had another file before.
+// An object that nothing was known of needs no entry: its file is new.
+func (s *Session) noteArrival(id manifest.ObjectID) {
+	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
+	if !found {
+		return
+	}
+	now := proofOf(info)
+	_, known := s.proof(id, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known || s.damaged[id] {
+		s.proven[id] = now
+		delete(s.damaged, id)
+	}
+}

@@ -1,0 +1,138 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/manifest"
+	"syncd/internal/store"
+	"syncd/internal/verify"
+)
+
+// standing says whether a sync may reuse an object.
+type standing int
+
+const (
+	isProven   standing = iota
+	isUnproven          // its file does not look as it did when it was proven, or has no saved proof
+	isDamaged           // its content is not what its name says, or it is gone
+)
+
+// standing compares the file of an object with its proof.
+func (s *Session) standing(id manifest.ObjectID) standing {
+	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
+	if !found {
+		return isDamaged
+	}
+	s.mu.Lock()
+	damaged := s.damaged[id]
+	s.mu.Unlock()
+	if damaged {
+		return isDamaged
+	}
+	now := proofOf(info)
+	if then, known := s.proof(id, now); known && then == now {
+		return isProven
+	}
+	return isUnproven
+}
+
+// proof returns an object's proof, of this sync or a saved one. Of several saved
+// ones it prefers the one that matches now.
+func (s *Session) proof(id manifest.ObjectID, now store.Proof) (then store.Proof, known bool) {
+	s.mu.Lock()
+	then, known = s.proven[id]
+	s.mu.Unlock()
+	if known {
+		return then, true
+	}
+	s.loadProofs.Do(s.readProofs)
+	for _, saved := range s.saved {
+		if p, ok := saved.Of(id); ok {
+			then, known = p, true
+			if p == now {
+				break
+			}
+		}
+	}
+	return then, known
+}
+
+func (s *Session) readProofs() {
+	saved, err := s.inventory.cfg.Store.Proofs()
+	if err != nil {
+		s.inventory.cfg.Log.Warn().Err(err).Msg("reading saved proofs failed; reused objects will be re-hashed")
+	}
+	s.saved = saved
+}
+
+// readBack proves objects by reading them with all cores, the largest first so
+// that none trails. The error is the context's.
+func (s *Session) readBack(ctx context.Context, manifestName string, objects []manifest.Object) error {
+	s.readingBack.Lock()
+	defer s.readingBack.Unlock()
+	slices.SortFunc(objects, func(a, b manifest.Object) int { return cmp.Compare(b.Size, a.Size) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, object := range objects {
+		if s.standing(object.ID) == isUnproven { // else another manifest has read it meanwhile
+			group.Go(func() error { return s.readOne(ctx, manifestName, object.ID) })
+		}
+	}
+	return group.Wait()
+}
+
+func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.ObjectID) error {
+	m := s.inventory.cfg.Mirror
+	info, found := m.ObjectInfo(id) // before reading, so that a change meanwhile shows
+	_, err := verify.File(ctx, m.ObjectPath(id), id.Digest())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && found {
+		s.proven[id] = proofOf(info)
+		return nil
+	}
+	s.damaged[id] = true
+	s.inventory.cfg.Damaged(manifestName)
+	s.inventory.cfg.Log.Warn().Err(err).Str("manifest", manifestName).Stringer("object", id).
+		Msg("object on disk is damaged; downloading it again: run `syncd verify` to check the published files")
+	return nil
+}
+
+// proofOf describes a file. The time of its last status change is no part of it,
+// because each new hard link moves that.
+func proofOf(info os.FileInfo) store.Proof {
+	p := store.Proof{Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		p.Inode = stat.Ino
+	}
+	return p
+}
+
+// Proofs returns the proofs of a plan's objects, to be saved: as they were when
+// the plan trusted them, and as they are now for those taken in since.
+func (s *Session) Proofs(known map[manifest.Digest]manifest.Object) *store.Proofs {
+	proofs := store.NewProofs(len(known))
+	for _, object := range known {
+		info, found := s.inventory.cfg.Mirror.ObjectInfo(object.ID)
+		if !found {
+			continue
+		}
+		proof := proofOf(info)
+		if then, known := s.proof(object.ID, proof); known {
+			proof = then
+		}
+		proofs.Add(object.ID, proof)
+	}
+	proofs.Sort()
+	return proofs
+}

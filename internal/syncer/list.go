@@ -1,0 +1,175 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"syncd/internal/inventory"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+)
+
+// listFiles asks for the manifest's files, applies the guards to all of them, and
+// keeps those that pass the filter, without digests yet.
+func (r *run) listFiles(ctx context.Context, j *job) error {
+	refs, err := r.provider.files(ctx, j.release, j.target.Name)
+	if err != nil {
+		return err
+	}
+	j.listed = len(refs)
+	if err := r.checkListed(j); err != nil {
+		return err
+	}
+	j.links = manifest.ListFingerprint(refs)
+	if !r.fullCheckDue(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
+		j.settle(report.Unchanged) // an alias that still lists the same files
+		return nil
+	}
+	chosen := j.target.Filter.Choose(refs)
+	if len(chosen) == 0 {
+		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, len(refs), j.release)
+	}
+	if err := manifest.CheckPaths(chosen); err != nil {
+		return err
+	}
+	j.files = make([]manifest.File, len(chosen))
+	for i, ref := range chosen {
+		j.files[i] = manifest.File{Reference: ref, Path: ref.Path()}
+	}
+	slices.SortFunc(j.files, func(a, b manifest.File) int { return strings.Compare(a.Path, b.Path) })
+	return nil
+}
+
+// checkListed refuses a list that would empty the mirror. Counts are before filters.
+func (r *run) checkListed(j *job) error {
+	if j.listed == 0 {
+		return refusal.New(refusal.Empty, "release %s of %s lists no files", j.release, j.target.Name)
+	}
+	if j.served && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
+		return refusal.New(refusal.Shrink, "release %s of %s lists %d files, the served one had %d (guards.min_keep_ratio %g): `syncd sync --force` takes it",
+			j.release, j.target.Name, j.listed, j.active.Listed, r.cfg.MinKeepRatio)
+	}
+	return nil
+}
+
+// askDigests asks for the expected digest of each file and, right after the
+// answer, for the size of a content that is surely new. A file's two questions
+// follow one another without waiting for the digests of all files.
+func (r *run) askDigests(ctx context.Context, j *job) error {
+	isNew := r.surelyNew(ctx, j)
+	return forAll(ctx, len(j.files), maxRequests, func(ctx context.Context, i int) (err error) {
+		f := &j.files[i]
+		if f.Expected, err = r.provider.digest(ctx, f.Reference); err != nil {
+			return err
+		}
+		if isNew(*f) {
+			return r.provider.size(ctx, j, *f)
+		}
+		return nil
+	})
+}
+
+// surelyNew tells, before there is a plan, which contents a plan is sure to miss.
+// In doubt it says no, and askSizes asks later: a check that finds nothing new must
+// not ask for sizes.
+func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
+	served := j.active.Files
+	if len(served) > 0 && (j.active.Held != nil || served[0].Expected.Algorithm != r.cfg.Algorithm) {
+		return func(manifest.File) bool { return false }
+	}
+	return func(f manifest.File) bool {
+		if then, found := j.active.File(f.Path); found && then.Expected == f.Expected {
+			return false
+		}
+		return !r.stock.Has(ctx, f.Expected)
+	}
+}
+
+// settleIfCurrent settles the job when the served revision has the expected
+// digests, or a hold keeps it.
+func (r *run) settleIfCurrent(_ context.Context, j *job) error {
+	j.full = true
+	if r.isHeld(j) || r.isCurrent(j) {
+		j.settle(report.Unchanged)
+	}
+	return nil
+}
+
+// isCurrent is true when the served revision has exactly the expected digests.
+func (r *run) isCurrent(j *job) bool {
+	if !j.served || j.active.Held != nil || j.release != j.active.Release {
+		return false
+	}
+	same := func(f manifest.File, served mirror.File) bool {
+		return f.Path == served.Path && f.Expected == served.Expected
+	}
+	if slices.EqualFunc(j.files, j.active.Files, same) {
+		return true
+	}
+	fingerprint := manifest.Fingerprint(j.files)
+	return fingerprint == j.active.Fingerprint() || matchOf(fingerprint, j.active) == j.state.Matches
+}
+
+// matchOf says that expected digests, in whatever algorithm, were found to be those
+// of a revision.
+func matchOf(fingerprint string, record mirror.Record) string { return fingerprint + " " + record.ID() }
+
+// isHeld is true while a rollback keeps the manifest from the chosen release.
+func (r *run) isHeld(j *job) bool {
+	hold := j.active.Held
+	if !j.served || hold == nil || r.req.Force || hold.Setting != j.target.Release {
+		return false
+	}
+	if j.release != hold.Release {
+		return !j.release.Newer(hold.Release)
+	}
+	if hold.Selection != r.cfg.selection(j.target) { // digests of other files cannot be compared
+		r.cfg.Log.Warn().Str("manifest", j.target.Name).Msg("filters changed while held after a rollback: `syncd sync --force` ends the hold")
+		return true
+	}
+	return manifest.Fingerprint(j.files) == hold.Fingerprint
+}
+
+// plan finds out which contents are on disk and proven. In the second plan of a
+// sync those of the first count as proven.
+func (r *run) plan(ctx context.Context, j *job) error {
+	plan, err := r.stock.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})
+	if err != nil {
+		return err
+	}
+	fetched := map[manifest.Digest]bool{}
+	for digest := range plan.Known {
+		if j.fetched[digest] {
+			fetched[digest] = true
+		}
+	}
+	j.plan, j.fetched, j.files = plan, fetched, nil
+	r.progress.SetFiles(j.target.Name, len(plan.Missing))
+	return nil
+}
+
+// askSizes asks for the sizes of what the plans miss and askDigests was not sure
+// of, and gives each job those of its files: another job may have asked for them.
+func (r *run) askSizes(ctx context.Context, jobs []*job) {
+	r.each(ctx, jobs, func(ctx context.Context, j *job) error {
+		return forAll(ctx, len(j.plan.Missing), maxRequests, func(ctx context.Context, i int) error {
+			return r.provider.size(ctx, j, j.plan.Missing[i])
+		})
+	})
+	for _, j := range openJobs(jobs) {
+		j.sizes = make(map[manifest.Digest]int64, len(j.plan.Missing))
+		var total int64
+		for _, f := range j.plan.Missing {
+			if size, known := r.provider.sizes.known(f.Expected); known {
+				j.sizes[f.Expected] = size
+				total = min(total+size, maxSpace)
+			}
+		}
+		r.progress.SetBytes(j.target.Name, total)
+	}
+	r.provider.sizes.forget() // a plan that starts over asks again
+}

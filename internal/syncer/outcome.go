@@ -1,0 +1,176 @@
+package syncer
+
+import (
+	"slices"
+	"time"
+
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// report is the result of the sync so far.
+func (r *run) report() report.Sync {
+	current := r.cfg.Mirror.Current()
+	result := report.Sync{Generation: current.Number, Changed: current.Number != r.previous, Manifests: []report.ManifestResult{}}
+	for _, j := range r.jobs {
+		result.Manifests = append(result.Manifests, r.reportJob(j))
+	}
+	return result
+}
+
+func (r *run) reportJob(j *job) report.ManifestResult {
+	served := r.cfg.Mirror.Current().Records[j.target.Name]
+	m := report.ManifestResult{
+		Name: j.target.Name, Release: string(served.Release), Revision: served.Revision,
+		Result: j.result, DurationSeconds: j.finished.Sub(r.started).Seconds(),
+	}
+	if j.err != nil {
+		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), report.OneLine(j.err.Error())
+	}
+	if j.repeated {
+		m.Reason = j.state.Failure.Reason
+	}
+	switch {
+	case r.req.DryRun && j.result == "":
+		r.predict(j, &m)
+	case j.result == report.Updated:
+		count(j, &m)
+	case j.result == report.Unchanged:
+		m.FilesTotal, m.FilesReused, m.BytesReused = len(served.Files), len(served.Files), served.Bytes
+	default:
+		m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
+	}
+	return m
+}
+
+// count counts each downloaded content for one file; further files with the same
+// content count as reused.
+func count(j *job, m *report.ManifestResult) {
+	m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
+	m.FilesReused = m.FilesTotal - m.FilesDownloaded
+	for _, f := range j.plan.Files {
+		m.BytesReused += j.plan.Known[f.Expected].Size
+	}
+	for digest := range j.fetched {
+		m.BytesReused -= j.plan.Known[digest].Size
+	}
+}
+
+// predict fills in what a sync would do, for a dry run.
+func (r *run) predict(j *job, m *report.ManifestResult) {
+	m.Result, m.Release = report.Updated, string(j.release)
+	m.Revision = ""
+	m.FilesTotal, m.FilesDownloaded = len(j.plan.Files), len(j.plan.Missing)
+	m.FilesReused = m.FilesTotal - m.FilesDownloaded
+	for _, f := range j.plan.Files {
+		m.BytesReused += j.plan.Known[f.Expected].Size
+	}
+	for _, size := range j.sizes {
+		m.BytesDownloaded = min(m.BytesDownloaded+size, maxSpace)
+	}
+	m.DurationSeconds = time.Since(r.started).Seconds()
+}
+
+// record saves the outcome of the sync in one transaction, and shows it in the
+// metrics.
+func (r *run) record() error {
+	now := time.Now().UTC()
+	changes := store.Changes{Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
+	for _, name := range r.removed {
+		changes.Proofs[name] = &store.Proofs{}
+	}
+	result, news := r.report(), r.cfg.Mirror.Current().Number != r.previous
+	for _, j := range r.jobs {
+		news = r.recordJob(j, now, &changes) || news
+		r.measure(j)
+	}
+	r.cfg.Metrics.SyncTook(time.Since(r.started))
+	if news {
+		changes.History = report.HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: result}
+	}
+	r.pruneReplacedWants(changes.Wanted)
+	return r.cfg.Store.Commit(changes)
+}
+
+// recordJob adds what is saved of a job. It is true when the job has news for the
+// history.
+func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news bool) {
+	name := j.target.Name
+	if len(j.plan.Files) > 0 {
+		changes.Proofs[name] = r.stock.Proofs(j.plan.Known)
+	}
+	switch j.result {
+	case report.Failed, report.Refused:
+		news = r.recordFailure(j, now)
+		if len(j.plan.Files) > 0 {
+			changes.Wanted[name] = j.wanted()
+		}
+	default:
+		r.recordSuccess(j, now)
+		if j.full {
+			changes.Wanted[name] = nil
+		}
+	}
+	changes.Manifests[name] = j.state
+	return news
+}
+
+// measure shows a job's outcome in the metrics.
+func (r *run) measure(j *job) {
+	name := j.target.Name
+	report.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state)
+	if j.result == report.Updated || j.result == report.Unchanged {
+		r.cfg.Metrics.DiskNeeded(name, 0)
+	}
+	if !j.repeated {
+		r.cfg.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
+	}
+}
+
+// pruneReplacedWants makes pruning due when unfinished syncs no longer want the
+// same contents: downloads for failing releases must not pile up.
+func (r *run) pruneReplacedWants(wanted map[string][]store.Wanted) {
+	for name, now := range wanted {
+		if !slices.Equal(r.wanted[name], now) {
+			r.pruner.schedule.request()
+		}
+	}
+}
+
+func (r *run) recordSuccess(j *job, now time.Time) {
+	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
+	if j.full {
+		j.state.FullAt, j.state.Config, j.state.Links = now, r.cfg.fingerprint(j.target), j.links
+		j.state.Served = r.cfg.Mirror.Current().Records[j.target.Name].ID()
+	}
+}
+
+// recordFailure lets the schedule try the same release again after 1 h, 2 h, 4 h …
+// up to the recheck interval. A failure before the release was known has no
+// backoff: it says nothing about a release. The result is true when the failure is
+// another one than the saved one.
+func (r *run) recordFailure(j *job, now time.Time) (news bool) {
+	if j.release != "" {
+		j.state.CheckedAt = now
+	}
+	if j.repeated {
+		return false
+	}
+	if j.release != "" { // a full check under this configuration stays owed
+		j.state.FullAt, j.state.Config = time.Time{}, r.cfg.fingerprint(j.target)
+	}
+	failure := &store.Failure{
+		Release: string(j.release), Result: string(j.result), Error: report.OneLine(j.err.Error()),
+		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
+	}
+	before := j.state.Failure
+	if before != nil && before.Release == failure.Release {
+		failure.Count += before.Count
+	}
+	if j.release != "" {
+		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), r.cfg.Recheck))
+	}
+	j.state.Failure = failure
+	return before == nil || before.Release != failure.Release || before.Error != failure.Error
+}

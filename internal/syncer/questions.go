@@ -1,0 +1,142 @@
+package syncer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/manifest"
+)
+
+// maxRequests is how many small requests run at once, over all manifests. Their
+// cost is latency: 60 files and 50 ms take 4 rounds with 32, 8 with 16, and twice
+// as many connections would save two rounds more at most. Over HTTP/2 all of them
+// share one connection, whose servers allow 100 at once.
+const maxRequests = 32
+
+// questions asks the provider small questions for one sync. Safe for concurrent
+// use.
+type questions struct {
+	provider  Provider
+	algorithm manifest.Algorithm
+	slots     *semaphore.Weighted // maxRequests of them
+	log       zerolog.Logger
+	sizes     sizes
+}
+
+// ask runs one request when a slot is free.
+func (q *questions) ask(ctx context.Context, request func() error) error {
+	if err := q.slots.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	defer q.slots.Release(1)
+	return request()
+}
+
+// releases asks for the releases of a manifest, unless they are as before.
+func (q *questions) releases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
+	err = q.ask(ctx, func() (err error) {
+		ids, now, notModified, err = q.provider.ManifestReleases(ctx, name, since)
+		return err
+	})
+	return ids, now, notModified, err
+}
+
+// files asks for the files of a manifest's release.
+func (q *questions) files(ctx context.Context, release manifest.Release, name string) (refs []manifest.Reference, err error) {
+	err = q.ask(ctx, func() (err error) {
+		refs, err = q.provider.Manifest(ctx, release, name)
+		return err
+	})
+	return refs, err
+}
+
+// digest asks for the expected digest of a file.
+func (q *questions) digest(ctx context.Context, ref manifest.Reference) (digest manifest.Digest, err error) {
+	err = q.ask(ctx, func() (err error) {
+		digest, err = q.provider.Hash(ctx, q.algorithm, ref)
+		return err
+	})
+	return digest, err
+}
+
+// metadataTimeout bounds one Metadata request: sizes help to foresee a full disk,
+// and a sync goes on without them.
+const metadataTimeout = 10 * time.Second
+
+// size asks for the size of a content that was not asked for yet. The first
+// lasting failure ends the asking for the manifest: then Content-Length tells the
+// sizes. The error is for the context's end alone.
+func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
+	if j.noSizes.Load() || !q.sizes.claim(f.Expected) {
+		return nil
+	}
+	var meta releases.Metadata
+	err := q.ask(ctx, func() (err error) {
+		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
+		defer cancel()
+		meta, err = q.provider.Metadata(ctx, f.Reference)
+		return err
+	})
+	q.sizes.answer(f.Expected, meta.Size, err)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil && !j.noSizes.Swap(true) {
+		q.log.Warn().Err(err).Str("manifest", j.target.Name).Msg("Metadata failed; using Content-Length for sizes")
+	}
+	return nil
+}
+
+// sizes are the sizes from Metadata, so that each content is asked for once,
+// however many files and manifests have it. Safe for concurrent use.
+type sizes struct {
+	mu sync.Mutex
+	of map[manifest.Digest]int64 // unknownSize while the question is under way
+}
+
+const unknownSize = -1
+
+// claim is true for the first caller that wants to ask for a content's size.
+func (s *sizes) claim(content manifest.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, claimed := s.of[content]; claimed {
+		return false
+	}
+	if s.of == nil {
+		s.of = map[manifest.Digest]int64{}
+	}
+	s.of[content] = unknownSize
+	return true
+}
+
+// answer notes the size. After an error another caller may ask again.
+func (s *sizes) answer(content manifest.Digest, size int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		delete(s.of, content)
+		return
+	}
+	s.of[content] = size
+}
+
+// known returns a size that Metadata has told.
+func (s *sizes) known(content manifest.Digest) (size int64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size, claimed := s.of[content]
+	return size, claimed && size != unknownSize
+}
+
+// forget makes the next question for each content a new one.
+func (s *sizes) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of = nil
+}

@@ -1,0 +1,85 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+)
+
+// chooseRelease resolves the configured release once; the sync uses only that one.
+// It settles the job when the release is the served one and no full check is due.
+func (r *run) chooseRelease(ctx context.Context, j *job) error {
+	r.progress.SetPhase(j.target.Name, report.PhaseChecking)
+	if setting := j.target.Release; setting != manifest.Latest && !setting.IsMonth() {
+		j.release = setting // an alias: only the Manifest tells what it holds
+		return nil
+	}
+	newest, err := r.newestRelease(ctx, j)
+	if err != nil {
+		return err
+	}
+	j.release = j.target.Release
+	if j.release == manifest.Latest {
+		j.release = newest
+		if j.served && j.active.Release.Newer(newest) && !r.req.Force {
+			return refusal.New(refusal.Downgrade, "newest release %s is older than %s, which stays: `syncd sync --force` would go back", newest, j.active.Release)
+		}
+	}
+	heldBack := j.active.Held != nil && !j.release.Newer(j.active.Held.Release)
+	if !r.fullCheckDue(j) && (j.release == j.active.Release || heldBack) {
+		j.settle(report.Unchanged)
+	}
+	return nil
+}
+
+// fullCheckDue is true when a sync must ask for the Manifest and its digests even
+// though the release may be the served one.
+func (r *run) fullCheckDue(j *job) bool {
+	return !j.served || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
+		j.state.Config != r.cfg.fingerprint(j.target) ||
+		j.state.FullAt.After(r.started) || // the clock was set back
+		r.started.Sub(j.state.FullAt) >= r.cfg.Recheck
+}
+
+// newestRelease asks for the manifest's releases, conditionally, and picks the
+// latest month.
+func (r *run) newestRelease(ctx context.Context, j *job) (manifest.Release, error) {
+	var since releases.Validators
+	if j.state.Newest != "" && j.state.Config == r.cfg.fingerprint(j.target) { // another source has other validators
+		since = releases.Validators{ETag: j.state.ETag, LastModified: j.state.LastModified}
+	}
+	ids, now, notModified, err := r.provider.releases(ctx, j.target.Name, since)
+	if err != nil {
+		return "", err
+	}
+	if notModified {
+		return manifest.Release(j.state.Newest), nil
+	}
+	newest, ignored := manifest.Newest(ids)
+	if len(ignored) > 0 {
+		r.cfg.Log.Warn().Str("manifest", j.target.Name).Int("ignored", len(ignored)).Msg("ignoring listed releases that are not of the form YYYY.MM")
+	}
+	if newest == "" {
+		return "", refusal.New(refusal.BadShape, "none of the %d releases listed for %s is of the form YYYY.MM", len(ids), j.target.Name)
+	}
+	j.state.Newest, j.state.ETag, j.state.LastModified = string(newest), now.ETag, now.LastModified
+	return newest, nil
+}
+
+// waitAfterFailure repeats the result of a release that failed before, until its
+// backoff ends.
+func (r *run) waitAfterFailure(_ context.Context, j *job) error {
+	failure := j.state.Failure
+	if failure == nil || failure.Release != string(j.release) || r.req.Demand || r.req.Force ||
+		j.state.Config != r.cfg.fingerprint(j.target) || !r.started.Before(failure.NextTry) ||
+		failure.NextTry.Sub(r.started) > r.cfg.Recheck { // the clock was set back
+		return nil
+	}
+	j.settle(report.Result(failure.Result))
+	j.err, j.repeated = errors.New(failure.Error), true
+	return nil
+}

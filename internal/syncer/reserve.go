@@ -1,0 +1,192 @@
+package syncer
+
+import (
+	"context"
+	"os"
+	"path"
+
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// Records, sums and the state also take space.
+const overhead, overheadPerFile = 64 << 10, 1 << 10
+
+// revisionInodes are a revision's directory and its parent, its record and the two
+// directories above that.
+const revisionInodes = 5
+
+// reservation adds up the space that the manifests of one sync will take.
+type reservation struct {
+	cfg        *Config
+	pruner     *pruner
+	jobs       []*job // all of the sync
+	dryRun     bool
+	taken      mirror.Space
+	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
+	unfinished map[string]int64 // sizes of unfinished downloads, by file name
+}
+
+// reserveSpace refuses, in the order of the configuration, the manifests that
+// would not fit beside those before them, even when pruning takes all that it may.
+func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
+	s := &reservation{
+		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun,
+		displaced: map[string]bool{}, unfinished: unfinishedSizes(r.cfg.Mirror.Partial()),
+	}
+	for _, j := range openJobs(jobs) {
+		if ctx.Err() != nil {
+			return // a sync that ends must not displace an old revision
+		}
+		if err := s.reserve(ctx, j); err != nil {
+			j.fail(err)
+		}
+	}
+}
+
+func (s *reservation) reserve(ctx context.Context, j *job) error {
+	need := s.need(j)
+	if !s.dryRun {
+		s.cfg.Metrics.DiskNeeded(j.target.Name, need.Bytes)
+	}
+	if s.taken == (mirror.Space{}) { // all manifests share one generation
+		need = plus(need, s.needOfGeneration())
+	}
+	free, err := s.free()
+	if err == nil && !fits(need, free) {
+		free, err = s.makeRoom(ctx, j.target.Name, need)
+	}
+	if err != nil {
+		return err
+	}
+	if !fits(need, free) {
+		return noRoom(need, free, s.outlook(ctx, j.target.Name, need, free))
+	}
+	s.taken = plus(s.taken, need)
+	return nil
+}
+
+// free is what the manifests before leave of the disk's free space.
+func (s *reservation) free() (mirror.Space, error) {
+	free, err := s.cfg.Mirror.Free()
+	return minus(free, s.taken), err
+}
+
+// makeRoom prunes what nothing keeps and, only if that makes the manifest fit, the
+// revision that its new one is about to displace from `retain`. It returns what
+// is free then.
+func (s *reservation) makeRoom(ctx context.Context, name string, need mirror.Space) (mirror.Space, error) {
+	pruned, err := s.afterPruning(ctx)
+	if err != nil || fits(need, pruned) {
+		return pruned, err
+	}
+	free, err := s.free()
+	if err != nil {
+		return free, err
+	}
+	s.displaced[name] = true
+	if more, _ := s.pruner.freeable(ctx, s.displaced, nil); !fits(need, plus(free, more)) {
+		delete(s.displaced, name)
+		return pruned, nil
+	}
+	return s.afterPruning(ctx)
+}
+
+// afterPruning prunes and returns what is free then; a dry run only computes it.
+func (s *reservation) afterPruning(ctx context.Context) (mirror.Space, error) {
+	if !s.dryRun {
+		s.pruner.prune(ctx, s.displaced)
+		return s.free()
+	}
+	free, err := s.free()
+	more, _ := s.pruner.freeable(ctx, s.displaced, nil)
+	return plus(free, more), err
+}
+
+// outlook says how much more pruning could free later, and with a lower `retain`.
+func (s *reservation) outlook(ctx context.Context, name string, need, free mirror.Space) string {
+	now, _ := s.pruner.freeable(ctx, s.displaced, nil)
+	s.displaced[name] = true
+	defer delete(s.displaced, name)
+	_, last := s.pruner.freeable(ctx, s.displaced, nil)
+	later, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For = 0 })
+	most, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Revisions = 0, 0 })
+	text := ""
+	if amount := lacking(need, free).text(minus(later, now)); amount != "" {
+		text = "; " + amount + " more could be freed"
+		if !last.IsZero() {
+			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
+		}
+	}
+	if amount := lacking(need, free).text(minus(most, later)); amount != "" {
+		text += "; " + amount + " more with `retain: 0`"
+	}
+	return text
+}
+
+// need is the space that a job will take: the missing bytes that are not in
+// unfinished downloads yet, and an inode for each name that it makes. It counts
+// links too: without hard links a file is copied, and tmpfs counts links as inodes.
+func (s *reservation) need(j *job) mirror.Space {
+	var need mirror.Space
+	for _, f := range j.plan.Missing {
+		kept, found := s.unfinished[fetcher.Name(f.Expected)]
+		if !found {
+			need.Inodes++
+		}
+		if size, known := j.sizes[f.Expected]; known {
+			need.Bytes = min(need.Bytes+spaceFor(size-min(size, kept)).Bytes, maxSpace)
+		}
+	}
+	missing := len(j.plan.Missing)
+	need.Inodes += int64(min(missing, s.cfg.Transfers)) // notes beside unfinished downloads
+	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectFolders(), 0)) + directories(j.plan.Files) + revisionInodes)
+	need.Inodes += dirs + int64(len(j.plan.Files))
+	need.Bytes += overhead + dirs*blockSize + int64(len(j.plan.Files))*overheadPerFile
+	return need
+}
+
+// needOfGeneration is for the names of all manifests in the next generation, and
+// the link that replaces `current`.
+func (s *reservation) needOfGeneration() mirror.Space {
+	names := map[string]bool{}
+	for name := range s.cfg.Mirror.Current().Records {
+		names[name] = true
+	}
+	var need mirror.Space
+	for _, j := range openJobs(s.jobs) {
+		names[j.target.Name] = true
+		need.Bytes -= int64(len(j.active.Files)) * overheadPerFile // need counts its new record
+	}
+	for _, record := range s.cfg.Mirror.Current().Records {
+		need.Bytes += int64(len(record.Files)) * overheadPerFile
+	}
+	need.Inodes = mirror.GenerationInodes(len(names)) + 1
+	need.Bytes = max(need.Bytes, 0) + need.Inodes*blockSize
+	return need
+}
+
+// unfinishedSizes returns the sizes of the files in a directory, by name. A file
+// that cannot be looked at counts as missing.
+func unfinishedSizes(dir string) map[string]int64 {
+	entries, _ := os.ReadDir(dir)
+	sizes := make(map[string]int64, len(entries))
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			sizes[entry.Name()] = info.Size()
+		}
+	}
+	return sizes
+}
+
+// directories is how many directories hold the files.
+func directories(files []manifest.File) int {
+	seen := map[string]bool{}
+	for _, f := range files {
+		for dir := path.Dir(f.Path); dir != "." && !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	return len(seen)
+}

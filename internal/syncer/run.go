@@ -1,0 +1,124 @@
+package syncer
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/inventory"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/store"
+)
+
+// run is one sync. One goroutine owns its fields; each step shares out the jobs.
+type run struct {
+	cfg      *Config
+	req      request.Sync
+	started  time.Time
+	previous int // the generation that was served when the sync began
+	jobs     []*job
+	wanted   map[string][]store.Wanted // by unfinished syncs before this one
+	removed  []string                  // manifests that left with this sync's generation
+
+	progress  *report.Progress
+	provider  *questions
+	stock     *inventory.Session
+	downloads *downloader
+	pruner    *pruner
+}
+
+// each takes the steps for every open job, the jobs side by side. A job ends with
+// the step that settles it or fails; the other jobs go on.
+func (r *run) each(ctx context.Context, jobs []*job, steps ...func(context.Context, *job) error) {
+	var group errgroup.Group
+	for _, j := range openJobs(jobs) {
+		group.Go(func() error {
+			for _, step := range steps {
+				if err := step(ctx, j); err != nil {
+					j.fail(err)
+				}
+				if !j.open() {
+					break
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each failure is its job's own
+}
+
+// forAll calls do for 0 to n-1 in their order, atOnce at a time, until the first
+// error or the context's end. It starts few goroutines, because each of thousands
+// would grow a stack of its own.
+func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
+	var begun atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(n, atOnce) {
+		group.Go(func() error {
+			for {
+				i := int(begun.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// saveWanted writes to the state what is about to be downloaded, so that pruning
+// keeps what a crash leaves of it.
+func (r *run) saveWanted() {
+	wanted := map[string][]store.Wanted{}
+	for _, j := range openJobs(r.jobs) {
+		if len(j.plan.Missing) > 0 {
+			wanted[j.target.Name] = j.wanted()
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted}); err != nil {
+		r.cfg.Log.Warn().Err(err).Msg("state not written; a crash now would lose the downloads of this sync")
+	}
+}
+
+// interrupted saves what was proven for the next sync and returns why this one ended.
+func (r *run) interrupted(ctx context.Context) error {
+	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	for _, j := range r.jobs {
+		if len(j.plan.Files) > 0 {
+			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.stock.Proofs(j.plan.Known)
+		}
+	}
+	r.pruneReplacedWants(wanted)
+	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
+		r.cfg.Log.Warn().Err(err).Msg("state not written")
+	}
+	if err := r.cfg.Mirror.SyncObjects(); err != nil {
+		r.cfg.Log.Warn().Err(err).Msg("fsync of object directories failed")
+	}
+	return context.Cause(ctx)
+}
+
+// release frees what only the finished part of a sync needed, before pruning reads
+// the records on disk.
+func (r *run) release() {
+	r.stock.Release()
+	for _, j := range r.jobs {
+		if !j.isUnfinished() {
+			j.plan, j.active, j.record, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil, nil
+		}
+	}
+}
