@@ -2,9 +2,9 @@ package gazetteer
 
 import "strings"
 
-// Address is a place where mail goes, or an empty lot that may become one.
+// Address is a house, an apartment, a business, a PO box or an empty lot.
 type Address struct {
-	MAK     string // the provider's key, 10 digits
+	MAK     string // the provider's key of an address, 10 digits
 	BaseMAK string // the key of the building that a unit is in; "" for others
 	// AddressKey is the postal key: ZIP, Plus4 and DeliveryPoint, 11 digits.
 	AddressKey string
@@ -58,19 +58,19 @@ func (a *Address) BaseLine() string {
 // Suite returns the unit, such as "Apt 3"; "" when there is none.
 func (a *Address) Suite() string { return joined(a.SuiteName, a.SuiteNumber) }
 
-// OneLine returns all of the address on one line, such as
+// OneLine returns the whole address on one line, such as
 // "12 Larkspur Way, Elmstead, KS 66999-1205".
 func (a *Address) OneLine() string {
 	return a.Line + ", " + a.City + ", " + a.State + " " + a.ZIPPlus4()
 }
 
-// joined puts a space between those parts that are there.
+// joined puts a space between the parts that are not empty.
 func joined(parts ...string) string {
-	var there []string
+	var given []string
 	for _, p := range parts {
 		if p != "" {
-			there = append(there, p)
+			given = append(given, p)
 		}
 	}
-	return strings.Join(there, " ")
+	return strings.Join(given, " ")
 }

@@ -2,70 +2,70 @@ package gazetteer
 
 import "fmt"
 
-// makeDeeds gives each parcel its sales, back from the one that made the
+// addDeeds adds the sales of each parcel. The newest one is the purchase by the
 // present owner.
-func (b *builder) makeDeeds() {
+func (b *builder) addDeeds() {
 	for _, a := range b.w.addresses {
 		if a.Parcel != nil {
-			b.sell(a)
+			b.addDeedsTo(a)
 		}
 	}
 }
 
-func (b *builder) sell(a *Address) {
-	p, d := a.Parcel, b.drawFor(a, "deeds")
-	year := d.between(2006, lastYear)
+func (b *builder) addDeedsTo(a *Address) {
+	p, r := a.Parcel, b.randomFor(a, "deeds")
+	year := r.between(2006, Year)
 	buyer, second := p.Owner, p.CoOwner
-	for range d.between(1, 4) {
-		seller := b.newPerson(d, d.pick(lastNames), a.State)
-		deed := newDeed(d, p, year)
+	for range r.between(1, 4) {
+		seller := b.newPerson(r, r.pick(lastNames), a.State)
+		deed := newDeed(r, p, year)
 		deed.Grantor, deed.Grantee, deed.CoGrantee = seller, buyer, second
 		if a.MAK == sampleMAK && len(p.Deeds) == 0 {
-			deed.setSale(d, sampleDate, samplePrice)
+			deed.setSale(r, sampleDate, samplePrice)
 		}
 		p.Deeds = append(p.Deeds, deed)
 		buyer, second = seller, nil
-		year -= d.between(3, 9)
+		year -= r.between(3, 9)
 	}
 	if p.YearBuilt > year {
 		p.YearBuilt = year
 	}
 }
 
-// newDeed makes a sale at about the value of the land in that year.
-func newDeed(d *draw, p *Parcel, year int) Deed {
-	price := p.MarketTotal() * (100 - 2*(lastYear-year)) / 100
+// newDeed returns a sale at about the value of the parcel in that year.
+func newDeed(r *random, p *Parcel, year int) Deed {
+	price := p.MarketTotal() * (100 - 2*(Year-year)) / 100
 	deed := Deed{
 		Type:         "WD", // warranty deed
-		Book:         fmt.Sprint(d.between(100, 999)),
-		Page:         fmt.Sprint(d.between(1, 900)),
-		TitleCompany: d.pick(titleCompanies),
+		Book:         fmt.Sprint(r.between(100, 999)),
+		Page:         fmt.Sprint(r.between(1, 900)),
+		TitleCompany: r.pick(titleCompanies),
 	}
-	if d.chance(75) {
-		deed.Lender = d.pick(lenders)
+	if r.chance(75) {
+		deed.Lender = r.pick(lenders)
 	}
-	deed.setSale(d, d.date(year, year), price/500*500)
+	deed.setSale(r, r.date(year, year), price/500*500)
 	return deed
 }
 
-// setSale sets the date and the price, and what follows from them.
-func (deed *Deed) setSale(d *draw, date string, price int) {
+// setSale sets the date, the price, and the values that depend on them.
+func (deed *Deed) setSale(r *random, date string, price int) {
 	deed.Date, deed.Price = date, price
-	deed.RecordingDate = date[:8] + fmt.Sprintf("%02d", min(day(date)+d.between(1, 6), 28))
-	deed.Instrument = date[:4] + fmt.Sprintf("%06d", d.between(1000, 99999))
+	deed.RecordingDate = date[:8] + fmt.Sprintf("%02d", min(day(date)+r.between(1, 6), 28))
+	deed.Instrument = date[:4] + fmt.Sprintf("%06d", r.between(1000, 99999))
 	if deed.Lender == "" {
 		return
 	}
-	deed.MortgageAmount, deed.MortgageTerm = price*8/10, 15*d.between(1, 2)
+	deed.MortgageAmount, deed.MortgageTerm = price*8/10, 15*r.between(1, 2)
 	deed.MortgageDue = fmt.Sprintf("%d%s", yearOf(date)+deed.MortgageTerm, date[4:])
-	deed.InterestRate = fmt.Sprintf("%d.%02d", d.between(3, 6), 25*d.below(4))
+	deed.InterestRate = fmt.Sprintf("%d.%02d", r.between(3, 6), 25*r.below(4))
 }
 
 func yearOf(date string) int { return number(date[:4]) }
 
 func day(date string) int { return number(date[8:]) }
 
-// number reads digits that are known to be such.
+// number reads a text of digits.
 func number(digits string) int {
 	n := 0
 	for _, c := range digits {

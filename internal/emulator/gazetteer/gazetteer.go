@@ -1,9 +1,8 @@
-// Package gazetteer is the invented world that the emulator answers from: two
-// counties with their streets, houses, owners, deeds and businesses.
+// Package gazetteer holds the invented world of the emulator: two counties with
+// their streets, houses, owners, deeds and businesses.
 //
-// It is the same in every process and every run: all of it comes from a plan
-// of the streets, small lists of words and a fixed seed. Nothing in it is real:
-// states exist, but counties, cities, postal codes and people do not.
+// The world is the same in every process: it comes from a plan of the streets,
+// lists of words and a fixed seed. Except for the states, nothing in it is real.
 package gazetteer
 
 import (
@@ -11,8 +10,9 @@ import (
 	"sync"
 )
 
-// World holds everything. It never changes after New, so all its methods are
-// safe for concurrent use; what they return is shared and must not be changed.
+// World holds the addresses, people and businesses. It does not change after New,
+// and its methods are safe for concurrent use. Callers must not change the values
+// that they return.
 type World struct {
 	addresses    []*Address
 	byMAK        map[string]*Address
@@ -30,18 +30,18 @@ type World struct {
 	businesses []Business
 }
 
-// New returns the world. It is built at the first call, in a few milliseconds;
-// all callers share it.
+// New returns the world, which all callers share. The first call builds it in a few
+// milliseconds.
 func New() *World { return shared() }
 
 var shared = sync.OnceValue(build)
 
 func build() *World {
 	b := newBuilder()
-	b.layOut()
-	b.settle()
-	b.makeDeeds()
-	b.makeLists()
+	b.addAddresses()
+	b.addPeople()
+	b.addDeeds()
+	b.addLists()
 	b.w.index()
 	return b.w
 }
@@ -49,7 +49,8 @@ func build() *World {
 // Addresses returns all addresses in the order of cities, streets and numbers.
 func (w *World) Addresses() []*Address { return w.addresses }
 
-// ByMAK finds an address by its key of 10 digits; nil when there is none.
+// ByMAK finds an address by its key of 10 digits. Like all methods that find one
+// address, it returns nil for none.
 func (w *World) ByMAK(mak string) *Address { return w.byMAK[strings.TrimSpace(mak)] }
 
 // ByAddressKey finds an address by its key of 11 digits: postal code, Plus4 and
@@ -70,19 +71,18 @@ func (w *World) ByAccount(fips, account string) *Address {
 // Units returns the apartments of the building with the key mak.
 func (w *World) Units(mak string) []*Address { return w.units[mak] }
 
-// HomesOwnedFrom returns the addresses whose owner lives at the address with
-// the key mak, that address among them when it is owned by who lives there.
+// HomesOwnedFrom returns the addresses whose owner lives at the address with the
+// key mak. That address is one of them when its owner lives there.
 func (w *World) HomesOwnedFrom(mak string) []*Address { return w.homes[mak] }
 
-// Movers returns who moved from one address of the world to another.
+// Movers returns the people who moved from one address of the world to another.
 func (w *World) Movers() []Mover { return w.movers }
 
-// Homeowners returns who bought the home that they live in, from the newest
-// deed of each.
+// Homeowners returns the people who bought the home that they live in, with the
+// newest deed of each.
 func (w *World) Homeowners() []Homeowner { return w.homeowners }
 
-// Residents returns the people that live at the residential addresses, one or
-// two at each.
+// Residents returns the people at the residential addresses, one or two at each.
 func (w *World) Residents() []Resident { return w.residents }
 
 // Businesses returns the firms, one at each business address.
@@ -117,7 +117,7 @@ func (w *World) indexParcel(a *Address) {
 	w.homes[p.OwnerAddress.MAK] = append(w.homes[p.OwnerAddress.MAK], a)
 }
 
-// unformatted takes everything but letters and digits from a parcel number.
+// unformatted removes all but letters and digits from a parcel number.
 func unformatted(apn string) string {
 	return strings.Join(split(apn), "")
 }

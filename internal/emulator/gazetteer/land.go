@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-const assessmentYear = lastYear - 1
+const assessmentYear = Year - 1
 
-// addParcel gives an address its land, and what stands on it.
+// addParcel adds the land of an address and the building on it.
 func (b *builder) addParcel(a *Address, c *city, page, lot int) {
 	b.account += 37
 	p := &Parcel{
@@ -20,22 +20,22 @@ func (b *builder) addParcel(a *Address, c *city, page, lot int) {
 		AssessmentYear: assessmentYear,
 	}
 	a.Parcel = p
-	d := b.drawFor(a, "land")
-	p.use(a)
-	p.LotWidth, p.LotDepth = d.between(60, 70), d.between(95, 120)
+	r := b.randomFor(a, "land")
+	p.setUse(a)
+	p.LotWidth, p.LotDepth = r.between(60, 70), r.between(95, 120)
 	p.LotArea = p.LotWidth * p.LotDepth
 	if !a.EmptyLot {
-		p.build(d)
+		p.addBuilding(r)
 	}
-	p.value(d)
+	p.setValue(r)
 	if a.MAK == sampleMAK {
-		p.worth(samplePrice)
+		p.setPrice(samplePrice)
 	}
 	p.Polygon = polygon(a)
 }
 
-// use says what the land is for.
-func (p *Parcel) use(a *Address) {
+// setUse sets the use of the land.
+func (p *Parcel) setUse(a *Address) {
 	switch {
 	case a.EmptyLot:
 		p.UseGroup, p.UseCode, p.Use, p.Zoning = "Vacant", "8001", "Vacant land", "R-1"
@@ -48,31 +48,31 @@ func (p *Parcel) use(a *Address) {
 	}
 }
 
-// build puts a house on the land.
-func (p *Parcel) build(d *draw) {
-	p.YearBuilt = d.between(1948, 2004)
-	p.Stories = d.between(1, 2)
-	p.FirstFloor = d.between(80, 160) * 10
+// addBuilding adds a building to the land.
+func (p *Parcel) addBuilding(r *random) {
+	p.YearBuilt = r.between(1948, 2004)
+	p.Stories = r.between(1, 2)
+	p.FirstFloor = r.between(80, 160) * 10
 	if p.Stories == 2 {
-		p.UpperFloors = p.FirstFloor - d.between(5, 30)*10
+		p.UpperFloors = p.FirstFloor - r.between(5, 30)*10
 	}
 	p.BuildingArea = p.FirstFloor + p.UpperFloors
-	p.GarageArea, p.BasementArea = d.between(0, 2)*220, d.between(0, 1)*p.FirstFloor/2
-	p.Bedrooms, p.Baths, p.Fireplaces = d.between(2, 4)+p.Stories/2, d.between(1, 3), d.between(0, 1)
-	p.Rooms = p.Bedrooms + d.between(3, 5)
-	p.Pool = d.chance(8)
-	p.Construction, p.Exterior = d.pick(constructions), d.pick(exteriors)
-	p.Roof, p.Foundation = d.pick(roofs), d.pick(foundations)
-	p.Heating, p.Cooling = d.pick(heatings), d.pick(coolings)
+	p.GarageArea, p.BasementArea = r.between(0, 2)*220, r.between(0, 1)*p.FirstFloor/2
+	p.Bedrooms, p.Baths, p.Fireplaces = r.between(2, 4)+p.Stories/2, r.between(1, 3), r.between(0, 1)
+	p.Rooms = p.Bedrooms + r.between(3, 5)
+	p.Pool = r.chance(8)
+	p.Construction, p.Exterior = r.pick(constructions), r.pick(exteriors)
+	p.Roof, p.Foundation = r.pick(roofs), r.pick(foundations)
+	p.Heating, p.Cooling = r.pick(heatings), r.pick(coolings)
 }
 
-func (p *Parcel) value(d *draw) {
-	p.MarketLand = p.LotArea * d.between(4, 7)
-	p.worth(p.MarketLand + p.BuildingArea*d.between(95, 140))
+func (p *Parcel) setValue(r *random) {
+	p.MarketLand = p.LotArea * r.between(4, 7)
+	p.setPrice(p.MarketLand + p.BuildingArea*r.between(95, 140))
 }
 
-// worth sets the values of a parcel that would sell for so much.
-func (p *Parcel) worth(dollars int) {
+// setPrice sets the values of a parcel by its price.
+func (p *Parcel) setPrice(dollars int) {
 	p.MarketImprovements = dollars - p.MarketLand
 	p.AssessedLand, p.AssessedImprovements = p.MarketLand*9/10, p.MarketImprovements*9/10
 	p.EstimatedValue = dollars * 105 / 100

@@ -23,16 +23,16 @@ func newBuilder() *builder {
 // sideStep is how far a house stands from the middle of its street, in degrees.
 const sideStep = 0.0001
 
-// layOut makes the addresses with their parcels, as yet without people.
-func (b *builder) layOut() {
+// addAddresses adds all addresses with their parcels. Their people come later.
+func (b *builder) addAddresses() {
 	for i := range plan {
 		for j := range plan[i].cities {
-			b.layOutCity(&plan[i], &plan[i].cities[j])
+			b.addCity(&plan[i], &plan[i].cities[j])
 		}
 	}
 }
 
-func (b *builder) layOutCity(co *county, c *city) {
+func (b *builder) addCity(co *county, c *city) {
 	for i := range c.streets {
 		s := &c.streets[i]
 		for n := s.first; n < s.first+s.houses; n++ {
@@ -44,7 +44,7 @@ func (b *builder) layOutCity(co *county, c *city) {
 	}
 }
 
-// addHouse adds the address of one number, and the units in it.
+// addHouse adds the address of a house number, and the units in it.
 func (b *builder) addHouse(co *county, c *city, s *street, n, row int) {
 	a := newAddress(co, c)
 	a.Number, a.PreDirection, a.Street, a.Suffix = strconv.Itoa(n), s.pre, s.name, s.suffix
@@ -63,8 +63,8 @@ func (b *builder) addHouse(co *county, c *city, s *street, n, row int) {
 	b.addParcel(a, c, s.page+side(n), s.lot(n))
 }
 
-// addUnits adds the apartments of a building. They have a Plus4 of their own,
-// as large buildings do, and parcels of their own.
+// addUnits adds the apartments of a building. They have a Plus4 of their own, as in
+// large buildings, and parcels of their own.
 func (b *builder) addUnits(building *Address, c *city, s *street, n, units int) {
 	for unit := 1; unit <= units; unit++ {
 		a := *building
@@ -76,7 +76,7 @@ func (b *builder) addUnits(building *Address, c *city, s *street, n, units int) 
 	}
 }
 
-// addBox adds a PO box; it stands at the post office and has no parcel.
+// addBox adds a PO box at the post office. It has no parcel.
 func (b *builder) addBox(co *county, c *city, box int) {
 	a := newAddress(co, c)
 	a.Number, a.Street, a.POBox = strconv.Itoa(box), "PO Box", true
@@ -105,19 +105,19 @@ func (b *builder) add(a *Address, plus4, deliveryPoint int) {
 	b.w.addresses = append(b.w.addresses, a)
 }
 
-// nextMAK counts on in steps that never meet one of fixedMAKs, which the tests
-// check.
+// nextMAK returns the next key. Its steps never meet one of fixedMAKs; a test checks
+// that.
 func (b *builder) nextMAK() string {
 	b.mak += 7
 	return strconv.Itoa(b.mak)
 }
 
-// place returns where a number stands: along the street, on its side, and up
-// to two metres off the line.
+// place returns the point of a number: along the street, on its side, and up to
+// two metres off the line.
 func (s *street) place(n int) (lat, lon float64) {
 	along, across := float64(s.lot(n)-1), sideStep-2*sideStep*float64(side(n))
-	d := draw{uint64(n*1000 + s.page)}
-	off := float64(d.between(-2, 2)) * 0.00001
+	r := random{uint64(n*1000 + s.page)}
+	off := float64(r.between(-2, 2)) * 0.00001
 	lat, lon = s.from.lat+along*s.heading.lat, s.from.lon+along*s.heading.lon
 	if s.heading.lat == 0 {
 		lat += across
@@ -133,7 +133,7 @@ func (s *street) place(n int) (lat, lon float64) {
 // side is 0 for odd numbers and 1 for even ones.
 func side(n int) int { return 1 - n%2 }
 
-// lot numbers the houses of one side.
+// lot returns the position of a number among those of its side.
 func (s *street) lot(n int) int { return (n-s.first+1)/2 + 1 }
 
 func round6(degrees float64) float64 { return math.Round(degrees*1e6) / 1e6 }

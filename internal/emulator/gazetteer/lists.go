@@ -1,13 +1,13 @@
 package gazetteer
 
-// Mover is somebody who moved within the world.
+// Mover is a person who moved from one address of the world to another.
 type Mover struct {
 	Person   *Person
 	From, To *Address
 	Date     string // YYYY-MM-DD
 }
 
-// Homeowner is somebody who bought the home that they live in.
+// Homeowner is a person who lives in a home that they bought.
 type Homeowner struct {
 	Person   *Person
 	Address  *Address
@@ -17,11 +17,11 @@ type Homeowner struct {
 	Mortgage int    // in dollars
 }
 
-// Resident is somebody at home.
+// Resident is a person with their home.
 type Resident struct {
 	Person  *Person
 	Address *Address
-	Owner   bool   // owns the home, alone or with another
+	Owner   bool   // owns the home, alone or with a co-owner
 	Since   string // YYYY-MM-DD
 }
 
@@ -32,7 +32,7 @@ type Business struct {
 	Phone     string // 10 digits
 	SIC       string
 	NAICS     string
-	Trade     string // what the two codes say
+	Trade     string // the trade that SIC and NAICS stand for
 	Employees int
 	Sales     int // a year, in dollars
 	Founded   int // a year
@@ -42,8 +42,8 @@ type Business struct {
 	Email     string
 }
 
-// makeLists fills the lists that follow from who lives where.
-func (b *builder) makeLists() {
+// addLists fills the lists of residents, homeowners and movers.
+func (b *builder) addLists() {
 	for i, h := range b.households {
 		b.listHousehold(h)
 		if i%5 == 2 {
@@ -57,7 +57,7 @@ func (b *builder) listHousehold(h household) {
 	owns := p.OwnerAddress == h.home
 	since := p.Deeds[0].Date
 	if !owns {
-		since = b.drawFor(h.home, "tenancy").date(2015, 2026)
+		since = b.randomFor(h.home, "tenancy").date(2015, 2026)
 	}
 	for _, person := range h.people {
 		b.w.residents = append(b.w.residents, Resident{Person: person, Address: h.home, Owner: owns, Since: since})
@@ -70,13 +70,13 @@ func (b *builder) listHousehold(h household) {
 	}
 }
 
-// listMover moves the head of a household in from another household's home.
+// listMover lets the head of a household come from another household's home.
 func (b *builder) listMover(i int) {
 	h := b.households[i]
 	from := b.households[(i+7+i*13)%len(b.households)].home
 	if from == h.home {
 		return
 	}
-	date := b.drawFor(h.home, "move").date(2024, 2026)
+	date := b.randomFor(h.home, "move").date(2024, 2026)
 	b.w.movers = append(b.w.movers, Mover{Person: h.people[0], From: from, To: h.home, Date: date})
 }

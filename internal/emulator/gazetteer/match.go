@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// words are those of an address, lower case and abbreviated, for matching.
+// words are the words of an address, for matching. They are in lower case.
 type words struct {
-	line  []string // of the delivery line
-	place []string // of city, state, postal code and country
-	begun []string // those that a search may name by their beginning
-	whole string   // the Plus4: its digits would pass for the beginning of a number
+	line       []string // of the delivery line, abbreviated
+	place      []string // of city, state, postal code and country
+	searchable []string // a search may give the beginning of these
+	plus4      string   // a search must give all of this
 }
 
 func wordsOf(a *Address) words {
@@ -19,11 +19,11 @@ func wordsOf(a *Address) words {
 	place = append(place, a.ZIP+a.Plus4, strings.ToLower(a.County), "county")
 	return words{
 		line: canonical(a.Line), place: place,
-		begun: split(joined(a.Line, a.City, a.State, a.ZIP)), whole: a.Plus4,
+		searchable: split(joined(a.Line, a.City, a.State, a.ZIP)), plus4: a.Plus4,
 	}
 }
 
-// abbreviations are the forms that addresses are compared in.
+// abbreviations are the forms of words in which addresses are compared.
 var abbreviations = map[string]string{
 	"street": "st", "court": "ct", "avenue": "ave", "av": "ave", "road": "rd", "lane": "ln", "wy": "way", "lp": "loop",
 	"north": "n", "south": "s", "east": "e", "west": "w",
@@ -31,14 +31,14 @@ var abbreviations = map[string]string{
 	"kansas": "ks", "missouri": "mo",
 }
 
-// split returns the lower-case words of a text; all but letters and digits
-// parts words. The sign # stands for a unit; the dots of "P.O." part nothing.
+// split returns the words of a text in lower case: letters and digits. The sign #
+// stands for a unit, and P.O. is one word.
 func split(text string) []string {
 	text = strings.NewReplacer("#", " apt ", "p.o.", "po").Replace(strings.ToLower(text))
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// canonical is split with abbreviations; "apt apt", from "Apt # 3", is one.
+// canonical is split with abbreviations. "Apt # 3" gives one "apt".
 func canonical(text string) []string {
 	list := split(text)
 	for i, word := range list {
@@ -49,9 +49,9 @@ func canonical(text string) []string {
 	return slices.CompactFunc(list, func(a, b string) bool { return a == b && a == "apt" })
 }
 
-// Match finds an address by its delivery line and what is known of its place;
-// case, punctuation and the usual abbreviations make no difference, and zip may
-// be a ZIP+4. It returns nil when nothing fits, or more than one address.
+// Match finds an address by its delivery line and the known parts of its place. It
+// ignores case, punctuation and common abbreviations, and accepts a ZIP+4 as zip.
+// It returns nil when no address fits, or more than one.
 func (w *World) Match(line, city, state, zip string) *Address {
 	var found *Address
 	for _, a := range w.byLine[strings.Join(canonical(line), " ")] {
@@ -66,7 +66,7 @@ func (w *World) Match(line, city, state, zip string) *Address {
 	return found
 }
 
-// isIn compares what is given; "" fits any.
+// isIn compares an address with a place. "" fits all addresses.
 func (a *Address) isIn(city, state, zip string) bool {
 	same := func(given, own string) bool {
 		given = strings.Join(canonical(given), " ")
@@ -77,14 +77,13 @@ func (a *Address) isIn(city, state, zip string) bool {
 		(digits == "" || digits == a.ZIP || digits == a.ZIP+a.Plus4)
 }
 
-// MatchFreeForm finds an address by a text that begins with its delivery line
-// and goes on with any part of its place. It returns nil when nothing fits, or
-// more than one address.
+// MatchFreeForm finds an address by a text: its delivery line, then any words of
+// its place. It returns nil when no address fits, or more than one.
 func (w *World) MatchFreeForm(text string) *Address {
 	given := canonical(text)
 	var found *Address
 	for _, a := range w.addresses {
-		if !w.words[a].spell(given) {
+		if !w.words[a].matchesLine(given) {
 			continue
 		}
 		if found != nil {
@@ -95,8 +94,9 @@ func (w *World) MatchFreeForm(text string) *Address {
 	return found
 }
 
-// spell tells whether given is the delivery line followed by words of the place.
-func (k words) spell(given []string) bool {
+// matchesLine returns whether given is the delivery line, followed by words of the
+// place.
+func (k words) matchesLine(given []string) bool {
 	if len(given) < len(k.line) || !slices.Equal(given[:len(k.line)], k.line) {
 		return false
 	}
@@ -108,9 +108,9 @@ func (k words) spell(given []string) bool {
 	return true
 }
 
-// Search returns the addresses that a partial text may become, in the order of
-// Addresses: each of its words begins some word of the address, or is its Plus4.
-// An empty text finds nothing.
+// Search returns the addresses that fit a partial text, in the order of Addresses.
+// Each word of the text is the Plus4 or the beginning of a word of the address. An
+// empty text finds nothing.
 func (w *World) Search(text string) []*Address {
 	typed := split(text)
 	if len(typed) == 0 {
@@ -118,17 +118,17 @@ func (w *World) Search(text string) []*Address {
 	}
 	var found []*Address
 	for _, a := range w.addresses {
-		if w.words[a].begin(typed) {
+		if w.words[a].matchesPrefixes(typed) {
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
-func (k words) begin(typed []string) bool {
+func (k words) matchesPrefixes(typed []string) bool {
 	for _, part := range typed {
 		begins := func(word string) bool { return strings.HasPrefix(word, part) }
-		if part != k.whole && !slices.ContainsFunc(k.begun, begins) {
+		if part != k.plus4 && !slices.ContainsFunc(k.searchable, begins) {
 			return false
 		}
 	}

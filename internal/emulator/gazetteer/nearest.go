@@ -15,8 +15,7 @@ type Found struct {
 	Miles float64
 }
 
-// Nearest returns the addresses within so many miles of a point, the nearest
-// first.
+// Nearest returns the addresses within a distance of a point, the nearest first.
 func (w *World) Nearest(lat, lon, miles float64) []Found {
 	var found []Found
 	for _, a := range w.addresses {
@@ -28,8 +27,7 @@ func (w *World) Nearest(lat, lon, miles float64) []Found {
 	return found
 }
 
-// Miles returns the distance of two points on the ground, by the haversine
-// formula.
+// Miles returns the distance between two points, by the haversine formula.
 func Miles(lat1, lon1, lat2, lon2 float64) float64 {
 	const degree = math.Pi / 180
 	sinLat, sinLon := math.Sin((lat2-lat1)*degree/2), math.Sin((lon2-lon1)*degree/2)

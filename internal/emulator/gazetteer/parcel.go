@@ -1,7 +1,7 @@
 package gazetteer
 
-// Parcel is a piece of land as the county's assessor and recorder know it.
-// Money is in whole dollars, areas in square feet.
+// Parcel is a piece of land in the records of the county. Money is in whole
+// dollars, areas are in square feet.
 type Parcel struct {
 	FIPS           string
 	APN            string // formatted, such as "14-220-07"
@@ -11,8 +11,8 @@ type Parcel struct {
 	Lot            string
 
 	Owner        *Person
-	CoOwner      *Person  // nil when there is one owner only
-	OwnerAddress *Address // where the owner lives, mostly here
+	CoOwner      *Person  // nil for a single owner
+	OwnerAddress *Address // where the owner lives, in most cases here
 
 	UseGroup string // "Residential", "Commercial" or "Vacant"
 	UseCode  string
@@ -29,7 +29,7 @@ type Parcel struct {
 
 	LotArea, LotWidth, LotDepth int // the last two in feet
 
-	// All below is zero on an empty lot.
+	// The fields of a building are zero on an empty lot.
 	YearBuilt                  int
 	BuildingArea               int
 	FirstFloor, UpperFloors    int
@@ -61,7 +61,7 @@ type Deed struct {
 	Price          int
 	Grantor        *Person
 	Grantee        *Person
-	CoGrantee      *Person // nil when there is one buyer only
+	CoGrantee      *Person // nil for a single buyer
 	TitleCompany   string
 	Lender         string // "" without a mortgage
 	MortgageAmount int
@@ -70,7 +70,7 @@ type Deed struct {
 	InterestRate   string // in per cent, such as "5.25"
 }
 
-// Person is somebody who owns, sells or lives somewhere.
+// Person is an owner, a seller, a resident or a contact of a business.
 type Person struct {
 	IdentityKey         string // the provider's key, 10 digits
 	First, Middle, Last string

@@ -5,47 +5,47 @@ import (
 	"strings"
 )
 
-// household is who lives in a home: one person, or two of one name.
+// household is the people of a home: one person, or two with the same last name.
 type household struct {
 	home   *Address
 	people []*Person
 }
 
-// settle fills the homes and the shops, and says who owns them.
-func (b *builder) settle() {
+// addPeople adds households, businesses and the owners of all parcels.
+func (b *builder) addPeople() {
 	for _, a := range b.w.addresses {
 		switch {
 		case a.Parcel == nil || a.EmptyLot:
 		case a.RBDI == "B":
-			b.openShop(a)
+			b.addBusiness(a)
 		default:
-			b.moveIn(a)
+			b.addHousehold(a)
 		}
 	}
-	b.rentOut()
+	b.addLandlords()
 }
 
-// moveIn makes a household and its head the owner.
-func (b *builder) moveIn(a *Address) {
-	d := b.drawFor(a, "people")
-	last := d.pick(lastNames)
-	head := b.newPerson(d, last, a.State)
+// addHousehold adds a household. Its head owns the home.
+func (b *builder) addHousehold(a *Address) {
+	r := b.randomFor(a, "people")
+	last := r.pick(lastNames)
+	head := b.newPerson(r, last, a.State)
 	if a.MAK == sampleMAK {
 		head.setName("Ada", "", "Quill")
 		head.Gender = "F"
 	}
 	h := household{home: a, people: []*Person{head}}
-	if d.chance(55) && a.MAK != sampleMAK {
-		h.people = append(h.people, b.newPerson(d, last, a.State))
+	if r.chance(55) && a.MAK != sampleMAK {
+		h.people = append(h.people, b.newPerson(r, last, a.State))
 		a.Parcel.CoOwner = h.people[1]
 	}
 	a.Parcel.Owner, a.Parcel.OwnerAddress = head, a
 	b.households = append(b.households, h)
 }
 
-// rentOut gives every eleventh home, and all empty lots, to owners who live
-// elsewhere: each of these landlords owns two or three properties.
-func (b *builder) rentOut() {
+// addLandlords gives every eleventh home and all empty lots to owners who live
+// elsewhere. Each landlord owns two or three properties.
+func (b *builder) addLandlords() {
 	landlords := b.landlords()
 	for k, a := range b.rentals() {
 		home := landlords[k/2%len(landlords)]
@@ -54,7 +54,7 @@ func (b *builder) rentOut() {
 	}
 }
 
-// landlords begins with the sample's owner.
+// landlords returns the homes of the landlords, that of the sample first.
 func (b *builder) landlords() []*Address {
 	var homes []*Address
 	for i, h := range b.households {
@@ -68,7 +68,7 @@ func (b *builder) landlords() []*Address {
 	return homes
 }
 
-// rentals never names a landlord's own home.
+// rentals returns the homes that landlords own, without their own homes.
 func (b *builder) rentals() []*Address {
 	var homes []*Address
 	for i, h := range b.households {
@@ -84,35 +84,35 @@ func (b *builder) rentals() []*Address {
 	return homes
 }
 
-// openShop makes a business, whose contact owns the land.
-func (b *builder) openShop(a *Address) {
-	d := b.drawFor(a, "firm")
-	contact := b.newPerson(d, d.pick(lastNames), a.State)
+// addBusiness adds a business. Its contact owns the parcel.
+func (b *builder) addBusiness(a *Address) {
+	r := b.randomFor(a, "firm")
+	contact := b.newPerson(r, r.pick(lastNames), a.State)
 	a.Parcel.Owner, a.Parcel.OwnerAddress = contact, a
 	t := trades[len(b.w.businesses)%len(trades)]
-	name := d.pick(firmNames) + " " + t.name
+	name := r.pick(firmNames) + " " + t.name
 	site := strings.ToLower(strings.ReplaceAll(name, " ", "-")) + ".example"
-	employees := d.between(2, 60)
+	employees := r.between(2, 60)
 	b.w.businesses = append(b.w.businesses, Business{
-		Name: name, Address: a, Phone: phone(d, a.State), SIC: t.sic, NAICS: t.naics, Trade: t.name,
-		Employees: employees, Sales: employees * d.between(60, 140) * 1000, Founded: d.between(1951, 2021),
-		Contact: contact, Title: d.pick(titles), Website: "https://www." + site, Email: "office@" + site,
+		Name: name, Address: a, Phone: phone(r, a.State), SIC: t.sic, NAICS: t.naics, Trade: t.name,
+		Employees: employees, Sales: employees * r.between(60, 140) * 1000, Founded: r.between(1951, 2021),
+		Contact: contact, Title: r.pick(titles), Website: "https://www." + site, Email: "office@" + site,
 	})
 }
 
-func (b *builder) newPerson(d *draw, last, state string) *Person {
+func (b *builder) newPerson(r *random, last, state string) *Person {
 	b.person += 13
-	p := &Person{IdentityKey: fmt.Sprint(b.person), BirthYear: d.between(1941, 2001), Phone: phone(d, state)}
+	p := &Person{IdentityKey: fmt.Sprint(b.person), BirthYear: r.between(1941, 2001), Phone: phone(r, state)}
 	first := women
 	p.Gender = "F"
-	if d.chance(50) {
+	if r.chance(50) {
 		first, p.Gender = men, "M"
 	}
 	middle := ""
-	if d.chance(40) {
-		middle = string(rune('A' + d.below(26)))
+	if r.chance(40) {
+		middle = string(rune('A' + r.below(26)))
 	}
-	p.setName(d.pick(first), middle, last)
+	p.setName(r.pick(first), middle, last)
 	return p
 }
 
@@ -121,11 +121,11 @@ func (p *Person) setName(first, middle, last string) {
 	p.Email = strings.ToLower(first+"."+last) + "@example.test"
 }
 
-// phone stays within the numbers that are reserved for fiction.
-func phone(d *draw, state string) string {
+// phone returns a number of the range that is reserved for fiction.
+func phone(r *random, state string) string {
 	for _, co := range plan {
 		if co.state == state {
-			return fmt.Sprintf("%s55501%02d", co.areaCode, d.below(100))
+			return fmt.Sprintf("%s55501%02d", co.areaCode, r.below(100))
 		}
 	}
 	return ""

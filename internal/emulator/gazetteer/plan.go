@@ -17,13 +17,13 @@ type city struct {
 	streets          []street
 }
 
-// street is a line of houses that begins at a point, odd numbers on one side
-// and even ones on the other.
+// street is a line of houses from a point on, with odd numbers on one side and even
+// numbers on the other.
 type street struct {
 	pre, name, suffix string
 	heading           heading
 	from              point
-	first, houses     int         // the first number, and how many follow each other
+	first, houses     int         // the first number, and the count of numbers
 	plus4             int         // of the odd side; the even side has the next
 	page              int         // the second part of parcel numbers, likewise
 	buildings         map[int]int // units by number
@@ -33,7 +33,7 @@ type street struct {
 
 type point struct{ lat, lon float64 }
 
-// heading says where the numbers of a street grow to, in steps of 20 metres.
+// heading is the direction of growing numbers, in degrees for a step of 20 metres.
 type heading struct{ lat, lon float64 }
 
 var (
@@ -42,8 +42,7 @@ var (
 	south = heading{-0.00018, 0}
 )
 
-// What the samples of the interface show: the same address, owner and sale
-// occur in all of the services.
+// The sample address of the documents. Its owner and its sale occur in all services.
 const (
 	sampleLine  = "12 Larkspur Way"
 	sampleMAK   = "4400112233"
@@ -51,14 +50,14 @@ const (
 	samplePrice = 315000
 )
 
-// fixedMAKs are keys that samples name; no other address gets one of them.
+// fixedMAKs are the keys in the samples of the documents.
 var fixedMAKs = map[string]string{
 	sampleLine + " 66999":       sampleMAK,
 	"1004 Wheelwright Rd 66999": "4400112299",
 	"10 Station St 66998":       "4400113355",
 }
 
-// plan lays out the world.
+// plan is the map of the world.
 var plan = []county{
 	{name: "Quill", state: "KS", fips: "20999", areaCode: "620", cities: []city{
 		{name: "Elmstead", zip: "66999", place: "2020999", book: 14, tract: "950100", subdivision: "Elmstead Heath",

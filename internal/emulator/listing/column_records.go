@@ -38,11 +38,7 @@ func addPersonColumns(columns map[string]column) {
 	put(func(p *gazetteer.Person) any { return p.Email }, "Email", "ContactEmail")
 }
 
-// worldYear is the present of the world. Ages refer to it, so that they never
-// change.
-const worldYear = 2026
-
-func ageOf(p *gazetteer.Person) int { return worldYear - p.BirthYear }
+func ageOf(p *gazetteer.Person) int { return gazetteer.Year - p.BirthYear }
 
 // addEventColumns adds the columns about moves, purchases and tenancies.
 func addEventColumns(columns map[string]column) {
