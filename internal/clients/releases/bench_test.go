@@ -47,7 +47,7 @@ func BenchmarkManifestList(b *testing.B) {
 			for b.Loop() {
 				list, err := parseList([]byte(body))
 				if err == nil {
-					err = c.cutQueries(list)
+					err = c.stripQueries(list)
 				}
 				if err != nil || len(list) != len(links) {
 					b.Fatal(len(list), err)

@@ -1,7 +1,6 @@
-// Package releases is the client of the file release service: the 20 endpoints
-// of SPEC.md, section "File release service", with the facts of the wire that
-// the specification leaves open. It sends what the specification writes and
-// reads every list format that the service knows.
+// Package releases is the client of the file release service and its 20 endpoints,
+// which docs/wire/releases.md describes. It asks for JSON, but reads every list format
+// of the service, because a proxy or an older server may ignore the format parameter.
 package releases
 
 import (
@@ -16,27 +15,28 @@ import (
 	"syncd/internal/refusal"
 )
 
-// Limits of response bodies, in bytes. A body over its limit is refused.
+// Limits of response bodies, in bytes. A larger body is refused.
 const (
 	maxList     = 64 << 20
 	maxHash     = 4 << 10
 	maxMetadata = 64 << 10
 )
 
-// jsonFormat is the query of every request but for downloads.
+// jsonFormat is the query of every request except downloads.
 var jsonFormat = url.Values{"format": {"json"}}
 
-// maxEntries bounds a list: each file costs a request at least.
+// maxEntries limits the entries of a list, because each file costs at least one request.
 const maxEntries = 250_000
 
-// Client calls the release service. Its errors are those of transport.Client,
-// and refusals for bodies that arrived but cannot be used. Safe for concurrent use.
+// Client calls the release service. Its errors are those of transport.Client; a body
+// that cannot be used is a *transport.Error of kind Malformed with a refusal as its
+// cause. Safe for concurrent use.
 type Client struct{ t *transport.Client }
 
 // New returns a client that sends its requests through t.
 func New(t *transport.Client) *Client { return &Client{t: t} }
 
-// Validators are what makes a later request conditional.
+// Validators make a later request conditional. An empty one is not sent.
 type Validators struct {
 	ETag         string
 	LastModified string
@@ -53,8 +53,8 @@ func (v Validators) header() http.Header {
 	return h
 }
 
-// BrowseURL is the address of the service's browser view; all arguments may be
-// empty. It holds the Customer ID, which the view needs: never print it.
+// BrowseURL returns the address of the service's web page; all arguments may be
+// empty. It holds the Customer ID, which the page needs: never print it.
 func (c *Client) BrowseURL(manifestName, release, sort string) *url.URL {
 	query := url.Values{}
 	for name, value := range map[string]string{"mft": manifestName, "release": release, "sort": sort} {
@@ -65,9 +65,10 @@ func (c *Client) BrowseURL(manifestName, release, sort string) *url.URL {
 	return c.t.URL(transport.Request{Endpoint: "Browse", Segments: []string{"Browse"}, Query: query})
 }
 
-// ManifestReleases lists the ids of all releases of a manifest as the service
-// sends them. With validators of an earlier answer, notModified is true, and
-// ids empty, when nothing changed since.
+// ManifestReleases returns the ids of all releases of a manifest as the service sends
+// them: possibly unsorted, repeated or in an unknown form. since may hold the
+// validators of an earlier call. If nothing changed since then, notModified is true and
+// ids is empty.
 func (c *Client) ManifestReleases(ctx context.Context, name string, since Validators) (ids []string, now Validators, notModified bool, err error) {
 	res, ids, err := c.list(ctx, "ManifestReleases", since.header(), "ManifestReleases", name)
 	if err != nil {
@@ -77,13 +78,13 @@ func (c *Client) ManifestReleases(ctx context.Context, name string, since Valida
 		return nil, since, true, nil
 	}
 	for i := range ids {
-		ids[i] = c.public(ids[i])
+		ids[i] = c.redacted(ids[i])
 	}
 	return ids, Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}, false, nil
 }
 
-// maxValidator is longer than any honest one; sending a long one back would be
-// refused for the size of the request's headers, again and again.
+// maxValidator limits a validator in bytes. Servers refuse requests with large headers,
+// so every later request with a very long validator would fail.
 const maxValidator = 1 << 10
 
 func validator(res *transport.Response, name string) string {
@@ -93,36 +94,36 @@ func validator(res *transport.Response, name string) string {
 	return ""
 }
 
-// maxText is how much of a text of the provider is passed on.
+// maxText limits a text of the provider that callers may show, in bytes.
 const maxText = 1000
 
-// public makes a text of the provider fit to be shown.
-func (c *Client) public(text string) string {
+// redacted returns a text of the provider without the Customer ID and limited in length.
+func (c *Client) redacted(text string) string {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	return c.t.Redactor().String(text)
 }
 
-// FileReleases lists the ids of all releases of a file; ref's release is not used.
+// FileReleases returns the ids of all releases of a file. It ignores ref.Release.
 func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]string, error) {
 	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
 	_, ids, err := c.list(ctx, "Releases", nil, segments...)
 	for i := range ids {
-		ids[i] = c.public(ids[i])
+		ids[i] = c.redacted(ids[i])
 	}
 	return ids, err
 }
 
-// Manifest lists the files of a manifest's release. The links are read as
-// identities; one that cannot be read refuses the list. An empty list is no error.
+// Manifest returns the files of a manifest's release. One unusable link refuses the
+// whole list. An empty list is no error.
 func (c *Client) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
 	_, links, err := c.list(ctx, "Manifest", nil, "Manifest", string(release), name)
 	if err != nil {
 		return nil, err
 	}
 	var refs []manifest.Reference
-	if err = c.cutQueries(links); err == nil {
+	if err = c.stripQueries(links); err == nil {
 		refs, err = manifest.ParseLinks(links)
 	}
 	if err != nil {
@@ -131,15 +132,16 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 	return refs, nil
 }
 
-// maxLink is longer than any honest link, in bytes.
+// maxLink limits a link in bytes; real ones have about a hundred.
 const maxLink = 8 << 10
 
-// cutQueries leaves of each link what its identity is made of. In the query the
-// Customer ID is at home; in a name it would go to the disk and into every record.
-func (c *Client) cutQueries(links []string) error {
+// stripQueries removes the query of each link, where the provider puts the Customer
+// ID. A link with the ID in its path is refused: as part of a file's name it would be
+// stored on disk and in every record.
+func (c *Client) stripQueries(links []string) error {
 	for i, link := range links {
 		if len(link) > maxLink {
-			return refusal.New(refusal.BadShape, "entry %d of the list has %d bytes", i+1, len(link))
+			return refusal.New(refusal.BadShape, "entry %d of the list has %d bytes: a link has at most %d", i+1, len(link), maxLink)
 		}
 		if cut := strings.IndexAny(link, "?#"); cut >= 0 {
 			links[i] = link[:cut]
@@ -151,14 +153,14 @@ func (c *Client) cutQueries(links []string) error {
 	return nil
 }
 
-// Entry is one manifest that a release offers.
+// Entry is one manifest of a release.
 type Entry struct {
 	Name        string `json:"manifestName" xml:"manifestName"`
 	Description string `json:"description" xml:"description"`
 	URL         string `json:"url" xml:"url"` // without the Customer ID; may name an older release
 }
 
-// ManifestList lists the manifests that are available for a release.
+// ManifestList returns the manifests that are available for a release.
 func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]Entry, error) {
 	_, body, err := c.get(ctx, "ManifestList", maxList, nil, "ManifestList", string(release))
 	if err != nil {
@@ -170,13 +172,13 @@ func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]
 	}
 	for i := range entries {
 		for _, text := range []*string{&entries[i].Name, &entries[i].Description, &entries[i].URL} {
-			*text = c.public(*text)
+			*text = c.redacted(*text)
 		}
 	}
 	return entries, nil
 }
 
-// Metadata describes one file of one release.
+// Metadata returns what the service says about one file of one release.
 func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata, error) {
 	segments := append([]string{"Metadata"}, ref.Segments()...)
 	_, body, err := c.get(ctx, "Metadata", maxMetadata, nil, segments...)
@@ -190,7 +192,7 @@ func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata
 	return meta, nil
 }
 
-// Hash asks for the digest of one file of one release.
+// Hash returns the digest of one file of one release.
 func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
 	segments := append([]string{string(algorithm)}, ref.Segments()...)
 	_, body, err := c.get(ctx, "Hash", maxHash, nil, segments...)
@@ -204,11 +206,11 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 	return digest, nil
 }
 
-// Download opens one file of one release; redirects are followed. header may ask
-// for a range. It makes one attempt: the caller retries, and closes the body.
+// Download opens one file of one release and follows redirects. header may ask for a
+// range. It makes one attempt: the caller retries with Retry and closes the body.
 func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error) {
 	segments := append([]string{"Download"}, ref.Segments()...)
-	if err := check(segments); err != nil {
+	if err := checkSegments(segments); err != nil {
 		return nil, c.refuse("Download", err, segments...)
 	}
 	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header})
@@ -224,12 +226,12 @@ func (c *Client) list(ctx context.Context, endpoint string, header http.Header, 
 	if err != nil || res.Status == http.StatusNotModified {
 		return res, nil, err
 	}
-	if bytes.HasPrefix(trim(body), []byte("{")) { // no list: an error, of which a part is shown
+	if bytes.HasPrefix(trim(body), []byte("{")) { // an error object: parseList quotes a part of it
 		body = c.t.Redactor().Bytes(body[:min(len(body), maxMetadata)])
 	}
 	items, err := parseList(body)
 	if err == nil && len(items) > maxEntries {
-		err = refusal.New(refusal.TooLarge, "list of %d entries, at most %d are read", len(items), maxEntries)
+		err = refusal.New(refusal.TooLarge, "list of %d entries: at most %d are accepted", len(items), maxEntries)
 	}
 	if err != nil {
 		return nil, nil, c.refuse(endpoint, err, segments...)
@@ -238,7 +240,7 @@ func (c *Client) list(ctx context.Context, endpoint string, header http.Header, 
 }
 
 func (c *Client) get(ctx context.Context, endpoint string, limit int64, header http.Header, segments ...string) (*transport.Response, []byte, error) {
-	if err := check(segments); err != nil {
+	if err := checkSegments(segments); err != nil {
 		return nil, nil, c.refuse(endpoint, err, segments...)
 	}
 	return c.t.Do(ctx, transport.Request{
@@ -247,8 +249,8 @@ func (c *Client) get(ctx context.Context, endpoint string, limit int64, header h
 	})
 }
 
-// check keeps what is no plain segment out of request paths.
-func check(segments []string) error {
+// checkSegments refuses names that are not one plain path segment.
+func checkSegments(segments []string) error {
 	for _, s := range segments {
 		if err := manifest.CheckSegment(s); err != nil {
 			return err
@@ -257,7 +259,7 @@ func check(segments []string) error {
 	return nil
 }
 
-// refuse says which answer was refused.
+// refuse returns the error of a refused response.
 func (c *Client) refuse(endpoint string, err error, segments ...string) error {
 	escaped := make([]string, len(segments))
 	for i, s := range segments {
@@ -270,5 +272,5 @@ func (c *Client) refuse(endpoint string, err error, segments ...string) error {
 	}
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.t.Close() }

@@ -22,7 +22,7 @@ var (
 	fileFormat    = []string{service.FormatFile}
 )
 
-// Inputs of paths.
+// Inputs that are path segments.
 var (
 	operatingSystem = segment("os", "LINUX, WINDOWS, ANY ...")
 	compiler        = segment("compiler", "GCC48, DLL, JAVA, ANY ...")
@@ -74,7 +74,7 @@ func get(path, summary string, formats []string, inputs ...service.Input) *servi
 	return op
 }
 
-// The classes of files with what addresses one, but for the release.
+// The classes of files, with the path segments that identify a file besides its release.
 var classes = []struct {
 	name, what string
 	inputs     []service.Input
@@ -91,7 +91,7 @@ const (
 	withoutRelease = false
 )
 
-// perClass is one operation for each class of files.
+// perClass returns one operation for each class of files.
 func perClass(verb, summary string, released bool, formats []string) []*service.Operation {
 	var operations []*service.Operation
 	for _, class := range classes {

@@ -16,9 +16,9 @@ import (
 	"syncd/internal/refusal"
 )
 
-// parseList reads a list result in any format of the service: JSON, XML, or
-// text with CR LF, LF, tab or comma between the items. Which it is shows in the
-// first byte; the format that was asked for is only a wish.
+// parseList reads a list in any format of the service: JSON, XML, or text with CR LF,
+// LF, tab or comma between the items (docs/wire/releases.md, "List formats"). The first
+// byte tells the format, because a server may ignore the one that was asked for.
 func parseList(body []byte) ([]string, error) {
 	body = trim(body)
 	switch {
@@ -33,11 +33,11 @@ func parseList(body []byte) ([]string, error) {
 	case body[0] == '{':
 		return nil, notAList(body)
 	case slices.Contains([]string{"null", "true", "false"}, string(body)):
-		return nil, refusal.New(refusal.BadShape, "JSON %s in place of a list", body)
+		return nil, refusal.New(refusal.BadShape, "got the JSON value %s instead of a list", body)
 	case body[0] == '"':
 		var item string
 		if err := json.Unmarshal(body, &item); err != nil {
-			return nil, refusal.New(refusal.BadShape, "list begins like a JSON string and is none")
+			return nil, refusal.New(refusal.BadShape, "list begins with a quote but is no JSON string")
 		}
 		return splitText(item), nil
 	default:
@@ -45,7 +45,7 @@ func parseList(body []byte) ([]string, error) {
 	}
 }
 
-// trim drops white space and the byte order mark that some servers send.
+// trim removes white space and the byte order mark that some servers send.
 func trim(body []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte("\ufeff")))
 }
@@ -55,7 +55,7 @@ func parseJSONList(body []byte) ([]string, error) {
 	if err := json.Unmarshal(body, &items); err != nil {
 		return nil, refusal.New(refusal.BadShape, "list is not a JSON array of strings")
 	}
-	if slices.Contains(items, "") { // which a null leaves too
+	if slices.Contains(items, "") { // decoding null gives "" too
 		if i := indexOfNull(body); i >= 0 {
 			return nil, refusal.New(refusal.BadShape, "entry %d of the list is null", i+1)
 		}
@@ -63,25 +63,25 @@ func parseJSONList(body []byte) ([]string, error) {
 	return items, nil
 }
 
-// indexOfNull returns where the first null of an array of strings is, or -1.
+// indexOfNull returns the index of the first null in an array of strings, or -1.
 func indexOfNull(body []byte) int {
 	var items []*string
-	_ = json.Unmarshal(body, &items) // it was read before
+	_ = json.Unmarshal(body, &items) // cannot fail: parseJSONList decoded it before
 	return slices.Index(items, nil)
 }
 
-// notAList tells an error object, which some servers send with status 200, from nonsense.
+// notAList returns the error for an object instead of a list. It quotes an error
+// object, which some servers send with status 200.
 func notAList(body []byte) error {
 	var problem struct{ Type, Message, Title string }
 	if json.Unmarshal(body, &problem) == nil && problem.Type+problem.Message+problem.Title != "" {
-		return refusal.New(refusal.BadShape, "an error object in place of a list: %.40q %.200q", problem.Type, problem.Message+problem.Title)
+		return refusal.New(refusal.BadShape, "got an error object instead of a list: %.40q %.200q", problem.Type, problem.Message+problem.Title)
 	}
-	return refusal.New(refusal.BadShape, "an object in place of a list")
+	return refusal.New(refusal.BadShape, "got an object instead of a list")
 }
 
-// parseXMLList takes the text of each element directly below the root. Anything
-// deeper is no list of strings, nor are elements of several names, as an error
-// has them; an HTML page ends here.
+// parseXMLList returns the text of each element directly below the root. It refuses
+// deeper elements, elements with different names (an error object) and HTML pages.
 func parseXMLList(body []byte) ([]string, error) {
 	var list []string
 	var item string // the name of its elements
@@ -96,7 +96,7 @@ func parseXMLList(body []byte) ([]string, error) {
 				return errors.New("not a flat list")
 			}
 			if depth == 2 && item != "" && t.Name.Local != item {
-				return errors.New("not a list of one kind")
+				return errors.New("elements differ in name")
 			}
 			if depth == 2 {
 				item = t.Name.Local
@@ -116,12 +116,13 @@ func parseXMLList(body []byte) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, refusal.New(refusal.BadShape, "neither a list nor XML of one (an HTML page?)")
+		return nil, refusal.New(refusal.BadShape, "got neither a list nor XML with a list: is it a proxy's HTML page?")
 	}
 	return list, nil
 }
 
-// eachToken reads a whole XML document. Directives are refused: a list has no use for a DTD.
+// eachToken calls visit for each token of an XML document. It refuses directives,
+// because a list needs no DTD.
 func eachToken(body []byte, visit func(xml.Token) error) error {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	for {
@@ -141,8 +142,8 @@ func eachToken(body []byte, visit func(xml.Token) error) error {
 	}
 }
 
-// splitText reads the text formats. A comma may be part of a link, so in a list
-// of links only a comma before another link separates.
+// splitText reads the text formats. A link may hold commas, so in a list of links only
+// a comma before another link is a separator.
 func splitText(text string) []string {
 	separator := ","
 	switch {
@@ -166,8 +167,8 @@ func splitText(text string) []string {
 	return list
 }
 
-// parseEntries reads the result of ManifestList: objects in JSON or XML, or only
-// the names in the text formats.
+// parseEntries reads the result of ManifestList: objects in JSON or XML, or names
+// alone in the text formats.
 func parseEntries(body []byte) ([]Entry, error) {
 	entries, err := parseAnyEntries(trim(body))
 	if err != nil {
@@ -175,10 +176,10 @@ func parseEntries(body []byte) ([]Entry, error) {
 	}
 	for i, entry := range entries {
 		if entry.Name == "" {
-			return nil, refusal.New(refusal.BadShape, "entry %d has no name of a manifest", i+1)
+			return nil, refusal.New(refusal.BadShape, "entry %d of the list has no manifest name", i+1)
 		}
 		if manifest.CheckSegment(entry.Name) != nil {
-			return nil, refusal.New(refusal.BadName, "entry %d has a name that is not one plain path segment", i+1)
+			return nil, refusal.New(refusal.BadName, "entry %d of the list has a name that is not one plain path segment", i+1)
 		}
 	}
 	return entries, nil
@@ -214,12 +215,12 @@ func parseXMLEntries(body []byte) ([]Entry, error) {
 		} `xml:",any"`
 	}
 	if err := xml.Unmarshal(body, &list); err != nil || strings.EqualFold(list.XMLName.Local, "html") || strings.TrimSpace(list.Text) != "" {
-		return nil, refusal.New(refusal.BadShape, "neither a list nor XML of one (an HTML page?)")
+		return nil, refusal.New(refusal.BadShape, "got neither a list nor XML with a list: is it a proxy's HTML page?")
 	}
 	entries := make([]Entry, len(list.Items))
 	for i, item := range list.Items {
 		if item.XMLName.Local != list.Items[0].XMLName.Local {
-			return nil, refusal.New(refusal.BadShape, "XML that is not a list of one kind")
+			return nil, refusal.New(refusal.BadShape, "got XML whose elements differ in name instead of a list")
 		}
 		entries[i] = item.Entry
 		if entries[i].Name == "" {
@@ -229,18 +230,17 @@ func parseXMLEntries(body []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// Metadata is what the service says of one file. Its values are strings on the
-// wire; any may be missing, and those not named here are kept in Other.
+// Metadata is what the service says about one file. All values are strings on the
+// wire, and any may be missing.
 type Metadata struct {
 	FileName string
 	Release  string
-	Size     int64 // bytes, -1 when missing or no number
-	Digests  map[manifest.Algorithm]string
-	Other    map[string]string
+	Size     int64                         // in bytes, -1 when missing or not a number
+	Digests  map[manifest.Algorithm]string // as sent, not validated
+	Other    map[string]string             // the remaining values by their key
 }
 
-// maxSize bounds a file's announced size: a larger one is a slip or an attack,
-// and must not overflow a sum of sizes.
+// maxSize limits a file's announced size, so that no sum of sizes overflows.
 const maxSize = 1 << 50
 
 func parseMetadata(body []byte) (Metadata, error) {
@@ -250,7 +250,7 @@ func parseMetadata(body []byte) (Metadata, error) {
 		return Metadata{}, refusal.New(refusal.BadShape, "metadata is not a JSON object")
 	}
 	meta := Metadata{Size: -1, Digests: map[manifest.Algorithm]string{}, Other: map[string]string{}}
-	for _, name := range slices.Sorted(maps.Keys(members)) { // in an order, for names that differ only in case
+	for _, name := range slices.Sorted(maps.Keys(members)) { // sorted, so that of names that differ only in case the same one always wins
 		text := jsonText(members[name])
 		switch strings.ToLower(name) {
 		case "filename":
@@ -270,11 +270,11 @@ func parseMetadata(body []byte) (Metadata, error) {
 	return meta, nil
 }
 
-// jsonText is the text of a string, and everything else as it was written: a
-// number out of range is no reason to refuse the rest.
+// jsonText returns the text of a JSON string, and any other value as it is written: a
+// number out of range must not refuse the other values.
 func jsonText(value json.RawMessage) string {
 	if inner, isString := bytes.CutPrefix(value, []byte(`"`)); isString && bytes.IndexByte(inner, '\\') < 0 {
-		return string(bytes.TrimSuffix(inner, []byte(`"`))) // nothing in it stands for something else
+		return string(bytes.TrimSuffix(inner, []byte(`"`))) // no escapes to decode
 	}
 	var text string // stays empty for null
 	if json.Unmarshal(value, &text) != nil {
@@ -283,8 +283,8 @@ func jsonText(value json.RawMessage) string {
 	return text
 }
 
-// parseHash reads the result of a hash endpoint: one item in any list format, or
-// a single XML element with nothing but text.
+// parseHash reads the result of a hash endpoint: one item in any list format, or one
+// XML element that holds only text.
 func parseHash(algorithm manifest.Algorithm, body []byte) (manifest.Digest, error) {
 	var single struct {
 		Text  string     `xml:",chardata"`
@@ -298,7 +298,7 @@ func parseHash(algorithm manifest.Algorithm, body []byte) (manifest.Digest, erro
 		return manifest.Digest{}, err
 	}
 	if len(items) != 1 {
-		return manifest.Digest{}, refusal.New(refusal.BadShape, "%d items in place of one digest", len(items))
+		return manifest.Digest{}, refusal.New(refusal.BadShape, "got %d items instead of one digest", len(items))
 	}
 	return manifest.ParseDigest(algorithm, items[0])
 }

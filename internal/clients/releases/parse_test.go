@@ -15,7 +15,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// wire are the list formats of wire/releases.md.
+// wire holds the list formats of docs/wire/releases.md, section "List formats".
 var wire = map[string]func(items []string) string{
 	"json": func(items []string) string { b, _ := json.Marshal(items); return string(b) },
 	"xml":  func(items []string) string { return xmlOf(items, "") },

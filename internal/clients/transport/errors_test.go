@@ -123,7 +123,7 @@ func redirect(location string) emulator.Fault {
 	return emulator.Fault{Kind: emulator.KindRedirect, Location: location, Status: http.StatusTemporaryRedirect}
 }
 
-// kindOf repeats wire/releases.md, section "Errors".
+// kindOf repeats the statuses of docs/wire/releases.md, section "Errors".
 func kindOf(status int) Kind {
 	switch status {
 	case 404, 410:
