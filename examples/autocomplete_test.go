@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// From the beginning of an address to all of it, in one step or in several.
+// Complete an address, in one step or in several.
 func Example_autocomplete() {
 	provider, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -36,7 +36,7 @@ func Example_autocomplete() {
 	defer client.Close()
 	ctx := context.Background()
 
-	// All of it as one text; the nearest to a point first.
+	// The whole address as one text; results nearest to a point come first.
 	found, err := client.FreeForm(ctx, autocomplete.FreeFormRequest{
 		FreeForm: "larksp elmstead", Common: autocomplete.Common{MaxRecords: 2},
 		FilterTerm: "latlong", FilterList: "38.1041,-97.5518", SortType: "distance",
@@ -48,7 +48,7 @@ func Example_autocomplete() {
 		fmt.Println(r.Address.MAK, r.Address.Address)
 	}
 
-	// Or by what is known for certain: the postal code gives the place ...
+	// Or step by step: the postal code gives the place ...
 	places, err := client.PostalCode(ctx, autocomplete.PostalCodeRequest{PostalCode: "66998"}, service.Form{})
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +56,7 @@ func Example_autocomplete() {
 	place := places.Results[0].Address
 	fmt.Println(place.Locality, place.AdministrativeArea)
 
-	// ... and the place the address. XML says the same as JSON.
+	// ... and the place gives the address. XML and JSON give the same response.
 	found, err = client.Address(ctx, autocomplete.AddressRequest{
 		Address1: "10 Stat", Locality: place.Locality, AdministrativeArea: place.AdministrativeArea,
 	}, service.Form{Format: service.FormatXML})
@@ -67,7 +67,7 @@ func Example_autocomplete() {
 		fmt.Println(r.Address.MAK, r.Address.Address)
 	}
 
-	// What the script address answers to a page's call. No match is no error.
+	// JSONP calls a function of a web page. No match is not an error.
 	countries, err := client.Country(ctx, "island", service.Form{JSONP: true, Callback: "show"})
 	if err != nil {
 		log.Fatal(err)

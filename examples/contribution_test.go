@@ -13,7 +13,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// Corrections of an address: its coordinates, and its removal.
+// Correct the coordinates of an address, and remove one.
 func Example_contribution() {
 	provider, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -33,7 +33,7 @@ func Example_contribution() {
 	defer client.Close()
 	ctx := context.Background()
 
-	// A submission is sent once, whatever happens to it.
+	// A submission is never retried.
 	moved, err := client.ChangeGeoPoint(ctx, contribution.ChangeGeoPoint{
 		Submission: contribution.Submission{TransmissionReference: "job-17", RespondToEmail: "gis@example.test"},
 		Country:    "US", AddressKey: "4400112233",
@@ -45,7 +45,7 @@ func Example_contribution() {
 	}
 	fmt.Println(moved.Results, moved.TransmissionReference)
 
-	// Without a key, the whole address is needed, the second line too.
+	// A removal without a key needs the whole address, with AddressLine2.
 	removal := contribution.RemoveMIK{
 		Action: contribution.Suppression, AddressLine1: "12 Larkspur Way", City: "Elmstead",
 		FullName: "Ada Quill", PostalCode: "66999", State: "KS",

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// How long a list is, what its records look like, and the list itself.
+// Count a list, look at a sample, and read the list.
 func Example_list() {
 	provider, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -32,7 +32,7 @@ func Example_list() {
 	defer client.Close()
 	ctx := context.Background()
 
-	// Who bought a home in Elmstead in the first half of 2024. Counting is free.
+	// New homeowners in Elmstead in the first half of 2024. Counting is free.
 	search := client.Search(listing.NewHomeowners, listing.Request{
 		Includes: listing.Filters{
 			Cities:   []listing.City{{City: "Elmstead", State: "KS"}},
@@ -47,7 +47,7 @@ func Example_list() {
 	}
 	fmt.Println(count, "new homeowners")
 
-	// Rows asks for page after page; it would not have done so before Count.
+	// Rows reads one page after the other. Before Count it returns an error.
 	for row, err := range search.Rows(ctx) {
 		if err != nil {
 			log.Fatal(err)
@@ -55,7 +55,7 @@ func Example_list() {
 		fmt.Println(row.Text("ProviderAddressKey"), row.Text("AddressLine"), row.Text("PurchasePrice"), row.Text("SellDate"))
 	}
 
-	// A circle, without what lies in one of its postal codes.
+	// A circle without one of its ZIP codes.
 	sample, err := client.Sample(ctx, listing.MAK, listing.Request{
 		Includes: listing.Filters{Radius: &listing.Radius{Point: service.Point{Latitude: 38.10422, Longitude: -97.55187}, Distance: 10}},
 		Excludes: listing.Filters{Zips: []listing.Zip{{Zip: "66999"}}},
@@ -67,7 +67,7 @@ func Example_list() {
 	}
 	fmt.Println(len(sample.Sample), "of", sample.Count, "addresses, the first:", sample.Sample[0].Text("AddressLine"))
 
-	// A list without a place is not asked for.
+	// A list without a place is refused before it is sent.
 	_, err = client.Count(ctx, listing.Consumer, listing.Request{
 		Includes: listing.Filters{AgeRange: &listing.Range{Minimum: new(30), Maximum: new(45)}},
 	}, service.Form{})

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// What is known of a property, who sold it to whom, and what else its owner has.
+// Look up properties, their deeds, and the homes of an owner.
 func Example_property() {
 	provider, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -32,8 +32,8 @@ func Example_property() {
 	defer client.Close()
 	ctx := context.Background()
 
-	// Many properties in one request, each named in its own way. The zero Form
-	// takes GET or POST, whichever fits.
+	// Several properties in one request, named in different ways. The zero Form
+	// chooses POST, because GET carries only one.
 	found, err := client.LookupProperty(ctx, property.LookupProperty{
 		Columns: service.List{"GrpParcel", "GrpPropertyAddress", "GrpPrimaryOwner"},
 		Records: []property.Record{
@@ -53,7 +53,7 @@ func Example_property() {
 		fmt.Println(p.RecordID, p.Parcel.FIPSCode, p.Parcel.FormattedAPN, p.PropertyAddress.Address, "owned by", p.PrimaryOwner.Name1Full)
 	}
 
-	// A page has one deed unless more are asked for.
+	// A page has one deed by default.
 	deeds, err := client.LookupDeeds(ctx, property.LookupDeeds{
 		FIPS: "20999", APN: "14-220-07", Options: service.List{"Page:1", "RecordsPerPage:2"},
 	}, service.Form{})
@@ -64,7 +64,7 @@ func Example_property() {
 		fmt.Println(d.DocInfo.RecordingDate, d.PrimaryGrantor.Name1Full, "to", d.PrimaryGrantee.Name1Full, d.TxAmtInfo.TransferAmount)
 	}
 
-	// XML says the same as JSON.
+	// XML and JSON give the same response.
 	homes, err := client.LookupHomesByOwner(ctx, property.LookupHomesByOwner{OwnerMAK: "4400112233"}, service.Form{Format: service.FormatXML})
 	if err != nil {
 		log.Fatal(err)
@@ -73,7 +73,7 @@ func Example_property() {
 		fmt.Println(h.PropertyAddress, h.PropertyCity, h.MAK)
 	}
 
-	// What cannot be found is not sent.
+	// A request without a property is refused before it is sent.
 	_, err = client.LookupHomesByOwner(ctx, property.LookupHomesByOwner{}, service.Form{})
 	fmt.Println(err)
 

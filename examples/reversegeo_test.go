@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// What is near a point, and which of several depots is nearest to an address.
+// Find the addresses near a point, and the depot nearest to an address.
 func Example_reversegeo() {
 	provider, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -68,7 +68,7 @@ func Example_reversegeo() {
 		fmt.Printf("%s: %.1f miles\n", a.RecordID, float64(a.Distance))
 	}
 
-	// What the service would not take is not sent.
+	// A distance above the limit is refused before it is sent.
 	_, err = client.DoLookup(ctx, reversegeo.DoLookup{Point: here, Bounds: reversegeo.Bounds{MaxDistance: 50}}, service.Form{})
 	fmt.Println(err)
 

@@ -1,5 +1,5 @@
-// Package autocomplete is the client of the address auto-complete service:
-// SPEC.md, section "Address auto-complete service", with the facts of the wire.
+// Package autocomplete is the client of the address auto-complete service; the
+// wire facts are in docs/wire/autocomplete.md.
 package autocomplete
 
 import (
@@ -9,15 +9,15 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// Client completes addresses. Nothing found is an answer without results and no
-// error. Errors are *service.InputError before anything is sent,
-// *service.AnswerError for an answer with an error code, with which the response
-// is returned too, and those of transport.Client. Safe for concurrent use.
+// Client completes addresses. Errors are *service.InputError before anything is
+// sent, *service.AnswerError for an answer with an error code, and those of
+// transport.Client. The response is returned with an *AnswerError too. An answer
+// without results is a success. Safe for concurrent use.
 type Client struct{ *service.Client }
 
-// AddressRequest asks for the addresses that a street line can become.
+// AddressRequest asks for the addresses that begin with a street line.
 type AddressRequest struct {
-	Country                                  string // two-letter code or name; US when not given
+	Country                                  string // two-letter code or name; US by default
 	Address1, Address2                       string
 	Locality, AdministrativeArea, PostalCode string
 	Common
@@ -25,8 +25,8 @@ type AddressRequest struct {
 	Details
 }
 
-// FreeFormRequest asks for the addresses that a text can become. Filters that
-// have no field are sent through Form.Extra.
+// FreeFormRequest asks for the addresses that match a text. Form.Extra carries
+// filters without a field.
 type FreeFormRequest struct {
 	Country, FreeForm string
 	Common
@@ -37,46 +37,46 @@ type FreeFormRequest struct {
 	SortType   string // "distance"
 }
 
-// LocalityRequest asks for cities with their states.
+// LocalityRequest asks for cities by name.
 type LocalityRequest struct {
 	Country, Locality, AdministrativeArea, PostalCode string
 	Common
 	NativeCharset service.Flag
 }
 
-// PostalCodeRequest asks for the cities and states of a postal code.
+// PostalCodeRequest asks for the cities of a postal code.
 type PostalCodeRequest struct {
 	Country, PostalCode string
 	Common
 }
 
-// ThoroughfareRequest asks for streets: by their beginning, of at least 3
-// characters, or by the postal code, or both.
+// ThoroughfareRequest asks for streets by the beginning of their name (at least 3
+// characters), by postal code, or by both.
 type ThoroughfareRequest struct {
 	Country, PostalCode, Thoroughfare string
 	Common
 }
 
-// Common is what all of them may have.
+// Common holds the inputs that most requests share.
 type Common struct {
-	MaxRecords       int          `json:",omitempty"` // up to 100; 10 when 0
+	MaxRecords       int          `json:",omitempty"` // up to 100; 0 means 10
 	DiacriticReplace service.Flag // True strips accents
 }
 
-// Details say what of addresses is told.
+// Details choose the parts of an address in the answer.
 type Details struct {
-	Columns          service.List // "gbextras", "results": they fill Extras
+	Columns          service.List // "gbextras" and "results" add Extras
 	Options          service.List // POBoxes, NoPOBoxes
-	SuiteCompression service.Flag // False for a record for each unit of a building
+	SuiteCompression service.Flag // False returns a record for each unit of a building
 }
 
-// Options of addresses in the United States.
+// Options for addresses in the United States.
 const (
 	POBoxes   = "poboxes:true"
 	NoPOBoxes = "poboxes:false"
 )
 
-// Envelope is what all responses have.
+// Envelope holds the members that all responses share.
 type Envelope struct {
 	service.Answer `json:"-"`
 	Version        string
@@ -85,7 +85,7 @@ type Envelope struct {
 	Unknown        wire.Object
 }
 
-// Response answers all operations but Country.
+// Response answers all operations except Country.
 type Response struct {
 	Envelope
 	Results []Result
@@ -97,12 +97,12 @@ type Result struct {
 	Unknown wire.Object
 }
 
-// Address is a completed address, or as much of one as was asked for. With suite
-// compression the units of a building share one: SubBuilding,
-// PostalCodeSecondary and MAK then hold as many items with commas between.
+// Address is a completed address, or the requested part of one. With suite
+// compression, the units of a building share one record: SubBuilding,
+// PostalCodeSecondary and MAK then hold one item per unit, with commas between.
 // GeneralDelivery is deprecated.
 type Address struct {
-	Address, Address1, Address2, Address3, Address4, Address5, Address6      string // Address is all of it in one line
+	Address, Address1, Address2, Address3, Address4, Address5, Address6      string // Address is the whole address in one line
 	Address7, Address8, Address9, Address10, Address11, Address12            string
 	DeliveryAddress, DeliveryAddress1, DeliveryAddress2, DeliveryAddress3    string
 	DeliveryAddress4, DeliveryAddress5, DeliveryAddress6, DeliveryAddress7   string
@@ -122,7 +122,7 @@ type Address struct {
 	Unknown                                                                  wire.Object
 }
 
-// Extras are what Columns asked for.
+// Extras are the members that Details.Columns requests.
 type Extras struct {
 	UDPRN, UPRN          string // GB
 	AddrObjectResultCode string // US
@@ -135,14 +135,14 @@ type CountryResponse struct {
 	Results []Country
 }
 
-// Country is a country by its names; Country is the one that matched.
+// Country holds the names of a country. Its member Country is the name that matched.
 type Country struct {
 	Country, English, Spanish, French, German, SimplifiedChinese string
 	Char2ISO, Char3ISO, ISONumeric                               string
 	Unknown                                                      wire.Object
 }
 
-// Address completes a street line. A call of PostalCode normally goes before it.
+// Address completes a street line. A call of PostalCode normally precedes it.
 func (c *Client) Address(ctx context.Context, req AddressRequest, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, address, form, req)
 }
@@ -152,12 +152,12 @@ func (c *Client) FreeForm(ctx context.Context, req FreeFormRequest, form service
 	return service.Do[Response](ctx, c.Client, freeForm, form, req)
 }
 
-// LocalityAdministrativeArea finds cities with their states.
+// LocalityAdministrativeArea finds cities by name.
 func (c *Client) LocalityAdministrativeArea(ctx context.Context, req LocalityRequest, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, localityAdministrativeArea, form, req)
 }
 
-// PostalCode finds the cities and states of a postal code.
+// PostalCode finds the cities of a postal code.
 func (c *Client) PostalCode(ctx context.Context, req PostalCodeRequest, form service.Form) (*Response, error) {
 	return service.Do[Response](ctx, c.Client, postalCode, form, req)
 }
@@ -167,7 +167,7 @@ func (c *Client) Thoroughfare(ctx context.Context, req ThoroughfareRequest, form
 	return service.Do[Response](ctx, c.Client, thoroughfare, form, req)
 }
 
-// Country finds countries by a part of their name, in any of five languages.
+// Country finds countries by part of a name in any of five languages.
 func (c *Client) Country(ctx context.Context, term string, form service.Form) (*CountryResponse, error) {
 	return service.Do[CountryResponse](ctx, c.Client, country, form, struct{ Country string }{term})
 }

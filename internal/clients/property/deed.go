@@ -2,7 +2,7 @@ package property
 
 import "syncd/internal/clients/wire"
 
-// Deed is a record of LookupDeeds, with sub-objects as those of Property.
+// Deed is a record of LookupDeeds. Its sub-objects follow the rules of Property.
 type Deed struct {
 	DocInfo          DocInfo
 	TxDefInfo        TxDefInfo
@@ -19,14 +19,14 @@ type Deed struct {
 	Unknown          wire.Object
 }
 
-// DocInfo is the deed. NumberFormatted and NumberLegacy are deprecated.
+// DocInfo describes the recorded document. NumberFormatted and NumberLegacy are deprecated.
 type DocInfo struct {
 	Book, InstrumentDate, InstrumentNumber, NumberFormatted,
 	NumberLegacy, Page, RecordingDate, TypeCode string
 	Unknown wire.Object
 }
 
-// TxDefInfo is the kind of transaction. TransferInfoDistressCircumstanceCode
+// TxDefInfo describes the transaction. TransferInfoDistressCircumstanceCode
 // and TransferInfoPurchaseTypeCode are deprecated.
 type TxDefInfo struct {
 	ArmsLengthFlag, ForeclosureAuctionSale, PartialInterest, QuitclaimFlag, TransactionType, TransferInfoDistressCircumstanceCode,
@@ -34,22 +34,22 @@ type TxDefInfo struct {
 	Unknown wire.Object
 }
 
-// TxAmtInfo is what was paid. TransferTaxCounty is deprecated.
+// TxAmtInfo holds the amounts that were paid. TransferTaxCounty is deprecated.
 type TxAmtInfo struct {
 	TransferAmount, TransferAmountInfoAccuracy,
 	TransferTaxCounty, TransferTaxTotal string
 	Unknown wire.Object
 }
 
-// Parties are who gives or who takes. Name2LegalType comes with grantors only.
-// The class and legal types of grantors are deprecated, those of grantees not.
+// Parties are the grantors or the grantees. Only grantors have a Name2LegalType.
+// The class and legal types of grantors are deprecated, those of grantees are not.
 type Parties struct {
 	Names
 	Name1ClassType, Name1LegalType, Name2ClassType, Name2LegalType string
 	Unknown                                                        wire.Object
 }
 
-// FurtherParties are who else does. All of them are deprecated.
+// FurtherParties are the third and fourth grantor or grantee. All are deprecated.
 type FurtherParties struct {
 	FurtherNames
 	Name3ClassType, Name4ClassType string
@@ -62,11 +62,11 @@ type TitleCompInfo struct {
 	Unknown                                             wire.Object
 }
 
-// Mortgage is one of the two that may come with a deed. Deprecated are
+// Mortgage is one of up to two mortgages of a deed. These members are deprecated:
 // DocNumberLegacy, FixedStepConvRate, InterestIndex, InterestTypeInitial,
 // LenderAddress, LenderCity, LenderCode, LenderState, LenderType, LenderZip,
 // MaxInterestRateFirstChange, MinInterestRateFirstChange, PrepaymentTerm, Term,
-// TermType, and of the second LenderFirstName and LenderLastName.
+// TermType; and in Mortgage2 also LenderFirstName and LenderLastName.
 type Mortgage struct {
 	AdjustableRateIndex, AdjustableRateRiderFlag, Amount, Book, DocNumberFormatted, DocNumberLegacy, FixedStepConvRate, InstrumentNumber,
 	InterestChangeFreq, InterestIndex, InterestMargin, InterestOnlyFlag, InterestOnlyPeriod, InterestRate, InterestRateMax, InterestRateType,
@@ -76,7 +76,7 @@ type Mortgage struct {
 	Unknown wire.Object
 }
 
-// Valuation is estimates about the loan. All of it is deprecated.
+// Valuation holds estimates about the loan. All of it is deprecated.
 type Valuation struct {
 	EstDownPayment, EstLTV string
 	Unknown                wire.Object

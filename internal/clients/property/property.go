@@ -5,9 +5,9 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// Property is a record of LookupProperty. A sub-object that was not asked for
-// is blank. Each has the name of its group without Grp, and its members those
-// of the columns.
+// Property is a record of LookupProperty. Each sub-object has the name of its
+// group of columns without Grp, and its members have the names of the columns. A
+// sub-object that was not requested is blank.
 type Property struct {
 	RecordID              string
 	Results               service.Codes // about this record
@@ -39,20 +39,20 @@ type Property struct {
 	Unknown               wire.Object
 }
 
-// Names are those of the first two people or firms of a role.
+// Names holds the first two people or firms in a role.
 type Names struct {
 	Name1First, Name1Full, Name1Last, Name1Middle, Name1Suffix, Name2First,
 	Name2Full, Name2Last, Name2Middle, Name2Suffix string
 }
 
-// FurtherNames are those of the third and the fourth.
+// FurtherNames holds the third and the fourth.
 type FurtherNames struct {
 	Name3First, Name3Full, Name3Last, Name3Middle, Name3Suffix, Name4First,
 	Name4Full, Name4Last, Name4Middle, Name4Suffix string
 }
 
-// Parcel is what the assessor calls the land. APNYearChange, NeighborhoodCode
-// and YearAdded are deprecated.
+// Parcel identifies the land at the assessor. APNYearChange, NeighborhoodCode and
+// YearAdded are deprecated.
 type Parcel struct {
 	AccountNumber, AlternateAPN, APNYearChange, CBSACode, CBSAName, CensusBlock, CensusBlockGrp, CensusTract, County, FIPSCode, FormattedAPN,
 	MapBook, MapPage, MetropolitanDivision, MinorCivilDivisionCode, MinorCivilDivisionName, MSACode, MSAName, NeighborhoodCode, PreviousAPN,
@@ -67,21 +67,21 @@ type Legal struct {
 	Unknown wire.Object
 }
 
-// Address is where the property is.
+// Address is the address of the property.
 type Address struct {
 	Address, AddressKey, BaseMAK, CarrierRoute, City, Latitude,
 	Longitude, MAK, PrivacyInfo, State, Zip string
 	Unknown wire.Object
 }
 
-// ParsedPropertyAddress is the same in parts.
+// ParsedPropertyAddress is the address of the property in parts.
 type ParsedPropertyAddress struct {
 	PostDirectional, PreDirectional, Range,
 	StreetName, Suffix, SuiteName, SuiteRange string
 	Unknown wire.Object
 }
 
-// PrimaryOwner is who owns the property. Type is deprecated.
+// PrimaryOwner is the first and second owner. Type is deprecated.
 type PrimaryOwner struct {
 	Names
 	CompanyFlag, TrustFlag, Type, VestingType string
@@ -90,21 +90,21 @@ type PrimaryOwner struct {
 	Unknown                                   wire.Object
 }
 
-// SecondaryOwner is who else does. All of it is deprecated.
+// SecondaryOwner is the third and fourth owner. All of it is deprecated.
 type SecondaryOwner struct {
 	FurtherNames
 	Type    string
 	Unknown wire.Object
 }
 
-// OwnerAddress is where the owner gets post.
+// OwnerAddress is the mailing address of the owner.
 type OwnerAddress struct {
 	Address, BaseMAK, CarrierRoute, City, FormatInfo, MAK,
 	OwnerOccupied, PrivacyInfo, State, Zip string
 	Unknown wire.Object
 }
 
-// LastDeedOwnerInfo is who the last deed names. FurtherNames are deprecated
+// LastDeedOwnerInfo holds the owners in the last deed. FurtherNames are deprecated
 // here.
 type LastDeedOwnerInfo struct {
 	Names
@@ -119,7 +119,7 @@ type CurrentDeed struct {
 	Unknown wire.Object
 }
 
-// Tax is the assessment and the tax. PreviousAssessedValue is deprecated.
+// Tax holds the assessment and the tax. PreviousAssessedValue is deprecated.
 type Tax struct {
 	AssessedImprovementsPerc, AssessedValueImprovements, AssessedValueLand, AssessedValueTotal, AssrLastUpdated, LastTaxRollUpdate,
 	MarketImprovementsPerc, MarketValueImprovements, MarketValueLand, MarketValueTotal, MarketValueYear, PreviousAssessedValue, TaxBilledAmount,
@@ -128,14 +128,14 @@ type Tax struct {
 	Unknown wire.Object
 }
 
-// UseInfo is what the property is used for. GrpTax asks for it too.
+// UseInfo is the use of the property. GrpTax requests it too.
 type UseInfo struct {
 	PropertyUseGroup, PropertyUseMuni, PropertyUseStandardized,
 	YearBuilt, YearBuiltEffective, ZonedCodeLocal string
 	Unknown wire.Object
 }
 
-// SaleInfo is the last sales. DeedLastSaleTxID and LastOwnershipTransferTxID
+// SaleInfo holds the last sales. DeedLastSaleTxID and LastOwnershipTransferTxID
 // are deprecated.
 type SaleInfo struct {
 	AssessorLastSaleAmount, AssessorLastSaleDate, AssessorPriorSaleAmount, AssessorPriorSaleDate, DeedLastDocumentNumber, DeedLastSaleDate,
@@ -144,7 +144,7 @@ type SaleInfo struct {
 	Unknown wire.Object
 }
 
-// Size is the areas of land and building.
+// Size holds the areas of the land and the building.
 type Size struct {
 	Area1stFloor, Area2ndFloor, AreaBuilding, AreaBuildingDefinitionCode, AreaGross, AreaLotAcres, AreaLotSF, AreaUpperFloors, AtticArea,
 	AtticFlag, BasementArea, BasementAreaFinished, BasementAreaUnfinished, LotDepth, LotWidth, ParkingCarport, ParkingCarportArea, ParkingGarage,
@@ -152,21 +152,21 @@ type Size struct {
 	Unknown wire.Object
 }
 
-// Pool is the pool.
+// Pool describes the pool.
 type Pool struct {
 	Pool, PoolArea, SaunaFlag string
 	Unknown                   wire.Object
 }
 
-// IntStructInfo is how the building is made inside.
+// IntStructInfo describes the structure inside the building.
 type IntStructInfo struct {
 	Construction, ConstructionFireResistanceClass, FlooringMaterialPrimary, Foundation, InteriorStructure, PlumbingFixturesCount,
 	SafetyFireSprinklersFlag string
 	Unknown wire.Object
 }
 
-// IntRoomInfo is the rooms. CellarWineFlag is deprecated; the wire misspells
-// ExerciseFlag.
+// IntRoomInfo describes the rooms. CellarWineFlag is deprecated. The service
+// misspells ExerciseFlag.
 type IntRoomInfo struct {
 	BathCount, BathPartialCount, BedroomsCount, BonusRoomFlag, BreakfastNookFlag, CellarFlag, CellarWineFlag, FamilyCode, GameFlag, GreatFlag,
 	HobbyFlag, LaundryFlag, MediaFlag, MudFlag, OfficeArea, OfficeFlag, RoomsCount, SafeRoomFlag, SittingFlag, StoriesCount, StormFlag,
@@ -175,8 +175,8 @@ type IntRoomInfo struct {
 	Unknown      wire.Object
 }
 
-// IntAmenities is what there is inside. The wire misspells the two flags of
-// accessibility.
+// IntAmenities describes the amenities inside. The service misspells the two
+// accessibility flags.
 type IntAmenities struct {
 	CentralVacuumFlag, EscalatorFlag, Fireplace, FireplaceCount,
 	IntercomFlag, SecurityAlarmFlag, SoundSystemFlag, WetBarFlag string
@@ -186,21 +186,21 @@ type IntAmenities struct {
 	Unknown                   wire.Object
 }
 
-// ExtStructInfo is how the building is made outside.
+// ExtStructInfo describes the structure outside.
 type ExtStructInfo struct {
 	Exterior1Code, OverheadDoorFlag, RoofConstruction,
 	RoofMaterial, StormShutterFlag, StructureStyle string
 	Unknown wire.Object
 }
 
-// ExtAmenities is what is built onto it.
+// ExtAmenities describes the amenities outside.
 type ExtAmenities struct {
 	BalconyArea, BreezewayFlag, DeckArea, DeckFlag, FeatureBalconyFlag,
 	PatioArea, PorchArea, PorchCode, ViewDescription string
 	Unknown wire.Object
 }
 
-// ExtBuildings is what else stands on the land. BoatAccessFlag is deprecated.
+// ExtBuildings holds the other buildings on the land. BoatAccessFlag is deprecated.
 type ExtBuildings struct {
 	BathHouseArea, BathHouseFlag, BoatAccessFlag, BoatHouseArea, BoatHouseFlag, BuildingsCount, CabinArea, CabinFlag, CanopyArea, CanopyFlag,
 	GazeboArea, GazeboFlag, GranaryArea, GranaryFlag, GreenHouseArea, GreenHouseFlag, GuestHouseArea, GuestHouseFlag, KennelArea, KennelFlag,
@@ -210,27 +210,27 @@ type ExtBuildings struct {
 	Unknown wire.Object
 }
 
-// Utilities is heating, cooling and water.
+// Utilities describes heating, cooling, water and sewage.
 type Utilities struct {
 	HVACCoolingDetail, HVACHeatingDetail, HVACHeatingFuel,
 	MobileHomeHookupFlag, SewageUsage, WaterSource string
 	Unknown wire.Object
 }
 
-// Parking is the places for cars.
+// Parking describes the driveway and the parking spaces.
 type Parking struct {
 	DrivewayArea, DrivewayMaterial, ParkingSpaceCount, RVParkingFlag string
 	Unknown                                                          wire.Object
 }
 
-// YardGardenInfo is what the land has.
+// YardGardenInfo describes the yard and the garden.
 type YardGardenInfo struct {
 	ArborPergolaFlag, ArenaFlag, BoatLiftFlag, CourtyardArea, CourtyardFlag, FenceArea, FenceCode, GolfCourseGreenFlag, PondFlag,
 	SportsCourtFlag, SprinklersFlag, TennisCourtFlag, TopographyCode, WaterFeatureFlag string
 	Unknown wire.Object
 }
 
-// EstimatedValue is what the property may be worth.
+// EstimatedValue is an estimate of the property's value.
 type EstimatedValue struct {
 	ConfidenceScore, EstimatedMaxValue,
 	EstimatedMinValue, EstimatedValue, ValuationDate string

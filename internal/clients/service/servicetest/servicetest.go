@@ -1,6 +1,6 @@
-// Package servicetest is for the tests of client packages: a real HTTP server
-// that keeps every request and answers what the test says, and the comparison of
-// requests with committed files. `go test -update` writes the files.
+// Package servicetest helps to test client packages. Its HTTP server keeps every
+// request and sends the answers that the test chooses. Golden compares requests
+// with committed files, which `go test -update` writes.
 package servicetest
 
 import (
@@ -25,10 +25,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// CustomerID is the one that clients of this package have.
+// CustomerID is the Customer ID of all clients of this package.
 const CustomerID = "CID-0001/+ä"
 
-// Server answers every request the same, but for First, and keeps what came.
+// Server keeps every request and sends the same answer to all, after those of
+// First.
 type Server struct {
 	t    *testing.T
 	base string
@@ -36,9 +37,9 @@ type Server struct {
 	mu       sync.Mutex
 	status   int
 	answer   string
-	first    []canned // given before it
+	first    []canned // sent before answer, one each
 	requests []string
-	patience time.Duration // of clients, before they give up
+	patience time.Duration // for how long clients retry
 }
 
 type canned struct {
@@ -46,7 +47,7 @@ type canned struct {
 	answer string
 }
 
-// Serve starts a server; status 0 is 200.
+// Serve starts a server. Status 0 means 200.
 func Serve(t *testing.T, status int, answer string) *Server {
 	t.Helper()
 	s := &Server{t: t, status: max(status, http.StatusOK), answer: answer, patience: time.Minute}
@@ -56,24 +57,24 @@ func Serve(t *testing.T, status int, answer string) *Server {
 	return s
 }
 
-// First gives an answer to one request before the usual one, behind those that
-// were given to First before.
+// First adds an answer that is sent once, before the usual one. Several are sent
+// in the order in which they were added.
 func (s *Server) First(status int, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = append(s.first, canned{status, answer})
 }
 
-// GiveUpSoon has clients made from now on give up soon, for tests in which nothing
-// but that ends a call.
+// GiveUpSoon makes clients created later stop retrying soon, for tests in which
+// every request fails.
 func (s *Server) GiveUpSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.patience = 30 * time.Millisecond
 }
 
-// Client is a client of the server's, for a service with that base path. Its
-// script address has the path /jsonp.
+// Client returns a client of the server, for a service with that base path. Its
+// JSONP address has the path /jsonp.
 func (s *Server) Client(name, path, prefix string) *service.Client {
 	s.t.Helper()
 	return service.New(service.Config{
@@ -114,10 +115,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, answer) // the client has gone: nobody to tell
+	_, _ = io.WriteString(w, answer) // a failed write shows in the client
 }
 
-// render writes a request as it came: method, path and query, headers in order,
+// render returns a request as it arrived: method, path, query, sorted headers and
 // body.
 func render(r *http.Request, body []byte) string {
 	var b bytes.Buffer
@@ -139,14 +140,14 @@ func render(r *http.Request, body []byte) string {
 	return b.String()
 }
 
-// Requests are all that came, in order, in the form of the golden files.
+// Requests returns all requests in order, in the form of the golden files.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Golden compares the one request that came since the last call with the file
+// Golden compares the request since the last call of Golden with the file
 // testdata/golden/<name>.http.
 func (s *Server) Golden(t *testing.T, name string) {
 	t.Helper()
@@ -172,7 +173,7 @@ func (s *Server) Golden(t *testing.T, name string) {
 	}
 }
 
-// Fixture reads a file of testdata.
+// Fixture returns the content of a file in testdata.
 func Fixture(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -182,8 +183,8 @@ func Fixture(t *testing.T, name string) string {
 	return string(content)
 }
 
-// Read is what a client makes of a fixture that answers an operation, for the
-// vendor's word Acme.
+// Read returns the response that a client with the prefix Acme reads from a
+// fixture.
 func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
 	t.Helper()
 	form := service.Form{}
@@ -197,7 +198,7 @@ func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
 	return r
 }
 
-// Check compares values as they print.
+// Check compares two values by their printed form.
 func Check(t *testing.T, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
