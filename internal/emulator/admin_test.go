@@ -14,7 +14,7 @@ func post(t *testing.T, address, body string) testclient.Answer {
 	return testclient.SubmitAccepting(t, address, "text/plain", "", body)
 }
 
-func TestAdmin(t *testing.T) {
+func TestAdministration(t *testing.T) {
 	e := start(t, Config{})
 	if a := post(t, e.URL()+"/-/advance", ""); a.Text != `{"release":"2026.11"}` {
 		t.Errorf("advance: %d %s", a.StatusCode, a.Text)

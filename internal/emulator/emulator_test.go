@@ -41,7 +41,8 @@ func start(t testing.TB, cfg Config) *Emulator {
 	return e
 }
 
-// address is a path of the release service with the id, and more query.
+// address returns the URL of a path of the release service, with the Customer ID
+// and more parameters.
 func address(e *Emulator, path, query string) string {
 	s := e.URL() + path + "?id=" + url.QueryEscape(testclient.ID)
 	if query != "" {
@@ -55,7 +56,7 @@ func get(t testing.TB, e *Emulator, path, query string, headers ...string) testc
 	return testclient.Send(t, http.MethodGet, address(e, path, query), headers...)
 }
 
-// fileURL is where the download of a path is redirected to.
+// fileURL returns the target of the redirect for a download.
 func fileURL(t testing.TB, e *Emulator, path string) string {
 	t.Helper()
 	a := get(t, e, "/Download/"+path, "")
@@ -98,7 +99,7 @@ func TestCustomerID(t *testing.T) {
 	}
 }
 
-func TestAnyCustomerID(t *testing.T) {
+func TestAnyCustomerIDIsAcceptedByDefault(t *testing.T) {
 	e, err := Start(Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestStartErrors(t *testing.T) {
 		"address in use":          {Listen: taken.Addr().String()},
 		"download address in use": {ListenDownload: taken.Addr().String()},
 		"no certificate":          {TLS: &tls.Config{}},
-		"root not there":          {Root: t.TempDir() + "/none"},
+		"root is missing":         {Root: t.TempDir() + "/none"},
 	}
 	for name, cfg := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestParseFaultErrors(t *testing.T) {
 	}
 }
 
-// What is parsed is usable, and its text form says all of it.
+// A parsed fault passes check, and its text form gives the same fault.
 func FuzzParseFault(f *testing.F) {
 	f.Add("kind=status,status=503,path=/Manifest/*,times=2,retry_after=5")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -141,7 +141,7 @@ func TestFaultOrder(t *testing.T) {
 	for range 6 {
 		got = append(got, get(t, e, "/ManifestReleases/dq_addr_data", "").StatusCode)
 	}
-	// The fourth passes what is spent and is the one that the last fault skips.
+	// The fourth request finds the first two faults used up. The last fault skips it.
 	if diff := cmp.Diff([]int{429, 500, 500, 200, 502, 502}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -158,8 +158,8 @@ func TestFaultOrder(t *testing.T) {
 	}
 }
 
-// faulty serves one file of 100 kB under the fault and returns its content and
-// where it is.
+// faulty serves one file of 100 kB under a fault. It returns the content and the
+// URL of the file.
 func faulty(t *testing.T, f Fault) (e *Emulator, content, target string) {
 	t.Helper()
 	e = start(t, Config{})
@@ -290,7 +290,7 @@ func TestFaultDelay(t *testing.T) {
 	}
 }
 
-func TestFaultDelayEndsWithTheEmulator(t *testing.T) {
+func TestCloseEndsDelay(t *testing.T) {
 	e, _, target := faulty(t, Fault{Kind: KindDelay, Delay: time.Hour})
 	done := make(chan error)
 	go func() {
@@ -355,9 +355,9 @@ func TestFaultReset(t *testing.T) {
 	}
 }
 
-// All bytes before a reset arrive, also when there are more than the buffers of
-// the connection hold and the client is slow to read.
-func TestFaultResetLate(t *testing.T) {
+// All bytes before a reset arrive, also when they exceed the buffers of the
+// connection and the client reads slowly.
+func TestResetWaitsForSentBytes(t *testing.T) {
 	e := start(t, Config{})
 	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 32<<20)})
 	target := fileURL(t, e, "Data/2026.10/a")
@@ -386,11 +386,11 @@ func TestFaultCorrupt(t *testing.T) {
 	for _, r := range [][2]int{{0, 99_999}, {60_000, 60_000}, {59_999, 60_001}, {0, 59_999}, {60_001, 99_999}} {
 		a := testclient.Send(t, http.MethodGet, target, "Range", fmt.Sprintf("bytes=%d-%d", r[0], r[1]))
 		if a.StatusCode != 206 || a.Text != string(want[r[0]:r[1]+1]) {
-			t.Errorf("range %v is not as it should be", r)
+			t.Errorf("range %v has other bytes", r)
 		}
 	}
 	if a := testclient.Send(t, http.MethodGet, target); a.StatusCode != 200 || a.Text != string(want) {
-		t.Error("the whole is not as it should be")
+		t.Error("the whole content has other bytes")
 	}
 }
 
@@ -479,7 +479,7 @@ func TestFaultSlow(t *testing.T) {
 	}
 }
 
-func TestFaultSlowEndsWithTheEmulator(t *testing.T) {
+func TestCloseEndsSlowAnswer(t *testing.T) {
 	e, _, target := faulty(t, Fault{Kind: KindSlow, Rate: 1})
 	resp, err := testclient.New(t).Get(target)
 	if err != nil {
@@ -494,7 +494,7 @@ func TestFaultSlowEndsWithTheEmulator(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasAnExample(t *testing.T) {
+func TestEveryKindIsUsable(t *testing.T) {
 	for _, kind := range Kinds() {
 		f := Fault{Kind: kind, Delay: 1, Rate: 1, Location: "self"}
 		if kind == KindShape {

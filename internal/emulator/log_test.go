@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Requests with equal headers share them in the log; who reads the log must not see it.
-func TestTheLogTellsTheHeadersOfEachRequest(t *testing.T) {
+// Requests with equal headers share them in the log. Its readers get copies.
+func TestLogKeepsHeadersOfEachRequest(t *testing.T) {
 	e := start(t, Config{})
 	const kinds = 20 // more than are remembered
 	var want, got []string

@@ -45,7 +45,7 @@ func (e *Emulator) Contributions() []Contribution { return e.contributions.All()
 // ResetContributions empties the queue of submissions and counts from 1 again.
 func (e *Emulator) ResetContributions() { e.contributions.Reset() }
 
-// hosted is a service under the name that the log and the faults have for it.
+// hosted is a service with its name in the log and in faults.
 type hosted struct {
 	host    string
 	service *service.Service

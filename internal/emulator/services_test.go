@@ -51,7 +51,7 @@ func TestServicePaths(t *testing.T) {
 	}
 }
 
-// Each path of every service with the methods that it offers, and none other.
+// Every operation refuses the methods that it does not have.
 func TestServiceMethods(t *testing.T) {
 	e := start(t, Config{})
 	paths := 0
@@ -74,7 +74,7 @@ func TestServiceMethods(t *testing.T) {
 	}
 }
 
-// blankAnswers are the envelopes that a refused request gets, without its code.
+// blankAnswers are the answers to refused requests, without the code.
 var blankAnswers = []struct {
 	path    string
 	id      string // the name of the Customer ID in a body; "" is a query
@@ -109,7 +109,7 @@ func TestServiceCustomerID(t *testing.T) {
 			t.Run(tt.path+" "+code, func(t *testing.T) {
 				var a testclient.Answer
 				if tt.id != "" {
-					// A name in another case is the same name.
+					// Names of members have no case.
 					a = testclient.Submit(t, e.URL()+tt.path, testclient.JSON, fmt.Sprintf(`{"%s":"%s"}`, strings.ToUpper(tt.id), id))
 				} else {
 					a = testclient.Send(t, http.MethodGet, e.URL()+tt.path+"?ID="+id)
@@ -130,8 +130,8 @@ func TestServiceCustomerID(t *testing.T) {
 	}
 }
 
-// Without a configured Customer ID any will do.
-func TestServicesTakeAnyCustomerID(t *testing.T) {
+// Without a configured Customer ID, every id is accepted.
+func TestServicesAcceptAnyCustomerIDByDefault(t *testing.T) {
 	e, err := Start(Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -176,8 +176,8 @@ func TestRequestLogHoldsBodies(t *testing.T) {
 	}
 }
 
-// A fault hits the service that it names, and knows the caller's Customer ID
-// wherever that stands.
+// A fault hits the service that it names. It finds the caller's Customer ID in a
+// query, in JSON and in XML.
 func TestServiceFaults(t *testing.T) {
 	e := start(t, Config{})
 	forms := map[string]func(t *testing.T) testclient.Answer{
@@ -213,14 +213,14 @@ func TestServiceFaults(t *testing.T) {
 	}
 }
 
-func TestHugeAnswerOfAService(t *testing.T) {
+func TestHugeAnswerOfServiceIsJSON(t *testing.T) {
 	first, unit, last := hugeParts(&http.Request{URL: &url.URL{Path: listing.Path + "/MAK/doCount"}})
 	if !json.Valid([]byte(first + unit + unit + last)) {
 		t.Errorf("%s%s%s", first, unit, last)
 	}
 }
 
-// listPage asks doLookup of a group for a page.
+// listPage returns a page of doLookup of a group.
 func listPage(t *testing.T, e *Emulator, group, members string, page int) testclient.Answer {
 	t.Helper()
 	more := fmt.Sprintf(`,%s,"Pagination":{"Page":%d}`, members, page)
@@ -245,8 +245,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// What one service tells, another finds: auto-complete gives the key and the
-// coordinates by which the others know the address.
+// Auto-complete returns the key and the coordinates of an address. The other
+// services find the address by them.
 func TestServicesAgree(t *testing.T) {
 	e := start(t, Config{})
 	keys := make(map[string]bool)

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// The paths where the operations stand.
+// The base paths of the operations.
 const (
 	Path      = "/autocomplete/web"
 	JSONPPath = "/autocomplete/jsonp"

@@ -23,13 +23,13 @@ func start(t *testing.T) (base string) {
 	return testclient.Start(t, New(config))
 }
 
-// answer is an testclient.Answer with addresses, in JSON.
+// answer is a JSON answer that holds addresses.
 type answer struct {
 	ResultCode, ErrorString string
 	Results                 []struct{ Address addressRecord }
 }
 
-// addressRecord holds all that a record has.
+// addressRecord holds the members of an address.
 type addressRecord map[string]any
 
 func (a addressRecord) text(name string) string {
@@ -37,7 +37,7 @@ func (a addressRecord) text(name string) string {
 	return s
 }
 
-// lines are the one-line texts.
+// lines returns the addresses as one line each.
 func (a answer) lines() []string {
 	lines := []string{}
 	for _, r := range a.Results {
@@ -284,7 +284,7 @@ func TestCompletionXML(t *testing.T) {
 	}
 }
 
-func TestScripts(t *testing.T) {
+func TestJSONP(t *testing.T) {
 	base := start(t)
 	jsonp := testclient.Start(t, NewJSONP(config))
 	plain := testclient.Query(t, base+"/GlobalExpressFreeForm", "ff", "12 larkspur")

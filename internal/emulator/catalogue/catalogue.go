@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Catalogue looks manifests and files up on several shelves. The first shelf that
-// has a name wins.
+// Catalogue looks manifests and files up in its sources. The first source that has
+// a name wins.
 type Catalogue struct {
 	memory  *memory
-	shelves []shelf
+	sources []source
 	digests digestCache
 	sample  sample
 }
 
-// shelf is one source of manifests and files. It is safe for concurrent use. It
+// source is one source of manifests and files. It is safe for concurrent use. It
 // may return names in any order; a list keeps the order of its items.
-type shelf interface {
+type source interface {
 	manifests() []string
 	releases(manifest string) []string
 	list(manifest, release string) (List, bool)
@@ -36,9 +36,9 @@ type shelf interface {
 // manifests of that directory: <root>/<manifest>/<release>/files.
 func New(root string) *Catalogue {
 	c := &Catalogue{memory: newMemory(time.Now())}
-	c.shelves = []shelf{c.memory}
+	c.sources = []source{c.memory}
 	if root != "" {
-		c.shelves = append(c.shelves, directory{root})
+		c.sources = append(c.sources, directory{root})
 	}
 	return c
 }
@@ -66,7 +66,7 @@ func (c *Catalogue) RemoveRelease(manifest, release string) {
 // Manifests returns all names, sorted.
 func (c *Catalogue) Manifests() []string {
 	var all []string
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		all = append(all, s.manifests()...)
 	}
 	return distinct(all, strings.Compare)
@@ -75,7 +75,7 @@ func (c *Catalogue) Manifests() []string {
 // Releases returns the releases of a manifest, the newest last.
 func (c *Catalogue) Releases(manifest string) []string {
 	var all []string
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		all = append(all, s.releases(manifest)...)
 	}
 	return distinct(all, CompareReleases)
@@ -84,7 +84,7 @@ func (c *Catalogue) Releases(manifest string) []string {
 // AllReleases returns the releases of all manifests, the newest last.
 func (c *Catalogue) AllReleases() []string {
 	var all []string
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		for _, m := range s.manifests() {
 			all = append(all, s.releases(m)...)
 		}
@@ -95,7 +95,7 @@ func (c *Catalogue) AllReleases() []string {
 // FileReleases returns the releases that published a file, the newest last.
 func (c *Catalogue) FileReleases(f File) []string {
 	var all []string
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		all = append(all, s.fileReleases(f)...)
 	}
 	return distinct(all, CompareReleases)
@@ -103,7 +103,7 @@ func (c *Catalogue) FileReleases(f File) []string {
 
 // List returns what a manifest holds in a release, false for an unknown one.
 func (c *Catalogue) List(manifest, release string) (List, bool) {
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		if l, ok := s.list(manifest, release); ok {
 			return l, true
 		}
@@ -127,7 +127,7 @@ func (c *Catalogue) File(f File) (*Item, bool) {
 
 // Exact is File without aliases.
 func (c *Catalogue) Exact(f File) (*Item, bool) {
-	for _, s := range c.shelves {
+	for _, s := range c.sources {
 		if it, ok := s.file(f); ok {
 			return it, true
 		}

@@ -65,7 +65,7 @@ func sameContent(a, b Content) bool {
 	return a == b
 }
 
-// textOf builds n bytes or a little more of invented lines.
+// textOf returns at least n bytes of invented lines.
 func textOf(title string, n int) Content {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {

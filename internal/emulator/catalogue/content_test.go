@@ -26,8 +26,8 @@ func readAll(t testing.TB, c Content) []byte {
 	return b
 }
 
-// Whatever is read from wherever is the same as in one go.
-func TestRandomSeeks(t *testing.T) {
+// A read at any offset returns the same bytes as a read of the whole.
+func TestRandomReadsAtAnyOffset(t *testing.T) {
 	const size = 3*randomBlockSize + 4711
 	c := Random(42, size)
 	whole := readAll(t, c)
@@ -52,7 +52,7 @@ func TestRandomSeeks(t *testing.T) {
 	})
 }
 
-func TestRandomDiffers(t *testing.T) {
+func TestRandomDiffersBySeedAndBlock(t *testing.T) {
 	seen := make(map[[32]byte]string)
 	for seed := range uint64(3) {
 		b := readAll(t, Random(seed, 3*randomBlockSize))
@@ -72,7 +72,7 @@ func TestRandomDiffers(t *testing.T) {
 	}
 }
 
-func TestHashEndsWithTheRequest(t *testing.T) {
+func TestHashStopsWhenRequestEnds(t *testing.T) {
 	c := New("")
 	c.SetManifest("m", "2026.10", File{Name: "a", Content: Random(1, 1<<40)})
 	ctx, cancel := context.WithCancel(t.Context())

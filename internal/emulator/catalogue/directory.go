@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// directory is a shelf on disk: <root>/<manifest>/<release>/ with any tree of
+// directory is a source on disk: <root>/<manifest>/<release>/ with any tree of
 // files, all of class Data. Each look-up reads it, so that a new directory is a
 // new release at once. A file deeper in the tree is published under one name,
 // with "~" for each slash.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// memory is the shelf that SetManifest fills.
+// memory is the source that SetManifest fills.
 type memory struct {
 	mu    sync.RWMutex
 	names map[string]*memoryManifest    // by lower-case name

@@ -14,7 +14,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// Path is where the operations stand.
+// Path is the base path of the operations.
 const Path = "/contribution/V4/WEB"
 
 // New returns the service, which adds what it accepts to queue.

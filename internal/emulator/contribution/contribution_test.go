@@ -18,7 +18,7 @@ func start(t *testing.T) (base string, queue *Queue) {
 	return testclient.Start(t, New(service.Config{CustomerID: testclient.ID, Prefix: "Provider"}, queue)), queue
 }
 
-// contributions are one acceptable request for each of the eleven forms.
+// contributions has a valid request for each of the eleven methods and operations.
 var contributions = []struct {
 	name   string // of the operation
 	method string

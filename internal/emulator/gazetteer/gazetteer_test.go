@@ -82,13 +82,13 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestSameEveryTime(t *testing.T) {
+func TestWorldIsDeterministic(t *testing.T) {
 	if !reflect.DeepEqual(build().Addresses(), build().Addresses()) {
 		t.Error("two worlds differ")
 	}
 }
 
-func TestLookups(t *testing.T) {
+func TestEveryAddressIsFound(t *testing.T) {
 	w := New()
 	for _, a := range w.Addresses() {
 		finds := map[string]*Address{
@@ -192,7 +192,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestPeopleAreAtHome(t *testing.T) {
+func TestPeopleHaveKnownAddresses(t *testing.T) {
 	w := New()
 	known := func(a *Address) bool { return a != nil && w.ByMAK(a.MAK) == a && a.Parcel != nil }
 	for _, m := range w.Movers() {

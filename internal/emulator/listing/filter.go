@@ -104,7 +104,7 @@ func (g *group) filter(name string) filter {
 	case "TransactionType", "AgeOfHouseholdCode", "HomeownershipCode", "PresenceOfChildrenCode", "DwellingCodeSpecific", "MoveDistanceCode":
 		return listFilter[int](g, name)
 	case "EmailMarketableInd", "ContactEmailMarketableInd", "WorkAtHome", "CorporateFranchising":
-		return unheeded[bool]
+		return ignored[bool]
 	case "AgeRange", "AgeRangeMale", "AgeRangeFemale", "AgeRangeUnknownGender":
 		return ageFilter(strings.TrimPrefix(name, "AgeRange"))
 	case "CorporateEmployeeCount", "EstimatedCorporateEmployeeCount", "LocationEmployeeCount", "EstimatedLocationEmployeeCount", "LocationSalesVolume":

@@ -46,8 +46,8 @@ func columnText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// unheeded checks the type of a value that the world lacks.
-func unheeded[T any](raw json.RawMessage) (predicate, error) {
+// ignored checks the type of a value that the world lacks.
+func ignored[T any](raw json.RawMessage) (predicate, error) {
 	return nil, json.Unmarshal(raw, new(T))
 }
 

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// Path is where the operations stand.
+// Path is the base path of the operations.
 const Path = "/list/web/V1"
 
 const (
@@ -19,7 +19,7 @@ const (
 	sampleSize = 10
 )
 
-// New returns the service. Its 18 operations are three for each group.
+// New returns the service. It has three operations for each of the six groups.
 func New(cfg service.Config) *service.Service {
 	includes := []service.Input{{Body: "Includes", Kind: service.Any}, {Body: "Excludes", Kind: service.Any}}
 	columns := service.Input{Body: "Columns", Kind: service.Any}

@@ -14,8 +14,8 @@ import (
 	"syncd/internal/emulator/testclient"
 )
 
-// listAnswer is an testclient.Answer of any of the three operations; the values of a row
-// stay as they came.
+// listAnswer is an answer of any of the three operations. The values of rows stay
+// undecoded.
 type listAnswer struct {
 	Count           int
 	Results, Sample []map[string]json.RawMessage
@@ -30,7 +30,7 @@ func start(t *testing.T) (base string) {
 	return testclient.Start(t, New(service.Config{CustomerID: testclient.ID, Prefix: "Provider", World: gazetteer.New()}))
 }
 
-// listBody is a request with members.
+// listBody returns a request with members.
 func listBody(members string) string { return testclient.Body("CustomerID", ","+members) }
 
 func lookup(t *testing.T, base string, group, members string, page int) testclient.Answer {
@@ -55,7 +55,7 @@ var listGroupNames = []string{"MAK", "NewMovers", "NewHomeowners", "Consumer", "
 const everywhere = `"Zips":[{"Zip":"66999"},{"Zip":"66998"},{"Zip":"65997"},{"Zip":"65996"}]`
 
 // The three operations of each group agree, and the pages hold each record once.
-func TestListsAddUp(t *testing.T) {
+func TestOperationsOfGroupAgree(t *testing.T) {
 	base := start(t)
 	for _, group := range listGroupNames {
 		t.Run(group, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestListSample(t *testing.T) {
 	}
 }
 
-func TestListOfNothing(t *testing.T) {
+func TestEmptyResult(t *testing.T) {
 	base := start(t)
 	a := lookup(t, base, "MAK", `"Includes":{"Zips":[{"Zip":"00000"}]},"Columns":["City"]`, 1)
 	if !strings.Contains(a.Text, `"Count":0,"Results":[],"Pagination":{"CurrentPage":1,"NextPage":0,"TotalPages":0}`) || !strings.Contains(a.Text, "LS01") {
@@ -131,7 +131,7 @@ func TestListFilters(t *testing.T) {
 	for _, g := range listGroupNames {
 		all[g] = countOf(t, base, g, everywhere, "")
 	}
-	// The sample's address stands alone in a square; the hole takes it out.
+	// The outer ring holds the sample's address only. The hole excludes it.
 	outer := "(-97.55192 38.10417, -97.55182 38.10417, -97.55182 38.10427, -97.55192 38.10427, -97.55192 38.10417)"
 	hole := "(-97.55188 38.10421, -97.55186 38.10421, -97.55186 38.10423, -97.55188 38.10423, -97.55188 38.10421)"
 	tests := []struct {
@@ -157,7 +157,7 @@ func TestListFilters(t *testing.T) {
 		{"box", "MAK", everywhere + `,"POBoxStyleAddress":[true]`, "", 15},
 		{"no box", "MAK", everywhere, `"POBoxStyleAddress":[true]`, all["MAK"] - 15},
 		{"excluded zip", "MAK", everywhere, `"Zips":[{"Zip":"65996"}]`, all["MAK"] - 48},
-		{"what nobody knows", "MAK", everywhere + `,"Throwback":[true],"GeoLevel":["x"],"NoStatInd":[]`, `"DropInd":[false]`, all["MAK"]},
+		{"filters without values in the world", "MAK", everywhere + `,"Throwback":[true],"GeoLevel":["x"],"NoStatInd":[]`, `"DropInd":[false]`, all["MAK"]},
 		{"state", "NewHomeowners", everywhere + `,"State":["KS"]`, "", -1},
 		{"no state", "NewHomeowners", everywhere, `"State":["KS","MO"]`, 0},
 		{"county", "NewHomeowners", everywhere + `,"FIPSCode":["20999","29997"]`, "", all["NewHomeowners"]},
@@ -167,16 +167,16 @@ func TestListFilters(t *testing.T) {
 		{"all dates", "NewMovers", everywhere + `,"MoveEffectiveDate":{"StartDate":"1900-01-01","EndDate":"2100-01-01"}`, "", all["NewMovers"]},
 		{"census key alone", "NewMovers", `"CensusKey":["209999501001000"]`, "", -1},
 		{"previous city", "NewMovers", everywhere + `,"PreviousCities":["Quillan"]`, "", -1},
-		{"integers of nobody's", "NewMovers", everywhere + `,"MoveDistanceCode":[1]`, "", all["NewMovers"]},
+		{"integers without values in the world", "NewMovers", everywhere + `,"MoveDistanceCode":[1]`, "", all["NewMovers"]},
 		{"ages", "Consumer", everywhere + `,"AgeRange":{"minimum":30,"maximum":40}`, "", -1},
 		{"all ages", "Consumer", everywhere + `,"AgeRange":{"minimum":0,"maximum":120}`, "", all["Consumer"]},
 		{"ages of women", "Consumer", everywhere + `,"AgeRangeFemale":{"minimum":0}`, "", -1},
-		{"ages of nobody", "Consumer", everywhere + `,"AgeRangeUnknownGender":{"minimum":0}`, "", 0},
+		{"ages of an unknown gender", "Consumer", everywhere + `,"AgeRangeUnknownGender":{"minimum":0}`, "", 0},
 		{"street", "ConsumerTwo", everywhere + `,"AddressStreetName":[{"ZipCode":"66999","Street":"Larkspur Way"}]`, "", -1},
 		{"employees", "Business", everywhere + `,"LocationEmployeeCount":{"minimum":1,"maximum":1000}`, "", all["Business"]},
 		{"too many employees", "Business", everywhere + `,"LocationEmployeeCount":{"minimum":100000}`, "", 0},
 		{"years", "Business", everywhere + `,"EstimatedOpenedForBusiness":{"minimum":"1900","maximum":"2100"}`, "", all["Business"]},
-		{"flag of nobody's", "Business", everywhere + `,"WorkAtHome":true`, "", all["Business"]},
+		{"flag without values in the world", "Business", everywhere + `,"WorkAtHome":true`, "", all["Business"]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestListProblems(t *testing.T) {
 	}
 }
 
-// The filters of a group are those of the interface, in number.
+// Each group has as many filters as docs/wire/list.md names.
 func TestListFilterNames(t *testing.T) {
 	want := map[string]int{"MAK": 19, "NewMovers": 43, "NewHomeowners": 32, "Consumer": 12, "ConsumerTwo": 7, "Business": 50}
 	for _, g := range groups(service.Config{Prefix: "Provider", World: gazetteer.New()}) {
@@ -279,7 +279,7 @@ func TestListFilterNames(t *testing.T) {
 	}
 }
 
-// Values of each type, for each group.
+// Columns of each type of value, by group.
 func TestListColumns(t *testing.T) {
 	base := start(t)
 	tests := []struct{ group, includes, columns, want string }{

@@ -25,7 +25,7 @@ func (p polygon) contains(at position) bool {
 	return inside
 }
 
-// crosses returns whether the edge from a to b passes a point in the east.
+// crosses returns whether the edge from a to b passes east of a point.
 func crosses(a, b, at position) bool {
 	if (a.lat > at.lat) == (b.lat > at.lat) {
 		return false

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// Path is where the operations stand.
+// Path is the base path of the operations.
 const Path = "/property/v4/WEB"
 
 // space is the XML namespace of all responses.

@@ -118,8 +118,8 @@ func TestLookupPropertyAllGroups(t *testing.T) {
 	}
 }
 
-// Any parcel must fit the columns, or the emulator panics.
-func TestLookupPropertyOfAllTheWorld(t *testing.T) {
+// A parcel with a member that its group lacks would panic.
+func TestEveryParcelFitsColumns(t *testing.T) {
 	for _, a := range world.Addresses() {
 		if a.Parcel == nil {
 			continue
@@ -228,7 +228,7 @@ func TestLookupPropertyRefuses(t *testing.T) {
 	}
 }
 
-func TestPropertyNeedsInput(t *testing.T) {
+func TestMinimumInputs(t *testing.T) {
 	base := start(t, "Provider")
 	for _, row := range []struct {
 		name, operation string
@@ -246,7 +246,7 @@ func TestPropertyNeedsInput(t *testing.T) {
 		{"deeds of a county", "LookupDeeds", []string{"fips", "20999"}, "apn"},
 		{"deeds of a number", "LookupDeeds", []string{"apn", "1"}, "fips"},
 		{"page is a word", "LookupDeeds", []string{"mak", "4400112233", "opt", "Page:two"}, "opt"},
-		{"homes of nobody", "LookupHomesByOwner", nil, "mak"},
+		{"homes without an owner", "LookupHomesByOwner", nil, "mak"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			testclient.WantFaulty(t, testclient.Query(t, base+"/"+row.operation, row.pairs...), row.faulty)

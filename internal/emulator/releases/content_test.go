@@ -17,7 +17,7 @@ import (
 	"syncd/internal/emulator/testclient"
 )
 
-// countingContent tells how often it was read, and whether twice at a time.
+// countingContent counts reads of the whole content, and concurrent reads.
 type countingContent struct {
 	catalogue.Content
 	opened, reading, twice *atomic.Int32
@@ -45,7 +45,7 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestHashedOnce(t *testing.T) {
+func TestContentIsHashedOnce(t *testing.T) {
 	e := start(t)
 	c := countingContent{catalogue.Random(1, 4<<20), new(atomic.Int32), new(atomic.Int32), new(atomic.Int32)}
 	e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: c})
@@ -92,6 +92,6 @@ func TestDiskContent(t *testing.T) {
 		t.Errorf("Last-Modified %s", got)
 	}
 	if a := get(t, e, "/Download/Data/2026.10/gone", ""); a.StatusCode != 404 {
-		t.Errorf("status %d for a file that is not there", a.StatusCode)
+		t.Errorf("status %d for a missing file, want 404", a.StatusCode)
 	}
 }

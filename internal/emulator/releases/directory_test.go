@@ -105,7 +105,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-func TestRootGrows(t *testing.T) {
+func TestNewDirectoryIsNewRelease(t *testing.T) {
 	root := t.TempDir()
 	e := startRoot(t, root)
 	e.SetManifest("memory", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text("a")})

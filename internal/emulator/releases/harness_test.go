@@ -38,7 +38,8 @@ func startRoot(t testing.TB, root string) *provider {
 	return p
 }
 
-// address is a path of the release service with the id, and more query.
+// address returns the URL of a path of the release service, with the Customer ID
+// and more parameters.
 func address(p *provider, path, query string) string {
 	s := p.URL() + path + "?id=" + url.QueryEscape(testclient.ID)
 	if query != "" {
@@ -52,7 +53,7 @@ func get(t testing.TB, p *provider, path, query string, headers ...string) testc
 	return testclient.Send(t, http.MethodGet, address(p, path, query), headers...)
 }
 
-// fileURL is where the download of a path is redirected to.
+// fileURL returns the target of the redirect for a download.
 func fileURL(t testing.TB, p *provider, path string) string {
 	t.Helper()
 	a := get(t, p, "/Download/"+path, "")

@@ -20,7 +20,7 @@ import (
 	"syncd/internal/emulator/testclient"
 )
 
-// classFiles is a manifest with a file of each class, one of them older.
+// classFiles returns files of each class. One belongs to an older release.
 func classFiles() []catalogue.File {
 	return []catalogue.File{
 		{Name: "mdAddr.dat", Content: catalogue.Text("data")},
@@ -77,7 +77,7 @@ func TestManifestLinks(t *testing.T) {
 	}
 }
 
-// Every list result and the hashes, in every format.
+// All lists and the hashes exist in all formats.
 func TestFormats(t *testing.T) {
 	e := startClasses(t)
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("data")))
@@ -361,7 +361,7 @@ func TestReferencesAcrossReleases(t *testing.T) {
 		t.Errorf("%d links", n)
 	}
 	if a := get(t, e, "/Download/Data/2026.09/missing", ""); a.StatusCode != 404 {
-		t.Errorf("listed but not there: %d", a.StatusCode)
+		t.Errorf("listed file without a content: status %d, want 404", a.StatusCode)
 	}
 	e.SetManifest("m", "2026.10", old)
 	e.RemoveRelease("M", "2026.08")
@@ -370,7 +370,7 @@ func TestReferencesAcrossReleases(t *testing.T) {
 	}
 	e.RemoveRelease("m", "2026.10")
 	if a := get(t, e, "/Download/Data/2026.08/a", ""); a.StatusCode != 404 {
-		t.Errorf("nobody holds it: %d", a.StatusCode)
+		t.Errorf("file without a release: status %d, want 404", a.StatusCode)
 	}
 	e.RemoveRelease("m", "2026.09")
 	e.RemoveRelease("m", "2026.09")

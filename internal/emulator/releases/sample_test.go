@@ -10,7 +10,7 @@ import (
 	"syncd/internal/emulator/testclient"
 )
 
-// sampleLinks returns the links of a release, without what is the same in all.
+// sampleLinks returns the links of a release, without the address and the query.
 func sampleLinks(t *testing.T, e *provider, manifest, release string) []string {
 	t.Helper()
 	a := get(t, e, "/Manifest/"+release+"/"+manifest, "format=lfList")

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// Path is where the operations stand.
+// Path is the base path of the operations.
 const Path = "/reversegeo/v3/web/ReverseGeoCode"
 
 // space is the XML namespace of all responses.

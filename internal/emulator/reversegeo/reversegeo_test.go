@@ -138,7 +138,7 @@ func TestReverseLookupOptions(t *testing.T) {
 	}
 }
 
-func TestReverseNeedsNumbers(t *testing.T) {
+func TestInputsMustBeNumbers(t *testing.T) {
 	base := start(t, "Provider")
 	for _, row := range []struct {
 		name, operation string
@@ -204,8 +204,8 @@ func TestReversePostalCodes(t *testing.T) {
 	}
 }
 
-// fromList asks doLookupFromList with members before the records, and keys and
-// ids in pairs.
+// fromList calls doLookupFromList with members and with targets, in pairs of key
+// and record id.
 func fromList(t *testing.T, base string, members string, pairs ...string) testclient.Answer {
 	t.Helper()
 	var records []string

@@ -31,7 +31,7 @@ func (c Config) AddressKey() string { return c.Prefix + "AddressKey" }
 
 // Service is one service. It is safe for concurrent use when its operations are.
 type Service struct {
-	// Path is where the operations stand, such as /property/v4/WEB.
+	// Path is the base path of the operations, such as /property/v4/WEB.
 	Path string
 	// FoldCase matches Path and the names of operations without case.
 	FoldCase bool

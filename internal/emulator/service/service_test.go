@@ -68,7 +68,7 @@ func TestBodies(t *testing.T) {
 }
 
 // The same request as a query and as a body in both formats gives the same
-// testclient.Answer in both formats.
+// answer in both formats.
 func TestQueryJSONAndXMLAgree(t *testing.T) {
 	target := testclient.Start(t, reversegeo.New(config)) + "/doLookup"
 	xmlBody := `<?xml version="1.0"?><r:RequestArray xmlns:r="urn:x"><r:CustomerId>` + testclient.ID + `</r:CustomerId>` +

@@ -7,7 +7,7 @@ import (
 )
 
 // The shapes of a problem's body. The provider uses the first three, see
-// docs/wire/releases.md, "Errors"; the others test a client's caution.
+// docs/wire/releases.md, "Errors". The others exist for tests of clients.
 const (
 	ShapeType  = "type"  // {type, message, more_info}
 	ShapeTitle = "title" // {type, title, status, errors, traceId}
