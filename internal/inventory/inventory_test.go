@@ -1,0 +1,221 @@
+package inventory
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"syncd/internal/durable"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+	"syncd/internal/verify"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an inventory of a real data directory.
+type world struct {
+	testing.TB
+	*Inventory
+	mirror  *mirror.Mirror
+	store   *store.Store
+	damaged []string // manifests for which damage was counted
+}
+
+func newWorld(t testing.TB, algorithm manifest.Algorithm) *world {
+	t.Helper()
+	m, err := mirror.Open(filepath.Join(t.TempDir(), "data"), &durable.Disk{})
+	must(t, err)
+	must(t, m.Recover())
+	s, _, err := store.Open(filepath.Join(m.State(), "syncd.db"), time.Second)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	w := &world{TB: t, mirror: m, store: s}
+	w.Inventory = New(Config{
+		Mirror: m, Store: s, Algorithm: algorithm, Log: zerolog.Nop(),
+		Damaged: func(manifest string) { w.damaged = append(w.damaged, manifest) },
+	})
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// arrived writes a proven file of the given content, as a download does.
+func (w *world) arrived(content string) verify.Proven {
+	w.Helper()
+	object := manifest.Object{ID: sha256.Sum256([]byte(content)), Size: int64(len(content))}
+	path := filepath.Join(w.mirror.Partial(), object.ID.String())
+	must(w, os.WriteFile(path, []byte(content), 0o444))
+	return verify.Proven{Path: path, Object: object}
+}
+
+// add makes an object of a content and returns its ID.
+func (w *world) add(content string) manifest.ObjectID {
+	w.Helper()
+	file := w.arrived(content)
+	must(w, w.Add(file))
+	return file.Object.ID
+}
+
+// damage gives an object another content, and a file that looks otherwise.
+func (w *world) damage(id manifest.ObjectID) {
+	w.Helper()
+	path := w.mirror.ObjectPath(id)
+	must(w, os.Remove(path))
+	must(w, os.WriteFile(path, []byte("damaged "+time.Now().String()), 0o444))
+}
+
+func md5Of(content string) manifest.Digest {
+	d := manifest.Digest{Algorithm: manifest.MD5}
+	sum := md5.Sum([]byte(content))
+	copy(d.Sum[:], sum[:])
+	return d
+}
+
+// filesOf are files with expected digests, one for each content.
+func filesOf(digest func(string) manifest.Digest, contents ...string) []manifest.File {
+	files := make([]manifest.File, len(contents))
+	for i, content := range contents {
+		files[i] = manifest.File{Path: fmt.Sprint(i), Expected: digest(content)}
+	}
+	return files
+}
+
+func sha256Of(content string) manifest.Digest {
+	return manifest.ObjectID(sha256.Sum256([]byte(content))).Digest()
+}
+
+// plan returns the missing paths.
+func (w *world) plan(s *Session, files []manifest.File) (missing []string) {
+	w.Helper()
+	plan, err := s.Plan(w.Context(), Query{Manifest: "m", Files: files})
+	must(w, err)
+	for _, f := range plan.Missing {
+		missing = append(missing, f.Path)
+	}
+	return missing
+}
+
+func equal(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPlanReusesProvenObjectsAndLeavesOutDamagedOnes(t *testing.T) {
+	for name, digest := range map[string]func(string) manifest.Digest{"SHA256": sha256Of, "MD5": md5Of} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, manifest.Algorithm(name))
+			w.add("whole")
+			w.damage(w.add("damaged"))
+			s := w.Begin()
+			files := filesOf(digest, "whole", "damaged", "new")
+			for range 2 {
+				equal(t, []string{"1", "2"}, w.plan(s, files))
+			}
+			if digest("whole").Algorithm == manifest.SHA256 { // an index leaves damaged objects out by itself
+				equal(t, []string{"m"}, w.damaged)
+			}
+		})
+	}
+}
+
+func TestSavedProofsSpareTheReadingUntilTheFileLooksDifferent(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	id := w.add("content")
+	files := filesOf(sha256Of, "content")
+	s := w.Begin()
+	plan, err := s.Plan(t.Context(), Query{Files: files})
+	must(t, err)
+	must(t, w.store.Commit(store.Changes{Proofs: map[string]*store.Proofs{"m": s.Proofs(plan.Known)}}))
+
+	info, err := os.Stat(w.mirror.ObjectPath(id))
+	must(t, err)
+	must(t, os.Chmod(w.mirror.ObjectPath(id), 0o644))
+	must(t, os.WriteFile(w.mirror.ObjectPath(id), []byte("CONTENT"), 0o644))
+	must(t, os.Chtimes(w.mirror.ObjectPath(id), info.ModTime(), info.ModTime()))
+	equal(t, []string(nil), w.plan(w.Begin(), files)) // looks as it did: it is not read
+	must(t, os.Chtimes(w.mirror.ObjectPath(id), time.Time{}, info.ModTime().Add(time.Second)))
+	equal(t, []string{"0"}, w.plan(w.Begin(), files))
+}
+
+func TestAnObjectThatWasTakenInAgainIsNoLongerDamaged(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	w.damage(w.add("content"))
+	s, files := w.Begin(), filesOf(sha256Of, "content")
+	equal(t, []string{"0"}, w.plan(s, files))
+	s.Add(w.arrived("content"), func(err error) { must(t, err) })
+	s.Flush()
+	equal(t, []string(nil), w.plan(s, files))
+}
+
+func TestADamagedObjectHasNoDigest(t *testing.T) {
+	w := newWorld(t, manifest.MD5)
+	w.damage(w.add("damaged"))
+	w.add("whole")
+	objects, err := w.index(t.Context(), manifest.MD5)
+	must(t, err)
+	equal(t, index{md5Of("whole"): sha256.Sum256([]byte("whole"))}, objects)
+}
+
+func TestIdentifyFindsObjectsByWhatTheStateSavedAndByReading(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	read, saved := w.add("read"), w.add("saved")
+	must(t, w.store.Commit(store.Changes{Wanted: map[string][]store.Wanted{"m": {{Expected: md5Of("as saved"), Object: saved}}}}))
+	found, err := w.Identify(t.Context(), []manifest.Digest{md5Of("read"), md5Of("as saved"), md5Of("unknown")})
+	must(t, err)
+	equal(t, map[manifest.Digest]manifest.ObjectID{md5Of("read"): read, md5Of("as saved"): saved}, found)
+}
+
+func TestSmallFilesWaitForABatchAndDurableOnesDoNot(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	s, settled := w.Begin(), 0
+	add := func(content string, durable bool) {
+		file := w.arrived(content)
+		file.Durable = durable
+		s.Add(file, func(err error) { must(t, err); settled++ })
+	}
+	add("small", false)
+	equal(t, 0, settled)
+	add("large", true)
+	equal(t, 1, settled)
+	for i := range batchFiles - 1 {
+		add(fmt.Sprint(i), false)
+	}
+	equal(t, 1+batchFiles, settled)
+	add("last", false)
+	s.Flush()
+	s.Flush()
+	equal(t, 2+batchFiles, settled)
+	if !s.Has(t.Context(), sha256Of("last")) || s.Has(t.Context(), sha256Of("never")) {
+		t.Error("Has does not tell what is on disk")
+	}
+}
+
+func TestTheContextEndsReadingBack(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	w.add("content")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	cancel(stop)
+	if _, err := w.Begin().Plan(ctx, Query{Files: filesOf(sha256Of, "content")}); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}
