@@ -61,6 +61,29 @@ func TestAClockThatWasAheadKeepsNothingForLongerThanRetainFor(t *testing.T) {
 	}
 }
 
+func TestFreeableLeavesTimesFromTheFutureAsTheyAre(t *testing.T) {
+	m := newMirror(t)
+	publishAll(t, m, "a1", "a2", "a3")
+	future := time.Now().Add(year).Truncate(time.Second)
+	for n := 1; n <= 3; n++ {
+		setTime(t, m, n, future)
+	}
+	m = recovered(t, m.dir)
+	now := time.Now()
+	if _, last, err := m.Freeable(Retention{For: time.Hour}, now); err != nil || !last.Equal(now.Add(time.Hour)) {
+		t.Errorf("the last goes at %v, want an hour after %v: %v", last, now, err)
+	}
+	for n := 1; n <= 3; n++ {
+		info, err := os.Stat(m.path("generations", generationName(n)))
+		if err != nil || !info.ModTime().Equal(future) {
+			t.Errorf("generation %d: its time became %v, %v", n, info.ModTime(), err)
+		}
+	}
+	if _, last, err := m.Freeable(Retention{For: time.Hour}, now.Add(time.Minute)); err != nil || !last.Equal(now.Add(time.Hour+time.Minute)) {
+		t.Errorf("the first look was remembered: the last goes at %v, %v", last, err)
+	}
+}
+
 func TestTheTimeToPruneIsOnThisProcesssOwnClock(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2")

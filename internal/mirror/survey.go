@@ -1,0 +1,90 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// survey is what pruning finds on disk.
+type survey struct {
+	all     []Generation // the current generation and those before it, the newest first
+	useless []int        // numbers of unfinished and of damaged generations
+	future  []int        // indexes in all of generations with a time in the future
+}
+
+// survey reads the generations. Nothing may go while one cannot be read, because it
+// may be whole. It changes nothing on disk.
+func (m *Mirror) survey(now time.Time) (found survey, err error) {
+	current := m.Current().Number
+	numbers, err := m.numbers()
+	if err != nil {
+		return found, err
+	}
+	for _, n := range slices.Backward(numbers) {
+		g, err := m.readGeneration(n)
+		switch {
+		case n > current || n < current && errors.Is(err, errDamaged):
+			found.useless = append(found.useless, n)
+		case err != nil:
+			return found, fmt.Errorf("generation %d cannot be read, nothing is pruned: %w", n, err)
+		default:
+			found.all = append(found.all, g)
+		}
+	}
+	if current > 0 && (len(found.all) == 0 || found.all[0].Number != current) {
+		return found, fmt.Errorf("generation %d, the current one, is gone: nothing is pruned", current)
+	}
+	found.mendTimes(now)
+	return found, nil
+}
+
+// clockSlack is how far in the future a time may lie before it is one of a clock
+// that was wrong: file systems and NTP are off by less.
+const clockSlack = time.Minute
+
+// mendTimes gives generations from the future the present time. Their clock was
+// ahead and was put right; nothing could go until the clock gets there again.
+func (s *survey) mendTimes(now time.Time) {
+	for i, g := range s.all {
+		if g.PublishedAt.After(now.Add(clockSlack)) {
+			s.all[i].PublishedAt = now
+			s.future = append(s.future, i)
+		}
+	}
+}
+
+// saveTimes writes mended times to disk, so that the next process counts on from
+// them.
+func (m *Mirror) saveTimes(found survey, now time.Time) {
+	for _, i := range found.future {
+		m.came(found.all[i].Number, now)
+		if i+1 < len(found.all) {
+			m.leaves(found.all[i+1].Number, now)
+		}
+	}
+}
+
+// came notes on disk when a generation came into service, for the processes after
+// this one. Where that fails, its folder has the time at which it was built.
+func (m *Mirror) came(number int, at time.Time) {
+	_ = os.Chtimes(m.path("generations", generationName(number)), time.Time{}, at)
+}
+
+// leaves notes when a generation left `current`, unless that is known.
+func (m *Mirror) leaves(number int, at time.Time) {
+	if _, known := m.left[number]; !known {
+		m.left[number] = at
+	}
+}
+
+// leftAt is when all[i], the newest first, left `current`. What this process has
+// seen itself is right whatever the clock did since.
+func (m *Mirror) leftAt(all []Generation, i int) time.Time {
+	if at, known := m.left[all[i].Number]; known {
+		return at
+	}
+	return all[i-1].PublishedAt
+}
