@@ -10,7 +10,7 @@ func rangeOf(text string) (contentRange, error) {
 	return parseContentRange(http.Header{"Content-Range": {text}})
 }
 
-func TestContentRanges(t *testing.T) {
+func TestParseContentRange(t *testing.T) {
 	valid := map[string]contentRange{
 		"bytes 5-9/10": {5, 9, 10},
 		"bytes 5-9/20": {5, 9, 20},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
+func TestControllerStaysAtOneConnectionWhenDisabled(t *testing.T) {
 	c := controller{limit: 4}
 	c.observe(mib, 1)
 	if c.target != 4 {
@@ -19,7 +19,7 @@ func TestAServerThatRefusesSegmentsIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
+func TestControllerKeepsAsManyConnectionsAsTheRateGrewBy(t *testing.T) {
 	const each = 12e6
 	tremor := 0.9
 	trembling := func(n int) float64 {
@@ -51,7 +51,7 @@ func TestThePaceFollowsWhatConnectionsBring(t *testing.T) {
 	}
 }
 
-func TestThePaceLooksAgainAfterAWhile(t *testing.T) {
+func TestControllerProbesAgainAfterBackingOff(t *testing.T) {
 	c := controller{limit: 4}
 	c.observe(1e6, 1)
 	c.backOff()
@@ -63,7 +63,7 @@ func TestThePaceLooksAgainAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestThePaceLearnsNothingWhereNoConnectionIsFree(t *testing.T) {
+func TestControllerDecidesNothingWhileNoConnectionIsFree(t *testing.T) {
 	c := controller{limit: 4}
 	for range 50 {
 		c.observe(1e6, 1)
@@ -73,7 +73,7 @@ func TestThePaceLearnsNothingWhereNoConnectionIsFree(t *testing.T) {
 	}
 }
 
-func TestASegmentIsWorthItsRequestAndStaysNear(t *testing.T) {
+func TestSegmentSizeGrowsWithRateAndLatency(t *testing.T) {
 	for name, tt := range map[string]struct {
 		each    float64
 		latency time.Duration

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/manifest"
 )
 
-func TestSweepLeavesWhatIsWanted(t *testing.T) {
+func TestSweepKeepsOnlyWantedDownloads(t *testing.T) {
 	dir := t.TempDir()
 	digest := manifest.ObjectID{0xab}.Digest()
 	other := manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xcd}}
@@ -33,19 +33,19 @@ func TestSweepLeavesWhatIsWanted(t *testing.T) {
 	if err := Sweep(dir, map[string]bool{Name(digest): true}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{Name(digest), Name(digest) + validatorSuffix}, list(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{Name(digest), Name(digest) + validatorSuffix}, fileNames(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := Sweep(dir, nil); err != nil || len(list(t, dir)) != 0 {
-		t.Errorf("%v are left, %v", list(t, dir), err)
+	if err := Sweep(dir, nil); err != nil || len(fileNames(t, dir)) != 0 {
+		t.Errorf("%v are left, %v", fileNames(t, dir), err)
 	}
 	if err := Sweep(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAFolderThatIsNotThereIsAnErrorOfTheDisk(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 10), manifest.SHA256)
+func TestFetchIntoMissingFolderFails(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 10), manifest.SHA256)
 	b.dir = filepath.Join(b.dir, "none")
 	if _, _, err := b.fetch(patient, time.Minute); !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
 		t.Errorf("%d requests, %v", len(b.Requests()), err)

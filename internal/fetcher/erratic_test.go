@@ -23,8 +23,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// lapses are the ways in which an erratic source answers.
-var lapses = []string{
+// misbehaviours are the ways in which an erratic source answers.
+var misbehaviours = []string{
 	"no answer", "no such range", "the whole", "wrong bytes", "a shorter content", "a longer content", "a new validator",
 	"no validator", "another range", "no length", "compressed", "cut off", "ends early", "ends early without a length",
 	"fails after the last byte",
@@ -46,20 +46,20 @@ type erratic struct {
 func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Header) (*transport.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lapse := ""
+	misbehaviour := ""
 	if s.rand.Float64() < s.part {
-		lapse = lapses[s.rand.IntN(len(lapses))]
+		misbehaviour = misbehaviours[s.rand.IntN(len(misbehaviours))]
 	}
-	s.asked = append(s.asked, h.Get("Range")+" "+lapse)
-	if lapse == "no answer" {
+	s.asked = append(s.asked, h.Get("Range")+" "+misbehaviour)
+	if misbehaviour == "no answer" {
 		return nil, errErratic
 	}
-	res := s.answer(lapse, h.Clone())
-	if lapse == "no such range" || res.Status == http.StatusRequestedRangeNotSatisfiable {
+	res := s.answer(misbehaviour, h.Clone())
+	if misbehaviour == "no such range" || res.Status == http.StatusRequestedRangeNotSatisfiable {
 		return nil, &transport.Error{Kind: transport.Rejected, Status: http.StatusRequestedRangeNotSatisfiable}
 	}
 	cut := s.rand.Int64N(res.Length + 1)
-	switch lapse {
+	switch misbehaviour {
 	case "no validator":
 		res.Header.Del("ETag")
 	case "another range":
@@ -67,24 +67,24 @@ func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Hea
 	case "compressed":
 		res.Header.Set("Content-Encoding", "gzip")
 	case "cut off":
-		res.Body = ending(res.Body, cut, errErratic)
+		res.Body = endAfter(res.Body, cut, errErratic)
 	case "ends early":
-		res.Body = ending(res.Body, cut, io.EOF)
+		res.Body = endAfter(res.Body, cut, io.EOF)
 	case "fails after the last byte":
-		res.Body = ending(res.Body, res.Length, errErratic)
+		res.Body = endAfter(res.Body, res.Length, errErratic)
 	case "no length":
 		res.Length = -1
 	case "ends early without a length":
-		res.Body, res.Length = ending(res.Body, cut, io.EOF), -1
+		res.Body, res.Length = endAfter(res.Body, cut, io.EOF), -1
 	}
 	res.Body = &cappedBody{ctx, res.Body, mib}
 	return res, nil
 }
 
 // answer is of a content that may be another one, sometimes under the old validator.
-func (s *erratic) answer(lapse string, h http.Header) *transport.Response {
+func (s *erratic) answer(misbehaviour string, h http.Header) *transport.Response {
 	content := s.content
-	switch lapse {
+	switch misbehaviour {
 	case "the whole":
 		h.Del("Range")
 	case "wrong bytes":
@@ -117,14 +117,14 @@ func (s *erratic) Retry(ctx context.Context, op func(progress func()) error) (er
 	return err
 }
 
-// ending is the first bytes of a body, and then an error.
-func ending(body io.Reader, after int64, err error) io.ReadCloser {
-	return io.NopCloser(io.MultiReader(io.LimitReader(body, after), &broken{err}))
+// endAfter returns the first bytes of a body, and then an error.
+func endAfter(body io.Reader, after int64, err error) io.ReadCloser {
+	return io.NopCloser(io.MultiReader(io.LimitReader(body, after), &failingReader{err}))
 }
 
 // An erratic server, and calls that are stopped, cost time, and what they have
-// brought is whole or goes on as soon as the server is honest.
-func TestAnErraticServerCostsTimeAlone(t *testing.T) {
+// brought is whole or goes on as shortStall as the server is honest.
+func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 	sizes := []int64{minSegmentedFile - 1, minSegmentedFile, minSegmentedFile + 1, 24*mib + 3}
 	rounds := 2 * len(sizes)
 	if os.Getenv("SYNCD_TORTURE") == "full" {
@@ -141,7 +141,7 @@ func TestAnErraticServerCostsTimeAlone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, source.part = range []float64{0.5, 0.2} {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(source.rand.Int64N(int64(30*time.Second))))
-					got, err := New(source, dir, segmented).Fetch(ctx, file, &watcher{})
+					got, err := New(source, dir, fourSegments).Fetch(ctx, file, &watcher{})
 					var failed *transport.Error
 					if cancel(); err == nil {
 						source.wantWhole(t, got)
@@ -151,9 +151,9 @@ func TestAnErraticServerCostsTimeAlone(t *testing.T) {
 				}
 				source.part = 0
 				w := &watcher{}
-				got, err := New(source, dir, segmented).Fetch(t.Context(), file, w)
+				got, err := New(source, dir, fourSegments).Fetch(t.Context(), file, w)
 				if err != nil || w.mismatches == 0 && w.moved+w.resumed != int64(len(source.content)) {
-					t.Errorf("%v, the watcher was told %+v: %q", err, w, source.asked)
+					t.Errorf("%v, watcher got %+v: %q", err, w, source.asked)
 				}
 				source.wantWhole(t, got)
 			})
@@ -167,7 +167,7 @@ func (s *erratic) wantWhole(t *testing.T, got verify.Proven) {
 	if !bytes.Equal(readFile(t, got.Path), s.content) {
 		t.Errorf("other bytes were proven: %q", s.asked)
 	}
-	if left := list(t, filepath.Dir(got.Path)); len(left) != 1 {
+	if left := fileNames(t, filepath.Dir(got.Path)); len(left) != 1 {
 		t.Errorf("left: %q", left)
 	}
 	if err := os.Remove(got.Path); err != nil {

@@ -20,7 +20,7 @@ import (
 	"syncd/internal/verify"
 )
 
-func TestPassingFaultsAreRiddenOut(t *testing.T) {
+func TestFetchSurvivesTransientFaults(t *testing.T) {
 	const size, cut = mib + 17, mib / 2 // above minSavedSize, after two cuts too
 	first := map[string]emulator.Fault{
 		"truncated at once":      {Kind: emulator.KindTruncate},
@@ -49,7 +49,7 @@ func TestPassingFaultsAreRiddenOut(t *testing.T) {
 			for _, then := range []string{"", emulator.KindNoRanges, emulator.KindNoValidators, emulator.KindNoLength, emulator.KindChangeETag, emulator.KindBadRange} {
 				t.Run(fmt.Sprint(name, " ", times, " ", then), func(t *testing.T) {
 					t.Parallel()
-					b := newBed(t, emulator.Random(7, size), manifest.SHA256)
+					b := newFixture(t, emulator.Random(7, size), manifest.SHA256)
 					again := fault
 					again.Times = times
 					b.fault(again)
@@ -58,12 +58,12 @@ func TestPassingFaultsAreRiddenOut(t *testing.T) {
 					}
 					stall := time.Minute
 					if fault.Kind == emulator.KindStall {
-						stall = soon
+						stall = shortStall
 					}
 					got, w, err := b.fetch(patient, stall)
-					b.proven(got, err)
+					b.wantProven(got, err)
 					if w.done != size || w.mismatches != 0 {
-						t.Errorf("the watcher was told %+v", w)
+						t.Errorf("watcher got %+v", w)
 					}
 				})
 			}
@@ -71,7 +71,7 @@ func TestPassingFaultsAreRiddenOut(t *testing.T) {
 	}
 }
 
-func TestLastingFaultsEndInTheirOwnError(t *testing.T) {
+func TestLastingFaultsReturnTheirOwnError(t *testing.T) {
 	tests := map[string]struct {
 		fault  emulator.Fault
 		kind   transport.Kind
@@ -100,11 +100,11 @@ func TestLastingFaultsEndInTheirOwnError(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Random(3, 2*mib), manifest.SHA256)
+			b := newFixture(t, emulator.Random(3, 2*mib), manifest.SHA256)
 			b.fault(tt.fault)
 			stall := time.Minute
 			if tt.fault.Kind == emulator.KindStall {
-				stall = soon
+				stall = shortStall
 			}
 			got, w, err := b.fetch(quick, stall)
 			assertNoID(t, err)
@@ -126,19 +126,19 @@ func TestLastingFaultsEndInTheirOwnError(t *testing.T) {
 	}
 }
 
-func TestOneMismatchIsAnsweredByACleanStart(t *testing.T) {
-	b := newBed(t, emulator.Random(3, 2*mib), manifest.MD5)
+func TestFetchStartsCleanAfterOneMismatch(t *testing.T) {
+	b := newFixture(t, emulator.Random(3, 2*mib), manifest.MD5)
 	b.fault(emulator.Fault{Kind: emulator.KindCorrupt, After: 5, Times: 1})
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1}) // the clean start may be interrupted
 	got, w, err := b.fetch(patient, time.Minute)
-	b.proven(got, err)
+	b.wantProven(got, err)
 	if w.mismatches != 1 || w.moved != 4*mib || w.done != 2*mib {
-		t.Errorf("the watcher was told %+v", w)
+		t.Errorf("watcher got %+v", w)
 	}
-	b.wantRanges("", "", from(mib))
+	b.wantRanges("", "", rangeFrom(mib))
 }
 
-func TestAServerThatNeverGetsFurtherIsGivenUp(t *testing.T) {
+func TestFetchGivesUpOnServerWithoutProgress(t *testing.T) {
 	content := readAll(t, emulator.Random(3, 2*mib))
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -156,8 +156,8 @@ func TestAServerThatNeverGetsFurtherIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAfterADoubleMismatchTheNextFetchStartsClean(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+func TestNextFetchStartsCleanAfterTwoMismatches(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 	b.fault(emulator.Fault{Kind: emulator.KindCorrupt, After: 1})
 	if _, _, err := b.fetch(patient, time.Minute); refusal.ReasonOf(err) != refusal.HashMismatch {
 		t.Fatal(err)
@@ -168,12 +168,12 @@ func TestAfterADoubleMismatchTheNextFetchStartsClean(t *testing.T) {
 	b.ClearFaults()
 	b.ResetRequests()
 	got, _, err := b.fetch(patient, time.Minute)
-	b.proven(got, err)
+	b.wantProven(got, err)
 	b.wantRanges("")
 }
 
-func TestACoolDownEndsAFetchAtOnce(t *testing.T) {
-	b := newBed(t, emulator.Random(2, mib), manifest.SHA256)
+func TestCoolDownEndsFetchAtOnce(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, mib), manifest.SHA256)
 	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "7200"})
 	_, _, err := b.fetch(patient, time.Minute)
 	var cooling *transport.CoolingDown
@@ -182,14 +182,14 @@ func TestACoolDownEndsAFetchAtOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyNewBytesAreProgress(t *testing.T) {
+func TestOnlyNewBytesCountAsProgress(t *testing.T) {
 	content := readAll(t, emulator.Random(1, 2*mib))
 	passing := &transport.Error{Kind: transport.Transient}
 	fail := func(http.Header) (*transport.Response, error) { return nil, passing }
 	cut := func(n int) func(http.Header) (*transport.Response, error) { // from zero, as without ranges
 		return func(http.Header) (*transport.Response, error) {
-			res := whole(content)
-			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content[:n]), &broken{passing}))
+			res := wholeResponse(content)
+			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content[:n]), &failingReader{passing}))
 			return res, nil
 		}
 	}

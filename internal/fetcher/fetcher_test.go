@@ -13,16 +13,16 @@ import (
 	"syncd/internal/verify"
 )
 
-func TestFilesOfEverySizeArriveUnderEveryAlgorithm(t *testing.T) {
+func TestFetchEverySizeAndAlgorithm(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
 		for _, size := range []int64{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 2 * bufferSize, minSavedSize - 1, minSavedSize, minSavedSize + 1} {
 			t.Run(fmt.Sprint(algorithm, " ", size), func(t *testing.T) {
 				t.Parallel()
-				b := newBed(t, emulator.Random(1, size), algorithm)
+				b := newFixture(t, emulator.Random(1, size), algorithm)
 				got, w, err := b.fetch(patient, time.Minute)
-				b.proven(got, err)
+				b.wantProven(got, err)
 				if want := (&watcher{moved: size, done: size, announced: []int64{size}}); !equal(w, want) {
-					t.Errorf("the watcher was told %+v, want %+v", w, want)
+					t.Errorf("watcher got %+v, want %+v", w, want)
 				}
 				b.wantRanges("")
 				if n := b.downloads()[0]; n.BytesSent != size || n.Header.Get("Accept-Encoding") != "identity" || n.Header.Get("Referer") != "" || n.RawQuery != "" {
@@ -33,8 +33,8 @@ func TestFilesOfEverySizeArriveUnderEveryAlgorithm(t *testing.T) {
 	}
 }
 
-func TestTheWatcherCanEndAFetchForGood(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+func TestWatcherErrorEndsFetch(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 	b.interrupt(mib)
 	no := refusal.New(refusal.NoSpace, "2 MiB wanted, 1 MiB free")
 	w := &watcher{refuse: no}
@@ -44,8 +44,8 @@ func TestTheWatcherCanEndAFetchForGood(t *testing.T) {
 	}
 }
 
-func TestManyFilesAtOnceShareAFetcher(t *testing.T) {
-	b := newBed(t, emulator.Random(1, 1), manifest.SHA256)
+func TestManyFilesShareOneFetcher(t *testing.T) {
+	b := newFixture(t, emulator.Random(1, 1), manifest.SHA256)
 	var files []emulator.File
 	for i := range 12 {
 		files = append(files, emulator.File{Name: fmt.Sprint(i), Content: emulator.Random(uint64(i), int64(i)*200_000)})

@@ -28,19 +28,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	testID = "K3Y/with+special=chars&%"
 	mib    = 1 << 20
-	// soon is for tests in which a stall has to come. Whether it hits a
+	// shortStall is for tests in which a stall has to come. Whether it hits a
 	// transfer that moves too must not matter.
-	soon = 50 * time.Millisecond
+	shortStall = 50 * time.Millisecond
 )
 
-// quick gives up soon; patient does not before a test is stuck.
+// quick gives up shortStall; patient does not before a test is stuck.
 var (
 	quick   = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: 30 * time.Millisecond}
 	patient = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: time.Minute}
 )
 
-// bed is an emulator with one file, and a folder for unfinished downloads.
-type bed struct {
+// fixture is an emulator with one file, and a folder for unfinished downloads.
+type fixture struct {
 	*emulator.Emulator
 	t       testing.TB
 	dir     string
@@ -48,7 +48,7 @@ type bed struct {
 	file    manifest.File
 }
 
-func newBed(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) *bed {
+func newFixture(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) *fixture {
 	t.Helper()
 	e, err := emulator.Start(emulator.Config{CustomerID: testID})
 	if err != nil {
@@ -59,7 +59,7 @@ func newBed(t testing.TB, content emulator.Content, algorithm manifest.Algorithm
 			t.Error(err)
 		}
 	})
-	b := &bed{Emulator: e, t: t, dir: t.TempDir(), content: content}
+	b := &fixture{Emulator: e, t: t, dir: t.TempDir(), content: content}
 	b.publish(content)
 	b.file = manifest.File{
 		Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a.dat"},
@@ -68,7 +68,7 @@ func newBed(t testing.TB, content emulator.Content, algorithm manifest.Algorithm
 	return b
 }
 
-func (b *bed) publish(content emulator.Content) {
+func (b *fixture) publish(content emulator.Content) {
 	b.SetManifest("m", "2026.10", emulator.File{Name: "a.dat", Content: content})
 }
 
@@ -87,7 +87,7 @@ func digestOf(t testing.TB, content emulator.Content, algorithm manifest.Algorit
 }
 
 // fault puts a fault on the download host.
-func (b *bed) fault(f emulator.Fault) {
+func (b *fixture) fault(f emulator.Fault) {
 	f.Host = emulator.HostDownload
 	b.AddFault(f)
 }
@@ -107,7 +107,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 }
 
 // fetch downloads the file with a new Fetcher, as a new process would.
-func (b *bed) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
+func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
 	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
@@ -115,7 +115,7 @@ func (b *bed) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, 
 }
 
 // proven fails the test when the file did not arrive whole.
-func (b *bed) proven(got verify.Proven, err error) {
+func (b *fixture) wantProven(got verify.Proven, err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
@@ -139,10 +139,10 @@ func (b *bed) proven(got verify.Proven, err error) {
 	}
 }
 
-func (b *bed) path() string { return filepath.Join(b.dir, Name(b.file.Expected)) }
+func (b *fixture) path() string { return filepath.Join(b.dir, Name(b.file.Expected)) }
 
 // partialSize is how many bytes are kept, -1 for no file.
-func (b *bed) partialSize() int64 {
+func (b *fixture) partialSize() int64 {
 	info, err := os.Stat(b.path())
 	if err != nil {
 		return -1
@@ -151,12 +151,12 @@ func (b *bed) partialSize() int64 {
 }
 
 // downloads are the requests that reached the download host.
-func (b *bed) downloads() []emulator.Request {
+func (b *fixture) downloads() []emulator.Request {
 	return slices.DeleteFunc(b.Requests(), func(r emulator.Request) bool { return r.Host != emulator.HostDownload })
 }
 
 // ranges are the Range headers of the downloads so far.
-func (b *bed) ranges() []string {
+func (b *fixture) ranges() []string {
 	var all []string
 	for _, r := range b.downloads() {
 		all = append(all, r.Header.Get("Range"))
@@ -164,14 +164,14 @@ func (b *bed) ranges() []string {
 	return all
 }
 
-func (b *bed) wantRanges(want ...string) {
+func (b *fixture) wantRanges(want ...string) {
 	b.t.Helper()
 	if diff := cmp.Diff(want, b.ranges()); diff != "" {
 		b.t.Errorf("asked for other ranges: %s", diff)
 	}
 }
 
-func from(n int64) string { return fmt.Sprintf("bytes=%d-", n) }
+func rangeFrom(n int64) string { return fmt.Sprintf("bytes=%d-", n) }
 
 // watcher is a Watcher that checks what it is told.
 type watcher struct {
@@ -224,7 +224,7 @@ func readAll(t testing.TB, content emulator.Content) []byte {
 }
 
 // interrupt leaves so many bytes of the file behind, as a process that was stopped.
-func (b *bed) interrupt(after int64) {
+func (b *fixture) interrupt(after int64) {
 	b.t.Helper()
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: after, Times: 1})
 	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
@@ -240,7 +240,7 @@ func (b *bed) interrupt(after int64) {
 }
 
 // leave puts down what an earlier call could have left.
-func (b *bed) leave(content []byte, validator string) {
+func (b *fixture) writePartial(content []byte, validator string) {
 	b.t.Helper()
 	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
 		if err := os.WriteFile(b.path()+name, []byte(data), 0o600); err != nil {
@@ -258,14 +258,14 @@ func readFile(t testing.TB, path string) []byte {
 	return data
 }
 
-// cancelling ends a fetch when so many bytes are there.
-type cancelling struct {
+// cancellingWatcher ends a fetch when so many bytes are there.
+type cancellingWatcher struct {
 	watcher
 	at     int64
 	cancel func()
 }
 
-func (c *cancelling) Moved(_, done int64) error {
+func (c *cancellingWatcher) Moved(_, done int64) error {
 	if done >= c.at {
 		c.cancel()
 	}
@@ -277,7 +277,7 @@ func fileOf(t testing.TB, content []byte) manifest.File {
 	return manifest.File{Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
 }
 
-func list(t testing.TB, dir string) []string {
+func fileNames(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

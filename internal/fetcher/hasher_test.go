@@ -62,8 +62,8 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 	}
 }
 
-// hashBed is a hasher over a file that holds the content already.
-func hashBed(t *testing.T, content []byte) *hasher {
+// newTestHasher returns a hasher over a file that holds the content already.
+func newTestHasher(t *testing.T, content []byte) *hasher {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
@@ -83,10 +83,10 @@ func (h *hasher) chunkOf(content []byte, from, to int) chunk {
 	return chunk{int64(from), b}
 }
 
-func TestHasherKeepsTheOrderWhateverItsCallersDo(t *testing.T) {
+func TestHasherRestoresTheOrderOfBytes(t *testing.T) {
 	content := readAll(t, emulator.Random(3, 4*mib+5))
 	for seed := range uint64(20) {
-		h := hashBed(t, content)
+		h := newTestHasher(t, content)
 		random := rand.New(rand.NewPCG(seed, 0))
 		var adding sync.WaitGroup
 		for at := 0; at < len(content); {
@@ -104,9 +104,9 @@ func TestHasherKeepsTheOrderWhateverItsCallersDo(t *testing.T) {
 	}
 }
 
-func TestHasherGoesOnAfterACheck(t *testing.T) {
+func TestHasherContinuesAfterCheck(t *testing.T) {
 	content := readAll(t, emulator.Random(3, 2*mib))
-	h := hashBed(t, content)
+	h := newTestHasher(t, content)
 	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
 	var mismatch *verify.Mismatch
 	for at := 0; at < len(content); at += bufferSize {
@@ -128,11 +128,11 @@ func (u unreadable) readAt(_ []byte, at int64) error {
 	return nil
 }
 
-func TestNothingIsReadBackForASingleConnection(t *testing.T) {
+func TestSingleConnectionReadsNothingBack(t *testing.T) {
 	content := readAll(t, emulator.Random(3, 64*bufferSize))
 	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
 	for _, hasIdleCore := range []bool{false, true} {
-		h := hashBed(t, nil)
+		h := newTestHasher(t, nil)
 		h.file = unreadable{t}
 		for at := 0; at < len(content); at += bufferSize { // faster than the hash
 			h.add(h.chunkOf(content, at, at+bufferSize), int64(at+bufferSize), false, hasIdleCore)
@@ -143,11 +143,11 @@ func TestNothingIsReadBackForASingleConnection(t *testing.T) {
 	}
 }
 
-func TestBacklogOfTheHashIsBounded(t *testing.T) {
+func TestHasherBoundsItsBacklog(t *testing.T) {
 	content := readAll(t, emulator.Random(3, 32*bufferSize))
 	expected := digestOf(t, emulator.Bytes(content), manifest.SHA256)
 	synctest.Test(t, func(t *testing.T) {
-		h := hashBed(t, content)
+		h := newTestHasher(t, content)
 		h.file = &slowFile{h.file.(*dataFile)}
 		h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true) // its first bytes have to be read back
 		for at := 2 * bufferSize; at < len(content); at += bufferSize {
@@ -165,10 +165,10 @@ func TestBacklogOfTheHashIsBounded(t *testing.T) {
 	})
 }
 
-func TestAbandonedHashEndsAfterItsPresentRead(t *testing.T) {
+func TestAbandonedHasherEndsAfterCurrentRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		content := make([]byte, 32*bufferSize)
-		h := hashBed(t, content)
+		h := newTestHasher(t, content)
 		h.file = &slowFile{h.file.(*dataFile)}
 		begin := time.Now()
 		h.add(h.chunkOf(content, 31*bufferSize, 32*bufferSize), 32*bufferSize, true, true)
@@ -178,9 +178,9 @@ func TestAbandonedHashEndsAfterItsPresentRead(t *testing.T) {
 	})
 }
 
-func TestHashOfAFileThatCannotBeReadBackFails(t *testing.T) {
+func TestHasherReportsFailedReadBack(t *testing.T) {
 	content := make([]byte, 2*bufferSize)
-	h := hashBed(t, content[:bufferSize/2])
+	h := newTestHasher(t, content[:bufferSize/2])
 	h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true)
 	if _, err := h.check(manifest.Digest{}); !errors.Is(err, io.EOF) || !h.file.(*dataFile).hasFailed.Load() {
 		t.Errorf("got %v", err)

@@ -20,8 +20,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// answering serves ranges in its own way, and the whole as it is.
-func answering(t *testing.T, content []byte, segment func(w http.ResponseWriter, from, to int)) string {
+// rangeServer serves ranges in its own way, and the whole as it is.
+func rangeServer(t *testing.T, content []byte, segment func(w http.ResponseWriter, from, to int)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"e"`)
@@ -46,7 +46,7 @@ func answering(t *testing.T, content []byte, segment func(w http.ResponseWriter,
 
 // A body without a length can hold more than its Content-Range says. Nothing of
 // that may reach the disk: what lies there may be hashed already.
-func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
+func TestBytesBeyondTheRangeAreDropped(t *testing.T) {
 	const size = 24 * mib
 	content := readAll(t, emulator.Random(4, size))
 	for name, here := range map[string]string{
@@ -55,9 +55,9 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-			b.leave(content, `{"validator":"\"e\"","total":25165824,"here":`+here+`}`)
-			url := answering(t, content, func(w http.ResponseWriter, from, to int) {
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
+			b.writePartial(content, `{"validator":"\"e\"","total":25165824,"here":`+here+`}`)
+			url := rangeServer(t, content, func(w http.ResponseWriter, from, to int) {
 				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
 				w.WriteHeader(http.StatusPartialContent)
 				w.(http.Flusher).Flush()
@@ -65,8 +65,8 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 				w.Write(bytes.Repeat([]byte("wrong"), mib))
 			})
 			w := &watcher{}
-			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, w)
-			b.proven(got, err)
+			got, err := New(connect(t, url, patient, time.Minute), b.dir, fourSegments).Fetch(t.Context(), b.file, w)
+			b.wantProven(got, err)
 			if w.mismatches != 0 {
 				t.Errorf("%d mismatches", w.mismatches)
 			}
@@ -76,11 +76,11 @@ func TestABodyLongerThanItsRangeIsCutOff(t *testing.T) {
 
 // fetchBeside fetches the file from a server that answers ranges in its own way. Its
 // first connection waits for segments, so that there are some on every machine.
-func (b *bed) fetchBeside(content []byte, segment http.HandlerFunc) (verify.Proven, *watcher, []string, error) {
+func (b *fixture) fetchBeside(content []byte, segment http.HandlerFunc) (verify.Proven, *watcher, []string, error) {
 	b.t.Helper()
 	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
 	server := httptest.NewUnstartedServer(h)
-	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, segmented)
+	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, fourSegments)
 	server.Start()
 	defer server.Close()
 	w := &watcher{}
@@ -144,7 +144,7 @@ func (w *waiting) Write(p []byte) (int, error) {
 	for !w.isOver && written < len(p) {
 		select {
 		case <-w.host.isAsked:
-			others := int64(segmented.Segments - 1)
+			others := int64(fourSegments.Segments - 1)
 			if err := w.host.fetcher.connections.Acquire(w.r.Context(), others); err != nil {
 				return written, err
 			}
@@ -162,7 +162,7 @@ func (w *waiting) Write(p []byte) (int, error) {
 	return written + n, err
 }
 
-func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T) {
+func TestMainConnectionFetchesSegmentsThatFail(t *testing.T) {
 	content := readAll(t, emulator.Random(4, 24*mib))
 	tests := map[string]http.HandlerFunc{
 		"the whole": func(w http.ResponseWriter, _ *http.Request) {
@@ -193,7 +193,7 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 	for name, segment := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			var once atomic.Bool
 			got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
 				if once.CompareAndSwap(false, true) {
@@ -202,7 +202,7 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 				}
 				serve(w, r, content)
 			})
-			b.proven(got, err)
+			b.wantProven(got, err)
 			if w.mismatches != 0 || len(asked) < 2 {
 				t.Errorf("%d mismatches, ranges %q", w.mismatches, asked)
 			}
@@ -212,7 +212,7 @@ func TestSegmentsThatAreAnsweredWronglyLeaveTheFirstConnectionToIt(t *testing.T)
 
 // A server without ranges must not be asked for everything again: a long transfer
 // would never end.
-func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
+func TestRefusedSegmentsCauseNoRestart(t *testing.T) {
 	const size = 18 * mib
 	content := readAll(t, emulator.Random(4, size))
 	for name, segment := range map[string]http.HandlerFunc{
@@ -237,9 +237,9 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			got, w, asked, err := b.fetchBeside(content, segment)
-			b.proven(got, err)
+			b.wantProven(got, err)
 			if w.moved != size || len(asked) < 2 {
 				t.Errorf("%d bytes came, ranges %q", w.moved, asked)
 			}
@@ -248,10 +248,10 @@ func TestSegmentsThatAreRefusedCostNothing(t *testing.T) {
 }
 
 // A transfer of some minutes looks again and again whether more connections help.
-func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
+func TestRefusedSegmentsAreNotRequestedAgain(t *testing.T) {
 	const size, rate = 18 * mib, 128 << 10
 	content := readAll(t, emulator.Random(4, size))
-	probe := segmented.Segments - 1 // requests
+	probe := fourSegments.Segments - 1 // requests
 	tests := map[string]struct {
 		refuse func(*transport.Response) error
 		most   int // requests for segments
@@ -284,7 +284,7 @@ func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
 					return tt.refuse(res)
 				}
 				w := &watcher{}
-				if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+				if _, err := New(source, dir, fourSegments).Fetch(t.Context(), fileOf(t, content), w); err != nil {
 					t.Error(err)
 				}
 				if n := len(source.asked) - 1; w.moved != size || n < 1 || n > tt.most {
@@ -297,7 +297,7 @@ func TestAServerThatRefusesSegmentsIsLeftInPeace(t *testing.T) {
 
 // What a provider serves whole must arrive, also where its ranges are broken in
 // a way that only the digest shows.
-func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
+func TestFetchWithoutSegmentsAfterMismatch(t *testing.T) {
 	content, dir := readAll(t, emulator.Random(4, 18*mib)), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
@@ -308,7 +308,7 @@ func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 			return nil
 		}
 		w := &watcher{}
-		if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+		if _, err := New(source, dir, fourSegments).Fetch(t.Context(), fileOf(t, content), w); err != nil {
 			t.Error(err)
 		}
 		if w.mismatches != 1 || source.asked[len(source.asked)-1] != "" {
@@ -318,12 +318,12 @@ func TestRangesWithWrongBytesCostOneMismatch(t *testing.T) {
 }
 
 // A stream of HTTP/2 can be reset, or stall, between its last byte and its end.
-func TestABodyThatFailsAfterItsLastByteIsWhole(t *testing.T) {
+func TestBodyThatFailsAfterLastByteIsComplete(t *testing.T) {
 	content := readAll(t, emulator.Random(1, 2*mib))
 	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
 		func(http.Header) (*transport.Response, error) {
-			res := whole(content)
-			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), &broken{&transport.Error{Kind: transport.Transient}}))
+			res := wholeResponse(content)
+			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), &failingReader{&transport.Error{Kind: transport.Transient}}))
 			return res, nil
 		},
 		func(h http.Header) (*transport.Response, error) {

@@ -35,7 +35,7 @@ func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 }
 
 // Whatever connections do, no byte is fetched twice and none is left out.
-func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
+func TestLayoutFetchesEachByteOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.Int64Range(0, 64*minSegment).Draw(t, "size")
 		l := &layout{size: size}
@@ -74,7 +74,7 @@ func TestALayoutIsFilledOnceByAnyConnections(t *testing.T) {
 	})
 }
 
-func TestWhatIsCutFromAClaim(t *testing.T) {
+func TestSplitLongest(t *testing.T) {
 	tests := map[string]struct {
 		claim claim
 		limit int64
@@ -98,7 +98,7 @@ func TestWhatIsCutFromAClaim(t *testing.T) {
 	}
 }
 
-func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
+func TestClipRangesFromDisk(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		size int64
@@ -126,7 +126,7 @@ func TestSpansOfADiskAreTakenAsFarAsTheyCanBe(t *testing.T) {
 	}
 }
 
-func TestWhatASegmentLeavesGoesBackToTheOneItWasCutFrom(t *testing.T) {
+func TestReleasedBytesReturnToTheSplitClaim(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asked   byteRange // of the first claim, which is cut to 10 to 40
 		here    []byteRange

@@ -13,15 +13,15 @@ import (
 	"syncd/internal/manifest"
 )
 
-func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
+func TestMemoryIsConstant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves 256 MiB")
 	}
 	const size = 256 * mib
-	b := newBed(t, emulator.Random(5, size), manifest.SHA256)
+	b := newFixture(t, emulator.Random(5, size), manifest.SHA256)
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
-	w := &weighing{}
+	w := &memoryWatcher{}
 	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w) // the emulator's share is counted too
 	if err != nil || got.Object.Size != size {
 		t.Fatalf("%+v, %v", got, err)
@@ -31,14 +31,14 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 	}
 }
 
-// weighing looks from time to time how much memory is in use.
-type weighing struct {
+// memoryWatcher looks from time to time how much memory is in use.
+type memoryWatcher struct {
 	watcher
 	looked int64
 	peak   uint64
 }
 
-func (w *weighing) Moved(_, done int64) error {
+func (w *memoryWatcher) Moved(_, done int64) error {
 	if done < w.looked+8*mib {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (w *weighing) Moved(_, done int64) error {
 	return nil
 }
 
-func TestTheBandwidthLimitIsForAllTransfersTogether(t *testing.T) {
+func TestBandwidthLimitIsShared(t *testing.T) {
 	const perSecond = 64 << 10
 	contents := [][]byte{readAll(t, emulator.Random(1, mib)), readAll(t, emulator.Random(2, 2*mib))}
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func TestTheBandwidthLimitIsForAllTransfersTogether(t *testing.T) {
 	})
 }
 
-func TestABandwidthLimitNeverCutsAFileAtADeadline(t *testing.T) {
+func TestDeadlineUnderBandwidthLimitIsNoEndOfFile(t *testing.T) {
 	content := readAll(t, emulator.Random(1, mib))
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,14 +15,14 @@ import (
 	"syncd/internal/manifest"
 )
 
-func TestWithinAFetchOnlyWhatIsMissingIsAskedForAgain(t *testing.T) {
+func TestRetryRequestsOnlyMissingBytes(t *testing.T) {
 	for _, size := range []int64{4 * mib, 1000} { // also where no validator is worth keeping on disk
 		cut := size / 4
-		b := newBed(t, emulator.Random(9, size), manifest.SHA256)
+		b := newFixture(t, emulator.Random(9, size), manifest.SHA256)
 		b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: cut, Times: 2})
 		got, w, err := b.fetch(patient, time.Minute)
-		b.proven(got, err)
-		b.wantRanges("", from(cut), from(2*cut))
+		b.wantProven(got, err)
+		b.wantRanges("", rangeFrom(cut), rangeFrom(2*cut))
 		all := b.downloads()
 		for i, sent := range []int64{cut, cut, 2 * cut} {
 			if all[i].BytesSent != sent {
@@ -33,32 +33,32 @@ func TestWithinAFetchOnlyWhatIsMissingIsAskedForAgain(t *testing.T) {
 			t.Errorf("If-Range %q", all[1].Header.Get("If-Range"))
 		}
 		if want := (&watcher{moved: size, done: size, announced: []int64{size, size, size}, resumed: 3 * cut}); !equal(w, want) {
-			t.Errorf("the watcher was told %+v, want %+v", w, want)
+			t.Errorf("watcher got %+v, want %+v", w, want)
 		}
 	}
 }
 
-func TestTheNextProcessContinuesWhereTheLastOneStopped(t *testing.T) {
+func TestNextProcessResumesDownload(t *testing.T) {
 	const size, kept = 3 * mib, 2*mib + 3
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
-		b := newBed(t, emulator.Random(2, size), algorithm)
+		b := newFixture(t, emulator.Random(2, size), algorithm)
 		b.interrupt(kept)
 		got, w, err := b.fetch(patient, time.Minute)
-		b.proven(got, err)
-		b.wantRanges(from(kept))
+		b.wantProven(got, err)
+		b.wantRanges(rangeFrom(kept))
 		if n := b.downloads()[0]; n.BytesSent != size-kept || n.Status != http.StatusPartialContent {
 			t.Errorf("%s: status %d, %d bytes sent", algorithm, n.Status, n.BytesSent)
 		}
 		if want := (&watcher{moved: size - kept, done: size, announced: []int64{size}, resumed: kept}); !equal(w, want) {
-			t.Errorf("%s: the watcher was told %+v, want %+v", algorithm, w, want)
+			t.Errorf("%s: watcher got %+v, want %+v", algorithm, w, want)
 		}
 	}
 }
 
-func TestWhatIsKeptOnDiskIsNeverTrusted(t *testing.T) {
+func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 	const size, kept = 3 * mib, 2 * mib
-	edit := func(change func(t *testing.T, b *bed, f *os.File)) func(*testing.T, *bed) {
-		return func(t *testing.T, b *bed) {
+	edit := func(change func(t *testing.T, b *fixture, f *os.File)) func(*testing.T, *fixture) {
+		return func(t *testing.T, b *fixture) {
 			f, err := os.OpenFile(b.path(), os.O_RDWR, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -67,92 +67,92 @@ func TestWhatIsKeptOnDiskIsNeverTrusted(t *testing.T) {
 			change(t, b, f)
 		}
 	}
-	validator := func(text string) func(*testing.T, *bed) {
-		return func(t *testing.T, b *bed) {
+	validator := func(text string) func(*testing.T, *fixture) {
+		return func(t *testing.T, b *fixture) {
 			if err := os.WriteFile(b.path()+validatorSuffix, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	tests := map[string]struct {
-		damage     func(*testing.T, *bed)
+		damage     func(*testing.T, *fixture)
 		ranges     []string
 		mismatches int
 	}{
-		"garbled": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		"garbled": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if _, err := f.WriteAt([]byte("garbled"), 1000); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{from(kept), ""}, 1},
-		"zeroes at its end, as after a power loss": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		}), []string{rangeFrom(kept), ""}, 1},
+		"zeroes at its end, as after a power loss": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if err := errors.Join(f.Truncate(kept-5000), f.Truncate(kept)); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{from(kept), ""}, 1},
-		"shorter": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		}), []string{rangeFrom(kept), ""}, 1},
+		"shorter": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if err := f.Truncate(mib); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{from(mib)}, 0},
-		"empty": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		}), []string{rangeFrom(mib)}, 0},
+		"empty": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if err := f.Truncate(0); err != nil {
 				t.Fatal(err)
 			}
 		}), []string{""}, 0},
-		"as long as the file": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		"as long as the file": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if err := f.Truncate(size); err != nil {
 				t.Fatal(err)
 			}
 		}), []string{""}, 0},
-		"longer than the file": {edit(func(t *testing.T, _ *bed, f *os.File) {
+		"longer than the file": {edit(func(t *testing.T, _ *fixture, f *os.File) {
 			if err := f.Truncate(2 * size); err != nil {
 				t.Fatal(err)
 			}
 		}), []string{""}, 0},
-		"whole": {edit(func(t *testing.T, b *bed, f *os.File) {
+		"whole": {edit(func(t *testing.T, b *fixture, f *os.File) {
 			if _, err := f.Write(readAll(t, b.content)); err != nil {
 				t.Fatal(err)
 			}
 		}), nil, 0},
-		"whole, without validator": {func(t *testing.T, b *bed) {
+		"whole, without validator": {func(t *testing.T, b *fixture) {
 			if err := errors.Join(os.WriteFile(b.path(), readAll(t, b.content), 0o600), os.Remove(b.path()+validatorSuffix)); err != nil {
 				t.Fatal(err)
 			}
 		}, nil, 0},
-		"without validator": {func(t *testing.T, b *bed) {
+		"without validator": {func(t *testing.T, b *fixture) {
 			if err := os.Remove(b.path() + validatorSuffix); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{""}, 0},
-		"with another validator":         {validator(`"\"other\""`), []string{from(kept)}, 0}, // the server answers with all of it
-		"with a date":                    {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{from(kept)}, 0},
+		"with another validator":         {validator(`"\"other\""`), []string{rangeFrom(kept)}, 0}, // the server answers with all of it
+		"with a date":                    {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{rangeFrom(kept)}, 0},
 		"with a torn validator":          {validator(`"\"abc`), []string{""}, 0},
 		"with an empty validator":        {validator(``), []string{""}, 0},
 		"with a strange validator":       {validator(`["a"]`), []string{""}, 0},
 		"with one of control characters": {validator(`"\"a\u0000\""`), []string{""}, 0},
 		"with one that is too long":      {validator(`{"validator":"\"` + strings.Repeat("e", maxCondition) + `\""}`), []string{""}, 0},
 		"with a wrong size":              {validator(`{"validator":"\"other\"","total":5}`), []string{""}, 0},
-		"with a larger size":             {validator(`{"validator":"\"other\"","total":5000000}`), []string{from(kept)}, 0},
-		"with a size of before, and 416": {validator(`{"validator":"\"other\"","total":0}`), []string{from(kept)}, 0},
+		"with a larger size":             {validator(`{"validator":"\"other\"","total":5000000}`), []string{rangeFrom(kept)}, 0},
+		"with a size of before, and 416": {validator(`{"validator":"\"other\"","total":0}`), []string{rangeFrom(kept)}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Random(2, size), manifest.SHA256)
+			b := newFixture(t, emulator.Random(2, size), manifest.SHA256)
 			b.interrupt(kept)
 			tt.damage(t, b)
 			got, w, err := b.fetch(patient, time.Minute)
-			b.proven(got, err)
+			b.wantProven(got, err)
 			b.wantRanges(tt.ranges...)
 			if w.mismatches != tt.mismatches || w.done != size {
-				t.Errorf("the watcher was told %+v", w)
+				t.Errorf("watcher got %+v", w)
 			}
 		})
 	}
 }
 
-func TestAFileThatWasMadeReadOnlyBeforeItWasMovedIsTaken(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+func TestCompleteReadOnlyPartialFileIsUsed(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 	if err := os.WriteFile(b.path(), readAll(t, b.content), 0o400); err != nil {
 		t.Fatal(err)
 	}
@@ -162,25 +162,25 @@ func TestAFileThatWasMadeReadOnlyBeforeItWasMovedIsTaken(t *testing.T) {
 	}
 }
 
-func TestAWrongBeginningOfAnEarlierCallLeavesTheCleanRetry(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+func TestMismatchOfResumedBytesDoesNotCount(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 3*mib), manifest.SHA256)
 	b.interrupt(2 * mib)
-	b.leave(make([]byte, 2*mib), string(readFile(t, b.path()+validatorSuffix))) // as after a power cut
+	b.writePartial(make([]byte, 2*mib), string(readFile(t, b.path()+validatorSuffix))) // as after a power cut
 	b.fault(emulator.Fault{Kind: emulator.KindCorrupt, After: 5, Skip: 1, Times: 1})
 	got, w, err := b.fetch(patient, time.Minute)
-	b.proven(got, err)
-	b.wantRanges(from(2*mib), "", "")
+	b.wantProven(got, err)
+	b.wantRanges(rangeFrom(2*mib), "", "")
 	if w.mismatches != 2 {
 		t.Errorf("%d mismatches", w.mismatches)
 	}
 }
 
-func TestTheContextEndsAFetchAndWhatArrivedIsKept(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+func TestCancelledFetchKeepsItsBytes(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 3*mib), manifest.SHA256)
 	b.fault(emulator.Fault{Kind: emulator.KindStall, After: 2 * mib})
 	cause := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w := &cancelling{at: 2 * mib, cancel: func() { cancel(cause) }}
+	w := &cancellingWatcher{at: 2 * mib, cancel: func() { cancel(cause) }}
 	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(ctx, b.file, w)
 	if err != cause || b.partialSize() != 2*mib {
 		t.Errorf("%d bytes kept, %v", b.partialSize(), err)
@@ -191,11 +191,11 @@ func TestTheContextEndsAFetchAndWhatArrivedIsKept(t *testing.T) {
 		t.Errorf("with an ended context: %v", err)
 	}
 	got, _, err := b.fetch(patient, time.Minute)
-	b.proven(got, err)
-	b.wantRanges(from(2 * mib))
+	b.wantProven(got, err)
+	b.wantRanges(rangeFrom(2 * mib))
 }
 
-func TestAPartialFileLongerThanItsContentIsCutOff(t *testing.T) {
+func TestBytesBeyondKnownRangesAreCutOff(t *testing.T) {
 	const size = 2 * mib
 	content := readAll(t, emulator.Random(4, size))
 	for name, here := range map[string]string{
@@ -208,15 +208,15 @@ func TestAPartialFileLongerThanItsContentIsCutOff(t *testing.T) {
 		"overlaps":             "[[0,1048576],[1,2097152]]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-			b.leave(append(bytes.Clone(content[:mib]), make([]byte, 4*mib)...), `{"validator":"\"e\"","total":2097152,"here":`+here+`}`)
-			url := answering(t, content, func(w http.ResponseWriter, from, to int) {
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
+			b.writePartial(append(bytes.Clone(content[:mib]), make([]byte, 4*mib)...), `{"validator":"\"e\"","total":2097152,"here":`+here+`}`)
+			url := rangeServer(t, content, func(w http.ResponseWriter, from, to int) {
 				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
 				w.WriteHeader(http.StatusPartialContent)
 				w.Write(content[from:to])
 			})
-			got, err := New(connect(t, url, patient, time.Minute), b.dir, segmented).Fetch(t.Context(), b.file, &watcher{})
-			b.proven(got, err)
+			got, err := New(connect(t, url, patient, time.Minute), b.dir, fourSegments).Fetch(t.Context(), b.file, &watcher{})
+			b.wantProven(got, err)
 		})
 	}
 }

@@ -19,18 +19,18 @@ import (
 	"syncd/internal/verify"
 )
 
-// segmented is what a host with the usual settings uses.
-var segmented = Config{Files: 4, Segments: 4}
+// fourSegments is what a host with the usual settings uses.
+var fourSegments = Config{Files: 4, Segments: 4}
 
 // capped has every connection bring so much a second, as some links do.
-func (b *bed) capped(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
+func (b *fixture) limitRate(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
 
-func (b *bed) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
+func (b *fixture) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
 	b.t.Helper()
-	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, segmented).Fetch(ctx, b.file, watch)
+	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, fourSegments).Fetch(ctx, b.file, watch)
 }
 
-func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
+func TestCappedConnectionsGetWorkers(t *testing.T) {
 	const size, rate = 40*mib + 7, mib
 	content := readAll(t, emulator.Random(8, size))
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
@@ -39,11 +39,11 @@ func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 			source := &cappedSource{contents: map[string][]byte{"": content}, rate: rate}
 			expected := digestOf(t, emulator.Bytes(content), algorithm)
 			w, begin := &watcher{}, time.Now()
-			if _, err := New(source, dir, segmented).Fetch(t.Context(), manifest.File{Expected: expected}, w); err != nil {
+			if _, err := New(source, dir, fourSegments).Fetch(t.Context(), manifest.File{Expected: expected}, w); err != nil {
 				t.Fatal(err)
 			}
 			if want := (&watcher{moved: size, done: size, announced: []int64{size}}); !equal(w, want) || w.resumed != 0 {
-				t.Errorf("%s: the watcher was told %+v", algorithm, w)
+				t.Errorf("%s: watcher got %+v", algorithm, w)
 			}
 			if alone := size / rate * time.Second; time.Since(begin) > alone/3 {
 				t.Errorf("%s: %v, alone %v: ranges %q", algorithm, time.Since(begin), alone, source.asked)
@@ -52,7 +52,7 @@ func TestALinkThatCapsConnectionsGetsSeveral(t *testing.T) {
 	}
 }
 
-func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
+func TestUnsafeSegmentsAreNotUsed(t *testing.T) {
 	tests := map[string]struct {
 		size      int64
 		change    func(*transport.Response) error
@@ -61,21 +61,21 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 		"no validator": {24 * mib, func(res *transport.Response) error {
 			res.Header.Del("ETag")
 			return nil
-		}, segmented},
+		}, fourSegments},
 		"a weak one": {24 * mib, func(res *transport.Response) error {
 			res.Header.Set("ETag", `W/"e"`)
 			return nil
-		}, segmented},
+		}, fourSegments},
 		"a date": {24 * mib, func(res *transport.Response) error {
 			res.Header.Del("ETag")
 			res.Header.Set("Last-Modified", "Thu, 01 Oct 2026 00:00:00 GMT")
 			return nil
-		}, segmented},
+		}, fourSegments},
 		"no length": {24 * mib, func(res *transport.Response) error {
 			res.Length = -1
 			return nil
-		}, segmented},
-		"a small file":   {minSegmentedFile - 1, nil, segmented},
+		}, fourSegments},
+		"a small file":   {minSegmentedFile - 1, nil, fourSegments},
 		"not configured": {24 * mib, nil, Config{Files: 4, Segments: 1}},
 	}
 	for name, tt := range tests {
@@ -96,7 +96,7 @@ func TestWhereSegmentsAreNotSafeThereIsOneConnection(t *testing.T) {
 }
 
 // A kill leaves what the last process had written and noted.
-func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
+func TestNextProcessFetchesOnlyTheGaps(t *testing.T) {
 	const size = 48 * mib
 	content := readAll(t, emulator.Random(8, size))
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
 		source, file := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}, fileOf(t, content)
 		cause := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if _, err := New(source, dir, segmented).Fetch(ctx, file, &cancelling{at: size / 2, cancel: func() { cancel(cause) }}); err != cause {
+		if _, err := New(source, dir, fourSegments).Fetch(ctx, file, &cancellingWatcher{at: size / 2, cancel: func() { cancel(cause) }}); err != cause {
 			t.Fatal(err)
 		}
 		kept := parseValidator(readFile(t, filepath.Join(dir, Name(file.Expected)+validatorSuffix)))
@@ -112,7 +112,7 @@ func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
 			t.Fatalf("there are no gaps: %v", kept.Present)
 		}
 		next := &watcher{}
-		if _, err := New(source, dir, segmented).Fetch(t.Context(), file, next); err != nil {
+		if _, err := New(source, dir, fourSegments).Fetch(t.Context(), file, next); err != nil {
 			t.Fatal(err)
 		}
 		if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
@@ -121,7 +121,7 @@ func TestTheNextProcessFetchesOnlyWhatSegmentsLeftOut(t *testing.T) {
 	})
 }
 
-func TestGapsThatAreNotOnDiskCostACleanStart(t *testing.T) {
+func TestWrongCheckpointCostsACleanStart(t *testing.T) {
 	const size = 20 * mib
 	content := readAll(t, emulator.Random(8, size))
 	for name, kept := range map[string]string{
@@ -132,61 +132,61 @@ func TestGapsThatAreNotOnDiskCostACleanStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			b.interrupt(8 * mib)
 			etag := parseValidator(readFile(t, b.path()+validatorSuffix)).Condition
 			partial := make([]byte, 8*mib) // after a power cut: nothing but the beginning
 			copy(partial, content[:mib])
-			b.leave(partial, fmt.Sprintf(kept, strings.ReplaceAll(etag, `"`, `\"`)))
+			b.writePartial(partial, fmt.Sprintf(kept, strings.ReplaceAll(etag, `"`, `\"`)))
 			got, err := b.fetchSegmented(t.Context(), &watcher{})
-			b.proven(got, err)
+			b.wantProven(got, err)
 		})
 	}
 }
 
-func TestAWatcherThatRefusesASegmentEndsTheFetch(t *testing.T) {
-	b := newBed(t, emulator.Random(8, 40*mib), manifest.SHA256)
-	b.capped(16 * mib)
+func TestWatcherErrorInWorkerEndsFetch(t *testing.T) {
+	b := newFixture(t, emulator.Random(8, 40*mib), manifest.SHA256)
+	b.limitRate(16 * mib)
 	no := refusal.New(refusal.NoSpace, "enough")
-	_, err := b.fetchSegmented(t.Context(), &refusing{at: 20 * mib, err: no})
+	_, err := b.fetchSegmented(t.Context(), &failingWatcher{at: 20 * mib, err: no})
 	if !errors.Is(err, no) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// refusing ends a fetch when so many bytes are there.
-type refusing struct {
+// failingWatcher ends a fetch when so many bytes are there.
+type failingWatcher struct {
 	watcher
 	at  int64
 	err error
 }
 
-func (r *refusing) Moved(_, done int64) error {
+func (r *failingWatcher) Moved(_, done int64) error {
 	if done >= r.at {
 		return r.err
 	}
 	return nil
 }
 
-func TestAContentThatIsReplacedDuringSegmentsIsNeverMixed(t *testing.T) {
+func TestContentReplacedDuringSegmentsIsNotMixed(t *testing.T) {
 	older, newer := readAll(t, emulator.Random(1, 32*mib)), readAll(t, emulator.Random(2, 32*mib))
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": older}, rate: mib, newer: newer}
 		w := &watcher{}
-		got, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, newer), w)
+		got, err := New(source, dir, fourSegments).Fetch(t.Context(), fileOf(t, newer), w)
 		if err != nil || got.Object.Size != int64(len(newer)) || w.mismatches != 0 {
 			t.Errorf("%+v, %d mismatches, %v: ranges %q", got, w.mismatches, err, source.asked)
 		}
 	})
 }
 
-func TestFilesGoBeforeSegments(t *testing.T) {
+func TestFilesGetConnectionsBeforeSegments(t *testing.T) {
 	large, small := readAll(t, emulator.Random(8, 32*mib)), readAll(t, emulator.Random(9, mib))
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"large": large, "small": small}, rate: mib}
-		f := New(source, dir, segmented)
+		f := New(source, dir, fourSegments)
 		fetch := func(name string) {
 			file := fileOf(t, source.contents[name])
 			file.Reference.Name = name
@@ -201,7 +201,7 @@ func TestFilesGoBeforeSegments(t *testing.T) {
 			isOver.Store(true)
 		})
 		time.Sleep(time.Second) // of the bubble
-		if synctest.Wait(); source.requests() != segmented.Files {
+		if synctest.Wait(); source.requests() != fourSegments.Files {
 			t.Errorf("not all connections are the large file's: ranges %q", source.asked)
 		}
 		fetch("small")
@@ -212,16 +212,16 @@ func TestFilesGoBeforeSegments(t *testing.T) {
 	})
 }
 
-func TestWhatIsGivenUpLeavesNothing(t *testing.T) {
+func TestTooLargeDownloadLeavesNothing(t *testing.T) {
 	content, dir := readAll(t, emulator.Random(8, 24*mib)), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
 		no := refusal.New(refusal.TooLarge, "enough")
-		if _, err := New(source, dir, segmented).Fetch(t.Context(), fileOf(t, content), &refusing{at: 13*mib + 5, err: no}); !errors.Is(err, no) {
+		if _, err := New(source, dir, fourSegments).Fetch(t.Context(), fileOf(t, content), &failingWatcher{at: 13*mib + 5, err: no}); !errors.Is(err, no) {
 			t.Error(err)
 		}
 	})
-	if left := list(t, dir); len(left) > 0 {
+	if left := fileNames(t, dir); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 }

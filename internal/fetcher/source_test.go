@@ -25,10 +25,10 @@ type memorySource struct {
 
 func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
 	if s.named != nil {
-		return whole(s.named[ref.Name]), nil
+		return wholeResponse(s.named[ref.Name]), nil
 	}
 	if len(s.attempts) == 0 {
-		return whole(s.content), nil
+		return wholeResponse(s.content), nil
 	}
 	attempt := s.attempts[0]
 	if len(s.attempts) > 1 {
@@ -46,13 +46,13 @@ func (s *memorySource) Retry(_ context.Context, op func(progress func()) error) 
 	return errors.New("ten transient faults")
 }
 
-func whole(content []byte) *transport.Response {
+func wholeResponse(content []byte) *transport.Response {
 	return &transport.Response{Status: http.StatusOK, Header: http.Header{"Etag": {`"e"`}}, Length: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content))}
 }
 
-type broken struct{ err error }
+type failingReader struct{ err error }
 
-func (b *broken) Read([]byte) (int, error) { return 0, b.err }
+func (b *failingReader) Read([]byte) (int, error) { return 0, b.err }
 
 // cappedSource serves contents by their names, each connection at a rate, on the
 // clock of a bubble: how the connections share the work is no matter of the machine.

@@ -43,13 +43,13 @@ func wantNoSpace(t *testing.T, err error) {
 	}
 }
 
-func TestAFullDiskIsRefusedAndFreed(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 4*mib), manifest.SHA256)
+func TestFullDiskIsRefusedAndFreed(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 4*mib), manifest.SHA256)
 	b.dir = smallDisk(t, "size=2m")
 	before := freeBytes(t, b.dir)
 	_, _, err := b.fetch(patient, time.Minute)
 	wantNoSpace(t, err)
-	if names := list(t, b.dir); len(names) != 0 || freeBytes(t, b.dir) != before {
+	if names := fileNames(t, b.dir); len(names) != 0 || freeBytes(t, b.dir) != before {
 		t.Errorf("%v are left, %d of %d bytes free", names, freeBytes(t, b.dir), before)
 	}
 	if n := len(b.downloads()); n != 1 {
@@ -59,27 +59,27 @@ func TestAFullDiskIsRefusedAndFreed(t *testing.T) {
 	b.publish(b.content)
 	b.file.Expected = digestOf(t, b.content, manifest.SHA256)
 	got, _, err := b.fetch(patient, time.Minute)
-	b.proven(got, err)
+	b.wantProven(got, err)
 }
 
-func TestADiskWithoutInodesIsRefused(t *testing.T) {
+func TestDiskWithoutInodesIsRefused(t *testing.T) {
 	for _, inodes := range []string{"nr_inodes=1", "nr_inodes=2"} { // the folder; and one file, but no validator
-		b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+		b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 		b.dir = smallDisk(t, "size=8m,"+inodes)
 		_, _, err := b.fetch(patient, time.Minute)
 		wantNoSpace(t, err)
-		if names := list(t, b.dir); len(names) != 0 {
+		if names := fileNames(t, b.dir); len(names) != 0 {
 			t.Errorf("%s: %v are left", inodes, names)
 		}
 	}
 }
 
 // A file that becomes /dev/full needs no mount.
-func TestAWriteThatFindsNoSpaceIsRefused(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+func TestWriteWithoutSpaceIsRefused(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 	_, err := b.fetchInto("/dev/full", 0)
 	wantNoSpace(t, err)
-	if names := list(t, b.dir); len(names) != 0 {
+	if names := fileNames(t, b.dir); len(names) != 0 {
 		t.Errorf("%v are left", names)
 	}
 }

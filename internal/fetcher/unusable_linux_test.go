@@ -17,8 +17,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// swapping puts another file under the open partial one, when so many bytes are there.
-type swapping struct {
+// swappingWatcher puts another file under the open partial one, when so many bytes are there.
+type swappingWatcher struct {
 	watcher
 	t    *testing.T
 	path string
@@ -27,14 +27,14 @@ type swapping struct {
 	once sync.Once
 }
 
-func (s *swapping) Moved(bytes, done int64) error {
+func (s *swappingWatcher) Moved(bytes, done int64) error {
 	if done == s.at {
 		s.once.Do(s.swap)
 	}
 	return s.watcher.Moved(bytes, done)
 }
 
-func (s *swapping) swap() {
+func (s *swappingWatcher) swap() {
 	s.t.Helper()
 	other, err := os.OpenFile(s.with, os.O_RDWR, 0)
 	if err != nil {
@@ -64,26 +64,26 @@ func (s *swapping) swap() {
 
 // fetchInto fetches while the disk fails: what is written or synced from the
 // byte at on goes to another file.
-func (b *bed) fetchInto(other string, at int64) (verify.Proven, error) {
+func (b *fixture) fetchInto(other string, at int64) (verify.Proven, error) {
 	b.t.Helper()
-	w := &swapping{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
+	w := &swappingWatcher{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
 }
 
 // A FIFO refuses fsync. What was written before is in memory and looks right, as
 // after an fsync that failed on a disk.
-func TestBytesThatCouldNotBeMadeDurableAreNeverUsed(t *testing.T) {
+func TestFileIsRemovedAfterFailedFsync(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
-		b := newBed(t, emulator.Random(2, 2*mib), algorithm)
+		b := newFixture(t, emulator.Random(2, 2*mib), algorithm)
 		if _, err := b.fetchInto(fifo(t), 2*mib); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: got %v", algorithm, err)
 		}
-		if names := list(t, b.dir); len(names) != 0 {
+		if names := fileNames(t, b.dir); len(names) != 0 {
 			t.Errorf("%s: %v are left", algorithm, names)
 		}
 		b.ResetRequests()
 		got, _, err := b.fetch(patient, time.Minute)
-		b.proven(got, err)
+		b.wantProven(got, err)
 		b.wantRanges("")
 	}
 }
@@ -97,7 +97,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-func TestWhatCannotBeAPartialFileIsReplaced(t *testing.T) {
+func TestUnusablePartialFilesAreReplaced(t *testing.T) {
 	folder := func(path string) error { return os.MkdirAll(filepath.Join(path, "within", "it"), 0o700) }
 	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
 	socket := func(path string) error {
@@ -129,7 +129,7 @@ func TestWhatCannotBeAPartialFileIsReplaced(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, emulator.Random(2, 2*mib), manifest.SHA256)
+			b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 			t.Chdir(b.dir) // the name of a socket has to be short
 			if err := tt.make("x"); err != nil {
 				t.Fatal(err)
@@ -138,16 +138,16 @@ func TestWhatCannotBeAPartialFileIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, _, err := b.fetch(patient, time.Minute)
-			b.proven(got, err)
+			b.wantProven(got, err)
 			b.wantRanges("")
-			if names := list(t, b.dir); len(names) != 1 {
+			if names := fileNames(t, b.dir); len(names) != 1 {
 				t.Errorf("%v are left", names)
 			}
 		})
 	}
 }
 
-func TestTooManyOpenFilesCostNoPartialFile(t *testing.T) {
+func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	dir := t.TempDir()
 	file := fileOf(t, []byte("whole"))
 	path := filepath.Join(dir, Name(file.Expected))

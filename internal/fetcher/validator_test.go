@@ -18,10 +18,10 @@ import (
 	"syncd/internal/refusal"
 )
 
-func TestContentThatIsReplacedBetweenAttempts(t *testing.T) {
+func TestContentReplacedBetweenAttempts(t *testing.T) {
 	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
 	t.Run("by the promised one", func(t *testing.T) {
-		b := newBed(t, newer, manifest.SHA256)
+		b := newFixture(t, newer, manifest.SHA256)
 		b.publish(older)
 		b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1})
 		b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
@@ -31,14 +31,14 @@ func TestContentThatIsReplacedBetweenAttempts(t *testing.T) {
 		b.ClearFaults()
 		b.publish(newer)
 		got, w, err := b.fetch(patient, time.Minute)
-		b.proven(got, err)
-		b.wantRanges("", from(mib), from(mib))
+		b.wantProven(got, err)
+		b.wantRanges("", rangeFrom(mib), rangeFrom(mib))
 		if w.mismatches != 0 {
 			t.Error("the change cost a mismatch")
 		}
 	})
 	t.Run("by another one", func(t *testing.T) {
-		b := newBed(t, older, manifest.SHA256)
+		b := newFixture(t, older, manifest.SHA256)
 		b.interrupt(mib)
 		b.publish(newer)
 		_, w, err := b.fetch(patient, time.Minute)
@@ -49,7 +49,7 @@ func TestContentThatIsReplacedBetweenAttempts(t *testing.T) {
 }
 
 // A server that ignores If-Range continues the old beginning with the new end.
-func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
+func TestRestOfOtherContentIsNotDownloaded(t *testing.T) {
 	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
 	const date, later = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 00:00:00 GMT"
 	tests := map[string]struct {
@@ -58,20 +58,20 @@ func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
 		ranges     []string
 		mismatches int
 	}{
-		"another ETag":            {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
-		"a weak ETag":             {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{from(mib), ""}, 0},
-		"another ETag, old form":  {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{from(mib), ""}, 0},
-		"another date":            {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{from(mib), ""}, 0},
-		"another size":            {`{"validator":"\"x\"","total":3145728}`, nil, []string{from(mib), ""}, 0},
-		"another size, same ETag": {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{from(mib), ""}, 0},
-		"nothing to tell by":      {`{"validator":"\"x\"","total":2097153}`, nil, []string{from(mib), ""}, 1},
-		"the same ETag":           {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{from(mib), ""}, 1},
-		"the same date":           {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{from(mib), ""}, 1},
+		"another ETag":            {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
+		"a weak ETag":             {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 0},
+		"another ETag, old form":  {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
+		"another date":            {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{rangeFrom(mib), ""}, 0},
+		"another size":            {`{"validator":"\"x\"","total":3145728}`, nil, []string{rangeFrom(mib), ""}, 0},
+		"another size, same ETag": {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{rangeFrom(mib), ""}, 0},
+		"nothing to tell by":      {`{"validator":"\"x\"","total":2097153}`, nil, []string{rangeFrom(mib), ""}, 1},
+		"the same ETag":           {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{rangeFrom(mib), ""}, 1},
+		"the same date":           {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, newer, manifest.SHA256)
+			b := newFixture(t, newer, manifest.SHA256)
 			content := readAll(t, newer)
 			var ranges []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,10 +83,10 @@ func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 			}))
 			defer server.Close()
-			b.leave(readAll(t, older)[:mib], tt.kept)
+			b.writePartial(readAll(t, older)[:mib], tt.kept)
 			w := &watcher{}
 			got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w)
-			b.proven(got, err)
+			b.wantProven(got, err)
 			if diff := cmp.Diff(tt.ranges, ranges); diff != "" || w.mismatches != tt.mismatches {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
 			}
@@ -97,15 +97,15 @@ func TestARestOfAnotherContentIsNotPaidFor(t *testing.T) {
 	}
 }
 
-func TestTheValidatorIsKeptWithTheSizeOfTheContent(t *testing.T) {
-	b := newBed(t, emulator.Random(2, 3*mib), manifest.SHA256)
+func TestValidatorIsSavedWithTotal(t *testing.T) {
+	b := newFixture(t, emulator.Random(2, 3*mib), manifest.SHA256)
 	b.interrupt(mib)
 	if v := parseValidator(readFile(t, b.path()+validatorSuffix)); v.Total != 3*mib || !strings.HasPrefix(v.Condition, `"`) {
 		t.Errorf("kept %+v", v)
 	}
 }
 
-func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
+func TestWrongRangesAreNotWritten(t *testing.T) {
 	const size, kept = 2*mib + 9, mib
 	tests := map[string]struct {
 		contentRange string
@@ -137,7 +137,7 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			content := readAll(t, emulator.Random(4, size))
-			b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			b.interrupt(kept)
 			var mu sync.Mutex
 			var ranges []string
@@ -168,19 +168,19 @@ func TestAnswersThatDoNotContinueTheFileAreNotWritten(t *testing.T) {
 				}
 				return
 			}
-			b.proven(got, err)
-			if diff := cmp.Diff([]string{from(kept), ""}, ranges); diff != "" || w.mismatches != 0 {
+			b.wantProven(got, err)
+			if diff := cmp.Diff([]string{rangeFrom(kept), ""}, ranges); diff != "" || w.mismatches != 0 {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
 			}
 		})
 	}
 }
 
-func TestWeakValidatorsAreNotUsedToContinue(t *testing.T) {
+func TestWeakETagsAreNotSentBack(t *testing.T) {
 	content := readAll(t, emulator.Random(4, 2*mib))
 	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, modified := range []time.Time{{}, date} {
-		b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+		b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 		var conditions []string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			conditions = append(conditions, r.Header.Get("If-Range"))
@@ -199,7 +199,7 @@ func TestWeakValidatorsAreNotUsedToContinue(t *testing.T) {
 		}))
 		got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
 		server.Close()
-		b.proven(got, err)
+		b.wantProven(got, err)
 		want := []string{"", ""}
 		if !modified.IsZero() {
 			want[1] = modified.Format(http.TimeFormat)
@@ -210,9 +210,9 @@ func TestWeakValidatorsAreNotUsedToContinue(t *testing.T) {
 	}
 }
 
-func TestAnETagTooLongToBeSentBackContinuesNothing(t *testing.T) {
+func TestTooLongETagIsNotSentBack(t *testing.T) {
 	content := readAll(t, emulator.Random(5, 3*mib))
-	b := newBed(t, emulator.Bytes(content), manifest.SHA256)
+	b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 	var conditions []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.Header.Get("Range")+r.Header.Get("If-Range"))
@@ -227,20 +227,20 @@ func TestAnETagTooLongToBeSentBackContinuesNothing(t *testing.T) {
 	}))
 	defer server.Close()
 	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
-	b.proven(got, err)
+	b.wantProven(got, err)
 	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The free space must be looked at for a content that takes another's place.
-func TestAContentThatReplacesAnotherIsAnnounced(t *testing.T) {
+func TestReplacedContentIsAnnounced(t *testing.T) {
 	older, newer := readAll(t, emulator.Random(1, 24*mib)), readAll(t, emulator.Random(2, 32*mib))
-	b := newBed(t, emulator.Bytes(newer), manifest.SHA256)
+	b := newFixture(t, emulator.Bytes(newer), manifest.SHA256)
 	partial := make([]byte, 12*mib)
 	copy(partial, older[:2*mib])
 	copy(partial[8*mib:], older[8*mib:12*mib])
-	b.leave(partial, `{"validator":"\"e\"","total":25165824,"here":[[0,2097152],[8388608,12582912]]}`)
+	b.writePartial(partial, `{"validator":"\"e\"","total":25165824,"here":[[0,2097152],[8388608,12582912]]}`)
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, etag := older, `"e"`
@@ -253,23 +253,23 @@ func TestAContentThatReplacesAnotherIsAnnounced(t *testing.T) {
 	defer server.Close()
 	w := &watcher{}
 	got, err := New(connect(t, server.URL, patient, time.Minute), b.dir, Config{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
-	b.proven(got, err)
+	b.wantProven(got, err)
 	if fmt.Sprint(w.announced) != fmt.Sprint([]int64{24 * mib, 32 * mib}) {
 		t.Errorf("announced %v", w.announced)
 	}
 }
 
 // An empty file can have a validator still that tells the size of an older content.
-func TestTheSizeOfAnOlderContentIsForgotten(t *testing.T) {
+func TestTotalOfOlderContentIsForgotten(t *testing.T) {
 	content := readAll(t, emulator.Random(4, 3*mib))
 	for name, total := range map[string]int{"less": 1, "more": 9 * mib} {
 		for length, fault := range map[string]emulator.Fault{"told": {Kind: emulator.KindChangeETag}, "not told": {Kind: emulator.KindNoLength}} {
 			t.Run(name+" "+length, func(t *testing.T) {
-				b := newBed(t, emulator.Bytes(content), manifest.SHA256)
-				b.leave(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
+				b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
+				b.writePartial(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
 				b.fault(fault)
 				got, w, err := b.fetch(patient, time.Minute)
-				b.proven(got, err)
+				b.wantProven(got, err)
 				b.wantRanges("")
 				if w.mismatches != 0 {
 					t.Errorf("%d mismatches", w.mismatches)
