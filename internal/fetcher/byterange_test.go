@@ -28,7 +28,7 @@ func TestParseContentRange(t *testing.T) {
 		"bytes 5-9/4", "bytes 5-9/9", "bytes 0-0/0", "bytes 9-5/10", "bytes 5-/10", "bytes 5-9/x", "bytes x-9/10", "bytes 5-x/10",
 		"bytes -5-9/10", "bytes +5-9/10", "bytes 5--9/10", "bytes 5-9/-10", "bytes  5-9/10", "bytes 5-9 / 10", "bytes 5-9/10, 11-12/20",
 		"bytes 5-9/99999999999999999999", "bytes 99999999999999999999-9/100", "bytes 5-9223372036854775808/*",
-		"bytes 0-9223372036854775807/*", // so that the size after it has a number
+		"bytes 0-9223372036854775807/*", // the size would overflow
 	} {
 		if got, err := rangeOf(text); err == nil {
 			t.Errorf("%q: %+v", text, got)

@@ -9,34 +9,34 @@ func TestControllerStaysAtOneConnectionWhenDisabled(t *testing.T) {
 	c := controller{limit: 4}
 	c.observe(mib, 1)
 	if c.target != 4 {
-		t.Fatalf("%d connections wanted", c.target)
+		t.Fatalf("target is %d", c.target)
 	}
 	c.disable()
 	for range 10 * holdTicks {
 		if c.observe(mib, 1); c.target != 1 {
-			t.Fatalf("%d connections wanted", c.target)
+			t.Fatalf("target is %d", c.target)
 		}
 	}
 }
 
 func TestControllerKeepsAsManyConnectionsAsTheRateGrewBy(t *testing.T) {
 	const each = 12e6
-	tremor := 0.9
-	trembling := func(n int) float64 {
-		tremor = 2 - tremor // 1.1, 0.9, 1.1 …
-		return each * float64(n) * tremor
+	noise := 0.9
+	noisy := func(n int) float64 {
+		noise = 2 - noise // 1.1, 0.9, 1.1 …
+		return each * float64(n) * noise
 	}
 	tests := map[string]struct {
 		rate func(connections int) float64
 		want int
 	}{
-		"each is capped":                {func(n int) float64 { return each * float64(n) }, 4},
-		"twice as much at most":         {func(n int) float64 { return min(each*float64(n), 2*each) }, 2},
-		"the link is full":              {func(int) float64 { return each }, 1},
-		"more cost":                     {func(n int) float64 { return each / float64(n) }, 1},
-		"a little more":                 {func(n int) float64 { return each * (1 + 0.05*float64(n)) }, 1},
-		"one is fast enough":            {func(n int) float64 { return fastEnough * float64(n) }, 1},
-		"each is capped, with a tremor": {trembling, 4},
+		"each is capped":             {func(n int) float64 { return each * float64(n) }, 4},
+		"twice as much at most":      {func(n int) float64 { return min(each*float64(n), 2*each) }, 2},
+		"the link is full":           {func(int) float64 { return each }, 1},
+		"more are slower":            {func(n int) float64 { return each / float64(n) }, 1},
+		"a little more":              {func(n int) float64 { return each * (1 + 0.05*float64(n)) }, 1},
+		"one is fast enough":         {func(n int) float64 { return fastEnough * float64(n) }, 1},
+		"each is capped, with noise": {noisy, 4},
 	}
 	for name, tt := range tests {
 		c := controller{limit: 4}
@@ -79,11 +79,11 @@ func TestSegmentSizeGrowsWithRateAndLatency(t *testing.T) {
 		latency time.Duration
 		want    int64
 	}{
-		"nothing known":  {0, 0, minSegment},
-		"near and slow":  {12e6, time.Millisecond, minSegment},
-		"near and fast":  {80e6, time.Millisecond, 20e6},
-		"far and slow":   {12e6, 100 * time.Millisecond, 24e6},
-		"very far, fast": {80e6, time.Second, maxSegment},
+		"no present bytes": {0, 0, minSegment},
+		"near and slow":    {12e6, time.Millisecond, minSegment},
+		"near and fast":    {80e6, time.Millisecond, 20e6},
+		"far and slow":     {12e6, 100 * time.Millisecond, 24e6},
+		"very far, fast":   {80e6, time.Second, maxSegment},
 	} {
 		c := controller{each: tt.each, latency: tt.latency}
 		if got := c.segmentSize(); got != tt.want {

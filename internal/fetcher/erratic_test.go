@@ -23,7 +23,7 @@ import (
 	"syncd/internal/verify"
 )
 
-// misbehaviours are the ways in which an erratic source answers.
+// misbehaviours are the faults of an erratic source.
 var misbehaviours = []string{
 	"no answer", "no such range", "the whole", "wrong bytes", "a shorter content", "a longer content", "a new validator",
 	"no validator", "another range", "no length", "compressed", "cut off", "ends early", "ends early without a length",
@@ -32,7 +32,7 @@ var misbehaviours = []string{
 
 var errErratic = &transport.Error{Kind: transport.Transient, Err: errors.New("erratic")}
 
-// erratic serves a content and answers a part of the requests in one of these ways.
+// erratic serves a content. A share of its responses misbehaves.
 type erratic struct {
 	content []byte
 	part    float64
@@ -81,7 +81,8 @@ func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Hea
 	return res, nil
 }
 
-// answer is of a content that may be another one, sometimes under the old validator.
+// answer returns a response. A misbehaviour can replace the content, and half of the
+// responses ignore If-Range.
 func (s *erratic) answer(misbehaviour string, h http.Header) *transport.Response {
 	content := s.content
 	switch misbehaviour {
@@ -117,13 +118,13 @@ func (s *erratic) Retry(ctx context.Context, op func(progress func()) error) (er
 	return err
 }
 
-// endAfter returns the first bytes of a body, and then an error.
+// endAfter returns the first bytes of a body and then an error.
 func endAfter(body io.Reader, after int64, err error) io.ReadCloser {
 	return io.NopCloser(io.MultiReader(io.LimitReader(body, after), &failingReader{err}))
 }
 
-// An erratic server, and calls that are stopped, cost time, and what they have
-// brought is whole or goes on as shortStall as the server is honest.
+// Every Fetch from an erratic server returns the right bytes or an error, also when
+// its context ends early. A later Fetch from an honest server completes the file.
 func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 	sizes := []int64{minSegmentedFile - 1, minSegmentedFile, minSegmentedFile + 1, 24*mib + 3}
 	rounds := 2 * len(sizes)
@@ -161,14 +162,14 @@ func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 	}
 }
 
-// wantWhole takes away what was fetched.
+// wantWhole checks the fetched file and removes it.
 func (s *erratic) wantWhole(t *testing.T, got verify.Proven) {
 	t.Helper()
 	if !bytes.Equal(readFile(t, got.Path), s.content) {
-		t.Errorf("other bytes were proven: %q", s.asked)
+		t.Errorf("a wrong content was proven; requests %q", s.asked)
 	}
 	if left := fileNames(t, filepath.Dir(got.Path)); len(left) != 1 {
-		t.Errorf("left: %q", left)
+		t.Errorf("files are left: %q", left)
 	}
 	if err := os.Remove(got.Path); err != nil {
 		t.Fatal(err)

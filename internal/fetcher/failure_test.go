@@ -21,7 +21,7 @@ import (
 )
 
 func TestFetchSurvivesTransientFaults(t *testing.T) {
-	const size, cut = mib + 17, mib / 2 // above minSavedSize, after two cuts too
+	const size, cut = mib + 17, mib / 2 // above minSavedSize even after two cuts
 	first := map[string]emulator.Fault{
 		"truncated at once":      {Kind: emulator.KindTruncate},
 		"truncated after a byte": {Kind: emulator.KindTruncate, After: 1},
@@ -75,7 +75,7 @@ func TestLastingFaultsReturnTheirOwnError(t *testing.T) {
 	tests := map[string]struct {
 		fault  emulator.Fault
 		kind   transport.Kind
-		status int // -1 for any: a stall may come before the headers on a busy machine
+		status int // -1 for any: on a busy machine, a stall can hit before the headers
 		reason refusal.Reason
 	}{
 		"truncated":      {emulator.Fault{Kind: emulator.KindTruncate}, transport.Transient, 200, ""},
@@ -89,7 +89,7 @@ func TestLastingFaultsReturnTheirOwnError(t *testing.T) {
 		"status 416":     {emulator.Fault{Kind: emulator.KindStatus, Status: 416}, transport.Rejected, 416, ""},
 		"redirects":      {emulator.Fault{Kind: emulator.KindRedirect, Location: "self"}, transport.Rejected, 0, ""},
 		"to plain http":  {emulator.Fault{Kind: emulator.KindRedirect, Location: "http://192.0.2.1/"}, transport.Malformed, 0, refusal.Insecure},
-		"206, unasked":   {emulator.Fault{Kind: emulator.KindStatus, Status: 206, Body: "x"}, -1, 0, refusal.BadShape},
+		"unexpected 206": {emulator.Fault{Kind: emulator.KindStatus, Status: 206, Body: "x"}, -1, 0, refusal.BadShape},
 		"202":            {emulator.Fault{Kind: emulator.KindStatus, Status: 202, Body: "x"}, -1, 0, refusal.BadShape},
 		"HTML":           {emulator.Fault{Kind: emulator.KindShape, Shape: "html"}, -1, 0, refusal.HashMismatch},
 		"error object":   {emulator.Fault{Kind: emulator.KindShape, Shape: "error"}, -1, 0, refusal.HashMismatch},
@@ -129,7 +129,7 @@ func TestLastingFaultsReturnTheirOwnError(t *testing.T) {
 func TestFetchStartsCleanAfterOneMismatch(t *testing.T) {
 	b := newFixture(t, emulator.Random(3, 2*mib), manifest.MD5)
 	b.fault(emulator.Fault{Kind: emulator.KindCorrupt, After: 5, Times: 1})
-	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1}) // the clean start may be interrupted
+	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1}) // also interrupts the clean start
 	got, w, err := b.fetch(patient, time.Minute)
 	b.wantProven(got, err)
 	if w.mismatches != 1 || w.moved != 4*mib || w.done != 2*mib {
@@ -144,7 +144,7 @@ func TestFetchGivesUpOnServerWithoutProgress(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests++
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		w.Write(content[:mib]) // no ranges, and never more than this
+		w.Write(content[:mib]) // ranges are ignored, and no response gets further
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}))
@@ -163,7 +163,7 @@ func TestNextFetchStartsCleanAfterTwoMismatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(b.path() + validatorSuffix); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the validator of forgotten bytes stayed: %v", err)
+		t.Errorf("the validator of the removed bytes is left: %v", err)
 	}
 	b.ClearFaults()
 	b.ResetRequests()
@@ -184,12 +184,12 @@ func TestCoolDownEndsFetchAtOnce(t *testing.T) {
 
 func TestOnlyNewBytesCountAsProgress(t *testing.T) {
 	content := readAll(t, emulator.Random(1, 2*mib))
-	passing := &transport.Error{Kind: transport.Transient}
-	fail := func(http.Header) (*transport.Response, error) { return nil, passing }
-	cut := func(n int) func(http.Header) (*transport.Response, error) { // from zero, as without ranges
+	transient := &transport.Error{Kind: transport.Transient}
+	fail := func(http.Header) (*transport.Response, error) { return nil, transient }
+	cut := func(n int) func(http.Header) (*transport.Response, error) { // from zero, as without Range
 		return func(http.Header) (*transport.Response, error) {
 			res := wholeResponse(content)
-			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content[:n]), &failingReader{passing}))
+			res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content[:n]), &failingReader{transient}))
 			return res, nil
 		}
 	}
@@ -202,11 +202,11 @@ func TestOnlyNewBytesCountAsProgress(t *testing.T) {
 		}
 	}
 	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
-		fail, fail, // what was there before is no progress
-		cut(1000),           // the server starts over: progress
-		cut(1000), cut(999), // no further
+		fail, fail, // bytes of an earlier call are no progress
+		cut(1000),           // progress, since the file starts from zero
+		cut(1000), cut(999), // no progress
 		cut(2000),    // progress
-		cut(2 * mib), // all of it, whatever comes behind
+		cut(2 * mib), // progress: all bytes, although the body fails then
 	}}
 	_, err := New(source, dir, Config{}).Fetch(t.Context(), file, &watcher{})
 	if err != nil || source.progressed.Load() != 3 {

@@ -28,18 +28,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	testID = "K3Y/with+special=chars&%"
 	mib    = 1 << 20
-	// shortStall is for tests in which a stall has to come. Whether it hits a
-	// transfer that moves too must not matter.
+	// shortStall is the stall timeout of tests that wait for one. On a busy machine it
+	// can also end a transfer that moves, which must not matter to the test.
 	shortStall = 50 * time.Millisecond
 )
 
-// quick gives up shortStall; patient does not before a test is stuck.
+// quick soon gives up. patient gives up only when a test is stuck.
 var (
 	quick   = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: 30 * time.Millisecond}
 	patient = transport.Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: time.Minute}
 )
 
-// fixture is an emulator with one file, and a folder for unfinished downloads.
+// fixture is an emulator with one file, and a folder of unfinished downloads.
 type fixture struct {
 	*emulator.Emulator
 	t       testing.TB
@@ -86,7 +86,7 @@ func digestOf(t testing.TB, content emulator.Content, algorithm manifest.Algorit
 	return h.Digest()
 }
 
-// fault puts a fault on the download host.
+// fault adds a fault to the download host.
 func (b *fixture) fault(f emulator.Fault) {
 	f.Host = emulator.HostDownload
 	b.AddFault(f)
@@ -106,7 +106,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 	return releases.New(c)
 }
 
-// fetch downloads the file with a new Fetcher, as a new process would.
+// fetch downloads the file with a new Fetcher, like a new process.
 func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
@@ -114,7 +114,7 @@ func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Prov
 	return got, w, err
 }
 
-// proven fails the test when the file did not arrive whole.
+// wantProven fails the test unless the whole file was fetched.
 func (b *fixture) wantProven(got verify.Proven, err error) {
 	b.t.Helper()
 	if err != nil {
@@ -135,13 +135,13 @@ func (b *fixture) wantProven(got verify.Proven, err error) {
 		b.t.Error(err)
 	}
 	if _, err := os.Stat(got.Path + validatorSuffix); !errors.Is(err, fs.ErrNotExist) {
-		b.t.Errorf("the validator stayed: %v", err)
+		b.t.Errorf("the validator is left: %v", err)
 	}
 }
 
 func (b *fixture) path() string { return filepath.Join(b.dir, Name(b.file.Expected)) }
 
-// partialSize is how many bytes are kept, -1 for no file.
+// partialSize returns the size of the partial file, or -1 if there is none.
 func (b *fixture) partialSize() int64 {
 	info, err := os.Stat(b.path())
 	if err != nil {
@@ -150,12 +150,12 @@ func (b *fixture) partialSize() int64 {
 	return info.Size()
 }
 
-// downloads are the requests that reached the download host.
+// downloads returns the requests that reached the download host.
 func (b *fixture) downloads() []emulator.Request {
 	return slices.DeleteFunc(b.Requests(), func(r emulator.Request) bool { return r.Host != emulator.HostDownload })
 }
 
-// ranges are the Range headers of the downloads so far.
+// ranges returns the Range headers of the downloads so far.
 func (b *fixture) ranges() []string {
 	var all []string
 	for _, r := range b.downloads() {
@@ -167,13 +167,13 @@ func (b *fixture) ranges() []string {
 func (b *fixture) wantRanges(want ...string) {
 	b.t.Helper()
 	if diff := cmp.Diff(want, b.ranges()); diff != "" {
-		b.t.Errorf("asked for other ranges: %s", diff)
+		b.t.Errorf("requested ranges: %s", diff)
 	}
 }
 
 func rangeFrom(n int64) string { return fmt.Sprintf("bytes=%d-", n) }
 
-// watcher is a Watcher that checks what it is told.
+// watcher is a Watcher that records its calls.
 type watcher struct {
 	moved, done int64
 	announced   []int64
@@ -200,7 +200,7 @@ func assertNoID(t testing.TB, err error) {
 	t.Helper()
 	for ; err != nil; err = errors.Unwrap(err) {
 		if text := fmt.Sprintf("%+v", err); transport.NewRedactor(testID).Contains(text) || strings.Contains(text, "K3Y") {
-			t.Errorf("the Customer ID is in %s", text)
+			t.Errorf("the error contains the Customer ID: %s", text)
 		}
 	}
 }
@@ -216,21 +216,21 @@ func readAll(t testing.TB, content emulator.Content) []byte {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	all := make([]byte, content.Size()) // at once: some are large
+	all := make([]byte, content.Size()) // in one piece, because some are large
 	if _, err := io.ReadFull(r, all); err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// interrupt leaves so many bytes of the file behind, as a process that was stopped.
+// interrupt leaves a partial file of so many bytes, like a process that was stopped.
 func (b *fixture) interrupt(after int64) {
 	b.t.Helper()
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: after, Times: 1})
 	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
 	var failed *transport.Error
 	if _, _, err := b.fetch(patient, time.Minute); !errors.As(err, &failed) || failed.Kind != transport.NotFound {
-		b.t.Fatalf("interrupted with %v", err)
+		b.t.Fatalf("the interrupted fetch returned %v", err)
 	}
 	if b.partialSize() != after {
 		b.t.Fatalf("%d bytes are kept, want %d", b.partialSize(), after)
@@ -239,7 +239,7 @@ func (b *fixture) interrupt(after int64) {
 	b.ResetRequests()
 }
 
-// leave puts down what an earlier call could have left.
+// writePartial writes a partial file and the file of its validator.
 func (b *fixture) writePartial(content []byte, validator string) {
 	b.t.Helper()
 	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
@@ -258,7 +258,7 @@ func readFile(t testing.TB, path string) []byte {
 	return data
 }
 
-// cancellingWatcher ends a fetch when so many bytes are there.
+// cancellingWatcher cancels a fetch once so many bytes are present.
 type cancellingWatcher struct {
 	watcher
 	at     int64

@@ -16,7 +16,7 @@ import (
 	"syncd/internal/verify"
 )
 
-// slowFile takes an hour to read anything back.
+// slowFile takes an hour for each read.
 type slowFile struct{ *dataFile }
 
 func (s *slowFile) readAt(b []byte, at int64) error {
@@ -62,7 +62,7 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 	}
 }
 
-// newTestHasher returns a hasher over a file that holds the content already.
+// newTestHasher returns a hasher for a file that already holds the content.
 func newTestHasher(t *testing.T, content []byte) *hasher {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -76,7 +76,7 @@ func newTestHasher(t *testing.T, content []byte) *hasher {
 	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
 }
 
-// chunkOf takes the bytes from `from` up to `to` into a buffer.
+// chunkOf returns content[from:to] in a buffer.
 func (h *hasher) chunkOf(content []byte, from, to int) chunk {
 	b := h.buffers.get()
 	b.data = append(b.data[:0], content[from:to]...)
@@ -149,7 +149,7 @@ func TestHasherBoundsItsBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestHasher(t, content)
 		h.file = &slowFile{h.file.(*dataFile)}
-		h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true) // its first bytes have to be read back
+		h.add(h.chunkOf(content, bufferSize, 2*bufferSize), 2*bufferSize, true, true) // the bytes before it must be read back
 		for at := 2 * bufferSize; at < len(content); at += bufferSize {
 			h.add(h.chunkOf(content, at, at+bufferSize), int64(at+bufferSize), true, true)
 		}

@@ -20,7 +20,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// rangeServer serves ranges in its own way, and the whole as it is.
+// rangeServer starts a server that answers requests for ranges with segment, and others
+// with the content.
 func rangeServer(t *testing.T, content []byte, segment func(w http.ResponseWriter, from, to int)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +45,8 @@ func rangeServer(t *testing.T, content []byte, segment func(w http.ResponseWrite
 	return server.URL
 }
 
-// A body without a length can hold more than its Content-Range says. Nothing of
-// that may reach the disk: what lies there may be hashed already.
+// A body without a length can hold more than its Content-Range says. The surplus must
+// not reach the disk, because the bytes there may be hashed already.
 func TestBytesBeyondTheRangeAreDropped(t *testing.T) {
 	const size = 24 * mib
 	content := readAll(t, emulator.Random(4, size))
@@ -74,11 +75,12 @@ func TestBytesBeyondTheRangeAreDropped(t *testing.T) {
 	}
 }
 
-// fetchBeside fetches the file from a server that answers ranges in its own way. Its
-// first connection waits for segments, so that there are some on every machine.
-func (b *fixture) fetchBeside(content []byte, segment http.HandlerFunc) (verify.Proven, *watcher, []string, error) {
+// fetchFromHost fetches the file from a server that answers requests for ranges with
+// segment. Its first response waits until segments were requested, so that every
+// machine requests some. It also returns the requested ranges.
+func (b *fixture) fetchFromHost(content []byte, segment http.HandlerFunc) (verify.Proven, *watcher, []string, error) {
 	b.t.Helper()
-	h := &host{content: content, segment: segment, isAsked: make(chan struct{})}
+	h := &host{content: content, segment: segment, isRequested: make(chan struct{})}
 	server := httptest.NewUnstartedServer(h)
 	h.fetcher = New(connect(b.t, "http://"+server.Listener.Addr().String(), patient, time.Minute), b.dir, fourSegments)
 	server.Start()
@@ -88,12 +90,12 @@ func (b *fixture) fetchBeside(content []byte, segment http.HandlerFunc) (verify.
 	return got, w, h.asked(), err
 }
 
-// host is the server of fetchBeside.
+// host is the server of fetchFromHost.
 type host struct {
-	content []byte
-	segment http.HandlerFunc
-	fetcher *Fetcher
-	isAsked chan struct{} // closed at the first request for a range
+	content     []byte
+	segment     http.HandlerFunc
+	fetcher     *Fetcher
+	isRequested chan struct{} // closed at the first request for a range
 
 	mu     sync.Mutex
 	ranges []string // of the requests
@@ -110,7 +112,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	isFirst := len(h.ranges) == 0
 	if asked != "" && !slices.ContainsFunc(h.ranges, func(before string) bool { return before != "" }) {
-		close(h.isAsked)
+		close(h.isRequested)
 	}
 	h.ranges = append(h.ranges, asked)
 	h.mu.Unlock()
@@ -119,31 +121,31 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.segment(w, r)
 		return
 	case isFirst:
-		w = &waiting{ResponseWriter: w, r: r, host: h}
+		w = &waitingWriter{ResponseWriter: w, r: r, host: h}
 	}
 	serve(w, r, h.content)
 }
 
-// serve answers as it should be.
+// serve answers correctly.
 func serve(w http.ResponseWriter, r *http.Request, content []byte) {
 	w.Header().Set("ETag", `"e"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// waiting brings next to nothing until segments were asked for and their
-// connections were given back, then the rest.
-type waiting struct {
+// waitingWriter writes hardly anything until segments were requested and the workers have
+// ended. Then it writes the rest.
+type waitingWriter struct {
 	http.ResponseWriter
 	r      *http.Request
 	host   *host
 	isOver bool
 }
 
-func (w *waiting) Write(p []byte) (int, error) {
+func (w *waitingWriter) Write(p []byte) (int, error) {
 	written := 0
 	for !w.isOver && written < len(p) {
 		select {
-		case <-w.host.isAsked:
+		case <-w.host.isRequested:
 			others := int64(fourSegments.Segments - 1)
 			if err := w.host.fetcher.connections.Acquire(w.r.Context(), others); err != nil {
 				return written, err
@@ -195,7 +197,7 @@ func TestMainConnectionFetchesSegmentsThatFail(t *testing.T) {
 			t.Parallel()
 			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			var once atomic.Bool
-			got, w, asked, err := b.fetchBeside(content, func(w http.ResponseWriter, r *http.Request) {
+			got, w, asked, err := b.fetchFromHost(content, func(w http.ResponseWriter, r *http.Request) {
 				if once.CompareAndSwap(false, true) {
 					segment(w, r)
 					return
@@ -210,7 +212,7 @@ func TestMainConnectionFetchesSegmentsThatFail(t *testing.T) {
 	}
 }
 
-// A server without ranges must not be asked for everything again: a long transfer
+// A server that does not support ranges must not cause a restart: a long transfer
 // would never end.
 func TestRefusedSegmentsCauseNoRestart(t *testing.T) {
 	const size = 18 * mib
@@ -238,16 +240,16 @@ func TestRefusedSegmentsCauseNoRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
-			got, w, asked, err := b.fetchBeside(content, segment)
+			got, w, asked, err := b.fetchFromHost(content, segment)
 			b.wantProven(got, err)
 			if w.moved != size || len(asked) < 2 {
-				t.Errorf("%d bytes came, ranges %q", w.moved, asked)
+				t.Errorf("%d bytes arrived, ranges %q", w.moved, asked)
 			}
 		})
 	}
 }
 
-// A transfer of some minutes looks again and again whether more connections help.
+// The controller of a long transfer probes again and again.
 func TestRefusedSegmentsAreNotRequestedAgain(t *testing.T) {
 	const size, rate = 18 * mib, 128 << 10
 	content := readAll(t, emulator.Random(4, size))
@@ -267,7 +269,7 @@ func TestRefusedSegmentsAreNotRequestedAgain(t *testing.T) {
 		"no range": {func(*transport.Response) error {
 			return &transport.Error{Kind: transport.Rejected, Status: http.StatusRequestedRangeNotSatisfiable}
 		}, probe},
-		"busy": {func(*transport.Response) error { // which may pass
+		"busy": {func(*transport.Response) error { // transient
 			return &transport.Error{Kind: transport.Transient, Status: http.StatusServiceUnavailable}
 		}, probe * size / rate * int(time.Second/controlInterval) / holdTicks},
 	}
@@ -288,15 +290,15 @@ func TestRefusedSegmentsAreNotRequestedAgain(t *testing.T) {
 					t.Error(err)
 				}
 				if n := len(source.asked) - 1; w.moved != size || n < 1 || n > tt.most {
-					t.Errorf("%d bytes came, %d segments were asked for, at most %d should be", w.moved, n, tt.most)
+					t.Errorf("%d bytes arrived, %d segments were requested, want at most %d", w.moved, n, tt.most)
 				}
 			})
 		})
 	}
 }
 
-// What a provider serves whole must arrive, also where its ranges are broken in
-// a way that only the digest shows.
+// A provider can serve wrong bytes for ranges, which only the digest shows. The file
+// must still arrive.
 func TestFetchWithoutSegmentsAfterMismatch(t *testing.T) {
 	content, dir := readAll(t, emulator.Random(4, 18*mib)), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,7 +319,7 @@ func TestFetchWithoutSegmentsAfterMismatch(t *testing.T) {
 	})
 }
 
-// A stream of HTTP/2 can be reset, or stall, between its last byte and its end.
+// An HTTP/2 stream can be reset, or stall, between its last byte and its end.
 func TestBodyThatFailsAfterLastByteIsComplete(t *testing.T) {
 	content := readAll(t, emulator.Random(1, 2*mib))
 	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
@@ -327,7 +329,7 @@ func TestBodyThatFailsAfterLastByteIsComplete(t *testing.T) {
 			return res, nil
 		},
 		func(h http.Header) (*transport.Response, error) {
-			return nil, fmt.Errorf("asked again, for %q", h.Get("Range"))
+			return nil, fmt.Errorf("requested again: %q", h.Get("Range"))
 		},
 	}}
 	if _, err := New(source, t.TempDir(), Config{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {

@@ -8,12 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check holds what has to be true of a layout at any time.
+// check fails the test unless the layout is consistent.
 func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 	var end int64 = -1
 	for _, s := range l.present {
 		if s.from <= end || s.to <= s.from || s.to > l.size {
-			t.Fatalf("spans %v of %d bytes", l.present, l.size)
+			t.Fatalf("ranges %v of %d bytes", l.present, l.size)
 		}
 		end = s.to
 	}
@@ -28,13 +28,12 @@ func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 		}
 		for _, s := range l.present {
 			if c.next < c.end && c.next < s.to && s.from < c.end {
-				t.Fatalf("claim %+v is there already: %v", *c, l.present)
+				t.Fatalf("bytes of claim %+v are present: %v", *c, l.present)
 			}
 		}
 	}
 }
 
-// Whatever connections do, no byte is fetched twice and none is left out.
 func TestLayoutFetchesEachByteOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.Int64Range(0, 64*minSegment).Draw(t, "size")
@@ -44,7 +43,7 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
 				if c := l.claimNext(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
-					c.requested = byteRange{c.next, c.end} // from here on its rear can come back
+					c.requested = byteRange{c.next, c.end} // as a connection does before it fetches
 				}
 			case 1:
 				l.splitLongest(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
@@ -52,7 +51,7 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 				if len(l.claims) > 0 {
 					c := rapid.SampledFrom(l.claims).Draw(t, "claim")
 					n := c.end - c.next
-					if !rapid.Bool().Draw(t, "all") { // small numbers alone, which rapid prefers, would take thousands of steps
+					if !rapid.Bool().Draw(t, "all") { // rapid prefers small numbers, which would take thousands of steps
 						n = rapid.Int64Range(0, n).Draw(t, "bytes")
 					}
 					l.advance(c, n)
@@ -65,7 +64,7 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 			}
 			l.check(t)
 			if l.bytes() != arrived {
-				t.Fatalf("%d bytes are there, %d arrived", l.bytes(), arrived)
+				t.Fatalf("%d bytes are present, %d arrived", l.bytes(), arrived)
 			}
 		}
 		if arrived != size || l.claimNext(endless) != nil {
@@ -78,7 +77,7 @@ func TestSplitLongest(t *testing.T) {
 	tests := map[string]struct {
 		claim claim
 		limit int64
-		end   int64 // 0: it is left alone
+		end   int64 // 0: the claim is not split
 	}{
 		"a long one keeps its next part": {claim{next: 100, end: 100 * mib}, 8 * mib, 100 + 8*mib},
 		"a short one is halved":          {claim{next: 0, end: 12 * mib}, 8 * mib, 6 * mib},
@@ -94,7 +93,7 @@ func TestSplitLongest(t *testing.T) {
 		}
 	}
 	if (&layout{size: 100 * mib}).splitLongest(mib) {
-		t.Error("something was cut from nothing")
+		t.Error("split a layout without claims")
 	}
 }
 
@@ -128,21 +127,21 @@ func TestClipRangesFromDisk(t *testing.T) {
 
 func TestReleasedBytesReturnToTheSplitClaim(t *testing.T) {
 	for name, tt := range map[string]struct {
-		asked   byteRange // of the first claim, which is cut to 10 to 40
-		here    []byteRange
-		fetched int64 // of the released claim, from 40 to 60
-		want    int64 // the end of the first claim
+		requested byteRange // by the first claim, which is split to 10-40
+		here      []byteRange
+		fetched   int64 // by the released claim, of 40-60
+		want      int64 // the end of the first claim
 	}{
-		"all":                        {asked: everything, want: 70},
-		"up to what was asked for":   {asked: byteRange{10, 50}, want: 50},
-		"not what it never asked":    {asked: byteRange{10, 40}, want: 40},
-		"not asked yet":              {want: 40},
-		"not behind what came":       {asked: everything, fetched: 5, want: 40},
-		"not over what is there":     {asked: everything, here: []byteRange{{0, 10}, {55, 58}}, want: 55},
-		"what is there right behind": {asked: everything, here: []byteRange{{0, 10}, {40, 41}}, want: 40},
+		"all":                        {requested: everything, want: 70},
+		"up to the requested end":    {requested: byteRange{10, 50}, want: 50},
+		"beyond the requested end":   {requested: byteRange{10, 40}, want: 40},
+		"not requested yet":          {want: 40},
+		"behind fetched bytes":       {requested: everything, fetched: 5, want: 40},
+		"up to present bytes":        {requested: everything, here: []byteRange{{0, 10}, {55, 58}}, want: 55},
+		"present bytes right behind": {requested: everything, here: []byteRange{{0, 10}, {40, 41}}, want: 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, cut, next := &claim{next: 10, end: 40, requested: tt.asked}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
+			first, cut, next := &claim{next: 10, end: 40, requested: tt.requested}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
 			l := layout{size: 100, present: tt.here, claims: []*claim{first, cut, next}}
 			l.advance(cut, tt.fetched)
 			if l.release(cut); first.end != tt.want {

@@ -22,7 +22,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	w := &memoryWatcher{}
-	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w) // the emulator's share is counted too
+	got, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w) // the figure includes the emulator's memory
 	if err != nil || got.Object.Size != size {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -31,7 +31,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// memoryWatcher looks from time to time how much memory is in use.
+// memoryWatcher samples the memory in use.
 type memoryWatcher struct {
 	watcher
 	looked int64
@@ -71,7 +71,7 @@ func TestBandwidthLimitIsShared(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// What may go at once is one buffer; the rest has to wait.
+		// The burst is one buffer.
 		if want := time.Duration(3*mib-bufferSize) * time.Second / perSecond; time.Since(begin).Round(time.Millisecond) != want {
 			t.Errorf("%v, want %v", time.Since(begin), want)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestRetryRequestsOnlyMissingBytes(t *testing.T) {
-	for _, size := range []int64{4 * mib, 1000} { // also where no validator is worth keeping on disk
+	for _, size := range []int64{4 * mib, 1000} { // also below minSavedSize
 		cut := size / 4
 		b := newFixture(t, emulator.Random(9, size), manifest.SHA256)
 		b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: cut, Times: 2})
@@ -124,7 +124,7 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{""}, 0},
-		"with another validator":         {validator(`"\"other\""`), []string{rangeFrom(kept)}, 0}, // the server answers with all of it
+		"with another validator":         {validator(`"\"other\""`), []string{rangeFrom(kept)}, 0}, // the server sends the whole file
 		"with a date":                    {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{rangeFrom(kept)}, 0},
 		"with a torn validator":          {validator(`"\"abc`), []string{""}, 0},
 		"with an empty validator":        {validator(``), []string{""}, 0},
@@ -133,7 +133,7 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 		"with one that is too long":      {validator(`{"validator":"\"` + strings.Repeat("e", maxCondition) + `\""}`), []string{""}, 0},
 		"with a wrong size":              {validator(`{"validator":"\"other\"","total":5}`), []string{""}, 0},
 		"with a larger size":             {validator(`{"validator":"\"other\"","total":5000000}`), []string{rangeFrom(kept)}, 0},
-		"with a size of before, and 416": {validator(`{"validator":"\"other\"","total":0}`), []string{rangeFrom(kept)}, 0},
+		"with a total of 0":              {validator(`{"validator":"\"other\"","total":0}`), []string{rangeFrom(kept)}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestCancelledFetchKeepsItsBytes(t *testing.T) {
 	b.ClearFaults()
 	b.ResetRequests()
 	if _, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(ctx, b.file, w); !errors.Is(err, context.Canceled) && err != cause {
-		t.Errorf("with an ended context: %v", err)
+		t.Errorf("with a cancelled context: %v", err)
 	}
 	got, _, err := b.fetch(patient, time.Minute)
 	b.wantProven(got, err)
@@ -199,9 +199,9 @@ func TestBytesBeyondKnownRangesAreCutOff(t *testing.T) {
 	const size = 2 * mib
 	content := readAll(t, emulator.Random(4, size))
 	for name, here := range map[string]string{
-		"behind what is there": "[[0,1048576]]",
+		"behind present bytes": "[[0,1048576]]",
 		"beyond the total":     "[[0,1048576],[2097152,3145728]]",
-		"nothing known":        "[]",
+		"no present bytes":     "[]",
 		"in no order":          "[[5,6],[1,2]]",
 		"huge numbers":         "[[0,1048576],[1048577,9223372036854775807]]",
 		"negative numbers":     "[[-9223372036854775808,9223372036854775807]]",

@@ -19,10 +19,10 @@ import (
 	"syncd/internal/verify"
 )
 
-// fourSegments is what a host with the usual settings uses.
+// fourSegments is the default configuration.
 var fourSegments = Config{Files: 4, Segments: 4}
 
-// capped has every connection bring so much a second, as some links do.
+// limitRate caps each connection at so many bytes per second.
 func (b *fixture) limitRate(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
 
 func (b *fixture) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
@@ -95,7 +95,6 @@ func TestUnsafeSegmentsAreNotUsed(t *testing.T) {
 	}
 }
 
-// A kill leaves what the last process had written and noted.
 func TestNextProcessFetchesOnlyTheGaps(t *testing.T) {
 	const size = 48 * mib
 	content := readAll(t, emulator.Random(8, size))
@@ -109,14 +108,14 @@ func TestNextProcessFetchesOnlyTheGaps(t *testing.T) {
 		}
 		kept := parseValidator(readFile(t, filepath.Join(dir, Name(file.Expected)+validatorSuffix)))
 		if len(kept.Present) < 2 {
-			t.Fatalf("there are no gaps: %v", kept.Present)
+			t.Fatalf("no gaps: %v", kept.Present)
 		}
 		next := &watcher{}
 		if _, err := New(source, dir, fourSegments).Fetch(t.Context(), file, next); err != nil {
 			t.Fatal(err)
 		}
 		if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
-			t.Errorf("%d bytes came again, %d were resumed", next.moved, next.resumed)
+			t.Errorf("%d bytes arrived, %d were resumed", next.moved, next.resumed)
 		}
 	})
 }
@@ -125,7 +124,7 @@ func TestWrongCheckpointCostsACleanStart(t *testing.T) {
 	const size = 20 * mib
 	content := readAll(t, emulator.Random(8, size))
 	for name, kept := range map[string]string{
-		"bytes that are not there":   `{"validator":"%s","total":20971520,"here":[[0,1048576],[4194304,8388608]]}`,
+		"bytes that are missing":     `{"validator":"%s","total":20971520,"here":[[0,1048576],[4194304,8388608]]}`,
 		"beyond the end of the file": `{"validator":"%s","total":20971520,"here":[[0,1048576],[18874368,20971520]]}`,
 		"in no order":                `{"validator":"%s","total":20971520,"here":[[4194304,8388608],[0,1048576]]}`,
 		"none":                       `{"validator":"%s","total":20971520,"here":[]}`,
@@ -135,7 +134,7 @@ func TestWrongCheckpointCostsACleanStart(t *testing.T) {
 			b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 			b.interrupt(8 * mib)
 			etag := parseValidator(readFile(t, b.path()+validatorSuffix)).Condition
-			partial := make([]byte, 8*mib) // after a power cut: nothing but the beginning
+			partial := make([]byte, 8*mib) // like after a power cut, only the first bytes are right
 			copy(partial, content[:mib])
 			b.writePartial(partial, fmt.Sprintf(kept, strings.ReplaceAll(etag, `"`, `\"`)))
 			got, err := b.fetchSegmented(t.Context(), &watcher{})
@@ -154,7 +153,7 @@ func TestWatcherErrorInWorkerEndsFetch(t *testing.T) {
 	}
 }
 
-// failingWatcher ends a fetch when so many bytes are there.
+// failingWatcher returns an error once so many bytes are present.
 type failingWatcher struct {
 	watcher
 	at  int64
@@ -200,13 +199,13 @@ func TestFilesGetConnectionsBeforeSegments(t *testing.T) {
 			fetch("large")
 			isOver.Store(true)
 		})
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second) // on the fake clock
 		if synctest.Wait(); source.requests() != fourSegments.Files {
-			t.Errorf("not all connections are the large file's: ranges %q", source.asked)
+			t.Errorf("the large file does not use all connections: ranges %q", source.asked)
 		}
 		fetch("small")
 		if isOver.Load() {
-			t.Error("the small file waited for the end of the large one")
+			t.Error("the small file waited until the large one ended")
 		}
 		running.Wait()
 	})
@@ -222,6 +221,6 @@ func TestTooLargeDownloadLeavesNothing(t *testing.T) {
 		}
 	})
 	if left := fileNames(t, dir); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("files are left: %q", left)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"syncd/internal/manifest"
 )
 
-// memorySource answers from memory, so that a test may run on a fake clock.
+// memorySource answers from memory, so that a test can run on a fake clock.
 type memorySource struct {
 	content    []byte
-	named      map[string][]byte // in the place of content
+	named      map[string][]byte // used instead of content, by file name
 	progressed atomic.Int64
-	attempts   []func(h http.Header) (*transport.Response, error) // the last one again and again
+	attempts   []func(h http.Header) (*transport.Response, error) // one for each request; the last one repeats
 }
 
 func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
@@ -54,16 +54,16 @@ type failingReader struct{ err error }
 
 func (b *failingReader) Read([]byte) (int, error) { return 0, b.err }
 
-// cappedSource serves contents by their names, each connection at a rate, on the
-// clock of a bubble: how the connections share the work is no matter of the machine.
+// cappedSource serves contents by name, and caps each connection at a rate. On the fake
+// clock of synctest, the load of the machine does not change how connections share work.
 type cappedSource struct {
 	contents map[string][]byte
-	rate     int64  // bytes a second
-	newer    []byte // if set, what there is from the fourth request on
+	rate     int64  // bytes per second
+	newer    []byte // if set, the content from the fourth request on
 	change   func(*transport.Response) error
 
 	mu    sync.Mutex
-	asked []string // the ranges
+	asked []string // the Range header of each request
 }
 
 func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
@@ -76,7 +76,7 @@ func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h h
 	s.mu.Unlock()
 	answer := httptest.NewRecorder()
 	answer.Header().Set("ETag", etag)
-	// Of a HEAD request, for the recorder copies a body.
+	// A HEAD request, because the recorder would copy the body.
 	http.ServeContent(answer, &http.Request{Method: http.MethodHead, Header: h}, "", time.Time{}, bytes.NewReader(content))
 	res := answer.Result()
 	if got, err := parseContentRange(res.Header); err == nil {

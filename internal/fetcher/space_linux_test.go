@@ -11,7 +11,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// smallDisk mounts a tmpfs, or skips the test where that is not allowed.
+// smallDisk mounts a tmpfs, or skips the test if that is not allowed.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestFullDiskIsRefusedAndFreed(t *testing.T) {
 }
 
 func TestDiskWithoutInodesIsRefused(t *testing.T) {
-	for _, inodes := range []string{"nr_inodes=1", "nr_inodes=2"} { // the folder; and one file, but no validator
+	for _, inodes := range []string{"nr_inodes=1", "nr_inodes=2"} { // room for the folder; for one file more, but no validator
 		b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 		b.dir = smallDisk(t, "size=8m,"+inodes)
 		_, _, err := b.fetch(patient, time.Minute)
@@ -74,7 +74,7 @@ func TestDiskWithoutInodesIsRefused(t *testing.T) {
 	}
 }
 
-// A file that becomes /dev/full needs no mount.
+// This test needs no mount: the partial file becomes /dev/full.
 func TestWriteWithoutSpaceIsRefused(t *testing.T) {
 	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 	_, err := b.fetchInto("/dev/full", 0)

@@ -17,7 +17,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// swappingWatcher puts another file under the open partial one, when so many bytes are there.
+// swappingWatcher replaces the open partial file by another one, once so many bytes are
+// present.
 type swappingWatcher struct {
 	watcher
 	t    *testing.T
@@ -62,16 +63,16 @@ func (s *swappingWatcher) swap() {
 	s.t.Fatalf("%s is not open", s.path)
 }
 
-// fetchInto fetches while the disk fails: what is written or synced from the
-// byte at on goes to another file.
+// fetchInto fetches into a failing disk: once `at` bytes are present, writes and syncs
+// go to the file other.
 func (b *fixture) fetchInto(other string, at int64) (verify.Proven, error) {
 	b.t.Helper()
 	w := &swappingWatcher{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
 	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
 }
 
-// A FIFO refuses fsync. What was written before is in memory and looks right, as
-// after an fsync that failed on a disk.
+// A FIFO refuses fsync. As after a failed fsync of a disk, the bytes written before can
+// still be read and look right.
 func TestFileIsRemovedAfterFailedFsync(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
 		b := newFixture(t, emulator.Random(2, 2*mib), algorithm)
@@ -130,7 +131,7 @@ func TestUnusablePartialFilesAreReplaced(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
-			t.Chdir(b.dir) // the name of a socket has to be short
+			t.Chdir(b.dir) // the path of a socket must be short
 			if err := tt.make("x"); err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 
 func TestContentReplacedBetweenAttempts(t *testing.T) {
 	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
-	t.Run("by the promised one", func(t *testing.T) {
+	t.Run("by the expected one", func(t *testing.T) {
 		b := newFixture(t, newer, manifest.SHA256)
 		b.publish(older)
 		b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: mib, Times: 1})
@@ -34,7 +34,7 @@ func TestContentReplacedBetweenAttempts(t *testing.T) {
 		b.wantProven(got, err)
 		b.wantRanges("", rangeFrom(mib), rangeFrom(mib))
 		if w.mismatches != 0 {
-			t.Error("the change cost a mismatch")
+			t.Error("the replaced content caused a mismatch")
 		}
 	})
 	t.Run("by another one", func(t *testing.T) {
@@ -48,25 +48,26 @@ func TestContentReplacedBetweenAttempts(t *testing.T) {
 	})
 }
 
-// A server that ignores If-Range continues the old beginning with the new end.
+// A server that ignores If-Range sends the rest of the new content after the start of
+// the old one.
 func TestRestOfOtherContentIsNotDownloaded(t *testing.T) {
 	older, newer := emulator.Random(1, 3*mib), emulator.Random(2, 2*mib+1)
 	const date, later = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 00:00:00 GMT"
 	tests := map[string]struct {
-		kept       string // the file of the validator
+		kept       string // content of the validator's file
 		headers    map[string]string
 		ranges     []string
 		mismatches int
 	}{
-		"another ETag":            {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
-		"a weak ETag":             {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 0},
-		"another ETag, old form":  {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
-		"another date":            {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{rangeFrom(mib), ""}, 0},
-		"another size":            {`{"validator":"\"x\"","total":3145728}`, nil, []string{rangeFrom(mib), ""}, 0},
-		"another size, same ETag": {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{rangeFrom(mib), ""}, 0},
-		"nothing to tell by":      {`{"validator":"\"x\"","total":2097153}`, nil, []string{rangeFrom(mib), ""}, 1},
-		"the same ETag":           {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{rangeFrom(mib), ""}, 1},
-		"the same date":           {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 1},
+		"another ETag":                {`{"validator":"\"x\""}`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
+		"a weak ETag":                 {`{"validator":"\"x\""}`, map[string]string{"ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 0},
+		"another ETag, old form":      {`"\"x\""`, map[string]string{"ETag": `"y"`}, []string{rangeFrom(mib), ""}, 0},
+		"another date":                {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": later}, []string{rangeFrom(mib), ""}, 0},
+		"another size":                {`{"validator":"\"x\"","total":3145728}`, nil, []string{rangeFrom(mib), ""}, 0},
+		"another size, same ETag":     {`{"validator":"\"x\"","total":3145728}`, map[string]string{"ETag": `"x"`}, []string{rangeFrom(mib), ""}, 0},
+		"no validator in the headers": {`{"validator":"\"x\"","total":2097153}`, nil, []string{rangeFrom(mib), ""}, 1},
+		"the same ETag":               {`{"validator":"\"x\""}`, map[string]string{"ETag": `"x"`, "Last-Modified": later}, []string{rangeFrom(mib), ""}, 1},
+		"the same date":               {`{"validator":"` + date + `"}`, map[string]string{"Last-Modified": date, "ETag": `W/"x"`}, []string{rangeFrom(mib), ""}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestRestOfOtherContentIsNotDownloaded(t *testing.T) {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
 			}
 			if wasted := w.moved - (2*mib + 1); wasted > 0 && tt.mismatches == 0 {
-				t.Errorf("%d bytes of the rest were read", wasted)
+				t.Errorf("%d bytes of the other content were downloaded", wasted)
 			}
 		})
 	}
@@ -129,9 +130,9 @@ func TestWrongRangesAreNotWritten(t *testing.T) {
 		"other end, no length":   {"bytes 1048576-2097159/*", -1, "", ""},
 		"other total, no length": {"bytes 1048576-2097161/2097162", -1, "", ""},
 		"overflow":               {"bytes 99999999999999999999-2/3", size - kept, "", ""},
-		"holds the id":           {"bytes " + testID, size - kept, "", ""},
+		"with the ID":            {"bytes " + testID, size - kept, "", ""},
 		"encoded":                {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, "gzip"},
-		"encoded with the id":    {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, testID},
+		"encoded with the ID":    {"bytes 1048576-2097160/2097161", size - kept, refusal.BadShape, testID},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +234,7 @@ func TestTooLongETagIsNotSentBack(t *testing.T) {
 	}
 }
 
-// The free space must be looked at for a content that takes another's place.
+// The Watcher must check the free space for the new size.
 func TestReplacedContentIsAnnounced(t *testing.T) {
 	older, newer := readAll(t, emulator.Random(1, 24*mib)), readAll(t, emulator.Random(2, 32*mib))
 	b := newFixture(t, emulator.Bytes(newer), manifest.SHA256)
@@ -259,11 +260,11 @@ func TestReplacedContentIsAnnounced(t *testing.T) {
 	}
 }
 
-// An empty file can have a validator still that tells the size of an older content.
+// After a kill, an empty file can still have the validator of an older content.
 func TestTotalOfOlderContentIsForgotten(t *testing.T) {
 	content := readAll(t, emulator.Random(4, 3*mib))
 	for name, total := range map[string]int{"less": 1, "more": 9 * mib} {
-		for length, fault := range map[string]emulator.Fault{"told": {Kind: emulator.KindChangeETag}, "not told": {Kind: emulator.KindNoLength}} {
+		for length, fault := range map[string]emulator.Fault{"known": {Kind: emulator.KindChangeETag}, "unknown": {Kind: emulator.KindNoLength}} {
 			t.Run(name+" "+length, func(t *testing.T) {
 				b := newFixture(t, emulator.Bytes(content), manifest.SHA256)
 				b.writePartial(nil, fmt.Sprintf(`{"validator":"\"e\"","total":%d}`, total))
