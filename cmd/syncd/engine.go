@@ -67,14 +67,14 @@ func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(e
 		return err
 	}
 	defer e.Close()
-	socket, err := openSocket(ctx, cfg, e)
+	server, err := control.NewServer(ctx, stateDir(cfg), e)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 1)
-	go func() { served <- socket.serve() }()
+	go func() { served <- server.Serve() }()
 	err = work(ownEngine{e})
-	socket.stop(ctx)
+	server.Stop(ctx)
 	return errors.Join(err, <-served)
 }
 

@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"os"
+
+	"syncd/internal/gctune"
 )
 
 func main() {
-	tuneGC(os.Getenv)
+	gctune.Start(os.Getenv)
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }

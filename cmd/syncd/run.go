@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
+	"syncd/internal/control"
 	"syncd/internal/daemon"
 	"syncd/internal/web"
 )
@@ -26,17 +28,17 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: cobra.NoArgs,
 		Long: `Run the daemon. It syncs at start and then by schedule.
 
-SIGUSR1 syncs now; one that comes during a sync runs after it. SIGHUP reloads the
-configuration: a bad one is reported and the old one kept, an added or changed
-manifest is synced at once, a removed one leaves at the next sync. SIGTERM and
-SIGINT end it; unfinished downloads are kept and continued at the next start.`,
+SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the
+configuration. If it has errors, they are logged and the old one stays in force.
+Added and changed manifests sync at once; a removed one leaves at the next sync.
+SIGTERM and SIGINT stop the daemon; its next start continues unfinished downloads.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
 	}
 }
 
-// runDaemon wires the daemon together, in the order in which its parts are needed.
+// runDaemon builds the daemon from its parts and runs it until a signal ends it.
 func (a *app) runDaemon(ctx context.Context) error {
-	signals := make(chan os.Signal, 8) // from here on a SIGHUP ends nothing
+	signals := make(chan os.Signal, 8) // first, because an unhandled SIGHUP ends the process
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
@@ -72,8 +74,8 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
-// settings reads the configuration and the Customer ID, as the user who started
-// syncd, and then becomes the owner of the data directory.
+// settings reads the configuration and the Customer ID as the user who started
+// syncd. Then it becomes the owner of the data directory.
 func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
 	cfg, err := a.load()
 	if err != nil {
@@ -91,14 +93,14 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
 	return cfg, checkWebConfig(cfg)
 }
 
-// checkWebConfig finds a web_config that cannot be used before systemd is told that
-// all is well: the server itself would only find it then.
+// checkWebConfig checks http.web_config early. The server reads it only after
+// systemd has been told that syncd is ready.
 func checkWebConfig(cfg *config.Config) error {
 	if cfg.HTTP.Listen == "" {
 		return nil
 	}
 	if err := web.CheckConfig(cfg.HTTP.WebConfig); err != nil {
-		return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `mend it, or leave the key out for plain http without passwords`}
+		return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
 	}
 	return nil
 }
@@ -117,7 +119,27 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handl
 	return nil
 }
 
-// slogTo passes on what the web toolkit logs.
+// slogTo passes the log of the web toolkit on to log.
 func slogTo(log zerolog.Logger) *slog.Logger {
 	return slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
+}
+
+// controlGrace is how long a stopping daemon waits for running answers.
+const controlGrace = time.Second
+
+// serveControl opens the control socket for as long as the group runs.
+func serveControl(ctx context.Context, group *errgroup.Group, cfg *config.Config, e control.Engine) error {
+	server, err := control.NewServer(ctx, stateDir(cfg), e)
+	if err != nil {
+		return err
+	}
+	group.Go(server.Serve)
+	group.Go(func() error {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlGrace)
+		defer cancel()
+		server.Stop(grace)
+		return nil
+	})
+	return nil
 }

@@ -117,7 +117,7 @@ func TestAWebConfigThatCannotBeUsedIsAConfigurationErrorBeforeREADY(t *testing.T
 		}
 		for _, args := range [][]string{{"run"}, {"config", "check"}} {
 			r := h.expect(2, args...)
-			h.contains(name, r.stderr, "syncd.yaml: http.web_config: ", "; mend it")
+			h.contains(name, r.stderr, "syncd.yaml: http.web_config: ", "; correct the file")
 			if strings.Contains(r.stderr, "hunter2") {
 				t.Errorf("%s: %s tells a password: %s", name, args, r.stderr)
 			}

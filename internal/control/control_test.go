@@ -79,11 +79,11 @@ func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verif
 // serve listens in dir until the test ends.
 func serve(t *testing.T, dir string, h Engine) *Client {
 	t.Helper()
-	listener, err := Listen(dir)
+	listener, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: Handler(context.Background(), h)}
+	server := &http.Server{Handler: newHandler(context.Background(), h)}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	client, err := Dial(context.Background(), dir)
@@ -217,7 +217,7 @@ func TestADataDirWithAPathLongerThanASocketAddress(t *testing.T) {
 func TestTheSocketIsItsOwnersAloneAndGoesWithItsListener(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
-	listener, err := Listen(dir)
+	listener, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestWithoutASocketThereIsNoHolder(t *testing.T) {
 
 func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
 	dir := t.TempDir()
-	listener, err := Listen(dir)
+	listener, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
 
 func TestACommandThatIsStoppedBeforeItAsksSaysSo(t *testing.T) {
 	dir := t.TempDir()
-	listener, err := Listen(dir)
+	listener, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

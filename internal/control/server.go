@@ -31,9 +31,9 @@ type Engine interface {
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 }
 
-// Handler serves the socket. Work runs under ctx, so it goes on when the command
+// newHandler serves the socket. Work runs under ctx, so it goes on when the command
 // that asked for it has ended.
-func Handler(ctx context.Context, e Engine) http.Handler {
+func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		status, err := e.Status()

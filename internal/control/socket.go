@@ -12,10 +12,10 @@ import (
 // socketName is the socket's name in the state folder.
 const socketName = "syncd.sock"
 
-// Listen opens the socket in the state folder of a data directory. The caller holds
+// listen opens the socket in the state folder of a data directory. The caller holds
 // the lock of that directory, so a socket that is there was left by a crash: it is
 // replaced. Closing the listener removes the socket.
-func Listen(stateDir string) (net.Listener, error) {
+func listen(stateDir string) (net.Listener, error) {
 	path, closeDir, err := shortPath(stateDir)
 	if err != nil {
 		return nil, err

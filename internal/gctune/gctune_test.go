@@ -1,4 +1,4 @@
-package main
+package gctune
 
 import (
 	"runtime"
@@ -6,24 +6,29 @@ import (
 	"testing"
 )
 
-func TestTheHeapMayGrowByRoomThenByAPart(t *testing.T) {
+func TestPercentForGrantsRoomToSmallHeaps(t *testing.T) {
 	for live, want := range map[uint64]int{0: 400, 4 << 20: 400, 8 << 20: 200, 16 << 20: 100, 32 << 20: 50, 1 << 30: 50} {
 		if got := percentFor(live); got != want {
-			t.Errorf("%d bytes in use: %d percent, want %d", live, got, want)
+			t.Errorf("live heap of %d bytes: %d percent, want %d", live, got, want)
 		}
 	}
 }
 
-func TestTheCollectorIsTunedAfterEachCollectionUnlessTheEnvironmentDoes(t *testing.T) {
+func TestStartLeavesTheEnvironmentsSettings(t *testing.T) {
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		tuneGC(func(asked string) string { return map[string]string{name: "1"}[asked] })
+		Start(func(asked string) string { return map[string]string{name: "1"}[asked] })
 		if got := debug.SetGCPercent(77); got != 77 {
-			t.Errorf("%s is set: %d percent", name, got)
+			t.Errorf("with %s set: %d percent, want no change", name, got)
 		}
 	}
-	tuneAfterEach()
+}
+
+func TestEachCollectionTunesAgain(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	tune()
 	for range 1000 {
 		debug.SetGCPercent(77)
 		runtime.GC()
@@ -32,5 +37,5 @@ func TestTheCollectorIsTunedAfterEachCollectionUnlessTheEnvironmentDoes(t *testi
 			return
 		}
 	}
-	t.Error("it was not tuned again")
+	t.Error("no collection tuned again")
 }
