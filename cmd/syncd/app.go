@@ -25,27 +25,27 @@ import (
 	"syncd/internal/terminal"
 )
 
-// defaultConfig is where a package puts the configuration.
+// defaultConfig is the path that packages of syncd use.
 const defaultConfig = "/etc/syncd/syncd.yaml"
 
-// browsePatience bounds how long commands that a person waits for try again.
+// browsePatience bounds the retries of commands that a person waits for.
 const browsePatience = 30 * time.Second
 
-// app is what every command shares.
+// app is shared by all commands.
 type app struct {
 	getenv     func(string) string
 	stdout     *redactingWriter
 	stderr     *redactingWriter
 	args       []string
 	configPath string
-	started    bool // a command's own code has begun: errors are no longer about usage
+	started    bool // a command is running, so an error is no longer about usage
 }
 
-// run is the whole program: it returns the exit code and leaves the process alone.
+// run is the whole program. It returns the exit code and never exits by itself.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process where the first is not heard
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	secrets := &secrets{}
 	a := &app{
 		getenv: getenv, args: args,
@@ -100,8 +100,8 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// needSubcommand is what a command that only holds others does with any other
-// word: left alone, cobra prints the help and calls it done.
+// needSubcommand refuses an unknown subcommand. By default, cobra prints the help
+// and exits with 0.
 func needSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -109,14 +109,16 @@ func needSubcommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q for %q: see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
-const longHelp = `syncd keeps a local mirror of a provider's manifests current: it fetches only
-what changed, proves every byte against the provider's Hash endpoints, and swaps
-the data directory in one atomic step. Readers follow <data_dir>/current.
+const longHelp = `syncd keeps a local mirror of a provider's manifests current. It downloads only
+what changed, checks every file against the provider's Hash endpoints, and
+switches to the new data in one atomic step. Readers follow <data_dir>/current.
 
-Try it without configuration, network or licence:  syncd demo
+To try it without configuration, network or licence:  syncd demo
 
-Exit codes: 0 done; 1 failed or refused (the old data stays in place) or damage
-found; 2 usage or configuration error.`
+Exit codes:
+  0  done
+  1  failed or refused, the old data stays in place; or damage was found
+  2  usage or configuration error`
 
 // Exit codes of the contract.
 const (
@@ -128,10 +130,10 @@ const (
 // errPrinted ends a command with exit code 1 when its output has named the cause.
 var errPrinted = errors.New("printed")
 
-// errInterrupted is a command that a signal ended.
+// errInterrupted replaces the cause of a context that a signal ended.
 var errInterrupted = errors.New("interrupted")
 
-// usageError is a wrong word on the command line.
+// usageError is a mistake on the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -141,7 +143,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{err: fmt.Errorf(format, args...)}
 }
 
-// exitCode is the one place that turns an error into an exit code.
+// exitCode is the only place that turns an error into an exit code.
 func (a *app) exitCode(err error) int {
 	var usage *usageError
 	var setting *config.Error
@@ -165,7 +167,7 @@ func (a *app) configFile() string {
 	return cmp.Or(a.configPath, a.getenv("SYNCD_CONFIG"), defaultConfig)
 }
 
-// loadAndWarn is load for commands that run once.
+// loadAndWarn is load for one-shot commands: it prints warnings to stderr.
 func (a *app) loadAndWarn() (*config.Config, error) {
 	cfg, err := a.load()
 	if err != nil {
@@ -177,8 +179,8 @@ func (a *app) loadAndWarn() (*config.Config, error) {
 	return cfg, nil
 }
 
-// readID reads the Customer ID now, while this process may still read it, and
-// keeps it for the configuration's later uses.
+// readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:
+// the owner of the data directory may not be able to read it.
 func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 	id, err := cfg.Source.Credential.Read()
 	if err != nil {
@@ -189,7 +191,7 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 	return id, nil
 }
 
-// connect returns a client for commands that a person waits for.
+// connect returns a client of the release service for commands that a person waits for.
 func (a *app) connect() (*config.Config, *releases.Client, error) {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
@@ -206,7 +208,7 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 	return cfg, releases.New(carrier), nil
 }
 
-// clientConfig is for clients of commands that a person waits for.
+// clientConfig configures a client for commands that a person waits for.
 func clientConfig(s config.Service, id config.Secret) transport.Config {
 	cfg := engine.ClientConfig(s, id)
 	cfg.UserAgent = userAgent()
@@ -214,7 +216,7 @@ func clientConfig(s config.Service, id config.Secret) transport.Config {
 	return cfg
 }
 
-// logger writes JSON, or a form for people when stderr is a terminal.
+// logger writes JSON, or readable lines when stderr is a terminal.
 func (a *app) logger(level zerolog.Level) zerolog.Logger {
 	var out io.Writer = a.stderr
 	if a.stderr.isTerminal() {
@@ -223,15 +225,15 @@ func (a *app) logger(level zerolog.Level) zerolog.Logger {
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
 }
 
-// becomeOwner gives up root for the owner of an existing data directory, so that
-// everything in it stays theirs.
+// becomeOwner changes from root to the owner of an existing data directory, so that
+// new files in it belong to the same user.
 func becomeOwner(dataDir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	info, err := os.Stat(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it will be created, as root's
+		return nil // syncd creates it as root
 	}
 	if err != nil {
 		return fmt.Errorf("data_dir: %w", err)
@@ -247,7 +249,7 @@ func becomeOwner(dataDir string) error {
 		func() error { return syscall.Setuid(uid) },
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("become user %d, who owns %s: %w", uid, dataDir, err)
+			return fmt.Errorf("change to user %d, the owner of %s: %w", uid, dataDir, err)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func (a *app) filesCommand() *cobra.Command {
 	}
 }
 
-// printable keeps what a provider wrote from acting on a terminal.
+// printable quotes text of the provider that would control the terminal.
 func printable(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return strconv.Quote(s)

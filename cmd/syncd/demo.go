@@ -24,17 +24,17 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Watch a mirror at work: no configuration, network or licence needed", Args: cobra.NoArgs,
-		Long: `Play the provider on loopback and mirror it: a first sync, a new release, a swap
-under an open file, a corrupted download, a rollback and a verification, told as
-they happen. It ends by itself and leaves the data directory for a look.`,
+		Use: "demo", Short: "Show a mirror at work, without configuration, network or licence", Args: cobra.NoArgs,
+		Long: `Run a provider on loopback and mirror it: a first sync, a new release while a
+program reads the old one, a corrupted download, a rollback and a verification.
+The demo explains each step, ends by itself and keeps its data directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), dir) },
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "empty folder for the data (default: a new one in the system's temporary folder)")
+	cmd.Flags().StringVar(&dir, "dir", "", "empty folder for the data (default: a new temporary folder)")
 	return cmd
 }
 
-// demo tells the story; each step is what the command or the daemon does.
+// demo runs the steps; each does what a command or the daemon does.
 func (a *app) demo(ctx context.Context, dir string) error {
 	provider, err := emulator.Start(emulator.Config{CustomerID: "DEMO-ID"})
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	defer e.Close()
 	d := &demonstration{app: a, provider: provider, engine: e, dir: cfg.DataDir}
-	d.say("A provider of reference data plays on %s, its download host on %s.", provider.URL(), provider.DownloadURL())
+	d.say("A provider of reference data runs on %s, its download host on %s.", provider.URL(), provider.DownloadURL())
 	for _, step := range []func(context.Context) error{
 		d.firstSync, d.nothingNew, d.newRelease, d.corrupted, d.rollback, d.verify,
 	} {
@@ -60,7 +60,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	d.say("That is all: `syncd run` does it by schedule, for years. Look around in %s", cfg.DataDir)
+	d.say("The demo is over. `syncd run` does the same by schedule. The data directory stays in %s", cfg.DataDir)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 		dir = temp
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return nil, usagef("--dir %s is not empty: the demo would take it over", dir)
+		return nil, usagef("--dir %s is not empty: name an empty or a new folder", dir)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 	return cfg, nil
 }
 
-// demonstration is the demo under way.
+// demonstration is a running demo.
 type demonstration struct {
 	*app
 	provider *emulator.Emulator
@@ -109,7 +109,7 @@ func (d *demonstration) headline(text string) {
 	d.say("%d. %s", d.step, text)
 }
 
-// sync does one sync and shows what came of it.
+// sync does one sync and prints its outcome.
 func (d *demonstration) sync(ctx context.Context) error {
 	result, err := d.engine.Sync(ctx, request.Sync{Demand: true, Trigger: "demo"})
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *demonstration) sync(ctx context.Context) error {
 }
 
 func (d *demonstration) firstSync(ctx context.Context) error {
-	d.headline("A first sync: choose the newest release, fetch its files, prove each against its Hash endpoint, swap.")
+	d.headline("The first sync chooses the newest release, downloads its files, checks each against its Hash endpoint, and publishes them.")
 	if err := d.sync(ctx); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (d *demonstration) listRevision(root, name string) error {
 }
 
 func (d *demonstration) nothingNew(ctx context.Context) error {
-	d.headline("A second sync: the digests are asked again, nothing is new, nothing is downloaded or swapped.")
+	d.headline("The second sync asks for the digests again. Nothing is new, so it downloads and publishes nothing.")
 	return d.sync(ctx)
 }
 
@@ -186,34 +186,34 @@ func (d *demonstration) newRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "The program still reads its old file, whole (sha256 %.12s…);\nwhoever opens it anew gets the new one (sha256 %.12s…).\n", old.Object().ID, now.Object().ID)
+	fmt.Fprintf(d.stdout, "The program still reads the whole old file (sha256 %.12s…).\nOpening it again gives the new one (sha256 %.12s…).\n", old.Object().ID, now.Object().ID)
 	return nil
 }
 
 func (d *demonstration) corrupted(ctx context.Context) error {
 	release := d.provider.AdvanceSample()
 	d.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Times: 1})
-	d.headline(fmt.Sprintf("The provider publishes %s, and the network flips one bit of a file on its way.", release))
+	d.headline(fmt.Sprintf("The provider publishes %s, and the network flips one bit of a file.", release))
 	if err := d.sync(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(d.stdout, "The digest did not match, so the file was fetched again from zero; nobody ever saw the damaged one.")
+	fmt.Fprintln(d.stdout, "The digest did not match, so syncd downloaded the file again. The damaged bytes were never published.")
 	return nil
 }
 
 func (d *demonstration) rollback(ctx context.Context) error {
-	d.headline("An operator distrusts the new release: syncd rollback.")
+	d.headline("An operator distrusts the new release and runs syncd rollback.")
 	result, err := d.engine.Rollback(ctx, request.Rollback{})
 	if err != nil {
 		return err
 	}
 	terminal.PrintRollback(d.stdout, result)
-	fmt.Fprintln(d.stdout, "Syncs leave it there until the provider has something newer:")
+	fmt.Fprintln(d.stdout, "The next sync keeps it, until the provider has something newer:")
 	return d.sync(ctx)
 }
 
 func (d *demonstration) verify(ctx context.Context) error {
-	d.headline("Every published byte is read once more: syncd verify.")
+	d.headline("syncd verify reads every published byte again.")
 	result, err := d.engine.Repair(ctx, request.Verify{})
 	if err != nil {
 		return err

@@ -14,30 +14,30 @@ func (a *app) emulatorCommand() *cobra.Command {
 	cfg := emulator.Config{}
 	var faults []string
 	cmd := &cobra.Command{
-		Use: "emulator", Short: "Play the provider on loopback, for trying and testing", Args: cobra.NoArgs,
-		Long: `Play the provider's services on loopback, with invented sample data or with a tree
-of files: --root DIR serves DIR/<manifest>/<release>/..., and a directory that is
-added while it runs is a new release. The services beside the release service
-answer from an invented world of some 450 addresses.
+		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: cobra.NoArgs,
+		Long: `Run the provider's services on loopback, with invented sample data or with your own
+files. --root DIR serves DIR/<manifest>/<release>/...; a folder added while the
+emulator runs is a new release. The other services answer from about 450 invented
+addresses.
 
-Faults on demand, for example:
+It can inject faults, for example:
   syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'
   syncd emulator --fault 'kind=delay,delay=2s,host=property'
   curl -X POST --data 'kind=corrupt,path=/files/*,times=1' URL/-/faults
   curl -X DELETE URL/-/faults
-  curl -X POST URL/-/advance      publishes the sample's next release
-  curl URL/-/contributions        lists the contributions accepted so far
+  curl -X POST URL/-/advance      publishes the next release of the sample
+  curl URL/-/contributions        lists the accepted contributions
 
-A fault may name the service that it hits with host=: release, download,
-contribution, list, property, autocomplete or reversegeo.`,
+host= limits a fault to one service: release, download, contribution, list,
+property, autocomplete or reversegeo.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.emulate(cmd.Context(), cfg, faults) },
 	}
-	cmd.Flags().StringVar(&cfg.Root, "root", "", "serve DIR/<manifest>/<release>/files in place of the sample data")
+	cmd.Flags().StringVar(&cfg.Root, "root", "", "serve files from `DIR`/<manifest>/<release>/ instead of the sample data")
 	cmd.Flags().StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address of the release service")
 	cmd.Flags().StringVar(&cfg.ListenDownload, "listen-download", "127.0.0.1:0", "address of the download host")
 	cmd.Flags().StringVar(&cfg.CustomerID, "customer-id", "", "the only Customer ID accepted (default: any)")
-	cmd.Flags().StringVar(&cfg.Prefix, "prefix", "Provider", "the vendor's word in names as {Prefix}AddressKey")
-	cmd.Flags().StringArrayVar(&faults, "fault", nil, "a fault to inject, may be repeated")
+	cmd.Flags().StringVar(&cfg.Prefix, "prefix", "Provider", "the prefix of names such as {Prefix}AddressKey")
+	cmd.Flags().StringArrayVar(&faults, "fault", nil, "inject a fault; may be repeated")
 	return cmd
 }
 
@@ -63,12 +63,12 @@ func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string)
 		e.AddFault(fault)
 	}
 	printAddresses(a.stdout, e)
-	fmt.Fprintf(a.stdout, "In a configuration: source.url: %s, with any customer_id. Ctrl-C ends it.\n", e.URL())
+	fmt.Fprintf(a.stdout, "In a configuration, set source.url to %s, with any customer_id. Ctrl-C stops the emulator.\n", e.URL())
 	<-ctx.Done()
 	return nil
 }
 
-// printAddresses prints a line for each service.
+// printAddresses writes a line for each service.
 func printAddresses(w io.Writer, e *emulator.Emulator) {
 	for _, service := range []struct{ name, url string }{
 		{"release service", e.URL()},

@@ -20,9 +20,9 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "get PATH...", Short: "Fetch single files, verified, e.g. Data/2026.10/ews.txt", Args: cobra.MinimumNArgs(1),
-		Long: `Fetch files of any class and release, each proven against its Hash endpoint before
-it gets its name:
+		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: cobra.MinimumNArgs(1),
+		Long: `Download files of any class and release. A file gets its name only after its
+content matches the digest of its Hash endpoint:
 
   syncd get Data/2026.10/ews.txt
   syncd get Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so -o /opt/lib`,
@@ -80,7 +80,7 @@ func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cf
 	return fetched, nil
 }
 
-// parseReferences reads what to get; two files cannot get one name.
+// parseReferences reads the paths. Two files with the same name are an error.
 func parseReferences(paths []string) ([]manifest.Reference, error) {
 	var refs []manifest.Reference
 	taken := map[string]string{}
@@ -90,7 +90,7 @@ func parseReferences(paths []string) ([]manifest.Reference, error) {
 			return nil, usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
 		}
 		if other, clash := taken[ref.Name]; clash {
-			return nil, usagef("%s and %s would both become %s: get them into two folders", other, path, ref.Name)
+			return nil, usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name)
 		}
 		taken[ref.Name] = path
 		refs = append(refs, ref)
@@ -98,7 +98,7 @@ func parseReferences(paths []string) ([]manifest.Reference, error) {
 	return refs, nil
 }
 
-// unwatched follows no download.
+// unwatched ignores the events of a download.
 type unwatched struct{}
 
 func (unwatched) Announced(int64) error    { return nil }

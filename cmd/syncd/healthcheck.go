@@ -15,19 +15,19 @@ import (
 func (a *app) healthcheckCommand() *cobra.Command {
 	var ready bool
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask the daemon whether it is well: exit 0 or 1", Args: cobra.NoArgs,
+		Use: "healthcheck", Short: "Check that the daemon is alive: exit 0 or 1", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.healthcheck(cmd.Context(), ready) },
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "also require that every manifest has data")
 	return cmd
 }
 
-// healthPatience is less than what a container engine waits for its HEALTHCHECK.
+// healthPatience is shorter than the usual timeout of a HEALTHCHECK.
 const healthPatience = 5 * time.Second
 
 func (a *app) healthcheck(ctx context.Context, ready bool) error {
-	// A file that was broken beside a daemon does not make that ill: who ends it for
-	// that, as a container engine does, turns a slip into an outage.
+	// A mistake in the configuration file does not affect the running daemon. The
+	// check must not fail for it: a container engine would restart the daemon into it.
 	cfg, broken := a.load()
 	if broken != nil {
 		cfg = &config.Config{DataDir: config.DataDir(a.configFile())}
@@ -43,7 +43,7 @@ func (a *app) healthcheck(ctx context.Context, ready bool) error {
 		return err
 	}
 	if broken != nil {
-		fmt.Fprintf(a.stderr, "syncd: warning: %v: the running syncd goes on without it, the next start would not\n", broken)
+		fmt.Fprintf(a.stderr, "syncd: warning: %v: the running syncd uses the old configuration, the next start would fail\n", broken)
 	}
 	fmt.Fprintln(a.stdout, "ok")
 	return nil

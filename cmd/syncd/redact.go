@@ -8,8 +8,8 @@ import (
 	"syncd/internal/terminal"
 )
 
-// secrets are the Customer IDs that this process has read. A reload may bring
-// another one; the old one stays secret.
+// secrets are the Customer IDs that this process has read. After a reload with
+// another one, the old one stays secret. Safe for concurrent use.
 type secrets struct {
 	mu        sync.Mutex
 	known     map[string]bool
@@ -38,9 +38,9 @@ func (s *secrets) redact(b []byte) []byte {
 	return b
 }
 
-// redactingWriter is the last guard in front of stdout and stderr: errors and
-// bodies are redacted where they arise, and whatever slips through ends here.
-// Each Write is looked at by itself, so callers write whole lines.
+// redactingWriter removes secrets from stdout and stderr. Errors and bodies are
+// redacted where they arise; this is the second line of defence. It looks at each
+// Write by itself, so callers write whole lines.
 type redactingWriter struct {
 	w       io.Writer
 	secrets *secrets

@@ -18,8 +18,8 @@ func (a *app) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rollback [GENERATION]", Short: "Publish the revisions of an earlier generation again",
 		Long: `Publish a new generation with the revisions of the previous generation, or of a
-named one that is still on disk. Each manifest that went back is held there until
-a release newer than the one it left, other digests for that one, or
+given one that is still on disk. Syncs hold each manifest there until the provider
+lists a newer release than the one it left, changes that release, or until
 'syncd sync --force'. A second rollback undoes the first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := parseRollback(&req, args); err != nil {
@@ -28,12 +28,12 @@ a release newer than the one it left, other digests for that one, or
 			return a.rollback(cmd.Context(), req, asJSON)
 		},
 	}
-	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "go back with these manifests only")
+	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "roll back only these manifests")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-// parseRollback takes one number; after --manifest further names may follow.
+// parseRollback accepts one number, and further names after --manifest.
 func parseRollback(req *request.Rollback, args []string) error {
 	for _, arg := range args {
 		number, err := strconv.Atoi(arg)

@@ -24,7 +24,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show what is served and how it stands, with or without a daemon", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the served releases and their state, with or without a daemon", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
@@ -44,7 +44,7 @@ func (a *app) statusCommand() *cobra.Command {
 	return cmd
 }
 
-// statusNow is how the configured manifests stand, with and without a daemon.
+// statusNow returns the status, with and without a daemon.
 func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status, error) {
 	return query(ctx, a, cfg, func(c *control.Client) (report.Status, error) { return c.Status(ctx) },
 		func(m *mirror.Mirror, s report.StateReader) (report.Status, error) {
@@ -54,7 +54,7 @@ func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status,
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain [MANIFEST]", Short: "Say in one sentence what is happening, or why nothing is, with or without a daemon",
+		Use: "explain [MANIFEST]", Short: "Explain in one sentence what is happening, or why nothing is",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := a.loadAndWarn()
@@ -75,18 +75,18 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 }
 
-// printExplanations prints a line for each manifest, or for the named ones. A
-// daemon may not know one yet that the configuration has.
+// printExplanations prints a line for each manifest, or for the named ones. It fails
+// when the running daemon has not yet read the configuration with that name.
 func (a *app) printExplanations(status report.Status, names []string) error {
-	told := 0
+	printed := 0
 	for _, m := range status.Manifests {
 		if len(names) == 0 || slices.Contains(names, m.Name) {
 			fmt.Fprintf(a.stdout, "%s: %s\n", m.Name, m.Explanation)
-			told++
+			printed++
 		}
 	}
-	if told < len(names) {
-		return fmt.Errorf("the running syncd does not know %s yet: it reads the configuration again on SIGHUP", names[0])
+	if printed < len(names) {
+		return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", names[0])
 	}
 	return nil
 }

@@ -19,15 +19,15 @@ func (a *app) syncCommand() *cobra.Command {
 	var req request.Sync
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
-		Use: "sync [MANIFEST...]", Short: "Sync once, or ask the running daemon to",
-		Long: `Sync the named manifests, or all. Beside a running daemon it asks that one, and
-shows its progress.`,
+		Use: "sync [MANIFEST...]", Short: "Sync once; a running daemon does it and shows its progress",
+		Long: `Sync the named manifests, or all. When a daemon is running, it does the sync, and
+this command shows its progress.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Manifests = args
 			return a.sync(cmd.Context(), req, asJSON, quiet)
 		},
 	}
-	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "tell what a sync would do and change nothing")
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, and change nothing")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "override the shrink and downgrade guards and the hold after a rollback")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing but errors")

@@ -19,10 +19,10 @@ func (a *app) verifyCommand() *cobra.Command {
 	var rate string
 	cmd := &cobra.Command{
 		Use: "verify [MANIFEST...]", Short: "Re-read the published files against their digests",
-		Long: `Re-read what is served of the named manifests, or of all, with all cores, and name
-each damaged file. With --repair, fetch a proven copy of it and put it in place.
---rate bounds the reading, in bytes a second, so that readers of the same disk are
-not starved.`,
+		Long: `Re-read the published files of the named manifests, or of all, and list the damaged
+ones. With --repair, download and verify a new copy of each and put it in place.
+--rate limits the reading in bytes per second, so that other readers of the disk
+are not slowed down.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bytes, err := config.ParseRate(rate)
 			if err != nil {
@@ -35,8 +35,8 @@ not starved.`,
 			return a.printVerification(result, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files by proven copies")
-	cmd.Flags().StringVar(&rate, "rate", "1GiB", "`size` read a second at most, such as 500MiB; 0 for no limit")
+	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files with verified copies")
+	cmd.Flags().StringVar(&rate, "rate", "1GiB", "read at most this `size` per second, such as 500MiB; 0 for no limit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// buildVersion is set by the linker when a release is built.
+// buildVersion is set by the linker in release builds.
 var buildVersion = ""
 
-// version is buildVersion, or what Go knows of the source it was built from.
+// version is buildVersion, or the version of the module in the build information.
 func version() string {
 	if buildVersion != "" {
 		return buildVersion
