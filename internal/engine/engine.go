@@ -114,7 +114,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 		return err
 	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
-	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Asked{DiskFree: e.freeBytes, CoolDown: e.coolDown})
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{DiskFree: e.freeBytes, CoolDown: e.coolDown})
 	return e.Configure(cfg)
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) createSeries(cfg *config.Config) {
 	}
 	current := e.mirror.Current()
 	for _, m := range cfg.Manifests {
-		e.metrics.Manifest(m.Name, report.LabelValues())
+		e.metrics.CreateManifest(m.Name, report.LabelValues())
 		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
 		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name])
 	}
@@ -49,7 +49,7 @@ func (e *Engine) dropSeries(before *config.Config) {
 	now := e.Config()
 	for _, name := range before.Names() {
 		if !now.Has(name) {
-			e.metrics.Forget(name)
+			e.metrics.DropManifest(name)
 		}
 	}
 }

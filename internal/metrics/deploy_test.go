@@ -49,7 +49,7 @@ func exported(t *testing.T, reg *prometheus.Registry) map[string]bool {
 	return names
 }
 
-func TestRulesAndDashboardNameOnlyMetricsThatExist(t *testing.T) {
+func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	_, reg := used(t)
 	names := exported(t, reg)
 	metric := regexp.MustCompile(`\bsyncd_[a-z_]+`)
@@ -66,7 +66,7 @@ func TestRulesAndDashboardNameOnlyMetricsThatExist(t *testing.T) {
 	}
 }
 
-func TestTheDashboardShowsEveryMetric(t *testing.T) {
+func TestDashboardShowsEveryMetric(t *testing.T) {
 	_, reg := used(t)
 	families, err := reg.Gather()
 	if err != nil {
@@ -94,7 +94,7 @@ type fixtures struct {
 	} `yaml:"tests"`
 }
 
-func TestEveryAlertHasAFixtureInWhichItFiresAndOneInWhichItDoesNot(t *testing.T) {
+func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	var rules struct {
 		Groups []struct {
 			Rules []struct {
@@ -139,7 +139,7 @@ type board struct {
 	}
 }
 
-func TestThePanelsOfTheDashboardAreSound(t *testing.T) {
+func TestDashboardPanelsAreValid(t *testing.T) {
 	seen := map[int]string{}
 	for _, panel := range dashboard(t).Panels {
 		if other, taken := seen[panel.ID]; taken || panel.Title == "" {
@@ -172,7 +172,7 @@ func promtool(t *testing.T, stdin string, args ...string) string {
 	return string(out)
 }
 
-func TestPromtoolFindsNothingInTheMetrics(t *testing.T) {
+func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	_, reg := used(t)
 	if out := promtool(t, scrape(reg), "check", "metrics"); out != "" {
 		t.Errorf("promtool check metrics:\n%s", out)
@@ -186,7 +186,7 @@ func TestPromtoolAcceptsTheRulesAndTheirFixtures(t *testing.T) {
 
 // Prometheus reads the queries of the dashboard as rules; Grafana's own variables
 // are filled in.
-func TestTheQueriesOfTheDashboardAreWellFormed(t *testing.T) {
+func TestDashboardQueriesParse(t *testing.T) {
 	type rule struct {
 		Record string `yaml:"record"`
 		Expr   string `yaml:"expr"`

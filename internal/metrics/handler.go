@@ -13,17 +13,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// To gather takes a millisecond. Who scrapes faster than so often a second gets the
-// last answer again, so that no number of scrapes slows a sync down.
+// Gathering takes a millisecond. Scrapes over this rate get the last response again,
+// so that a flood of scrapes does not slow a sync down.
 const gathersPerSecond, gatherBurst = 5, 20
 
-// Handler serves what gatherer has, as text, plain or zipped. There are no other
-// forms, so that nobody can ask for one that is not kept yet.
+// Handler serves the metrics of gatherer in the text format, plain or gzipped. It
+// offers no other format, so that a response to every request is cached.
 func Handler(gatherer prometheus.Gatherer) http.Handler {
 	return &handler{
 		inner: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 		limit: rate.NewLimiter(gathersPerSecond, gatherBurst),
-		kept:  map[string]*response{},
+		last:  map[string]*response{},
 	}
 }
 
@@ -32,25 +32,25 @@ type handler struct {
 	limit *rate.Limiter
 
 	mu   sync.Mutex
-	kept map[string]*response // the last answer in each encoding
+	last map[string]*response // by encoding
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	encoding := encodingFor(r)
-	answer := h.last(encoding)
-	if h.limit.Allow() || answer == nil {
-		answer = &response{header: http.Header{}, status: http.StatusOK}
+	res := h.cached(encoding)
+	if h.limit.Allow() || res == nil {
+		res = &response{header: http.Header{}, status: http.StatusOK}
 		bare := r.Clone(r.Context())
 		bare.URL, bare.Header = &url.URL{Path: r.URL.Path}, http.Header{"Accept-Encoding": {encoding}}
-		h.inner.ServeHTTP(answer, bare)
-		h.keep(encoding, answer)
+		h.inner.ServeHTTP(res, bare)
+		h.cache(encoding, res)
 	}
-	maps.Copy(w.Header(), answer.header)
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body.Bytes()) // a client that is gone needs no answer
+	maps.Copy(w.Header(), res.header)
+	w.WriteHeader(res.status)
+	_, _ = w.Write(res.body.Bytes()) // an error means that the client is gone
 }
 
-// encodingFor is gzip for who takes it.
+// encodingFor is gzip when the client accepts it.
 func encodingFor(r *http.Request) string {
 	for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, weight, _ := strings.Cut(offer, ";")
@@ -61,22 +61,22 @@ func encodingFor(r *http.Request) string {
 	return "identity"
 }
 
-func (h *handler) last(encoding string) *response {
+func (h *handler) cached(encoding string) *response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.kept[encoding]
+	return h.last[encoding]
 }
 
-func (h *handler) keep(encoding string, answer *response) {
-	if answer.status != http.StatusOK {
+func (h *handler) cache(encoding string, res *response) {
+	if res.status != http.StatusOK {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.kept[encoding] = answer
+	h.last[encoding] = res
 }
 
-// response is an answer that is written into memory.
+// response is an http.ResponseWriter that writes into memory.
 type response struct {
 	header http.Header
 	status int

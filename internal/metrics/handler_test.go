@@ -13,16 +13,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// probe is a Collector that tells how often it was asked.
-type probe struct {
-	asked int
-	err   error
+// collector counts how often it is gathered, and fails with err.
+type collector struct {
+	gathers int
+	err     error
 }
 
-func (*probe) Describe(chan<- *prometheus.Desc) {}
+func (*collector) Describe(chan<- *prometheus.Desc) {}
 
-func (p *probe) Collect(ch chan<- prometheus.Metric) {
-	p.asked++
+func (p *collector) Collect(ch chan<- prometheus.Metric) {
+	p.gathers++
 	if p.err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(p.err), p.err)
 	}
@@ -40,7 +40,7 @@ func ask(h http.Handler, header ...string) *httptest.ResponseRecorder {
 
 func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
 	m, reg := used(t)
-	source := &probe{}
+	source := &collector{}
 	reg.MustRegister(source)
 	h := Handler(reg)
 	for i := range 5 { // scrapes of the usual pace see every change
@@ -49,24 +49,24 @@ func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
 		}
 		m.FileDownloaded("one")
 	}
-	h.(*handler).limit.SetLimit(0) // from here on no time passes
+	h.(*handler).limit.SetLimit(0) // no more tokens from here on
 	for range 1000 {
 		if w := ask(h); w.Code != 200 || !strings.Contains(w.Body.String(), "syncd_build_info") || !strings.Contains(w.Header().Get("Content-Type"), "text/plain") {
 			t.Fatalf("status %d, %v", w.Code, w.Header())
 		}
 	}
-	if source.asked > gatherBurst+5 {
-		t.Errorf("gathered %d times", source.asked)
+	if source.gathers > gatherBurst+5 {
+		t.Errorf("gathered %d times", source.gathers)
 	}
 	zipped := ask(h, "Accept-Encoding", "gzip")
 	reader, err := gzip.NewReader(zipped.Body)
 	if err != nil {
-		t.Fatalf("another form got the kept one: %v, %v", err, zipped.Header())
+		t.Fatalf("a gzip response is not gzip: %v, %v", err, zipped.Header())
 	}
 	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "syncd_build_info") {
 		t.Errorf("%v: %q", err, text)
 	}
-	before := source.asked
+	before := source.gathers
 	for i := range 100 {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", fmt.Sprintf("/metrics?%d&name[]=syncd_build_info", i), nil)
@@ -74,15 +74,15 @@ func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
 		r.Header.Set("Accept-Encoding", fmt.Sprintf("zstd, x-%d", i))
 		h.ServeHTTP(w, r)
 		if w.Code != 200 || !strings.Contains(w.Body.String(), "syncd_files_downloaded_total") {
-			t.Fatalf("asked for in another way: %d %.100s", w.Code, w.Body)
+			t.Fatalf("with another Accept header: %d %.100s", w.Code, w.Body)
 		}
 	}
-	if source.asked > before {
-		t.Errorf("asked for in another way, it gathers %d times", source.asked-before)
+	if source.gathers > before {
+		t.Errorf("other Accept headers gathered %d times more", source.gathers-before)
 	}
 }
 
-func TestOnlyWhoTakesGzipGetsIt(t *testing.T) {
+func TestGzipNeedsAnAcceptingClient(t *testing.T) {
 	for offer, want := range map[string]string{
 		"": "identity", "gzip": "gzip", "gzip;q=0": "identity", "gzip; q=0.0, br": "identity", "gzip;q=0.5": "gzip", "deflate, gzip": "gzip",
 		"zstd": "identity", "x-gzip": "identity", "*": "identity",
@@ -95,8 +95,8 @@ func TestOnlyWhoTakesGzipGetsIt(t *testing.T) {
 	}
 }
 
-func TestAScrapeThatFailedIsNotKept(t *testing.T) {
-	source := &probe{err: errors.New("broken")}
+func TestFailedScrapeIsNotCached(t *testing.T) {
+	source := &collector{err: errors.New("broken")}
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(source)
 	h := Handler(reg)
@@ -107,6 +107,6 @@ func TestAScrapeThatFailedIsNotKept(t *testing.T) {
 	}
 	source.err = nil
 	if w := ask(h); w.Code != 200 {
-		t.Errorf("status %d after it", w.Code)
+		t.Errorf("status %d once the source works, want 200", w.Code)
 	}
 }

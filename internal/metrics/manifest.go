@@ -7,15 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Values are the values that labels can have.
-type Values struct {
+// LabelValues are the values that labels can have.
+type LabelValues struct {
 	Results []string // of a sync
 	Reasons []string // of a refusal
 	States  []string // of a manifest
 }
 
-// Manifest makes every series of a configured manifest exist, at 0 until it has a value.
-func (m *Metrics) Manifest(name string, values Values) {
+// CreateManifest creates every series of a configured manifest, with the value 0.
+func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, result := range values.Results {
 		m.syncRuns.WithLabelValues(name, result)
 	}
@@ -33,8 +33,8 @@ func (m *Metrics) Manifest(name string, values Values) {
 	}
 }
 
-// Forget drops the series of a manifest that is configured no longer.
-func (m *Metrics) Forget(name string) {
+// DropManifest drops the series of a manifest that left the configuration.
+func (m *Metrics) DropManifest(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	labels := prometheus.Labels{"manifest": name}
@@ -52,23 +52,23 @@ func (m *Metrics) Forget(name string) {
 	}
 }
 
-// Standing is how a manifest stands: what status tells of it.
-type Standing struct {
+// ManifestStatus is the status of a manifest.
+type ManifestStatus struct {
 	State    string // one of States
 	States   []string
 	Release  string // served; "" for none
 	Revision string
 	Bytes    int64
-	Since    time.Time // in service
-	Newest   string    // release seen; "" for not known
+	Since    time.Time // publication
+	Newest   string    // release that the provider listed; "" when unknown
 	Behind   int       // months
 	Checked  time.Time
 	Success  time.Time
 }
 
-// Stands shows how a manifest stands; what is zero is left as it is shown, but
-// for the state and the months behind.
-func (m *Metrics) Stands(name string, s Standing) {
+// SetManifest sets the series of a manifest's status. Zero fields leave their series
+// as they are, except for State and Behind.
+func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	for _, state := range s.States {
 		m.state.WithLabelValues(name, state).Set(truth(state == s.State))
 	}
@@ -85,14 +85,14 @@ func (m *Metrics) Stands(name string, s Standing) {
 	setTime(m.lastSuccess.WithLabelValues(name), s.Success)
 }
 
-// infoKey names an info series, of which a manifest has one at a time.
+// infoKey identifies an info series. A manifest has one at a time in each vector.
 type infoKey struct {
 	vec      *prometheus.GaugeVec
 	manifest string
 }
 
-// info replaces an info series when it changed, so that a scrape finds it there
-// while nothing does.
+// info replaces an info series if its labels changed. While they are the same it
+// stays untouched, so that no scrape misses it.
 func (m *Metrics) info(vec *prometheus.GaugeVec, name string, labels ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,17 +105,17 @@ func (m *Metrics) info(vec *prometheus.GaugeVec, name string, labels ...string) 
 	m.shown[key] = labels
 }
 
-// Pinned tells whether the configuration names the manifest's release.
+// Pinned sets whether the configuration names the manifest's release.
 func (m *Metrics) Pinned(name string, pinned bool) {
 	m.pinned.WithLabelValues(name).Set(truth(pinned))
 }
 
-// DiskNeeded tells what the plan of a manifest will take; 0 when nothing is left to do.
+// DiskNeeded sets the disk space that the sync of a manifest needs; 0 when it is done.
 func (m *Metrics) DiskNeeded(name string, bytes int64) {
 	m.diskNeeded.WithLabelValues(name).Set(float64(bytes))
 }
 
-// Reloaded tells whether the configuration could be read.
+// Reloaded sets whether the last load of the configuration succeeded.
 func (m *Metrics) Reloaded(ok bool) {
 	m.reloadOK.Set(truth(ok))
 	if ok {
@@ -136,7 +136,7 @@ func setTime(gauge prometheus.Gauge, t time.Time) {
 	}
 }
 
-// seconds is a time as Prometheus has it, 0 for none.
+// seconds is a time as Prometheus shows it, 0 for the zero time.
 func seconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -15,19 +15,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// used has a value in every series.
+// used returns metrics with a value in every series.
 func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
-	m := New(reg, "1.2.3", Asked{DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) }})
+	m := New(reg, "1.2.3", Probes{DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) }})
 	for _, name := range []string{"one", "two"} {
-		m.Manifest(name, Values{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
-		m.Stands(name, Standing{State: "failed", States: []string{"in_sync", "failed"}, Release: "2026.09", Revision: "aaaaaaaaaaaa", Bytes: 10, Newest: "2026.10", Behind: 1})
-		m.Stands(name, Standing{
+		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
+		m.SetManifest(name, ManifestStatus{State: "failed", States: []string{"in_sync", "failed"}, Release: "2026.09", Revision: "aaaaaaaaaaaa", Bytes: 10, Newest: "2026.10", Behind: 1})
+		m.SetManifest(name, ManifestStatus{
 			State: "in_sync", States: []string{"in_sync", "failed"}, Release: "2026.10", Revision: "bbbbbbbbbbbb", Bytes: 20,
 			Since: time.UnixMilli(3_500), Newest: "2026.12", Behind: 2, Checked: time.UnixMilli(1_500), Success: time.UnixMilli(2_500),
 		})
-		m.Stands(name, Standing{State: "in_sync", States: []string{"in_sync", "failed"}, Behind: 2}) // the rest stays
+		m.SetManifest(name, ManifestStatus{State: "in_sync", States: []string{"in_sync", "failed"}, Behind: 2}) // the other series stay
 		m.Pinned(name, true)
 		m.DiskNeeded(name, 30)
 		m.Resumed(name, 5)
@@ -48,7 +48,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	return m, reg
 }
 
-func TestNamesLabelsAndValuesAreTheContracts(t *testing.T) {
+func TestNamesLabelsAndValuesMatchTheContract(t *testing.T) {
 	_, reg := used(t)
 	want := `
 # TYPE syncd_active_since_timestamp_seconds gauge
@@ -116,7 +116,7 @@ syncd_sync_runs_total{manifest="two",result="updated"} 1
 syncd_verify_failures_total{manifest="one"} 1
 syncd_verify_failures_total{manifest="two"} 1
 `
-	var kept strings.Builder // without what depends on the version of Go, buckets and texts for people
+	var kept strings.Builder // without build info, buckets, reload times and help texts
 	for line := range strings.Lines(scrape(reg)) {
 		if !strings.Contains(line, "syncd_build_info") && !strings.Contains(line, "_duration_seconds") &&
 			!strings.Contains(line, "_reload_success_timestamp_") && !strings.HasPrefix(line, "# HELP") {
@@ -134,9 +134,9 @@ func scrape(reg *prometheus.Registry) string {
 	return rec.Body.String()
 }
 
-func TestAForgottenManifestLeavesNoSeries(t *testing.T) {
+func TestDropManifestLeavesNoSeries(t *testing.T) {
 	m, reg := used(t)
-	m.Forget("one")
+	m.DropManifest("one")
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestAForgottenManifestLeavesNoSeries(t *testing.T) {
 			for _, label := range series.GetLabel() {
 				switch label.GetValue() {
 				case "one":
-					t.Errorf("%s still tells of it", family.GetName())
+					t.Errorf("%s still has a series of it", family.GetName())
 				case "two":
 					kept++
 				}
@@ -155,11 +155,11 @@ func TestAForgottenManifestLeavesNoSeries(t *testing.T) {
 		}
 	}
 	if kept == 0 {
-		t.Error("the other manifest is forgotten too")
+		t.Error("the series of the other manifest are gone too")
 	}
 }
 
-func TestNoProblemOfNaming(t *testing.T) {
+func TestNamesFollowThePrometheusRules(t *testing.T) {
 	_, reg := used(t)
 	problems, err := promlint.New(strings.NewReader(scrape(reg))).Lint()
 	if err != nil || len(problems) > 0 {

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// Explain fills in each manifest's explanation. Times are told in now's zone.
+// Explain fills in each manifest's explanation. Its times are in the zone of now.
 func (s *Status) Explain(now time.Time) {
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
@@ -21,26 +21,24 @@ func (s *Status) Explain(now time.Time) {
 	}
 }
 
-// headlineLimit keeps the headline to what a line of `systemctl status` shows.
+// headlineLimit is how many characters of a line `systemctl status` shows.
 const headlineLimit = 240
 
-// Headline is the explanation of the manifest that needs a look the most, for
-// where there is room for one line.
+// Headline is the explanation of the most urgent manifest, for a display of one line.
 func (s Status) Headline() string {
-	worst := -1
-	for i, m := range s.Manifests {
-		if worst < 0 || urgency(m) > urgency(s.Manifests[worst]) {
-			worst = i
-		}
-	}
-	if worst < 0 {
+	if len(s.Manifests) == 0 {
 		return "no manifest is configured"
 	}
-	m := s.Manifests[worst]
+	m := s.Manifests[0]
+	for _, other := range s.Manifests[1:] {
+		if urgency(other) > urgency(m) {
+			m = other
+		}
+	}
 	return shorten(m.Name+": "+m.Explanation, headlineLimit)
 }
 
-// urgency orders manifests for the headline.
+// urgency orders manifests for the headline, the most urgent highest.
 func urgency(m ManifestStatus) int {
 	switch {
 	case m.State == StateFailed, m.State == StateRefused:
@@ -64,9 +62,9 @@ func shorten(text string, limit int) string {
 	return text
 }
 
-// OneLine takes out what could begin a new line, steer a terminal, or turn the
-// direction of a text around: errors quote what a provider sent, names of files
-// among it. It is applied where an error becomes a text that is shown or kept.
+// OneLine replaces unprintable characters with spaces: line breaks, terminal control
+// sequences, changes of the text direction. Errors quote text of the provider, such
+// as file names, so each error passes OneLine before it is shown or saved.
 func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -77,7 +75,7 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// explanation makes one manifest's sentence.
+// explanation builds one manifest's sentence.
 type explanation struct {
 	ManifestStatus
 	daemon bool
@@ -106,19 +104,19 @@ func (e explanation) syncing() string {
 	p := e.Progress
 	switch p.Phase {
 	case PhaseChecking:
-		return "syncing: asking the provider what there is; " + e.serving()
+		return "syncing: asking the provider for releases; " + e.serving()
 	case PhasePublishing:
 		return "syncing: publishing"
 	case PhaseDownloading:
 		return "syncing: " + e.downloaded()
 	}
-	return "syncing: about to begin; " + e.serving()
+	return "syncing: waiting to start; " + e.serving()
 }
 
 func (e explanation) downloaded() string {
 	p := e.Progress
 	if p.FilesTotal == 0 {
-		return "everything is on disk already"
+		return "all files are on disk already"
 	}
 	text := fmt.Sprintf("%d of %d files, %s of %s", p.FilesDone, p.FilesTotal, size(p.BytesDone), size(max(p.BytesTotal, p.BytesDone)))
 	if p.BytesPerSecond >= 1 {
@@ -130,7 +128,7 @@ func (e explanation) downloaded() string {
 	return text
 }
 
-// roughly is a time that is left, as exactly as anybody can know it.
+// roughly rounds a time left: up to seconds, above an hour to minutes.
 func roughly(seconds float64) time.Duration {
 	unit := time.Second
 	if seconds > 3600 {
@@ -145,20 +143,20 @@ func (e explanation) upToDate() string {
 	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
 	switch {
 	case wanted.IsMonth() && e.Release != e.Wanted:
-		text = fmt.Sprintf("pinned to %s, which comes with the next sync; still serving %s", e.Wanted, e.Release)
+		text = fmt.Sprintf("pinned to %s, which the next sync will fetch; still serving %s", e.Wanted, e.Release)
 	case wanted.IsMonth():
 		text = "pinned to " + e.Wanted
 		if newest != "" && newest.Newer(wanted) {
-			text += fmt.Sprintf(", while %s is out", e.Newest)
+			text += fmt.Sprintf("; %s is available", e.Newest)
 		}
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
-		text = fmt.Sprintf("%s is out and comes with the next sync; still serving %s", e.Newest, e.Release)
+		text = fmt.Sprintf("%s is available, the next sync will fetch it; still serving %s", e.Newest, e.Release)
 	}
 	if e.ActiveSince != nil {
 		text += ", in service since " + e.at(*e.ActiveSince)
 	}
 	if e.SyncedAt != nil {
-		text += ", found current at " + e.at(*e.SyncedAt)
+		text += ", last confirmed at " + e.at(*e.SyncedAt)
 	}
 	return text + "; " + e.next()
 }
@@ -174,10 +172,10 @@ func (e explanation) lastError() string {
 	if e.Error == "" {
 		return ""
 	}
-	return "; the last sync" + of(e.Failing) + " ended with: " + e.Error
+	return "; the last sync" + of(e.Failing) + " failed: " + e.Error
 }
 
-// next tells when something happens by itself.
+// next is when the next scheduled sync or check happens.
 func (e explanation) next() string {
 	switch {
 	case !e.daemon:
@@ -185,7 +183,7 @@ func (e explanation) next() string {
 	case e.NextSync == nil:
 		return "waiting for its first check"
 	case e.RetryAt != nil && e.RetryAt.After(*e.NextSync):
-		return fmt.Sprintf("the schedule tries it again from %s, `syncd sync` at once", e.at(*e.RetryAt))
+		return fmt.Sprintf("the next scheduled try is after %s; `syncd sync` tries at once", e.at(*e.RetryAt))
 	}
 	return "next check at " + e.at(*e.NextSync)
 }
@@ -210,29 +208,29 @@ func of(release string) string {
 	return " of " + release
 }
 
-// inWords says what a refusal is about to someone who does not know its reason's name.
+// inWords explains the reason of a refusal.
 func inWords(reason refusal.Reason) string {
 	switch reason {
 	case refusal.HashMismatch:
-		return "a file was not what its digest promises, also when fetched again"
+		return "the content of a file does not match its digest, even after a second download"
 	case refusal.BadName:
-		return "a file has a name that is no plain file name"
+		return "a file name is not a plain name"
 	case refusal.PathClash:
-		return "two files want the same place"
+		return "two files have the same path"
 	case refusal.Empty:
 		return "it lists no files"
 	case refusal.Shrink:
-		return "it has far fewer files than what is served"
+		return "it has far fewer files than the served release"
 	case refusal.Downgrade:
 		return "the newest release is older than the served one"
 	case refusal.NoSpace:
 		return "it does not fit on the disk"
 	case refusal.TooLarge:
-		return "the provider sent more than it should"
+		return "the provider sent more bytes than allowed"
 	case refusal.BadShape:
-		return "the provider's answer is not of the expected form"
+		return "the response of the provider has an unexpected shape"
 	case refusal.Insecure:
-		return "the way there is not encrypted"
+		return "the connection would not be encrypted"
 	}
 	return "the data cannot be trusted"
 }

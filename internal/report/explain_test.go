@@ -9,7 +9,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
+func TestExplanationOfEachState(t *testing.T) {
 	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
 	at := func(hours int) *time.Time { t := now.Add(time.Duration(hours) * time.Hour); return &t }
 	served := ManifestStatus{
@@ -20,7 +20,7 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 	syncing := func(p ManifestProgress) ManifestStatus {
 		return with(func(m *ManifestStatus) { m.State, m.Progress = StateSyncing, &p })
 	}
-	const since = ", in service since 2026-10-18 12:00 UTC, found current at 2026-10-20 11:00 UTC; next check at 2026-10-20 13:00 UTC"
+	const since = ", in service since 2026-10-18 12:00 UTC, last confirmed at 2026-10-20 11:00 UTC; next check at 2026-10-20 13:00 UTC"
 	for name, row := range map[string]struct {
 		m      ManifestStatus
 		alone  bool // without a daemon
@@ -28,40 +28,40 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 	}{
 		"up to date": {m: served, expect: "up to date with 2026.10" + since},
 		"up to date, no daemon": {m: with(func(m *ManifestStatus) { m.NextSync = nil }), alone: true,
-			expect: "up to date with 2026.10, in service since 2026-10-18 12:00 UTC, found current at 2026-10-20 11:00 UTC; no daemon is running: `syncd sync` checks now"},
+			expect: "up to date with 2026.10, in service since 2026-10-18 12:00 UTC, last confirmed at 2026-10-20 11:00 UTC; no daemon is running: `syncd sync` checks now"},
 		"a newer one is out": {m: with(func(m *ManifestStatus) { m.Newest = "2026.11" }),
-			expect: "2026.11 is out and comes with the next sync; still serving 2026.10" + since},
+			expect: "2026.11 is available, the next sync will fetch it; still serving 2026.10" + since},
 		"an alias": {m: with(func(m *ManifestStatus) { m.Wanted, m.Release, m.Newest = "2026.Q4", "2026.Q4", "" }), expect: "up to date with 2026.Q4" + since},
 		"pinned":   {m: with(func(m *ManifestStatus) { m.Wanted = "2026.10" }), expect: "pinned to 2026.10" + since},
 		"pinned behind": {m: with(func(m *ManifestStatus) { m.Wanted, m.Newest = "2026.10", "2026.12" }),
-			expect: "pinned to 2026.10, while 2026.12 is out" + since},
+			expect: "pinned to 2026.10; 2026.12 is available" + since},
 		"pinned to what is not served yet": {m: with(func(m *ManifestStatus) { m.Wanted = "2026.08" }),
-			expect: "pinned to 2026.08, which comes with the next sync; still serving 2026.10" + since},
+			expect: "pinned to 2026.08, which the next sync will fetch; still serving 2026.10" + since},
 		"held": {m: with(func(m *ManifestStatus) { m.State, m.HeldFrom = StateHeld, "2026.11" }),
 			expect: "held at 2026.10 after a rollback from 2026.11, until a newer release comes, that one changes, or `syncd sync --force`; next check at 2026-10-20 13:00 UTC"},
 		"cooling down": {m: with(func(m *ManifestStatus) { m.CoolingUntil = at(3) }),
 			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10"},
 		"cooling down after a failure": {m: with(func(m *ManifestStatus) { m.State, m.CoolingUntil, m.Error = StateFailed, at(3), "status 429" }),
-			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10; the last sync ended with: status 429"},
+			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10; the last sync failed: status 429"},
 		"a cool-down that is over": {m: with(func(m *ManifestStatus) { m.CoolingUntil = at(-1) }), expect: "up to date with 2026.10" + since},
 		"refused": {m: with(func(m *ManifestStatus) {
 			m.State, m.Failing, m.Reason, m.Error, m.RetryAt = StateRefused, "2026.11", "shrink", "3 files, were 9", at(4)
 		}),
-			expect: "refused 2026.11 because it has far fewer files than what is served (3 files, were 9); still serving 2026.10; the schedule tries it again from 2026-10-20 16:00 UTC, `syncd sync` at once"},
+			expect: "refused 2026.11 because it has far fewer files than the served release (3 files, were 9); still serving 2026.10; the next scheduled try is after 2026-10-20 16:00 UTC; `syncd sync` tries at once"},
 		"failed": {m: with(func(m *ManifestStatus) { m.State, m.Error = StateFailed, "status 503" }),
 			expect: "the last sync failed: status 503; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"failed with nothing served": {m: ManifestStatus{Wanted: "latest", State: StateFailed, Failing: "2026.10", Error: "status 503"}, alone: true,
 			expect: "the last sync of 2026.10 failed: status 503; nothing is served yet; no daemon is running: `syncd sync` checks now"},
 		"never synced": {m: ManifestStatus{Wanted: "latest", State: StatePending, NextSync: at(1)}, expect: "never synced yet; next check at 2026-10-20 13:00 UTC"},
 		"not planned":  {m: ManifestStatus{Wanted: "latest", State: StatePending}, expect: "never synced yet; waiting for its first check"},
-		"beginning":    {m: syncing(ManifestProgress{Phase: PhaseWaiting}), expect: "syncing: about to begin; still serving 2026.10"},
-		"checking":     {m: syncing(ManifestProgress{Phase: PhaseChecking}), expect: "syncing: asking the provider what there is; still serving 2026.10"},
+		"beginning":    {m: syncing(ManifestProgress{Phase: PhaseWaiting}), expect: "syncing: waiting to start; still serving 2026.10"},
+		"checking":     {m: syncing(ManifestProgress{Phase: PhaseChecking}), expect: "syncing: asking the provider for releases; still serving 2026.10"},
 		"downloading": {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 10, FilesDone: 3, BytesTotal: 50 << 20, BytesDone: 20 << 20, BytesPerSecond: 5 << 20, SecondsLeft: 6}),
 			expect: "syncing: 3 of 10 files, 20 MiB of 50 MiB, 5.0 MiB/s, about 6s left"},
 		"downloading for hours": {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 1, BytesTotal: 1 << 40, BytesPerSecond: 1 << 20, SecondsLeft: 1 << 20}),
 			expect: "syncing: 0 of 1 files, 0 B of 1.0 TiB, 1.0 MiB/s, about 291h16m0s left"},
 		"stalled":             {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 1, BytesTotal: 10}), expect: "syncing: 0 of 1 files, 0 B of 10 B"},
-		"nothing to download": {m: syncing(ManifestProgress{Phase: PhaseDownloading}), expect: "syncing: everything is on disk already"},
+		"nothing to download": {m: syncing(ManifestProgress{Phase: PhaseDownloading}), expect: "syncing: all files are on disk already"},
 		"publishing":          {m: syncing(ManifestProgress{Phase: PhasePublishing}), expect: "syncing: publishing"},
 		"an error of many lines": {m: with(func(m *ManifestStatus) { m.State, m.Error = StateFailed, "bad\nREADY=1\n\x1b[31mred" }),
 			expect: "the last sync failed: bad READY=1 [31mred; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
@@ -76,7 +76,7 @@ func TestOneSentenceSaysWhatIsHappeningOrWhyNothingIs(t *testing.T) {
 	}
 }
 
-func TestEveryReasonHasItsOwnWords(t *testing.T) {
+func TestEveryRefusalReasonHasItsOwnText(t *testing.T) {
 	seen := map[string]refusal.Reason{"": "", inWords("a reason of another version"): "none"}
 	for _, reason := range refusal.Reasons() {
 		words := inWords(reason)
@@ -87,7 +87,7 @@ func TestEveryReasonHasItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestTheHeadlineIsOfTheManifestThatNeedsALookTheMost(t *testing.T) {
+func TestHeadlineIsThatOfTheMostUrgentManifest(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	order := []ManifestStatus{
 		{Name: "in-sync", State: StateInSync}, {Name: "held", State: StateHeld}, {Name: "pending", State: StatePending},
@@ -110,7 +110,7 @@ func TestTheHeadlineIsOfTheManifestThatNeedsALookTheMost(t *testing.T) {
 	}
 }
 
-func TestASpeedIsThatOfTheLastSeconds(t *testing.T) {
+func TestSpeedIsTheMeanOfTheLastSeconds(t *testing.T) {
 	var s speed
 	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
 	if got := s.perSecond(now, 100); got != 0 {

@@ -8,9 +8,9 @@ import (
 	"syncd/internal/store"
 )
 
-// LabelValues are the values that labels of metrics can have.
-func LabelValues() metrics.Values {
-	values := metrics.Values{States: restingStates()}
+// LabelValues returns the values that labels of metrics can have.
+func LabelValues() metrics.LabelValues {
+	values := metrics.LabelValues{States: restingStates()}
 	for _, result := range Results() {
 		values.Results = append(values.Results, string(result))
 	}
@@ -29,14 +29,14 @@ func restingStates() []string {
 // ShowManifest puts a manifest's status into the metrics. record is the zero value
 // when the manifest is not served.
 func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest) {
-	standing := metrics.Standing{
+	status := metrics.ManifestStatus{
 		State: string(stateOf(record, saved)), States: restingStates(),
 		Newest: saved.Newest, Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}
 	if record.Manifest != "" {
-		standing.Release, standing.Revision = string(record.Release), record.Revision
-		standing.Bytes, standing.Since = record.Bytes, record.PublishedAt
+		status.Release, status.Revision = string(record.Release), record.Revision
+		status.Bytes, status.Since = record.Bytes, record.PublishedAt
 	}
-	m.Stands(name, standing)
+	m.SetManifest(name, status)
 }

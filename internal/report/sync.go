@@ -1,7 +1,7 @@
-// Package report holds what syncd tells about its work: the outcome of a sync or
-// a verification, the status of each manifest, the progress of a running sync,
-// the history and the disk use. Commands, the API, the status page and the
-// metrics show these types; the package does no syncing itself.
+// Package report holds the reports of syncd: the outcome of a sync or a
+// verification, the status of each manifest, the progress of a running sync, the
+// history and the disk use. Commands, the API, the status page and the metrics show
+// them.
 package report
 
 import "slices"

@@ -129,7 +129,7 @@ func (w *world) open() {
 	}
 	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
 	w.cfg.Mirror, w.cfg.Store = m, s
-	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Asked{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }})
+	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }})
 	w.configure()
 }
 

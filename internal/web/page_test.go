@@ -110,11 +110,11 @@ func TestThePageNeedsNoScriptToTellEverything(t *testing.T) {
 	wants := map[string][]string{
 		"idle": {
 			"<strong>2026.10</strong>", "revision 4f0c2d91ab37", "11 days ago", "22 minutes ago", "in 38 minutes", "in sync", "up to date with 2026.10, in service since",
-			"configured: 2026.09", "pinned to 2026.09, while 2026.10 is out", "31 of 148", "2.5 GiB", "13 GiB", "4m22s", "rolled back", "refused (hash mismatch)",
+			"configured: 2026.09", "pinned to 2026.09; 2026.10 is available", "31 of 148", "2.5 GiB", "13 GiB", "4m22s", "rolled back", "refused (hash mismatch)",
 			"18 GiB", "212 GiB", "dq_addr_data 2026.09", `<rect class="down"`, `action="/api/v1/sync"`, "Generation <strong>7</strong>",
 		},
 		"syncing": {"syncing: 12 of 31 files, 1.1 GiB of 2.5 GiB, 12 MiB/s, about 2m4s left", `value="45"`, "2026.11"},
-		"failed":  {"refused 2026.11 because a file was not what its digest promises", "still serving 2026.10", "<title>(1) syncd</title>"},
+		"failed":  {"refused 2026.11 because the content of a file does not match its digest", "still serving 2026.10", "<title>(1) syncd</title>"},
 		"empty":   {"Nothing is served yet", "never synced yet; next check at", ">pending<", "Sync now"},
 	}
 	for name, s := range scenes() {
