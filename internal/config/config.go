@@ -1,12 +1,12 @@
-// Package config reads syncd's YAML file into a Config whose every value has
-// been checked. It promises three things. All problems of a file are found in
-// one go, each with line, column, key and a next step. No error, and no
-// warning, ever holds a piece of the file's text, which may be a secret. And
-// the Customer ID stays unread until Credential.Read asks for it, so that
-// commands which do not need it work without it.
+// Package config reads syncd's YAML file into a Config and checks every value.
 //
-// It does not look at what the file points to: that a directory can be written
-// or a certificate file read is found by those who use them.
+// Load reports all problems of a file at once, each with line, column, key and a next
+// step. Errors and warnings never quote the file, because any part of it may be a
+// secret. Credential.Read reads the Customer ID, so that commands that do not need the
+// ID work without it.
+//
+// Load does not open the directories and files that the configuration names. The
+// packages that use them report problems with them.
 package config
 
 import (
@@ -24,42 +24,42 @@ type Config struct {
 	Jitter          time.Duration
 	RecheckInterval time.Duration
 	Transfers       Transfers
-	Retain          int           // revisions of a manifest kept beside the served one
-	RetainFor       time.Duration // nothing goes sooner than this after leaving current
+	Retain          int           // revisions of a manifest kept besides the served one
+	RetainFor       time.Duration // a revision is kept for at least this long after it left current
 	Guards          Guards
 	HTTP            HTTP
 	Services        Services
 	Manifests       []Manifest
 
-	secrets []place // where the file itself holds a secret
-	plain   []place // where plain http to another host was allowed
+	secrets []place // values of the file that are secrets
+	plain   []place // URLs with plain http to another host, which the file allows
 }
 
-// Transfers says how much is fetched at the same time, and how fast.
+// Transfers limits downloads.
 type Transfers struct {
-	Files     int   // files at the same time
-	Segments  int   // connections of one large file, at most
-	Bandwidth int64 // bytes per second over all transfers, 0 = unlimited
+	Files     int   // files downloaded at the same time
+	Segments  int   // connections for one large file, at most
+	Bandwidth int64 // bytes per second for all transfers together, 0 = unlimited
 }
 
 // Guards are the limits beyond which a release is refused.
 type Guards struct {
-	MinKeepRatio float64 // the part of the active revision's files that a new list must keep
+	MinKeepRatio float64 // share of the active revision's files that a new release must keep, 0 to 1
 }
 
 // HTTP is the web server for metrics, health and API.
 type HTTP struct {
 	Listen    string // host:port, "" = no web server
-	WebConfig string // exporter-toolkit file, absolute after Load, "" = plain http without login
+	WebConfig string // exporter-toolkit file, absolute after Load, "" = plain http without passwords
 }
 
-// Environment is what Load and Credential.Read may see of the process. A nil
-// Getenv stands for an empty environment.
+// Environment gives Load and Credential.Read the environment variables. A nil Getenv
+// is an empty environment.
 type Environment struct {
 	Getenv func(string) string
 }
 
-// get returns a variable, "" when it is not set.
+// get returns a variable, or "" when it is not set.
 func (e Environment) get(name string) string {
 	if e.Getenv == nil {
 		return ""
@@ -67,8 +67,8 @@ func (e Environment) get(name string) string {
 	return e.Getenv(name)
 }
 
-// Default returns the configuration of an empty file: every default, no source
-// and no manifests.
+// Default returns every default, without the address of a source and without
+// manifests.
 func Default() *Config {
 	schedule, f := parseSchedule("@every 1h")
 	if f != nil {
@@ -96,9 +96,8 @@ func Default() *Config {
 	return c
 }
 
-// Load reads and checks a file. Its error is an *Error, or several of them
-// joined, sorted by position; each prints one line and none shows a piece of
-// the file.
+// Load reads and checks a file. Its error is one *Error or several joined ones,
+// sorted by position. Each prints one line, and none quotes the file.
 func Load(path string, env Environment) (*Config, error) {
 	data, mode, err := readFile(path)
 	if err != nil {
@@ -114,10 +113,10 @@ func Load(path string, env Environment) (*Config, error) {
 	return c, nil
 }
 
-// DataDir is the data_dir that a file names, also a file that Load refuses. The health
-// check of a running daemon needs it: a file that was broken later must not make a
-// container engine end the daemon. Each line that begins with the key is read as a
-// file of its own. Without such a line it is the default.
+// DataDir returns the data_dir of a file that Load may refuse, or the default. The
+// health check of a running daemon needs it: when someone breaks the file, a container
+// engine must not end the daemon. DataDir reads the line of data_dir as a file of its
+// own, because the YAML around it may be broken.
 func DataDir(path string) string {
 	dir := Default().DataDir
 	data, _, err := readFile(path)
@@ -148,7 +147,7 @@ func (c *Config) Names() []string {
 // Has is true when a manifest of that name is configured.
 func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name) }
 
-// Warnings names what works but should not stay so, one line each.
+// Warnings returns one line for each setting that works but is unsafe.
 func (c *Config) Warnings() []string {
 	var lines []string
 	for _, p := range c.secrets {
@@ -166,8 +165,8 @@ func (c *Config) Warnings() []string {
 	return lines
 }
 
-// parse is Load on the bytes of a file. The secrets it lists are those that
-// the file holds, whoever may read it.
+// parse is Load on the bytes of a file. It lists the secrets in the file, whatever
+// the file's mode.
 func parse(path string, data []byte, env Environment) (*Config, error) {
 	root, problem := readDocument(data)
 	if problem != nil {
@@ -219,8 +218,8 @@ func (t *Transfers) table() table {
 	}
 }
 
-// listenVariable replaces the default of http.listen, never what a file says. The
-// container image sets it: loopback in there is out of everyone's reach.
+// listenVariable replaces the default of http.listen, but never a value in the file.
+// The container image sets it, because nothing outside a container reaches its loopback.
 const listenVariable = "SYNCD_HTTP_LISTEN"
 
 func (d *decoder) defaultListen(h *HTTP) {
@@ -243,7 +242,7 @@ func (d *decoder) http(h *HTTP) table {
 	}
 }
 
-// place is a key and where it stands.
+// place is a key with its position in the file.
 type place struct {
 	key string
 	at  position

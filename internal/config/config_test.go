@@ -69,7 +69,7 @@ func lines(err error) []string {
 	return out
 }
 
-func TestMinimalConfigHasDefaults(t *testing.T) {
+func TestMinimalFileGetsTheDefaults(t *testing.T) {
 	c := mustLoad(t, "source:\n  url: https://releases.example.net\nmanifests:\n  - name: dq_addr_data\n")
 	want := Default()
 	if c.DataDir != "/var/lib/syncd" || c.Source.URL.String() != "https://releases.example.net" {
@@ -133,7 +133,7 @@ manifests:
   - {name: q, release: 2026.q4}
 `
 
-func TestEveryKey(t *testing.T) {
+func TestLoadReadsEveryKey(t *testing.T) {
 	c := mustLoad(t, full)
 	dir := filepath.Dir(c.Path)
 	wd, err := os.Getwd()
@@ -179,7 +179,7 @@ func with(source, top, manifest string) string {
 	return "source:\n  url: https://releases.example.net\n" + source + "manifests:\n  - name: a\n" + manifest + top
 }
 
-func TestProblems(t *testing.T) {
+func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 	source := func(s string) string { return with("  "+s+"\n", "", "") }
 	top := func(s string) string { return with("", s+"\n", "") }
 	entry := func(s string) string { return with("", "", "    "+s+"\n") }
@@ -251,7 +251,7 @@ func TestProblems(t *testing.T) {
 		{"bandwidth", top("transfers: {bandwidth: fast}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large"}},
-		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is under one byte per second"}},
+		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is less than one byte per second"}},
 		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"ratio nan", top("guards: {min_keep_ratio: nan}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"listen", top("http: {listen: 9797}"), []string{"5:16 http.listen: is not host:port"}},
@@ -261,12 +261,12 @@ func TestProblems(t *testing.T) {
 		{"schedule", top("schedule: hourly"), []string{"5:11 schedule: is not a schedule"}},
 		{"schedule empty", top("schedule: ''"), []string{"5:11 schedule: is not a schedule"}},
 		{"schedule with seconds", top("schedule: 0 0 3 * * *"), []string{"5:11 schedule: is not a schedule"}},
-		{"schedule never", entry("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: no such date comes"}},
+		{"schedule never", entry("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: its date does not exist"}},
 		{"schedule zone", entry("schedule: CRON_TZ=Mars/Olympus 0 3 * * *"), []string{"5:15 manifests[0].schedule: its time zone does not exist"}},
 		{"schedule zone alone", top("schedule: CRON_TZ=UTC"), []string{"5:11 schedule: has a time zone and nothing else"}},
 		{"schedule zone empty", top("schedule: 'TZ= 0 3 * * *'"), []string{"5:11 schedule: its time zone does not exist"}},
-		{"schedule every short", top("schedule: '@every 999ms'"), []string{"5:11 schedule: @every is under one second"}},
-		{"schedule every negative", top("schedule: '@every -1h'"), []string{"5:11 schedule: @every is under one second"}},
+		{"schedule every short", top("schedule: '@every 999ms'"), []string{"5:11 schedule: @every is shorter than one second"}},
+		{"schedule every negative", top("schedule: '@every -1h'"), []string{"5:11 schedule: @every is shorter than one second"}},
 		{"schedule every word", top("schedule: '@every hour'"), []string{"5:11 schedule: @every needs a duration"}},
 
 		{"name empty", names("{name: ''}"), []string{"2:20 manifests[0].name: is empty"}},
@@ -274,10 +274,10 @@ func TestProblems(t *testing.T) {
 		{"name dots", names("{name: ..}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
 		{"name with dash in front", names("{name: -a}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
 		{"name too long", names("{name: " + strings.Repeat("a", 201) + "}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
-		{"name twice", names("{name: a}, {name: b}, {name: a}"), []string{"2:42 manifests[2].name: manifests[0] has this name already, case aside"}},
-		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has this name already, case aside"}},
-		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: it is the name of a file that belongs to manifests[1]"}},
-		{"name of a sum file", names("{name: a}, {name: a.SHA256SUMS}"), []string{"2:31 manifests[1].name: it is the name of a file that belongs to manifests[0]"}},
+		{"name twice", names("{name: a}, {name: b}, {name: a}"), []string{"2:42 manifests[2].name: manifests[0] has the same name (case is ignored)"}},
+		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has the same name (case is ignored)"}},
+		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: is the name of a file that belongs to manifests[1]"}},
+		{"name of a sum file", names("{name: a}, {name: a.SHA256SUMS}"), []string{"2:31 manifests[1].name: is the name of a file that belongs to manifests[0]"}},
 		{"release month", entry("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release"}},
 		{"release short month", entry("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release"}},
 		{"release quarter", entry("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release"}},
@@ -288,8 +288,8 @@ func TestProblems(t *testing.T) {
 		{"filter dots", entry("compiler: .."), []string{"5:15 manifests[0].compiler: is not a plain word"}},
 		{"glob", entry("include: ['[a']"), []string{"5:15 manifests[0].include[0]: is not a glob"}},
 		{"glob empty", entry("exclude: ''"), []string{"5:14 manifests[0].exclude: is not a glob"}},
-		{"glob absolute", entry("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: a path within the manifest has no slash in front"}},
-		{"glob double star", entry("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches no more than one folder here"}},
+		{"glob absolute", entry("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: paths within the manifest do not begin with a slash"}},
+		{"glob double star", entry("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches one folder only, as * does"}},
 
 		{"service unknown", top("services: {liszt: {url: 'https://h'}}"), []string{"5:12 services.liszt: unknown key"}},
 		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},
@@ -301,17 +301,17 @@ func TestProblems(t *testing.T) {
 
 		{"empty file", "", []string{"0:0 : holds no configuration"}},
 		{"only comments", "# nothing\n", []string{"0:0 : holds no configuration"}},
-		{"a list", "- a\n", []string{"1:1 : is not a mapping at its top"}},
-		{"a word", "a\n", []string{"1:1 : is not a mapping at its top"}},
+		{"a list", "- a\n", []string{"1:1 : is not a mapping at its top level"}},
+		{"a word", "a\n", []string{"1:1 : is not a mapping at its top level"}},
 		{"two documents", minimal + "---\na: b\n", []string{"6:1 : holds more than one YAML document"}},
 		{"two headers", "---\n---\n" + minimal, []string{"2:1 : holds more than one YAML document"}},
 		{"after the end", minimal + "...\na: b\n", []string{"7:1 : holds more than one YAML document"}},
-		{"anchor", top("schedule: &a x"), []string{"5:11 : holds an anchor (&), which is not used here"}},
-		{"alias", top("schedule: *a"), []string{"5:11 : holds an alias (*), which is not used here"}},
-		{"tag", top("schedule: !!str x"), []string{"5:11 : holds a tag (!), which is not used here"}},
-		{"merge", top("<<: {jitter: 1s}"), []string{"5:1 : holds a merge key (<<), which is not used here"}},
-		{"directive", "%YAML 1.2\n---\n" + minimal, []string{"1:1 : holds a directive (%), which is not used here"}},
-		{"explicit key", top("? a\n: b"), []string{"5:1 : holds an explicit key (?), which is not used here"}},
+		{"anchor", top("schedule: &a x"), []string{"5:11 : holds an anchor (&), which is not supported"}},
+		{"alias", top("schedule: *a"), []string{"5:11 : holds an alias (*), which is not supported"}},
+		{"tag", top("schedule: !!str x"), []string{"5:11 : holds a tag (!), which is not supported"}},
+		{"merge", top("<<: {jitter: 1s}"), []string{"5:1 : holds a merge key (<<), which is not supported"}},
+		{"directive", "%YAML 1.2\n---\n" + minimal, []string{"1:1 : holds a directive (%), which is not supported"}},
+		{"explicit key", top("? a\n: b"), []string{"5:1 : holds an explicit key (?), which is not supported"}},
 		{"tab", top("http:\n\tlisten: a"), []string{"6:1 : is not valid YAML"}},
 		{"open quote", top("schedule: \"a"), []string{"5:11 : is not valid YAML"}},
 		{"not UTF-8", "source:\n  url: \xff\n", []string{"2:8 : is not UTF-8 text"}},
@@ -335,7 +335,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestAccepted(t *testing.T) {
+func TestLoadAcceptsValidFiles(t *testing.T) {
 	tests := []struct{ name, text string }{
 		{"byte order mark", "\uFEFF" + minimal},
 		{"one document with header and end", "---\n" + minimal + "...\n"},
@@ -356,7 +356,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesFiles(t *testing.T) {
+func TestLoadRefusesUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
 	if err := os.WriteFile(large, []byte(minimal+strings.Repeat("#\n", 1<<19)), 0o600); err != nil {
@@ -380,7 +380,7 @@ func TestLoadRefusesFiles(t *testing.T) {
 	}
 }
 
-func TestHostileFilesEndSoon(t *testing.T) {
+func TestHostileFilesAreRefusedQuickly(t *testing.T) {
 	n := maxFile / 2
 	tests := map[string]string{
 		"brackets":     strings.Repeat("[", n),
@@ -420,7 +420,7 @@ func deeper(size int) string {
 	return b.String()
 }
 
-func TestWarnings(t *testing.T) {
+func TestWarningsNameUnsafeSettings(t *testing.T) {
 	inline := strings.Replace(minimal, "data_dir", "  customer_id: S3CRET\ndata_dir", 1)
 	tests := []struct {
 		name, text string
@@ -458,9 +458,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestSampleConfig holds configs/syncd.yaml: it loads, says what the defaults
-// are, and mentions every key.
-func TestSampleConfig(t *testing.T) {
+// The sample configs/syncd.yaml loads, shows the defaults and mentions every key.
+func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 	const path = "../../configs/syncd.yaml"
 	c, err := Load(path, Environment{})
 	if err != nil {
@@ -511,7 +510,7 @@ func allKeys(t *testing.T) map[string]bool {
 	return found
 }
 
-func TestTheDataDirOfAFileThatCannotBeLoaded(t *testing.T) {
+func TestDataDirOfABrokenFile(t *testing.T) {
 	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -17,22 +17,21 @@ const (
 		", or the systemd credential customer_id ($" + directoryName + "/customer_id)"
 )
 
-// maxCredential bounds a credential file; a Customer ID has a few dozen bytes.
+// maxCredential limits a credential file in bytes; a Customer ID has a few dozen.
 const maxCredential = 64 << 10
 
-// Credential says where the Customer ID comes from. The zero value comes from
-// nowhere. It prints as REDACTED.
+// Credential knows where to read the Customer ID. The zero value has none. It prints as
+// REDACTED.
 type Credential struct {
 	inline *given
-	file   *given // text is the absolute path, or the ID put there by mistake
+	file   *given // an absolute path; by mistake it may be the ID itself
 	env    *Environment
 	config string // the config file, for errors
 	parent string // the key that holds customer_id, for errors
 }
 
-// given is a key's text and where it stands. The text is behind a function:
-// inside another struct's private field, fmt calls no Format method, and
-// follows pointers for a wrong verb.
+// given is a key's text and its place. A function returns the text, because fmt does
+// not call Format on private fields of other structs and would print a string there.
 type given struct {
 	text func() string
 	at   place
@@ -42,8 +41,7 @@ func giving(text string, at place) *given {
 	return &given{func() string { return text }, at}
 }
 
-// FixedCredential is a credential that is known already, for programs and
-// tests that have no configuration file.
+// FixedCredential returns a credential with a known Customer ID.
 func FixedCredential(id Secret) Credential {
 	return Credential{inline: giving(id.Reveal(), place{key: "customer_id"})}
 }
@@ -51,9 +49,9 @@ func FixedCredential(id Secret) Credential {
 // Format writes REDACTED, whatever the verb.
 func (Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// Read finds the Customer ID and returns it trimmed. It looks again at each
-// call, so that a file written anew is seen. Its error is an *Error that shows
-// neither the ID nor a path written in the config file.
+// Read returns the Customer ID without surrounding white space. Each call reads it
+// again, so that a changed file counts. Its error is an *Error that shows neither the ID
+// nor a path from the configuration file.
 func (c Credential) Read() (Secret, error) {
 	found := c.ways()
 	switch len(found) {
@@ -71,14 +69,14 @@ func (c Credential) Read() (Secret, error) {
 	})
 }
 
-// way is one way by which a Customer ID came.
+// way is one of the four ways to set a Customer ID.
 type way struct {
 	name string
 	at   place
 	read func() (string, error)
 }
 
-// ways lists the ways that are in use now.
+// ways returns the ways that are in use now.
 func (c Credential) ways() []way {
 	var found []way
 	if c.inline != nil {
@@ -96,8 +94,8 @@ func (c Credential) ways() []way {
 	if dir := c.env.get(directoryName); dir != "" {
 		path := filepath.Join(dir, "customer_id")
 		name := "$" + directoryName + "/customer_id"
-		// Only a file that is surely absent is passed over: one that cannot be
-		// looked at is reported by reading it.
+		// Skip the file only when it does not exist. After any other error, reading it
+		// reports the cause.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			found = append(found, way{name, place{key: name}, func() (string, error) { return readCredential(path) }})
 		}
@@ -107,7 +105,7 @@ func (c Credential) ways() []way {
 
 func (c Credential) read(o way) (Secret, error) {
 	if o.at.at == (position{}) {
-		c.config = "" // it came from elsewhere
+		c.config = "" // the ID is not set in the file
 	}
 	text, err := o.read()
 	if err != nil {
@@ -128,7 +126,7 @@ func (c Credential) read(o way) (Secret, error) {
 
 func (c Credential) error(at place, f fault) *Error { return at.error(c.config, f) }
 
-// readCredential reads a file, and at most a little more than allowed of it.
+// readCredential reads a file, up to one byte more than maxCredential.
 func readCredential(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -142,7 +140,7 @@ func readCredential(path string) (string, error) {
 // credentialKeys adds the keys of a Customer ID to a table.
 func credentialKeys(c *Credential, t table) table {
 	t["customer_id"] = func(d *decoder, path string, n *node) {
-		// The literal text counts: 0123, 1e5, true and null are Customer IDs too.
+		// Use the text as written: 0123, 1e5, true and null are valid Customer IDs.
 		if n.kind != scalarKind {
 			d.fail(path, fault{"must be one value", "write the Customer ID in quotes"})
 			return
@@ -165,7 +163,7 @@ func credentialKeys(c *Credential, t table) table {
 	return t
 }
 
-// checkCredential refuses a Customer ID that the file gives twice.
+// checkCredential refuses a Customer ID that the file sets twice.
 func (d *decoder) checkCredential(parent string, c *Credential) {
 	c.config, c.parent = d.file, parent
 	if c.inline != nil && c.file != nil {

@@ -10,23 +10,24 @@ import (
 	"unicode"
 )
 
-// decoder walks a document along tables of keys. Every value goes through it
-// once, so that positions, unknown and duplicate keys are looked after here
-// and nowhere else.
+// decoder decodes a document with tables of keys. It records the position of every
+// value and reports unknown and duplicate keys. The YAML library's own strict decoding
+// stops at the first problem and quotes the file.
 type decoder struct {
 	file    string
 	dir     string // of the file, absolute
 	env     Environment
-	at      map[string]position // where each key's value stands, by key path
+	at      map[string]position // of each value, by key path
 	bad     map[string]bool     // key paths with a problem
 	errs    []*Error
 	secrets []place
 	plain   []place
 }
 
-// table holds what each key of a mapping does with its value.
+// table holds the setter of each key of a mapping.
 type table map[string]setter
 
+// setter decodes the value n at a key path.
 type setter func(d *decoder, path string, n *node)
 
 func newDecoder(file string, env Environment) (*decoder, error) {
@@ -39,20 +40,20 @@ func newDecoder(file string, env Environment) (*decoder, error) {
 
 func (d *decoder) err() error { return joined(d.errs) }
 
-// fail notes a problem of the value at path, or of the nearest value above it
-// that the file has.
+// fail records a problem of the value at path. If the file has no such value, the
+// problem gets the position of the nearest value above it.
 func (d *decoder) fail(path string, f fault) {
 	d.bad[path] = true
 	d.errs = append(d.errs, d.place(path).error(d.file, f))
 }
 
-// sound tells whether none of the paths had a problem so far.
-func (d *decoder) sound(paths ...string) bool {
+// valid is true when none of the paths has had a problem so far.
+func (d *decoder) valid(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool { return d.bad[path] })
 }
 
-// seen tells whether the file has a value at path.
-func (d *decoder) seen(path string) bool {
+// isSet is true when the file has a value at path.
+func (d *decoder) isSet(path string) bool {
 	_, ok := d.at[path]
 	return ok
 }
@@ -65,7 +66,7 @@ func (d *decoder) place(path string) place {
 	}
 }
 
-// mapping decodes a mapping along a table.
+// mapping decodes a mapping with a table.
 func (d *decoder) mapping(path string, n *node, t table) {
 	if path == "" {
 		d.at[path] = n.at
@@ -79,7 +80,7 @@ func (d *decoder) mapping(path string, n *node, t table) {
 			d.errs = append(d.errs, d.unknown(path, f, t))
 		case again:
 			p := place{key: below(path, f.key), at: f.at}
-			d.errs = append(d.errs, p.error(d.file, fault{fmt.Sprintf("is set twice, first in line %d", at.line), "keep just one"}))
+			d.errs = append(d.errs, p.error(d.file, fault{fmt.Sprintf("is set twice, first in line %d", at.line), "keep one of them"}))
 		default:
 			first[f.key] = f.at
 			d.at[below(path, f.key)] = f.value.at
@@ -88,7 +89,7 @@ func (d *decoder) mapping(path string, n *node, t table) {
 	}
 }
 
-// keys is the setter of a mapping; one without a value is an empty one.
+// keys is the setter of a mapping. An absent value is an empty mapping.
 func keys(t table) setter {
 	return func(d *decoder, path string, n *node) {
 		switch {
@@ -115,7 +116,7 @@ func scalar[T any](to *T, parse func(string) (T, *fault)) setter {
 	}
 }
 
-// parseScalar parses a value's text; null and its like have none.
+// parseScalar parses a value's text. The text of null is "".
 func parseScalar[T any](n *node, parse func(string) (T, *fault)) (T, *fault) {
 	text := n.text
 	if n.null {
@@ -128,7 +129,7 @@ func parseScalar[T any](n *node, parse func(string) (T, *fault)) (T, *fault) {
 	return parse(text)
 }
 
-// list is the setter of a list of values, which may be a single one.
+// list is the setter of a list of values, or of a single value.
 func list(to *[]string, parse func(string) (string, *fault)) setter {
 	return func(d *decoder, path string, n *node) {
 		if n.null {
@@ -161,9 +162,8 @@ var (
 	nearKey  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 )
 
-// unknown is the problem of a key that is not in the table. The key is file
-// text, and a secret may have slipped into its place: it is shown only when it
-// looks like one of ours.
+// unknown is the problem of a key that is not in the table. A secret may stand in the
+// key's place by mistake, so the key is shown only when it looks like a key of syncd.
 func (d *decoder) unknown(path string, f field, t table) *Error {
 	p := place{key: path, at: f.at}
 	valid := slices.Sorted(maps.Keys(t))
@@ -177,9 +177,9 @@ func (d *decoder) unknown(path string, f field, t table) *Error {
 	return p.error(d.file, fault{"unknown key", "the keys here are " + strings.Join(valid, ", ")})
 }
 
-// nearest returns the known key that is a slip of the finger away, or "".
+// nearest returns the known key that differs by a typing error, or "".
 func nearest(key string, known []string) string {
-	const longest = 40 // no key of ours comes near, and distance is quadratic
+	const longest = 40 // all keys are shorter, and distance takes quadratic time
 	if len(key) > longest {
 		return ""
 	}
@@ -193,7 +193,7 @@ func nearest(key string, known []string) string {
 	return best
 }
 
-// distance counts the single-character edits between two words.
+// distance returns the Levenshtein distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -214,7 +214,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// below and index make key paths.
+// below and index extend key paths.
 func below(path, key string) string {
 	if path == "" {
 		return key

@@ -27,13 +27,13 @@ const (
 	mappingKind
 )
 
-// node is one value of the file, text as written: the YAML library's own
-// numbers are not used, since 2026.10 and 0123 must stay what they are.
+// node is one value of the file. Its text is as written: as YAML numbers, 2026.10 and
+// 0123 would change.
 type node struct {
 	kind   kind
 	at     position
 	text   string
-	null   bool // null, ~ or nothing
+	null   bool // the value is null, ~ or absent
 	items  []*node
 	fields []field
 }
@@ -100,13 +100,13 @@ func readDocument(data []byte) (root *node, problem *located) {
 	case root.null:
 		return nil, &located{fault{"holds no configuration", "write at least source.url and one manifest"}, position{}}
 	case root.kind != mappingKind:
-		return nil, &located{fault{"is not a mapping at its top", `begin with a key, such as "source:"`}, root.at}
+		return nil, &located{fault{"is not a mapping at its top level", `begin with a key, such as "source:"`}, root.at}
 	}
 	return root, nil
 }
 
-// checkText refuses what is not text, and makes every line end in LF: the YAML
-// library miscounts lines that end in CR LF.
+// checkText refuses files that are not text. It ends every line in LF, because the YAML
+// library reports wrong positions after CR LF.
 func checkText(data []byte) (string, *located) {
 	if len(data) > maxFile {
 		return "", &located{fault{"is larger than 1 MiB", "check which file it is"}, position{}}
@@ -130,8 +130,8 @@ func checkText(data []byte) (string, *located) {
 	return string(data), nil
 }
 
-// unused names the parts of YAML that a configuration needs not.
-var unused = map[token.Type]string{
+// unsupported names the parts of YAML that a configuration must not use.
+var unsupported = map[token.Type]string{
 	token.AnchorType:     "an anchor (&)",
 	token.AliasType:      "an alias (*)",
 	token.MergeKeyType:   "a merge key (<<)",
@@ -148,20 +148,20 @@ func checkTokens(tokens token.Tokens) *located {
 		switch {
 		case i == maxTokens:
 			return &located{fault{"has too many values", "check which file it is"}, where(t)}
-		case unused[t.Type] != "":
-			return &located{fault{"holds " + unused[t.Type] + ", which is not used here", "write the value itself, in quotes if it begins with that sign"}, where(t)}
+		case unsupported[t.Type] != "":
+			return &located{fault{"holds " + unsupported[t.Type] + ", which is not supported", "write the value itself, in quotes if it begins with that sign"}, where(t)}
 		case t.Type == token.CommentType:
 			continue
 		case ended, started && t.Type == token.DocumentHeaderType:
-			return &located{fault{"holds more than one YAML document", "remove the --- or ... and what belongs to it"}, where(t)}
+			return &located{fault{"holds more than one YAML document", "keep one document and remove the others with their --- or ... lines"}, where(t)}
 		}
 		started, ended = true, t.Type == token.DocumentEndType
 	}
 	return nil
 }
 
-// parseTokens runs the library's parser. Its errors quote the file, so that
-// only their position and the kind of their message are used.
+// parseTokens runs the library's parser. Errors of the library quote the file, so only
+// their position is reported, with a suggestion that fits their message.
 func parseTokens(tokens token.Tokens) (ast.Node, *located) {
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -180,7 +180,8 @@ func parseTokens(tokens token.Tokens) (ast.Node, *located) {
 	return file.Docs[0].Body, nil
 }
 
-// syntaxFault tells the common slips apart by words of the library's message.
+// syntaxFault returns a suggestion for a common mistake, which it recognises by words in
+// the library's message.
 func syntaxFault(message string) fault {
 	for _, known := range []struct{ words, suggestion string }{
 		{"tab character", "indent with spaces, not tabs"},
@@ -198,8 +199,7 @@ func syntaxFault(message string) fault {
 	return fault{"is not valid YAML", "check indentation, colons and quotes there and in the line before"}
 }
 
-// build copies the library's tree into ours. It recurses no deeper than
-// checkTokens and the indentation allow.
+// build copies the library's tree into nodes. maxTokens limits how deep it recurses.
 func build(n ast.Node) *node {
 	switch n := n.(type) {
 	case nil:
@@ -225,9 +225,8 @@ func build(n ast.Node) *node {
 	return value
 }
 
-// buildMapping places a mapping at its first key, since a block mapping's own
-// token is the colon behind it, and nothing at its key, since the library
-// places it now here, now there.
+// buildMapping gives a mapping the position of its first key, because the library uses
+// the colon. An absent value gets the position of its key, because the library's varies.
 func buildMapping(n ast.Node, values []*ast.MappingValueNode) *node {
 	mapping := &node{kind: mappingKind, at: where(n.GetToken())}
 	for _, v := range values {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// Error is one problem of a configuration file. Its texts never hold a piece
-// of the file; Key is a path of known keys, such as manifests[0].schedule.
+// Error is one problem of a configuration file. Its texts never quote the file.
 type Error struct {
 	File         string
-	Line, Column int // from 1; 0 when the problem is not at one place in the file
-	Key          string
+	Line, Column int    // from 1; 0 when the problem has no position
+	Key          string // a path of known keys, such as manifests[0].schedule
 	Problem      string
 	Suggestion   string
 
@@ -43,14 +42,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the error of the operating system, if that is what happened.
+// Unwrap returns the error of the operating system, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// fault is what is wrong with one value, before it is known where it stands.
-// Its texts never hold the value.
+// fault is a problem of one value, without its position. Its texts never quote the value.
 type fault struct{ problem, suggestion string }
 
-// located is a fault of the file as a whole or of its syntax, and where it is.
+// located is a fault of the whole file or of its syntax, with its position.
 type located struct {
 	fault
 	at position
@@ -60,8 +58,8 @@ func (l *located) error(file string) *Error {
 	return place{at: l.at}.error(file, l.fault)
 }
 
-// joined sorts problems by position and makes one error of them: nil, the
-// *Error itself, or errors.Join.
+// joined returns problems as one error, sorted by position: nil, an *Error, or several
+// with errors.Join.
 func joined(problems []*Error) error {
 	slices.SortStableFunc(problems, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -79,7 +77,8 @@ func joined(problems []*Error) error {
 	return errors.Join(all...)
 }
 
-// systemError strips an error of the path in it, which may be file text.
+// systemError returns the operating system's error without the path, which may be text
+// of the file.
 func systemError(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheEnvironmentReplacesTheDefaultOfListen(t *testing.T) {
+func TestListenVariableReplacesTheDefault(t *testing.T) {
 	tests := []struct {
 		name, variable, inFile string
 		want                   string // the address, or what the error says behind the file's name

@@ -13,11 +13,12 @@ import (
 type Manifest struct {
 	Name     string
 	Release  manifest.Release
-	Schedule Schedule        // its own, or the global one
-	Filter   manifest.Filter // as written
+	Schedule Schedule        // its own or the general one
+	Filter   manifest.Filter // as written in the file
 }
 
-// manifests decodes the list; general is the schedule of those without one.
+// manifests decodes the list of manifests. general is the schedule of a manifest without
+// its own.
 func (d *decoder) manifests(n *node, general Schedule) []Manifest {
 	if n == nil || n.null {
 		d.fail("manifests", fault{"is missing", "list at least one manifest by name"})
@@ -56,13 +57,13 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		"include":      list(&m.Filter.Include, parseGlob),
 		"exclude":      list(&m.Filter.Exclude, parseGlob),
 	})
-	if !d.seen(path + ".name") {
+	if !d.isSet(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
 	}
 }
 
-// checkNames refuses names that would meet on disk, where <name>.json and
-// <name>.SHA256SUMS lie beside <name>, also where the file system ignores case.
+// checkNames refuses names that collide on disk, where <name>.json and
+// <name>.SHA256SUMS lie beside <name>. Case is ignored, because some file systems do.
 func (d *decoder) checkNames(list []Manifest) {
 	first := make(map[string]int, len(list))
 	for i, m := range list {
@@ -72,7 +73,7 @@ func (d *decoder) checkNames(list []Manifest) {
 		}
 		if j, ok := first[key]; ok {
 			d.fail(index("manifests", i)+".name", fault{
-				fmt.Sprintf("manifests[%d] has this name already, case aside", j), "name each manifest once",
+				fmt.Sprintf("manifests[%d] has the same name (case is ignored)", j), "name each manifest once",
 			})
 			continue
 		}
@@ -83,7 +84,7 @@ func (d *decoder) checkNames(list []Manifest) {
 			base, cut := strings.CutSuffix(strings.ToLower(m.Name), suffix)
 			if j, ok := first[base]; ok && cut {
 				d.fail(index("manifests", i)+".name", fault{
-					fmt.Sprintf("it is the name of a file that belongs to manifests[%d]", j), "mirror the two in separate data directories",
+					fmt.Sprintf("is the name of a file that belongs to manifests[%d]", j), "mirror the two in separate data directories",
 				})
 			}
 		}
@@ -92,7 +93,7 @@ func (d *decoder) checkNames(list []Manifest) {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 
-// parseName takes what is safe as the name of a file and of a directory.
+// parseName accepts names that are safe for a file and a directory.
 func parseName(text string) (string, *fault) {
 	switch {
 	case text == "":
@@ -103,7 +104,7 @@ func parseName(text string) (string, *fault) {
 	return text, nil
 }
 
-// parseRelease never shows what manifest.ParseRelease says: that quotes the text.
+// parseRelease drops the error of manifest.ParseRelease, which quotes the text.
 func parseRelease(text string) (manifest.Release, *fault) {
 	release, err := manifest.ParseRelease(text)
 	if err != nil {
@@ -112,7 +113,7 @@ func parseRelease(text string) (manifest.Release, *fault) {
 	return release, nil
 }
 
-// parseSegment takes one plain path segment.
+// parseSegment accepts one plain path segment.
 func parseSegment(text string) (string, *fault) {
 	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
 		return "", &fault{"is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT"}
@@ -120,18 +121,18 @@ func parseSegment(text string) (string, *fault) {
 	return text, nil
 }
 
-// parseGlob takes a pattern that can match something.
+// parseGlob accepts globs that can match a path.
 func parseGlob(text string) (string, *fault) {
 	const next = "use * ? and [a-z], such as *.dat or linux/*/64bit/*"
 	if _, err := path.Match(text, ""); err != nil || text == "" {
 		return "", &fault{"is not a glob", next}
 	}
 	if strings.HasPrefix(text, "/") {
-		return "", &fault{"never matches: a path within the manifest has no slash in front", "remove it"}
+		return "", &fault{"never matches: paths within the manifest do not begin with a slash", "remove the leading slash"}
 	}
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == "**" {
-			return "", &fault{"** matches no more than one folder here", "write one * for each folder, or a glob without a slash, which sees the file's name alone"}
+			return "", &fault{"** matches one folder only, as * does", "write one * for each folder, or a glob without a slash, which is compared with the file's name"}
 		}
 	}
 	return text, nil

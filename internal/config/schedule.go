@@ -8,15 +8,14 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule says when a manifest is polled. Two with the same String are the
-// same. The zero value never runs.
+// Schedule says when a manifest is polled. The zero value never runs.
 type Schedule struct {
 	text string
 	cron cron.Schedule
 }
 
-// ParseSchedule reads cron's five fields with or without CRON_TZ=, or @every,
-// @hourly and their like. Its error does not show the text.
+// ParseSchedule parses cron's five fields with or without CRON_TZ=, or @every, @hourly
+// and the like. Its error does not quote the text.
 func ParseSchedule(text string) (Schedule, error) {
 	s, f := parseSchedule(text)
 	if f != nil {
@@ -25,8 +24,8 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Next returns the first time after t, or the zero time if there is none.
-// A schedule without CRON_TZ= follows the machine's local time.
+// Next returns the first run after t, or the zero time if there is none. A schedule
+// without CRON_TZ= uses local time.
 func (s Schedule) Next(t time.Time) time.Time {
 	if s.cron == nil {
 		return time.Time{}
@@ -34,18 +33,16 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return s.cron.Next(t.Local())
 }
 
-// String returns the schedule as it is written in the file, single spaces
-// between its parts.
+// String returns the schedule as written, with single spaces between its parts.
 func (s Schedule) String() string { return s.text }
 
-// Interval is the time between runs of an `@every` schedule, 0 for one that names
-// times of day.
+// Interval returns the time between runs of an @every schedule, and 0 for others.
 func (s Schedule) Interval() time.Duration {
 	every, _ := s.cron.(cron.ConstantDelaySchedule)
 	return every.Delay
 }
 
-// Equal tells whether both run at the same times.
+// Equal is true when both schedules have the same text.
 func (s Schedule) Equal(other Schedule) bool { return s.text == other.text }
 
 func parseSchedule(text string) (Schedule, *fault) {
@@ -65,13 +62,13 @@ func parseSchedule(text string) (Schedule, *fault) {
 	}
 	s := Schedule{text: text, cron: parsed}
 	if s.Next(time.Now()).IsZero() {
-		return Schedule{}, &fault{"never runs: no such date comes", "check its day and month"}
+		return Schedule{}, &fault{"never runs: its date does not exist", "check its day and month"}
 	}
 	return s, nil
 }
 
-// checkZone returns what follows the zone. The zone is looked up here because
-// cron panics at one with nothing behind it, and takes an empty one for UTC.
+// checkZone checks the time zone and returns the rest. The cron library panics on a
+// zone without a schedule, and reads an empty zone as UTC.
 func checkZone(text string) (string, *fault) {
 	if !strings.HasPrefix(text, "CRON_TZ=") && !strings.HasPrefix(text, "TZ=") {
 		return text, nil
@@ -87,15 +84,15 @@ func checkZone(text string) (string, *fault) {
 	return when, nil
 }
 
-// checkEvery looks at what follows @every: cron rounds all below a second up
-// to one, a negative too.
+// checkEvery checks the duration of @every. The cron library turns every shorter or
+// negative one into one second.
 func checkEvery(text string) *fault {
 	every, err := time.ParseDuration(strings.TrimSpace(text))
 	switch {
 	case err != nil:
 		return &fault{"@every needs a duration", `use a form such as "@every 30m" or "@every 1h"`}
 	case every < time.Second:
-		return &fault{"@every is under one second", `use a form such as "@every 30m" or "@every 1h"`}
+		return &fault{"@every is shorter than one second", `use a form such as "@every 30m" or "@every 1h"`}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestScheduleNext(t *testing.T) {
 	}
 }
 
-func TestScheduleEqual(t *testing.T) {
+func TestSchedulesAreComparedByText(t *testing.T) {
 	parse := func(text string) Schedule {
 		s, err := ParseSchedule(text)
 		if err != nil {

@@ -10,8 +10,7 @@ import (
 
 const redacted = "REDACTED"
 
-// Secret is text that prints, formats and encodes as REDACTED everywhere; only
-// Reveal gives it.
+// Secret is text that prints, formats and encodes as REDACTED. Only Reveal returns it.
 type Secret string
 
 // Reveal returns the secret text.

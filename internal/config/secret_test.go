@@ -44,7 +44,7 @@ func TestSecretNeverPrints(t *testing.T) {
 	}
 }
 
-func TestCustomerIDKeepsItsText(t *testing.T) {
+func TestCustomerIDIsReadAsWritten(t *testing.T) {
 	for _, text := range []string{"12345", "0042", "1e5", "0x10", "0b1", "1_000", "1.50", "+7", ".inf", "true", "False", "null", "~", "2026-10-01", "a*n==", "a#b"} {
 		t.Run(text, func(t *testing.T) {
 			c := mustLoad(t, strings.Replace(minimal, "data_dir", "  customer_id: "+text+"  # the id\ndata_dir", 1))
@@ -80,7 +80,7 @@ func givenBy(t *testing.T, inFile, variable string, files map[string]string) Cre
 	return c.Source.Credential
 }
 
-func TestCredentialRead(t *testing.T) {
+func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
 	const fromFile, fromKey = "  customer_id_file: id\n", "  customer_id: " + marker + "\n"
 	tests := []struct {
 		name, inFile, variable string
@@ -132,7 +132,7 @@ func TestCredentialRead(t *testing.T) {
 	}
 }
 
-func TestCredentialIsReadAgain(t *testing.T) {
+func TestCredentialFileIsReadAtEachCall(t *testing.T) {
 	c := givenBy(t, "  customer_id_file: id\n", "", map[string]string{"id": "first"})
 	path := c.file.text()
 	for _, want := range []string{"first", "second"} {
@@ -145,7 +145,7 @@ func TestCredentialIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestServiceCredential(t *testing.T) {
+func TestServicesInheritTheCredential(t *testing.T) {
 	c := mustLoad(t, strings.Replace(minimal, "data_dir", "  customer_id: general\ndata_dir", 1)+"services: {list: {url: 'https://h', customer_id: own}}\n")
 	got := map[string]string{}
 	for key, service := range c.Services.byKey() {
@@ -173,9 +173,9 @@ func leaks(data []byte) (string, bool) {
 	return said.String(), strings.Contains(said.String(), marker)
 }
 
-// TestErrorsNeverShowTheFile puts a secret, in several disguises, at many
+// TestErrorsNeverQuoteTheFile puts a secret, in several disguises, at many
 // places of a config that is broken here and there already; FuzzLoad tries the rest.
-func TestErrorsNeverShowTheFile(t *testing.T) {
+func TestErrorsNeverQuoteTheFile(t *testing.T) {
 	broken := strings.NewReplacer("hash: md5", "hash: no", "jitter: 0", "jitter: soon", "2026-10", "2026-99").Replace(full)
 	for _, form := range []string{marker, "\n" + marker + ": ", "\"" + marker, " *" + marker + " ", "{" + marker + "}", "\n  - " + marker + "\n", "@" + marker, "[" + marker, "%" + marker + "#"} {
 		for at := 0; at <= len(broken); at += 3 + len(form)%2 {
@@ -186,8 +186,8 @@ func TestErrorsNeverShowTheFile(t *testing.T) {
 	}
 }
 
-// TestErrorsNeverShowAValue replaces each value and each key by the secret.
-func TestErrorsNeverShowAValue(t *testing.T) {
+// TestErrorsNeverQuoteAValueOrAKey replaces each value and each key by the secret.
+func TestErrorsNeverQuoteAValueOrAKey(t *testing.T) {
 	for _, text := range []string{full, minimal} {
 		rows := strings.SplitAfter(text, "\n")
 		for i, row := range rows {

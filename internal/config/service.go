@@ -15,8 +15,8 @@ type Services struct {
 	ReverseGeo   Service
 }
 
-// Service is one of them. After Load it has source's values where it has none
-// of its own.
+// Service holds the settings of one service. After Load, settings that the file leaves
+// out have the values of source.
 type Service struct {
 	URL, JSONPURL     *url.URL // nil when not configured
 	Credential        Credential
@@ -27,10 +27,10 @@ type Service struct {
 	Retry             Retry
 }
 
-// ByKey finds a service by its key in the file; nil when there is none.
+// ByKey returns a service by its key in the file, or nil.
 func (s *Services) ByKey(key string) *Service { return s.byKey()[key] }
 
-// byKey names the services as the file does.
+// byKey returns the services by their keys in the file.
 func (s *Services) byKey() map[string]*Service {
 	return map[string]*Service{
 		"contribution": &s.Contribution,
@@ -41,7 +41,7 @@ func (s *Services) byKey() map[string]*Service {
 	}
 }
 
-// Service is source as a service like the others.
+// Service returns the settings of source as a Service.
 func (s Source) Service() Service {
 	return Service{
 		URL: s.URL, Credential: s.Credential, CustomerIDParam: s.CustomerIDParam, CAFile: s.CAFile,
@@ -49,7 +49,8 @@ func (s Source) Service() Service {
 	}
 }
 
-// inherit gives each service source's values.
+// inherit gives each service the values of source, except the address and the query
+// parameter.
 func (s *Services) inherit(source Source) {
 	for _, service := range s.byKey() {
 		*service = source.Service()
@@ -57,8 +58,8 @@ func (s *Services) inherit(source Source) {
 	}
 }
 
-// services decodes the services key. It runs after source, which it inherits
-// from, wherever the two stand in the file.
+// services decodes the services key. It must run after source is decoded, because
+// services inherit from it.
 func (d *decoder) services(s *Services, source Source, n *node) {
 	s.inherit(source)
 	if n == nil {
@@ -89,8 +90,8 @@ func serviceKeys(s *Service, source Source, jsonp bool) setter {
 	}
 }
 
-// checkService checks how the values of a service relate, and takes over its
-// own Customer ID if it has one.
+// checkService checks how the values of a service relate. A Customer ID of its own
+// replaces the one of source.
 func (d *decoder) checkService(path string, s *Service, source Source, own Credential) {
 	d.checkCredential(path, &own)
 	if own.inline != nil || own.file != nil {

@@ -9,22 +9,22 @@ import (
 	"syncd/internal/origin"
 )
 
-// Source is the release service and how it is spoken to.
+// Source holds the settings of the release service.
 type Source struct {
-	URL               *url.URL // may hold a user part and a query: strip them from what is shown
+	URL               *url.URL // may hold a password or a query: show it with transport.PublicURL only
 	Credential        Credential
 	CustomerIDParam   string // the query parameter that carries the Customer ID
 	Hash              manifest.Algorithm
-	CAFile            string // absolute after Load, "" = the system's roots alone
+	CAFile            string // absolute after Load, "" = only the system's roots
 	AllowInsecureHTTP bool
-	StallTimeout      time.Duration // a transfer that moves no byte for so long is retried
+	StallTimeout      time.Duration // a transfer without a byte for this long is retried
 	Retry             Retry
 }
 
-// Retry is the pace of retries; InitialInterval is at most MaxInterval.
+// Retry is the backoff between retries. InitialInterval is at most MaxInterval.
 type Retry struct {
 	InitialInterval, MaxInterval time.Duration
-	MaxElapsed                   time.Duration // of one request, since its last progress
+	MaxElapsed                   time.Duration // retry budget, counted from a request's last progress
 }
 
 func (d *decoder) source(s *Source) setter {
@@ -52,14 +52,14 @@ func (d *decoder) checkSource(s *Source) {
 	env := d.env
 	s.Credential.env = &env
 	d.checkCredential("source", &s.Credential)
-	if !d.seen("source.url") && d.sound("source") {
+	if !d.isSet("source.url") && d.valid("source") {
 		d.fail("source.url", fault{"is missing", "write the address of the release service, such as https://releases.example.net"})
 	}
 	d.checkURL("source.url", s.URL, *s)
 	d.checkRetry("source", s.Retry)
 }
 
-// checkURL checks a URL against the other settings of its origin.
+// checkURL checks a URL against the other settings of its service.
 func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 	if u == nil {
 		return
@@ -67,7 +67,7 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 	if u.User != nil {
 		d.secrets = append(d.secrets, d.place(path))
 	}
-	if d.sound("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
+	if d.valid("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
 		d.fail(path, fault{"its query holds the Customer ID's parameter", "remove it and use customer_id_file"})
 	}
 	if u.Scheme != "http" || origin.IsLoopback(u.Hostname()) {
@@ -78,7 +78,7 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 		return
 	}
 	own := path[:strings.LastIndexByte(path, '.')] + ".allow_insecure_http"
-	if d.sound("source.allow_insecure_http", own) {
+	if d.valid("source.allow_insecure_http", own) {
 		d.fail(path, fault{
 			"plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted",
 			"use https, or set allow_insecure_http: true if the network is trusted",
@@ -86,23 +86,23 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 	}
 }
 
-// checkRetry checks the relation of the intervals under a parent's retry key,
-// at the one of them that the file sets.
+// checkRetry checks that initial_interval is at most max_interval. It reports the one
+// that the file sets, because the other may be a default.
 func (d *decoder) checkRetry(parent string, r Retry) {
 	initial, longest := parent+".retry.initial_interval", parent+".retry.max_interval"
-	sound := d.sound(initial, longest, "source.retry.initial_interval", "source.retry.max_interval")
+	sound := d.valid(initial, longest, "source.retry.initial_interval", "source.retry.max_interval")
 	if r.InitialInterval <= r.MaxInterval || !sound {
 		return
 	}
 	switch {
-	case d.seen(initial):
+	case d.isSet(initial):
 		d.fail(initial, fault{"is longer than max_interval", "make it at most max_interval"})
-	case d.seen(longest):
+	case d.isSet(longest):
 		d.fail(longest, fault{"is shorter than initial_interval", "make it at least initial_interval"})
 	}
 }
 
-// queryHas tells whether a URL's query has a parameter, whatever its case.
+// queryHas is true when a URL's query has a parameter, in any case.
 func queryHas(u *url.URL, param string) bool {
 	for pair := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, _, _ := strings.Cut(pair, "=")

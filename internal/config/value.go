@@ -17,10 +17,10 @@ import (
 	"syncd/internal/manifest"
 )
 
-// The parsers of single values. None puts its input into a fault, nor the text
-// of an error of the standard library, which would quote it.
+// The parsers of single values. A fault never holds the input, nor an error of the
+// standard library, which quotes the input.
 
-// parseDuration takes a duration of Go's form that is not negative.
+// parseDuration accepts a duration in Go's form that is not negative.
 func parseDuration(text string) (time.Duration, *fault) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -32,7 +32,7 @@ func parseDuration(text string) (time.Duration, *fault) {
 	return d, nil
 }
 
-// parsePositiveDuration takes a duration that is not zero either.
+// parsePositiveDuration accepts a duration that is longer than zero.
 func parsePositiveDuration(text string) (time.Duration, *fault) {
 	d, f := parseDuration(text)
 	if f == nil && d == 0 {
@@ -41,7 +41,7 @@ func parsePositiveDuration(text string) (time.Duration, *fault) {
 	return d, f
 }
 
-// parseBandwidth takes bytes per second with a unit; nothing or 0 is unlimited.
+// parseBandwidth accepts bytes per second with a unit. "" and 0 mean no limit.
 func parseBandwidth(text string) (int64, *fault) {
 	next := `use a form such as 50MiB, or "" for no limit`
 	text = strings.TrimSpace(text)
@@ -58,13 +58,13 @@ func parseBandwidth(text string) (int64, *fault) {
 	case n > math.MaxInt64:
 		return 0, &fault{"is too large", next}
 	case n == 0 && strings.ContainsAny(text, "123456789"):
-		return 0, &fault{"is under one byte per second", next}
+		return 0, &fault{"is less than one byte per second", next}
 	}
 	return int64(n), nil
 }
 
-// ParseRate takes bytes per second as the configuration does: with a unit, nothing
-// or 0 for no limit.
+// ParseRate parses bytes per second with a unit, such as 50MiB. "" and 0 mean no limit.
+// Its error quotes the text.
 func ParseRate(text string) (int64, error) {
 	n, f := parseBandwidth(text)
 	if f != nil {
@@ -73,7 +73,7 @@ func ParseRate(text string) (int64, error) {
 	return n, nil
 }
 
-// integer takes a whole number within bounds.
+// integer returns a parser of whole numbers from low to high.
 func integer(low, high int) func(string) (int, *fault) {
 	return func(text string) (int, *fault) {
 		n, err := strconv.Atoi(text)
@@ -88,10 +88,10 @@ func integer(low, high int) func(string) (int, *fault) {
 	}
 }
 
-// parseRatio takes a number from 0 to 1; not-a-number is neither.
+// parseRatio accepts a number from 0 to 1.
 func parseRatio(text string) (float64, *fault) {
 	ratio, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(ratio >= 0 && ratio <= 1) {
+	if err != nil || !(ratio >= 0 && ratio <= 1) { // also refuses NaN
 		return 0, &fault{"is not a number from 0 to 1", "use a form such as 0.5"}
 	}
 	return ratio, nil
@@ -121,7 +121,7 @@ var (
 	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)
 )
 
-// parseParam takes the name of a query parameter that needs no escaping.
+// parseParam accepts the name of a query parameter that needs no escaping.
 func parseParam(text string) (string, *fault) {
 	if !paramPattern.MatchString(text) {
 		return "", &fault{"is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id"}
@@ -129,15 +129,15 @@ func parseParam(text string) (string, *fault) {
 	return text, nil
 }
 
-// parseWord takes what can begin a JSON key and an XML name.
+// parseWord accepts a word that can begin a JSON key and an XML name.
 func parseWord(text string) (string, *fault) {
 	if !wordPattern.MatchString(text) {
-		return "", &fault{"is not a word", "use letters, digits and underscores, and no digit in front"}
+		return "", &fault{"is not a word", "use letters, digits and underscores, and begin with no digit"}
 	}
 	return text, nil
 }
 
-// parseURL takes an absolute http or https URL with a host and no fragment.
+// parseURL accepts an absolute http or https URL with a host and no fragment.
 func parseURL(text string) (*url.URL, *fault) {
 	const next = "use a form such as https://releases.example.net"
 	u, err := url.Parse(text)
@@ -153,13 +153,13 @@ func parseURL(text string) (*url.URL, *fault) {
 	case u.Port() != "" && !portNumber(u.Port(), 1):
 		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
 	case strings.Contains(text, "#"):
-		return nil, &fault{"has a fragment", "remove the # and what follows it"}
+		return nil, &fault{"has a fragment", "remove the # and the text after it"}
 	}
 	return u, nil
 }
 
-// parseListen takes host:port, where an empty host means every address;
-// nothing at all switches the web server off.
+// parseListen accepts host:port, where an empty host means every address. "" turns the
+// web server off.
 func parseListen(text string) (string, *fault) {
 	const next = `use host:port such as 127.0.0.1:9797, or "" for no web server`
 	if text == "" {
@@ -180,7 +180,7 @@ func portNumber(text string, low uint64) bool {
 	return err == nil && n >= low
 }
 
-// absolute makes a path absolute from the working directory.
+// absolute resolves a path against the working directory.
 func (d *decoder) absolute(text string) (string, *fault) {
 	if text == "" {
 		return "", &fault{"is empty", "use an absolute path such as /var/lib/syncd"}
@@ -192,8 +192,8 @@ func (d *decoder) absolute(text string) (string, *fault) {
 	return path, nil
 }
 
-// besideConfig makes a path absolute from the config file's directory; nothing
-// stays nothing.
+// besideConfig resolves a path against the directory of the configuration file. ""
+// stays "".
 func (d *decoder) besideConfig(text string) (string, *fault) {
 	if text == "" || filepath.IsAbs(text) {
 		return text, nil
