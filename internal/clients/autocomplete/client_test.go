@@ -18,10 +18,10 @@ func client(server *servicetest.Server) *autocomplete.Client {
 	return &autocomplete.Client{Client: server.Client("autocomplete", "/web", "Acme")}
 }
 
-// call is one operation in any form.
+// call calls one operation in any form.
 type call func(context.Context, *autocomplete.Client, service.Form) (*autocomplete.Envelope, error)
 
-// head is what the responses have in common.
+// head holds the members that all responses share.
 func head(r *autocomplete.Response, err error) (*autocomplete.Envelope, error) {
 	if r == nil {
 		return nil, err
@@ -97,7 +97,7 @@ const (
 	foundInXML = `<R><Version>9</Version><ResultCode>XS01</ResultCode><Results/><Elapsed>7</Elapsed></R>`
 )
 
-func TestRequests(t *testing.T) {
+func TestRequestsMatchGoldenFiles(t *testing.T) {
 	forms := map[string]struct {
 		form   service.Form
 		answer string
@@ -124,8 +124,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Filters that nobody described go with a free-form search.
-func TestFurtherParameters(t *testing.T) {
+// The free-form search takes parameters that are not described.
+func TestFreeFormSendsExtraParameters(t *testing.T) {
 	server := servicetest.Serve(t, 0, found)
 	form := service.Form{Extra: url.Values{"listwhite": {"66999"}, "filterstate": {"KS"}}}
 	if _, err := byFreeForm(autocomplete.FreeFormRequest{FreeForm: "12 larksp"})(t.Context(), client(server), form); err != nil {
@@ -134,7 +134,7 @@ func TestFurtherParameters(t *testing.T) {
 	server.Golden(t, "FreeForm_extra")
 }
 
-func TestInputThatIsRefused(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		do   call
 		form service.Form
@@ -169,7 +169,7 @@ func TestInputThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestCodes(t *testing.T) {
+func TestCodesDecideSuccess(t *testing.T) {
 	tests := map[string]struct {
 		answer, want string // of the error; "" for none
 		codes        service.Codes
@@ -201,7 +201,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestUnexpectedAnswersAreRefused(t *testing.T) {
 	tests := map[string]struct {
 		status       int
 		answer, want string
@@ -225,7 +225,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestPassingFaults(t *testing.T) {
+func TestTransientFaultsAreRetried(t *testing.T) {
 	for name, do := range calls() {
 		server := servicetest.Serve(t, 0, found)
 		server.First(http.StatusServiceUnavailable, "")

@@ -39,7 +39,7 @@ func decode[R any](t *testing.T, form service.Form, body string) *R {
 	return r
 }
 
-// blankTexts counts the fields of an address that are texts and empty.
+// blankTexts counts the empty text fields of an address.
 func blankTexts(a autocomplete.Address) (texts, blank int) {
 	v := reflect.ValueOf(a)
 	for i := range v.NumField() {
@@ -53,7 +53,7 @@ func blankTexts(a autocomplete.Address) (texts, blank int) {
 	return texts, blank
 }
 
-func TestAddresses(t *testing.T) {
+func TestReadAddresses(t *testing.T) {
 	tests := map[string]struct {
 		form   service.Form
 		body   string
@@ -94,13 +94,13 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// prefixed gives every element of a document a namespace's prefix.
+// prefixed gives every element of a document a namespace prefix.
 func prefixed(body string) string {
 	body = strings.NewReplacer("</", "</p:", "<?", "<?", "<", "<p:").Replace(body)
 	return strings.Replace(body, "<p:ResponseGlobal", `<p:ResponseGlobal xmlns:p="urn:x"`, 1)
 }
 
-func TestCountries(t *testing.T) {
+func TestReadCountries(t *testing.T) {
 	want := autocomplete.Country{
 		Country: "Iceland", English: "Iceland", Spanish: "Islandia", French: "Islande", German: "Island", SimplifiedChinese: "冰岛",
 		Char2ISO: "IS", Char3ISO: "ISL", ISONumeric: "352",
@@ -113,7 +113,7 @@ func TestCountries(t *testing.T) {
 	}
 }
 
-func TestOddAnswer(t *testing.T) {
+func TestReadOddAnswer(t *testing.T) {
 	body := servicetest.Fixture(t, "odd.json")
 	r := decode[autocomplete.Response](t, inJSON, body)
 	if r.Version != "9" || !r.ResultCode.Has("XS01") || !r.ResultCode.Has("GW01") || len(r.Results) != 4 || string(r.Raw) != body {
@@ -138,7 +138,7 @@ func TestOddAnswer(t *testing.T) {
 	}
 }
 
-func TestEmptyAnswers(t *testing.T) {
+func TestReadEmptyAnswers(t *testing.T) {
 	tests := map[string]struct {
 		form          service.Form
 		body, unknown string
@@ -164,7 +164,7 @@ func TestEmptyAnswers(t *testing.T) {
 	}
 }
 
-func TestNoAddress(t *testing.T) {
+func TestReadResultWithoutAddress(t *testing.T) {
 	for name, test := range map[string]struct {
 		form service.Form
 		body string

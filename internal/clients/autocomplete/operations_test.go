@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/service/servicetest"
 )
 
-// sent is the query that a command line comes to.
+// sent returns the query that arguments produce.
 func sent(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	op := described(name)
@@ -35,7 +35,7 @@ func sent(t *testing.T, name string, args ...string) (string, error) {
 	return strings.Join(pairs, "&"), nil
 }
 
-func TestCommandLine(t *testing.T) {
+func TestArgumentsBecomeQueries(t *testing.T) {
 	tests := map[string]struct {
 		op   string
 		args []string

@@ -22,7 +22,7 @@ var (
 	post = service.Form{Method: "POST"}
 )
 
-// call is one operation in one form.
+// call calls one operation in one form.
 type call func(context.Context, *contribution.Client) (*contribution.Response, error)
 
 func calls() map[string]call {
@@ -109,7 +109,7 @@ func calls() map[string]call {
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsMatchGoldenFiles(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, accepted)
@@ -126,7 +126,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestMinimumInputs(t *testing.T) {
+func TestCallsNeedTheMinimumInputs(t *testing.T) {
 	tests := map[string]struct {
 		do   call
 		want string
@@ -177,8 +177,8 @@ func TestMinimumInputs(t *testing.T) {
 	}
 }
 
-// Actions are taken in any case and sent as the service spells them.
-func TestActions(t *testing.T) {
+// An action in any case is sent in the spelling of the service.
+func TestActionsIgnoreCase(t *testing.T) {
 	tests := map[string]struct {
 		action, want string // want "" is an input error
 		remove       func(context.Context, *contribution.Client, contribution.Action, service.Form) error
@@ -225,7 +225,7 @@ func removeMIK(ctx context.Context, c *contribution.Client, action contribution.
 	return err
 }
 
-// carries fails the test when not one request with that text came.
+// carries fails the test unless exactly one request arrived, with that text.
 func carries(t *testing.T, server *servicetest.Server, err error, want string) {
 	t.Helper()
 	requests := server.Requests()
@@ -234,7 +234,7 @@ func carries(t *testing.T, server *servicetest.Server, err error, want string) {
 	}
 }
 
-// refused fails the test when err is no input error or anything was sent.
+// refused fails the test unless err is an input error and nothing was sent.
 func refused(t *testing.T, server *servicetest.Server, err error) {
 	t.Helper()
 	var input *service.InputError
@@ -243,8 +243,8 @@ func refused(t *testing.T, server *servicetest.Server, err error) {
 	}
 }
 
-// pairsOf makes a call with a list of one pair in each of the places that take
-// such a list; a change has another pair in its other list.
+// pairsOf has a call for each input that is a list of pairs. A change has the same
+// keys in its other list.
 var pairsOf = map[string]func(context.Context, *contribution.Client, []contribution.Pair, service.Form) error{
 	"changeMAK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
 		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
@@ -323,7 +323,7 @@ func TestChangesNeedTheSameKeys(t *testing.T) {
 }
 
 // A new identity has no AddressKey.
-func TestPairKeys(t *testing.T) {
+func TestPairKeysAreChecked(t *testing.T) {
 	tests := map[string]struct {
 		key, value string
 		sent       string // as the service spells it
@@ -363,8 +363,8 @@ func TestPairKeys(t *testing.T) {
 	}
 }
 
-// A submission could be taken twice: whatever comes back, it was sent once.
-func TestSentOnce(t *testing.T) {
+// A retry could submit twice, because the first request may have been accepted.
+func TestSubmissionIsNeverRetried(t *testing.T) {
 	for name, do := range calls() {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 		_, err := do(t.Context(), &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")})
@@ -374,7 +374,7 @@ func TestSentOnce(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNoSuccess(t *testing.T) {
+func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 	tests := map[string]struct {
 		status       int
 		answer, want string

@@ -12,12 +12,12 @@ import (
 	"syncd/internal/refusal"
 )
 
-// read is what a client makes of a body, whichever operation it answers.
+// read returns the response for a body; it is the same for every operation.
 func read(body string) (*contribution.Response, error) {
 	return service.Read[contribution.Response](contribution.Operations()[0], service.Form{}, "Acme", []byte(body))
 }
 
-func TestResponses(t *testing.T) {
+func TestReadResponses(t *testing.T) {
 	tests := map[string]struct {
 		body string
 		want contribution.Response
@@ -55,8 +55,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// Of a script address alone null has been seen.
-func TestNullIsNoAnswer(t *testing.T) {
+// Only the auto-complete service has been seen to answer null.
+func TestNullIsRefused(t *testing.T) {
 	if got, err := read("null"); refusal.ReasonOf(err) != refusal.BadShape {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -19,7 +19,7 @@ func client(server *servicetest.Server) *listing.Client {
 	return &listing.Client{Client: server.Client("list", "/web/V1", "Acme")}
 }
 
-// areas are all the ways to say where.
+// areas has every filter that names an area.
 var areas = listing.Filters{
 	Zips:   []listing.Zip{{Zip: "66999"}, {Zip: "66998", Plus4: "2104", CarrierRoute: "C001"}},
 	Cities: []listing.City{{City: "Elmstead", State: "KS"}},
@@ -29,7 +29,7 @@ var areas = listing.Filters{
 	},
 }
 
-// requests have, over all groups, a filter of every shape.
+// requests have a filter of every shape, over all groups.
 func requests() map[listing.Group]listing.Request {
 	mak, business := areas, areas
 	mak.RBDI, mak.GeoLevel = []string{"R"}, []string{"5"}
@@ -70,7 +70,7 @@ func requests() map[listing.Group]listing.Request {
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsMatchGoldenFiles(t *testing.T) {
 	for group, req := range requests() {
 		calls := map[string]func(*listing.Client) error{
 			"doCount": func(c *listing.Client) error {
@@ -98,8 +98,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The forms that the service does not have.
-func TestForms(t *testing.T) {
+// The service has no GET and no XML.
+func TestOtherFormsAreRefused(t *testing.T) {
 	for name, form := range map[string]service.Form{
 		"GET": {Method: "GET"}, "XML": {Format: service.FormatXML}, "script": {JSONP: true},
 	} {
@@ -112,7 +112,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func TestInputThatIsRefused(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	zips := listing.Filters{Zips: []listing.Zip{{Zip: "66999"}}}
 	columns := []string{"City"}
 	tests := map[string]struct {
@@ -152,7 +152,7 @@ func TestInputThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNoSuccess(t *testing.T) {
+func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 	tests := map[string]struct {
 		status       int
 		answer, want string
@@ -184,7 +184,7 @@ func TestAnswersThatAreNoSuccess(t *testing.T) {
 	}
 }
 
-func TestPassingFaults(t *testing.T) {
+func TestTransientFaultsAreRetried(t *testing.T) {
 	server := servicetest.Serve(t, 0, servicetest.Fixture(t, "count.json"))
 	server.First(http.StatusServiceUnavailable, "")
 	server.First(http.StatusBadGateway, "")
@@ -198,7 +198,7 @@ func TestPassingFaults(t *testing.T) {
 	}
 }
 
-func TestEndOfContext(t *testing.T) {
+func TestCallEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	server := servicetest.Serve(t, 0, success)

@@ -32,7 +32,7 @@ func decode[R any](t *testing.T, body string) *R {
 	return r
 }
 
-func TestPage(t *testing.T) {
+func TestReadPage(t *testing.T) {
 	page := decode[listing.Page](t, servicetest.Fixture(t, "lookup.json"))
 	if page.Count != 2 || page.JobID != "job-5f2c" || !page.ResultCode.Has("LS01") || page.Message != "Success" || len(page.Unknown) > 0 {
 		t.Errorf("%+v", page.Response)
@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func TestOddPage(t *testing.T) {
+func TestReadPageWithOddTypes(t *testing.T) {
 	body := servicetest.Fixture(t, "lookup_odd.json")
 	page := decode[listing.Page](t, body)
 	if page.Count != 250 || page.JobID != "17" || !page.ResultCode.Has("LS01") || !page.ResultCode.Has("LS77") || page.Message != "" {
@@ -69,7 +69,7 @@ func TestOddPage(t *testing.T) {
 	}
 }
 
-func TestSampleAndCount(t *testing.T) {
+func TestReadSampleAndCount(t *testing.T) {
 	sample := decode[listing.Sample](t, servicetest.Fixture(t, "sample.json"))
 	if sample.Count != 2 || len(sample.Sample) != 2 || sample.Sample[1].Text("city") != "Larkford" || len(sample.Unknown) > 0 {
 		t.Errorf("%+v", sample)
@@ -80,8 +80,8 @@ func TestSampleAndCount(t *testing.T) {
 	}
 }
 
-// What has another type than the one expected is kept, and no error.
-func TestMembersOfOtherTypes(t *testing.T) {
+// A member of an unexpected type is kept in Unknown and is not an error.
+func TestMembersOfOtherTypesAreKept(t *testing.T) {
 	tests := map[string]struct{ body, unknown string }{
 		"count":            {`{"Count":"many"}`, `{"Count":"many"}`},
 		"count too large":  {`{"Count":1e99}`, `{"Count":1e99}`},

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-func TestOperations(t *testing.T) {
+func TestEveryGroupHasThreeOperations(t *testing.T) {
 	if n := len(listing.Operations()); n != 18 {
 		t.Errorf("%d operations", n)
 	}
@@ -23,7 +23,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-func TestColumns(t *testing.T) {
+func TestColumnsHaveThePrefix(t *testing.T) {
 	tests := map[listing.Group]struct {
 		count int
 		some  []string
@@ -54,7 +54,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// filled sets every field below v to something that is not zero.
+// filled sets every field below v to a value that is not zero.
 func filled(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -78,8 +78,8 @@ func filled(v reflect.Value) {
 	}
 }
 
-// Every filter of every group can be said in Go, and in the type that is sent.
-func TestFiltersFitTheGroups(t *testing.T) {
+// Every filter of every group has a field in Filters, of the type that is sent.
+func TestEveryFilterHasAFieldOfItsType(t *testing.T) {
 	var all listing.Filters
 	filled(reflect.ValueOf(&all).Elem())
 	members, err := service.Members(all)
@@ -115,7 +115,7 @@ func TestFiltersFitTheGroups(t *testing.T) {
 	}
 }
 
-// sent is the body that a command line comes to.
+// sent returns the body that arguments produce.
 func sent(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	op := described(name)
@@ -136,7 +136,7 @@ func sent(t *testing.T, name string, args ...string) (string, error) {
 	return "{" + body, nil
 }
 
-func TestCommandLine(t *testing.T) {
+func TestArgumentsBecomeBodies(t *testing.T) {
 	tests := map[string]struct {
 		op   string
 		args []string
@@ -213,7 +213,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-func TestCommandLineErrors(t *testing.T) {
+func TestInvalidArgumentsAreRefused(t *testing.T) {
 	tests := map[string]struct {
 		op   string
 		args []string

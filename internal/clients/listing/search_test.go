@@ -17,7 +17,7 @@ import (
 
 var streets = listing.Request{Includes: areas, Columns: []string{"AddressLine"}}
 
-// onPage is the answer with one page of a list.
+// onPage returns an answer with one page of a list.
 func onPage(current, next int, lines ...string) string {
 	rows := make([]string, len(lines))
 	for i, line := range lines {
@@ -31,7 +31,7 @@ func onPage(current, next int, lines ...string) string {
 		strings.Join(rows, ","), current, next, total)
 }
 
-// read collects what an iterator gives; it ends the test when rows follow an error.
+// read collects the rows of an iterator. It fails the test if rows follow an error.
 func read(t *testing.T, ctx context.Context, s *listing.Search) (lines []string, failed error) {
 	t.Helper()
 	for row, err := range s.Rows(ctx) {
@@ -47,7 +47,7 @@ func read(t *testing.T, ctx context.Context, s *listing.Search) (lines []string,
 	return lines, failed
 }
 
-// pagesAsked are the pages that were asked for.
+// pagesAsked returns the pages that were requested.
 func pagesAsked(server *servicetest.Server) (pages []string) {
 	for _, request := range server.Requests() {
 		_, page, _ := strings.Cut(request, `"Page":`)
@@ -56,7 +56,7 @@ func pagesAsked(server *servicetest.Server) (pages []string) {
 	return pages
 }
 
-func TestRows(t *testing.T) {
+func TestRowsReadAllPages(t *testing.T) {
 	type answer struct {
 		status int
 		body   string
@@ -125,7 +125,7 @@ func TestPageThatDoesNotAdvanceIsRefused(t *testing.T) {
 	}
 }
 
-func TestRowsWantACount(t *testing.T) {
+func TestRowsNeedACount(t *testing.T) {
 	server := servicetest.Serve(t, 0, onPage(1, 0, "a"))
 	search := client(server).Search(listing.MAK, streets)
 	if _, err := read(t, t.Context(), search); !errors.Is(err, listing.ErrNotCounted) {

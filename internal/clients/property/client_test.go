@@ -28,7 +28,7 @@ func client(server *servicetest.Server) *property.Client {
 	return &property.Client{Client: server.Client("property", "/v4/WEB", "Acme")}
 }
 
-// call is one operation in one form.
+// call calls one operation in one form.
 type call func(context.Context, *property.Client) error
 
 func lookUp(req property.LookupProperty, form service.Form) call {
@@ -52,7 +52,7 @@ func homes(req property.LookupHomesByOwner, form service.Form) call {
 	}
 }
 
-// one is a request for a single property.
+// one returns a request for a single property.
 func one(r property.Record) property.LookupProperty {
 	return property.LookupProperty{Records: []property.Record{r}}
 }
@@ -80,7 +80,7 @@ func calls() map[string]call {
 		"property_post":     lookUp(batch, post),
 		"property_post_xml": lookUp(batch, postXML),
 		"property_no_form":  lookUp(one(property.Record{AddressKey: "66999120512"}), service.Form{}),
-		// GET has no place for a RecordID, so that POST is what fits.
+		// GET has no parameter for a RecordID, so POST is chosen.
 		"property_no_form_batch": lookUp(batch, service.Form{}),
 		"property_no_form_id":    lookUp(named, service.Form{}),
 		"deeds_get":              deeds(deed, get),
@@ -94,7 +94,7 @@ func calls() map[string]call {
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsMatchGoldenFiles(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, empty)
@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestInputThatCannotBeSent(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	const sets = "needs any one of: addresskey, fips+apn, fips+account, mak, ff, a1+postal, a1+city+state"
 	many := slices.Repeat([]property.Record{{MAK: "4400112233"}}, 101)
 	tests := map[string]struct {
@@ -154,9 +154,9 @@ func TestInputThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// The command line fills the same bodies: by GET names, and by POST names, those
-// within a record by their last name alone.
-func TestArguments(t *testing.T) {
+// Arguments have GET names or POST names. Within a record, the last part of a
+// name is enough.
+func TestArgumentsFillTheSameBodies(t *testing.T) {
 	tests := map[string]struct {
 		operation, method, want string
 		args                    []string
@@ -200,9 +200,9 @@ func operation(t *testing.T, name string) *service.Operation {
 	return nil
 }
 
-// The codes of a request are an error and come with the response, whichever
-// member they are in.
-func TestErrorCodes(t *testing.T) {
+// An error code about the request is an error in whichever member it is. The
+// response is returned too.
+func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	t.Run("property", func(t *testing.T) {
 		server := servicetest.Serve(t, 0, `{"TransmissionResults":"GW01,GE05","TransmissionReference":"p-2","TotalRecords":0,"Records":null}`)
 		response, err := client(server).LookupProperty(t.Context(), one(property.Record{MAK: "44"}), get)
@@ -237,9 +237,9 @@ func checkRefused(t *testing.T, err error, want string) {
 	}
 }
 
-// Warnings, codes that nobody has explained, codes of one record and finding
-// nothing are no errors.
-func TestAnswersThatAreNoErrors(t *testing.T) {
+// Warnings, unknown codes, codes of one record and answers without records are
+// not errors.
+func TestWarningsAndEmptyAnswersAreNoErrors(t *testing.T) {
 	for name, answer := range map[string]string{
 		"warning":       `{"TransmissionResults":"GW01,GW10","TotalRecords":0,"Records":[]}`,
 		"unknown code":  `{"TransmissionResults":"YC01","Records":[]}`,
@@ -257,7 +257,7 @@ func TestAnswersThatAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestUnexpectedAnswersAreRefused(t *testing.T) {
 	tests := map[string]struct {
 		status       int
 		answer, want string
@@ -277,9 +277,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// A service that is busy for a moment is asked again, with any method: nothing
-// changes at the provider.
-func TestAskedAgain(t *testing.T) {
+// A lookup changes nothing at the provider, so a POST is retried too.
+func TestTransientFaultsAreRetried(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, empty)
@@ -295,6 +294,6 @@ func TestAskedAgain(t *testing.T) {
 	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 	server.GiveUpSoon()
 	if err := calls()["homes_get"](t.Context(), client(server)); !transport.IsTransient(err) {
-		t.Errorf("got %v, want an error that passes", err)
+		t.Errorf("got %v, want a transient error", err)
 	}
 }

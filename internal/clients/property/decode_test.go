@@ -42,7 +42,7 @@ func TestReadDeeds(t *testing.T) {
 			servicetest.Check(t, d.DocInfo.Unknown.Text("Notary"), "P. Reed")
 		})
 	}
-	// The same name holds an object in most answers, and a text in another.
+	// PropertyAddress is an object here, and a text in LookupHomesByOwner.
 	r := read[property.Deeds](t, "LookupDeeds", "deeds.json")
 	servicetest.Check(t, unknown(r), "[Notary=P. Reed PropertyAddress=12 Larkspur Way]")
 }
@@ -60,8 +60,8 @@ func TestReadHomes(t *testing.T) {
 	servicetest.Check(t, unknown(r), `[PropertyAddress={"Address":"16 Larkspur Way"} Since=2004]`)
 }
 
-// Names in another case, misspelt and spelt right, numbers for texts, a record
-// that is no list, and everything that no field takes.
+// The answer has names in another case, both spellings of misspelt names, numbers
+// for texts, a single record without a list, and unknown members.
 func TestReadOddAnswer(t *testing.T) {
 	r := read[property.Properties](t, "LookupProperty", "property_odd.json")
 	servicetest.Check(t, []any{r.Version, r.TransmissionReference, len(r.TransmissionResults), r.TotalRecords, len(r.Records)}, "[9.4  1 1 1]")
@@ -77,8 +77,8 @@ func TestReadOddAnswer(t *testing.T) {
 	}
 }
 
-// Each column of the wire has its field, of the right sub-object.
-func TestReadAllColumns(t *testing.T) {
+// Each column has a field in the right sub-object.
+func TestEveryColumnHasAField(t *testing.T) {
 	p := read[property.Properties](t, "LookupProperty", "property_all.json")
 	d := read[property.Deeds](t, "LookupDeeds", "deeds_all.json")
 	servicetest.Check(t, unknown(p), "[]")
@@ -88,14 +88,14 @@ func TestReadAllColumns(t *testing.T) {
 	checkColumns(t, "", reflect.ValueOf(d.Records[0]))
 }
 
-// misspelt are fields that the wire spells in its own way.
+// misspelt are fields whose names the service misspells.
 var misspelt = map[string]string{
 	"IdentityKey1": "AcmeIdentityKey1", "IdentityKey2": "AcmeIdentityKey2", "ExerciseFlag": "ExcerciseFlag",
 	"AccessibilityElevatorFlag": "AccessabilityElevatorFlag", "AccessibilityHandicapFlag": "AccessabilityHandicapFlag",
 }
 
-// checkColumns compares fields with the fixtures, whose values say where they
-// stand.
+// checkColumns compares fields with the fixtures, in which each value is the path
+// of its member.
 func checkColumns(t *testing.T, within string, v reflect.Value) {
 	t.Helper()
 	for i := range v.NumField() {
@@ -104,7 +104,7 @@ func checkColumns(t *testing.T, within string, v reflect.Value) {
 		case field.Anonymous:
 			checkColumns(t, within, v.Field(i))
 		case field.Type.Kind() == reflect.Struct && v.FieldByName("DocInfo").IsValid() && field.Name == "PropertyAddress":
-			// Deeds come with an empty one.
+			// Deeds have an empty PropertyAddress.
 		case field.Type.Kind() == reflect.Struct:
 			checkColumns(t, field.Name, v.Field(i))
 		case field.Type.Kind() == reflect.String && within != "":
@@ -119,7 +119,7 @@ func checkColumns(t *testing.T, within string, v reflect.Value) {
 	}
 }
 
-// unknown lists what was kept in the fields Unknown of all levels, by name.
+// unknown lists the names of the members in the fields Unknown of all levels.
 func unknown(v any) []string { return slices.Sorted(slices.Values(kept(reflect.ValueOf(v)))) }
 
 func kept(v reflect.Value) []string {

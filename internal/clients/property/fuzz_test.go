@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/service"
 )
 
-// Whatever comes is a response or an error, in any format.
+// Any body gives a response or an error, in any format.
 func FuzzDecode(f *testing.F) {
 	fixtures, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(fixtures) == 0 {

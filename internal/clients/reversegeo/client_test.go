@@ -29,7 +29,7 @@ func client(server *servicetest.Server) *reversegeo.Client {
 	return &reversegeo.Client{Client: server.Client("reversegeo", "/v3/web/ReverseGeoCode", "Acme")}
 }
 
-// call is one operation in one form.
+// call calls one operation in one form.
 type call func(context.Context, *reversegeo.Client) error
 
 func lookUp(req reversegeo.DoLookup, form service.Form) call {
@@ -80,7 +80,7 @@ func calls() map[string]call {
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsMatchGoldenFiles(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, empty)
@@ -92,7 +92,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestInputThatCannotBeSent(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	near := func(change func(*reversegeo.DoLookup)) reversegeo.DoLookup {
 		req := reversegeo.DoLookup{Point: here}
 		change(&req)
@@ -141,9 +141,9 @@ func TestInputThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// The command line fills the same bodies. The name of the origin's key is that of
-// a target's too, which is written with its list.
-func TestArguments(t *testing.T) {
+// The key of the origin and the key of a target have the same name. The target's
+// key is given with the name of its list.
+func TestArgumentsFillTheSameBodies(t *testing.T) {
 	tests := map[string]struct {
 		operation, method, want string
 		args                    []string
@@ -188,8 +188,8 @@ func operation(t *testing.T, name string) *service.Operation {
 	return nil
 }
 
-// The codes of a request are an error and come with the response.
-func TestErrorCodes(t *testing.T) {
+// An error code about the request is an error. The response is returned too.
+func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	const answer = `{"TransmissionReference":"rg-1","TransmissionResults":"GE05","Results":"","TotalRecords":0,"Records":null}`
 	check := func(t *testing.T, response *reversegeo.Envelope, err error, want string) {
 		var refused *service.AnswerError
@@ -209,8 +209,8 @@ func TestErrorCodes(t *testing.T) {
 	check(t, &targets.Envelope, err, "reversegeo doLookupFromList: GE05 (invalid Customer ID)")
 }
 
-// Warnings, codes that nobody has explained and finding nothing are no errors.
-func TestAnswersThatAreNoErrors(t *testing.T) {
+// Warnings, unknown codes and answers without records are not errors.
+func TestWarningsAndEmptyAnswersAreNoErrors(t *testing.T) {
 	for name, answer := range map[string]string{
 		"warning":      `{"TransmissionResults":"GW01","Results":"GS07","TotalRecords":0,"Records":[]}`,
 		"unknown code": servicetest.Fixture(t, "nothing.json"),
@@ -225,7 +225,7 @@ func TestAnswersThatAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestUnexpectedAnswersAreRefused(t *testing.T) {
 	tests := map[string]struct {
 		status       int
 		answer, want string
@@ -244,9 +244,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// A service that is busy for a moment is asked again, with any method: nothing
-// changes at the provider.
-func TestAskedAgain(t *testing.T) {
+// A lookup changes nothing at the provider, so a POST is retried too.
+func TestTransientFaultsAreRetried(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, empty)
@@ -262,6 +261,6 @@ func TestAskedAgain(t *testing.T) {
 	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 	server.GiveUpSoon()
 	if err := calls()["lookup_get"](t.Context(), client(server)); !transport.IsTransient(err) {
-		t.Errorf("got %v, want an error that passes", err)
+		t.Errorf("got %v, want a transient error", err)
 	}
 }

@@ -31,7 +31,7 @@ func TestReadAddresses(t *testing.T) {
 	}
 }
 
-// A postal code has a route only where the level has, and its latitude may be
+// A postal code has a carrier route only at some levels, and its latitude may be
 // misspelt.
 func TestReadPostalCodes(t *testing.T) {
 	want := []reversegeo.PostalCode{
@@ -53,8 +53,8 @@ func TestReadTargets(t *testing.T) {
 	servicetest.Check(t, []any{a.RecordID, a.SuiteCount, a.Key, a.BaseKey, a.Distance, a.Unknown}, "[depot-b 12 4400113355 4400113300 0.611 []]")
 }
 
-// Names in another case, numbers for texts, a record that is no list, and
-// everything that no field takes.
+// The answer has names in another case, numbers for texts, a single record
+// without a list, and unknown members.
 func TestReadOddAnswer(t *testing.T) {
 	r := read[reversegeo.Addresses](t, "doLookup", "odd.json")
 	servicetest.Check(t, []any{r.Version, r.TransmissionReference, r.TransmissionResults.Has("GW01"), len(r.Results), r.TotalRecords}, "[8.3  true 0 0]")
@@ -70,8 +70,8 @@ func TestReadOddAnswer(t *testing.T) {
 	}
 }
 
-// What is found nowhere may be an empty list, null, or not there.
-func TestReadNothing(t *testing.T) {
+// An answer without records has an empty list, null, or no member at all.
+func TestReadEmptyAnswers(t *testing.T) {
 	servicetest.Check(t, len(read[reversegeo.Addresses](t, "doLookup", "nothing.json").Records), 0)
 	tests := map[string]struct{ format, body string }{
 		"empty list":    {service.FormatJSON, `{"Results":"","Records":[]}`},
@@ -91,7 +91,7 @@ func TestReadNothing(t *testing.T) {
 	}
 }
 
-// Whatever comes is a response or an error, in any format.
+// Any body gives a response or an error, in any format.
 func FuzzDecode(f *testing.F) {
 	fixtures, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(fixtures) == 0 {

@@ -22,9 +22,9 @@ var submit = &service.Operation{
 	}},
 }
 
-// What stands twice is refused, and what a body has is never dropped: another
-// address would be removed, or a list paid for without its filter.
-func TestBodiesAndArgumentsTogether(t *testing.T) {
+// A member given twice is refused, and no member of a body is dropped. Otherwise
+// a call could remove another address, or pay for a list without its filter.
+func TestArgumentsAddToABody(t *testing.T) {
 	tests := map[string]struct {
 		op   *service.Operation
 		body string
@@ -66,7 +66,7 @@ func TestBodiesAndArgumentsTogether(t *testing.T) {
 	}
 }
 
-func TestXMLCarriesOnlyWhatItCan(t *testing.T) {
+func TestXMLRefusesInvalidNamesAndTexts(t *testing.T) {
 	for name, body := range map[string]string{
 		"element in a name": `{"Records":[{"AcmeAddressKey":"1","x><CustomerId>evil</CustomerId><y":"1"}]}`,
 		"space in a name":   `{"Records":[{"AcmeAddressKey":"1"}],"a b":1}`,
@@ -92,7 +92,7 @@ func TestXMLCarriesOnlyWhatItCan(t *testing.T) {
 	}
 }
 
-// send makes a good call of submit.
+// send makes a valid call of submit.
 func send(t *testing.T, server *servicetest.Server, form service.Form) (*service.Answer, error) {
 	t.Helper()
 	members, _, err := submit.Arguments("GET", "Acme", nil, []string{"mak=1"})
@@ -106,8 +106,9 @@ func send(t *testing.T, server *servicetest.Server, form service.Form) (*service
 	return server.Client("test", "", "Acme").Send(t.Context(), call)
 }
 
-// Failures are seen in every shape in which codes may come.
-func TestCodesInOddShapes(t *testing.T) {
+// Codes come as a text with commas, semicolons or space, as a list, or in several
+// members.
+func TestErrorCodesInAnyShapeAreErrors(t *testing.T) {
 	for _, answer := range []string{
 		`{"Results":["MS01","GE05"]}`, `{"TransmissionResults":["SE01"],"Results":"MS01"}`, `{"Results":"MS01","results":"GE05"}`,
 		`{"Results":"MS01;ge05"}`, `{"Results":"MS01 GE05"}`, `{"ResultCode":"GE14","Results":"MS01"}`,
@@ -119,17 +120,17 @@ func TestCodesInOddShapes(t *testing.T) {
 	}
 }
 
-// Whatever stands in a code reaches no terminal, and no more of it than a line.
-func TestCodesArePrintable(t *testing.T) {
+// An error shows a code without control characters, and at most one line of it.
+func TestErrorsArePrintable(t *testing.T) {
 	_, err := send(t, servicetest.Serve(t, 0, `{"Results":"SE01\u001b]0;x\u0007\u202e`+strings.Repeat("x", 1<<20)+`"}`), service.Form{})
 	if err == nil || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\x1b\x07\u202e") {
 		t.Errorf("%d bytes: %.200q", len(err.Error()), err)
 	}
 }
 
-// A contribution is sent once and follows nothing; without an answer the caller
-// is told what is not known.
-func TestSubmissionsAreSentOnce(t *testing.T) {
+// A submission is sent once. Without an answer, the error says that it may have
+// been accepted.
+func TestSubmissionsAreNeverRetried(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
 		_, err := send(t, server, service.Form{Method: method})
@@ -139,7 +140,7 @@ func TestSubmissionsAreSentOnce(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNone(t *testing.T) {
+func TestPagesAndErrorsAreNoTexts(t *testing.T) {
 	hash := &service.Operation{Name: "SHA256/Data", Methods: service.GetOnly, Formats: []string{service.FormatJSON}, AnyShape: true}
 	for name, answer := range map[string]string{
 		"page": "\n<!DOCTYPE html><html></html>", "problem": `{"type":"t","title":"No such file.","status":404}`,

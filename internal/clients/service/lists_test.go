@@ -8,8 +8,8 @@ import (
 	"syncd/internal/clients/service/servicetest"
 )
 
-// near is in the manner of a list: an object with numbers in it, values that
-// have a default, and codes that say when it went well.
+// near resembles a list operation: it has an object with numbers, inputs with a
+// default, and a success code.
 var near = &service.Operation{
 	Name: "near", Methods: service.PostOnly, Formats: []string{service.FormatJSON}, Success: []service.Code{"LS01"},
 	Fields: service.Fields{Inputs: []service.Input{
@@ -23,7 +23,7 @@ var near = &service.Operation{
 	}},
 }
 
-// sentBody is the body that some members come to.
+// sentBody returns the body that members produce.
 func sentBody(t *testing.T, members string) string {
 	t.Helper()
 	call, err := near.Check(service.Form{}, parse(t, members), "Acme")
@@ -38,7 +38,7 @@ func sentBody(t *testing.T, members string) string {
 	return strings.TrimSpace(body)
 }
 
-func TestBodiesOfLists(t *testing.T) {
+func TestDefaultsAndNumbersInBodies(t *testing.T) {
 	tests := map[string]struct{ members, want string }{
 		"default":              {`{"Place":{"Latitude":1}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
 		"blank is the same":    {`{"Place":{"Latitude":1},"Page":""}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},

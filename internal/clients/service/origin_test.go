@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// nearest takes one origin of two kinds, and named targets.
+// nearest takes an origin of one of two kinds, and named targets.
 var nearest = &service.Operation{
 	Name: "nearest", Methods: service.GetPost, Formats: []string{service.FormatJSON},
 	Fields: service.Fields{
@@ -27,7 +27,7 @@ var nearest = &service.Operation{
 	},
 }
 
-func TestOneSet(t *testing.T) {
+func TestExclusiveSets(t *testing.T) {
 	tests := map[string]struct{ method, body, want string }{
 		"point":               {"POST", `{"Latitude":"1","Longitude":"2"}`, ""},
 		"key":                 {"POST", `{"{Prefix}AddressKey":"44"}`, ""},
@@ -54,7 +54,7 @@ func TestOneSet(t *testing.T) {
 	}
 }
 
-// The method that nobody chose is one that can carry the input.
+// Without a method in the form, the chosen one can carry the input.
 func TestMethodFollowsInput(t *testing.T) {
 	tests := map[string]struct{ body, want string }{
 		"plain":                      {`{"AcmeAddressKey":"44"}`, "GET"},
@@ -77,8 +77,8 @@ func TestMethodFollowsInput(t *testing.T) {
 	}
 }
 
-// What is no number leaves the field as it was.
-func TestDecimalReadsNumbersOnly(t *testing.T) {
+// A text that is not a finite number leaves the Decimal unchanged.
+func TestDecimalReadsOnlyFiniteNumbers(t *testing.T) {
 	for _, text := range []string{"NaN", "-Inf", "1e999", "north", ""} {
 		d := service.Decimal(7)
 		if err := d.UnmarshalText([]byte(text)); err == nil || d != 7 {

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// lookup is an operation with one of everything.
+// lookup is an operation with inputs of most kinds and all forms.
 var lookup = &service.Operation{
 	Name: "Lookup", Methods: service.GetPost, Open: true, Formats: []string{service.FormatJSON, service.FormatXML}, Query: "format", JSONP: true,
 	XML: service.XML{Root: "LookupRequest", Item: "Record", Schema: wire.Schema{Lists: []string{"Records"}}},
@@ -34,7 +34,7 @@ var lookup = &service.Operation{
 	}},
 }
 
-// search has the inputs of a list.
+// search resembles a lookup of a list.
 var search = &service.Operation{
 	Name: "MAK/doLookup", Methods: service.PostOnly, Formats: []string{service.FormatJSON},
 	Fields: service.Fields{Inputs: []service.Input{
@@ -107,7 +107,7 @@ func post(t *testing.T, op *service.Operation, body wire.Object, args []string) 
 	return strings.TrimSuffix(sent, "\n")
 }
 
-func TestBodyIsCompleted(t *testing.T) {
+func TestBodyGetsIDAndRecordCount(t *testing.T) {
 	body, err := lookup.ReadBody([]byte(`{"records":[{"acmeaddresskey":4400112233,"Novel":true}],"customerid":""}`))
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestBodyIsCompleted(t *testing.T) {
 	}
 }
 
-func TestInputThatCannotBeSent(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		op     *service.Operation
 		method string
@@ -174,7 +174,7 @@ func TestInputThatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestForms(t *testing.T) {
+func TestFormsAreCompletedAndChecked(t *testing.T) {
 	members := wire.Object{{Name: "Records", Value: []wire.Value{wire.Object{{Name: "{Prefix}AddressKey", Value: "1"}}}}}
 	many := wire.Object{{Name: "Records", Value: []wire.Value{members.Get("Records").([]wire.Value)[0], members.Get("Records").([]wire.Value)[0]}}}
 	tests := map[string]struct {
@@ -208,7 +208,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func TestQueriesOfGET(t *testing.T) {
+func TestQueryOfJSONP(t *testing.T) {
 	members, extra, err := lookup.Arguments("GET", "Acme", nil, []string{"A1=12 Larkspur Way", "POSTAL=66999"})
 	if err != nil || len(extra) > 0 {
 		t.Fatal(err, extra)
@@ -231,7 +231,7 @@ func TestQueriesOfGET(t *testing.T) {
 	}
 }
 
-// The Customer ID that an answer repeats is in nothing that a caller gets.
+// An answer may repeat the Customer ID; its callers never see it.
 func TestAnswersHoldNoCustomerID(t *testing.T) {
 	const answer = `{"Results":"GE05","Message":"` + servicetest.CustomerID + ` is unknown","` + servicetest.CustomerID + `":["CID-0001%2F%2B%C3%A4"]}`
 	server := servicetest.Serve(t, 0, answer)
@@ -254,7 +254,7 @@ func TestAnswersHoldNoCustomerID(t *testing.T) {
 	}
 }
 
-func TestCodes(t *testing.T) {
+func TestCodesHaveClassesAndMeanings(t *testing.T) {
 	codes := service.ParseCodes(" GE05, XS01,,XS03 ,GW01,QQ9")
 	got := map[string]service.Class{}
 	for _, code := range codes {

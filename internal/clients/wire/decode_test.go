@@ -6,9 +6,8 @@ import (
 	"syncd/internal/clients/wire"
 )
 
-// A pretty-printed answer has space in the elements of sub-objects that were not
-// asked for.
-func TestDecodeBlankElement(t *testing.T) {
+// An indented answer has space inside the elements of empty sub-objects.
+func TestDecodeTakesABlankElementForAnObject(t *testing.T) {
 	v, err := wire.ParseXML([]byte("<R><Legal>\n  </Legal><Tax>1</Tax></R>"), wire.Schema{})
 	if err != nil {
 		t.Fatal(err)
@@ -23,8 +22,8 @@ func TestDecodeBlankElement(t *testing.T) {
 	}
 }
 
-// A list of nothing is short on the wire, and must not take all memory.
-func TestDecodeListThatIsTooLong(t *testing.T) {
+// A short body can hold a list whose Go value would take all memory.
+func TestDecodeBoundsTheMemoryOfAList(t *testing.T) {
 	type large struct {
 		Room    [4096]byte
 		Unknown wire.Object

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-func TestEverythingThatCameIsPrinted(t *testing.T) {
+func TestJSONKeepsOrderNumbersAndRepeatedNames(t *testing.T) {
 	const body = `{"b":1.50,"a":[null,true,{"z":"<&>","z":"\u009b31m"}],"key":12345678901234567890,"e":{}}`
 	v, err := wire.ParseJSON([]byte("\xef\xbb\xbf " + body + "\n"))
 	if err != nil {
@@ -88,7 +88,7 @@ func TestParseJSONP(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreNone(t *testing.T) {
+func TestParsersRefuseBadShapes(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	for name, parse := range map[string]func() error{
 		"empty":      func() error { _, err := wire.ParseJSON(nil); return err },
@@ -168,7 +168,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestXMLReadsBack(t *testing.T) {
+func TestXMLCanBeParsed(t *testing.T) {
 	o := wire.Object{{Name: "CustomerId", Value: "<&>"}, {Name: "Records", Value: []wire.Value{wire.Object{{Name: "City", Value: "Elmstead"}}}}}
 	body, err := wire.XML("Request", o, "Record")
 	if err != nil {
