@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// withServices configures the five other services of the emulator.
+// withServices configures the emulator's services beside the release service.
 func (h *host) withServices() *host {
 	h.Helper()
 	p := h.provider
@@ -28,8 +28,8 @@ func (h *host) withServices() *host {
 	return h
 }
 
-// sampleCalls are the arguments of one good call of every operation, by service
-// and operation; those of the POST form stand behind "--post".
+// sampleCalls holds the arguments of one valid call of every operation. Arguments
+// of the POST form follow "--post".
 var sampleCalls = map[string]string{
 	"contribution addMAK":                                  `a1=14|loc=Elmstead|admarea=KS|postal=66999|ctry=US|lat=38.1|long=-97.5|reason=New --post AddressLine1=14|Locality=Elmstead|AdministrativeArea=KS|PostalCode=66999|Country=US|Latitude=38.1|Longitude=-97.5`,
 	"contribution changeGeoPoint":                          `ctry=US|mak=4400112233|lat=38.1|long=-97.5|reason=Rail --post Country=US|ProviderAddressKey=4400112233|Latitude=38.1|Longitude=-97.5`,
@@ -64,7 +64,7 @@ var sampleCalls = map[string]string{
 	"releases release of Product":                          `release=2026.10`,
 }
 
-// listCall are the arguments of every operation of a list.
+// listCall returns the arguments of an operation of a list.
 func listCall(group, operation string) string {
 	args := "--post Includes.Zips=66999"
 	if operation != "doCount" {
@@ -79,7 +79,7 @@ func listCall(group, operation string) string {
 	return args
 }
 
-// sampleArgs are the arguments of one form of an operation.
+// sampleArgs returns the arguments for one method of an operation.
 func sampleArgs(name string, op *service.Operation, method string) []string {
 	text, known := sampleCalls[name+" "+op.Name]
 	switch verb, class, _ := strings.Cut(op.Name, "/"); {
@@ -141,8 +141,8 @@ func TestEveryOperationInEveryForm(t *testing.T) {
 	h.compareTable(table.String())
 }
 
-// answers makes a call by each name of an operation, and looks whether what came
-// over the wire has the form that was asked for.
+// answers calls an operation by each of its names. It is true if every answer has
+// the requested format.
 func (h *host) answers(name string, op *service.Operation, method, format string, flags ...string) bool {
 	h.Helper()
 	answered := true
@@ -160,7 +160,7 @@ func (h *host) answers(name string, op *service.Operation, method, format string
 	return answered
 }
 
-// hasFormat tells a format from the others, as far as a list of one item does.
+// hasFormat checks the format of a body, as far as a list of one item allows.
 func hasFormat(format, body string) bool {
 	switch format {
 	case "json":
@@ -371,21 +371,21 @@ func TestCallErrors(t *testing.T) {
 		args string
 		want string
 	}{
-		"unknown operation":  {"property LookupListings", `property has no operation "LookupListings"`},
-		"minimum":            {"property LookupDeeds fips=20999", "needs any one of: fips+apn, mak, ff"},
-		"unknown name":       {"property LookupDeeds colour=red", "unknown input colour"},
-		"form":               {"autocomplete GlobalExpressCountry country=land --post", "cannot be called with POST"},
-		"format":             {"contribution removeMAK act=delete mak=1 --format xml", "format xml must be one of json"},
-		"script":             {"property LookupDeeds mak=1 --jsonp", "has no JSONP form"},
-		"both methods":       {"property LookupDeeds mak=1 --get --post", "--get and --post exclude each other"},
-		"body of a GET":      {"property LookupDeeds --get --body -", "--body needs POST"},
-		"body not there":     {"property LookupDeeds --body none.json", "none.json"},
-		"Customer ID":        {"property LookupDeeds mak=1 id=mine", "the Customer ID is filled in"},
-		"traversal":          {"releases Metadata/Data release=.. filename=x", "release "},
-		"unknown hash":       {"releases CRC32/Data release=2026.10 filename=x", `releases has no operation "CRC32/Data"`},
-		"page of nothing":    {"list MAK/doLookup Includes.Zips=66999 Page=1", "missing Columns (list of texts)"},
-		"limits":             {"reversegeo doLookup lat=1 long=2 recs=101", "recs must be a whole number from 1 to 100"},
-		"filter of no group": {`list Consumer/doCount Includes={"Zips":[{"Zip":"1"}],"SellDate":{}}`, "unknown input Includes.SellDate: --help lists the known inputs"},
+		"unknown operation": {"property LookupListings", `property has no operation "LookupListings"`},
+		"minimum":           {"property LookupDeeds fips=20999", "needs any one of: fips+apn, mak, ff"},
+		"unknown name":      {"property LookupDeeds colour=red", "unknown input colour"},
+		"form":              {"autocomplete GlobalExpressCountry country=land --post", "cannot be called with POST"},
+		"format":            {"contribution removeMAK act=delete mak=1 --format xml", "format xml must be one of json"},
+		"script":            {"property LookupDeeds mak=1 --jsonp", "has no JSONP form"},
+		"both methods":      {"property LookupDeeds mak=1 --get --post", "--get and --post exclude each other"},
+		"body of a GET":     {"property LookupDeeds --get --body -", "--body needs POST"},
+		"missing body file": {"property LookupDeeds --body none.json", "none.json"},
+		"Customer ID":       {"property LookupDeeds mak=1 id=mine", "the Customer ID is filled in"},
+		"traversal":         {"releases Metadata/Data release=.. filename=x", "release "},
+		"unknown hash":      {"releases CRC32/Data release=2026.10 filename=x", `releases has no operation "CRC32/Data"`},
+		"no columns":        {"list MAK/doLookup Includes.Zips=66999 Page=1", "missing Columns (list of texts)"},
+		"limits":            {"reversegeo doLookup lat=1 long=2 recs=101", "recs must be a whole number from 1 to 100"},
+		"unknown filter":    {`list Consumer/doCount Includes={"Zips":[{"Zip":"1"}],"SellDate":{}}`, "unknown input Includes.SellDate: --help lists the known inputs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := *h
@@ -460,7 +460,7 @@ func TestCallBodies(t *testing.T) {
 	h.contains("stdout", string(out), `"Records": [`)
 }
 
-// What a consumer of one service learns, the others know.
+// The services return the same data about one address.
 func TestServicesAgree(t *testing.T) {
 	h := newHost(t).withServices()
 	var completed struct {

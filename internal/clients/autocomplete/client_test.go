@@ -147,11 +147,11 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		"no street, no code": {byThoroughfare(autocomplete.ThoroughfareRequest{}), service.Form{}, "needs any one of: thoroughfare, postalcode"},
 		"short street":       {byThoroughfare(autocomplete.ThoroughfareRequest{Thoroughfare: "La ", PostalCode: "66999"}), service.Form{}, "thoroughfare needs at least 3 characters"},
 		"too many":           {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{MaxRecords: 101}}), service.Form{}, "maxrecords must be a whole number from 1 to 100"},
-		"fewer than none":    {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{MaxRecords: -1}}), service.Form{}, "maxrecords must be"},
+		"negative count":     {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{MaxRecords: -1}}), service.Form{}, "maxrecords must be"},
 		"truth":              {byPostalCode(autocomplete.PostalCodeRequest{PostalCode: "66999", Common: autocomplete.Common{DiacriticReplace: "yes"}}), service.Form{}, "diacriticreplace must be one of True, False"},
 		"option":             {byAddress(autocomplete.AddressRequest{Address1: "12", Details: autocomplete.Details{Options: service.List{"boats:true"}}}), service.Form{}, "opt must be a list of poboxes:true|false"},
 		"POST":               {byCountry("land"), service.Form{Method: "POST"}, "cannot be called with POST: use GET"},
-		"XML for a script":   {byCountry("land"), service.Form{JSONP: true, Format: service.FormatXML}, "JSONP answers are JSON only"},
+		"XML with JSONP":     {byCountry("land"), service.Form{JSONP: true, Format: service.FormatXML}, "JSONP answers are JSON only"},
 		"callback":           {byCountry("land"), service.Form{JSONP: true, Callback: "alert(1)"}, "must be the name of a function"},
 	}
 	for name, test := range tests {
@@ -207,12 +207,12 @@ func TestUnexpectedAnswersAreRefused(t *testing.T) {
 		answer, want string
 		form         service.Form
 	}{
-		"field texts":    {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.postalcode":["not one"]},"traceId":"0"}`, "$.postalcode: not one", service.Form{}},
-		"web page":       {200, `<html>sign in</html>`, "a web page instead of data", service.Form{}},
-		"page for XML":   {200, `<html>sign in</html>`, "web page", service.Form{Format: "xml"}},
-		"page to script": {200, `<html>sign in</html>`, "a web page instead of data", service.Form{JSONP: true}},
-		"other service":  {200, `{"value":"unexpected"}`, "unexpected response shape", service.Form{}},
-		"list":           {200, `[]`, "unexpected response shape", service.Form{}},
+		"field texts":        {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.postalcode":["not one"]},"traceId":"0"}`, "$.postalcode: not one", service.Form{}},
+		"web page":           {200, `<html>sign in</html>`, "a web page instead of data", service.Form{}},
+		"web page for XML":   {200, `<html>sign in</html>`, "web page", service.Form{Format: "xml"}},
+		"web page for JSONP": {200, `<html>sign in</html>`, "a web page instead of data", service.Form{JSONP: true}},
+		"other service":      {200, `{"value":"unexpected"}`, "unexpected response shape", service.Form{}},
+		"list":               {200, `[]`, "unexpected response shape", service.Form{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -59,17 +59,17 @@ func TestReadAddresses(t *testing.T) {
 		body   string
 		extras string
 	}{
-		"JSON":                   {inJSON, servicetest.Fixture(t, "address.json"), "AS01"},
-		"XML":                    {inXML, servicetest.Fixture(t, "address.xml"), "AS01"},
-		"XML with a namespace":   {inXML, strings.Replace(servicetest.Fixture(t, "address.xml"), "<ResponseGlobal", `<ResponseGlobal xmlns="urn:x"`, 1), "AS01"},
-		"XML with prefixes":      {inXML, prefixed(servicetest.Fixture(t, "address.xml")), "AS01"},
-		"JSON in place of XML":   {inXML, servicetest.Fixture(t, "address.json"), "AS01"},
-		"script without a call":  {script, servicetest.Fixture(t, "address_d.json"), ""},
-		"script with a call":     {script, servicetest.Fixture(t, "address.js"), ""},
-		"call of the wrapped":    {script, "cb7(" + servicetest.Fixture(t, "address_d.json") + ", 200);", ""},
-		"script, bare envelope":  {script, "\ufeff " + servicetest.Fixture(t, "address.json"), "AS01"},
-		"call of a dotted name":  {script, "a.b$_c (" + servicetest.Fixture(t, "address.json") + " ) ; ", "AS01"},
-		"JSON with a mark ahead": {inJSON, "\ufeff" + servicetest.Fixture(t, "address.json"), "AS01"},
+		"JSON":                        {inJSON, servicetest.Fixture(t, "address.json"), "AS01"},
+		"XML":                         {inXML, servicetest.Fixture(t, "address.xml"), "AS01"},
+		"XML with a namespace":        {inXML, strings.Replace(servicetest.Fixture(t, "address.xml"), "<ResponseGlobal", `<ResponseGlobal xmlns="urn:x"`, 1), "AS01"},
+		"XML with prefixes":           {inXML, prefixed(servicetest.Fixture(t, "address.xml")), "AS01"},
+		"JSON in place of XML":        {inXML, servicetest.Fixture(t, "address.json"), "AS01"},
+		"JSONP without a call":        {script, servicetest.Fixture(t, "address_d.json"), ""},
+		"JSONP with a call":           {script, servicetest.Fixture(t, "address.js"), ""},
+		"call of the wrapped":         {script, "cb7(" + servicetest.Fixture(t, "address_d.json") + ", 200);", ""},
+		"JSONP, bare envelope":        {script, "\ufeff " + servicetest.Fixture(t, "address.json"), "AS01"},
+		"call of a dotted name":       {script, "a.b$_c (" + servicetest.Fixture(t, "address.json") + " ) ; ", "AS01"},
+		"JSON with a byte order mark": {inJSON, "\ufeff" + servicetest.Fixture(t, "address.json"), "AS01"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,16 +143,16 @@ func TestReadEmptyAnswers(t *testing.T) {
 		form          service.Form
 		body, unknown string
 	}{
-		"body null":         {inJSON, `null`, `{}`},
-		"null for a script": {script, `cb7(null);`, `{}`},
-		"wrapped null":      {script, `{"d":null}`, `{}`},
-		"results null":      {inJSON, `{"ResultCode":"XS03","Results":null}`, `{}`},
-		"results empty":     {inJSON, `{"ResultCode":"XS03","Results":[]}`, `{}`},
-		"results absent":    {inJSON, `{"ResultCode":"XS03"}`, `{}`},
-		"results a code":    {inJSON, `{"Results":"XS03"}`, `{"Results":"XS03"}`},
-		"XML empty":         {inXML, `<ResponseGlobal><ResultCode>XS03</ResultCode><Results/></ResponseGlobal>`, `{}`},
-		"XML with blanks":   {inXML, "<ResponseGlobal><ResultCode>XS03</ResultCode><Results>\n</Results></ResponseGlobal>", `{}`},
-		"XML nil":           {inXML, `<ResponseGlobal xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><ResultCode>XS03</ResultCode><Results i:nil="true"/></ResponseGlobal>`, `{}`},
+		"body null":           {inJSON, `null`, `{}`},
+		"null for JSONP":      {script, `cb7(null);`, `{}`},
+		"wrapped null":        {script, `{"d":null}`, `{}`},
+		"results null":        {inJSON, `{"ResultCode":"XS03","Results":null}`, `{}`},
+		"results empty":       {inJSON, `{"ResultCode":"XS03","Results":[]}`, `{}`},
+		"results absent":      {inJSON, `{"ResultCode":"XS03"}`, `{}`},
+		"results hold a code": {inJSON, `{"Results":"XS03"}`, `{"Results":"XS03"}`},
+		"XML empty":           {inXML, `<ResponseGlobal><ResultCode>XS03</ResultCode><Results/></ResponseGlobal>`, `{}`},
+		"XML with blanks":     {inXML, "<ResponseGlobal><ResultCode>XS03</ResultCode><Results>\n</Results></ResponseGlobal>", `{}`},
+		"XML nil":             {inXML, `<ResponseGlobal xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><ResultCode>XS03</ResultCode><Results i:nil="true"/></ResponseGlobal>`, `{}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

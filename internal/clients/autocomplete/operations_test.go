@@ -42,17 +42,17 @@ func TestArgumentsBecomeQueries(t *testing.T) {
 		want string
 		err  string
 	}{
-		"country's default":    {"GlobalExpressPostalCode", []string{"postalcode=66999"}, "country=US&postalcode=66999", ""},
-		"another country":      {"GlobalExpressPostalCode", []string{"postalcode=1010", "COUNTRY=Austria", "maxrecords=007"}, "country=Austria&maxrecords=7&postalcode=1010", ""},
-		"term has no default":  {"GlobalExpressCountry", nil, "", "missing country ("},
-		"known filter":         {"GlobalExpressFreeForm", []string{"ff=12 larksp", "filterterm=zip", "filterlist=66999", "sorttype=distance"}, "country=US&ff=12+larksp&filterlist=66999&filterterm=zip&sortType=distance", ""},
-		"filter nobody knows":  {"GlobalExpressFreeForm", []string{"ff=12 larksp", "listwhite=1", "listwhite=2"}, "country=US&ff=12+larksp&listwhite=1&listwhite=2", ""},
-		"filter of another":    {"GlobalExpressAddress", []string{"address1=12 Larkspur", "filterterm=zip"}, "", "unknown input filterterm"},
-		"options and details":  {"GlobalExpressAddress", []string{"address1=12 Larkspur", "opt=PoBoxes:FALSE", "cols=results,other", "suitecompression=false"}, "address1=12+Larkspur&cols=results%2Cother&country=US&opt=poboxes%3Afalse&suitecompression=False", ""},
-		"the other name of it": {"GlobalExpressFreeForm", []string{"FreeForm=12 larksp"}, "", "with GET it is ff"},
-		"short street":         {"GlobalExpressThoroughfare", []string{"thoroughfare=La"}, "", "thoroughfare needs at least 3 characters"},
-		"street alone":         {"GlobalExpressThoroughfare", []string{"thoroughfare=Lär"}, "country=US&thoroughfare=L%C3%A4r", ""},
-		"cities of a state":    {"GlobalExpressLocalityAdministrativeArea", []string{"administrativearea=KS"}, "administrativearea=KS&country=US", ""},
+		"country's default":     {"GlobalExpressPostalCode", []string{"postalcode=66999"}, "country=US&postalcode=66999", ""},
+		"another country":       {"GlobalExpressPostalCode", []string{"postalcode=1010", "COUNTRY=Austria", "maxrecords=007"}, "country=Austria&maxrecords=7&postalcode=1010", ""},
+		"term has no default":   {"GlobalExpressCountry", nil, "", "missing country ("},
+		"known filter":          {"GlobalExpressFreeForm", []string{"ff=12 larksp", "filterterm=zip", "filterlist=66999", "sorttype=distance"}, "country=US&ff=12+larksp&filterlist=66999&filterterm=zip&sortType=distance", ""},
+		"undescribed filter":    {"GlobalExpressFreeForm", []string{"ff=12 larksp", "listwhite=1", "listwhite=2"}, "country=US&ff=12+larksp&listwhite=1&listwhite=2", ""},
+		"filter of another":     {"GlobalExpressAddress", []string{"address1=12 Larkspur", "filterterm=zip"}, "", "unknown input filterterm"},
+		"options and details":   {"GlobalExpressAddress", []string{"address1=12 Larkspur", "opt=PoBoxes:FALSE", "cols=results,other", "suitecompression=false"}, "address1=12+Larkspur&cols=results%2Cother&country=US&opt=poboxes%3Afalse&suitecompression=False", ""},
+		"POST name of an input": {"GlobalExpressFreeForm", []string{"FreeForm=12 larksp"}, "", "with GET it is ff"},
+		"short street":          {"GlobalExpressThoroughfare", []string{"thoroughfare=La"}, "", "thoroughfare needs at least 3 characters"},
+		"street alone":          {"GlobalExpressThoroughfare", []string{"thoroughfare=Lär"}, "country=US&thoroughfare=L%C3%A4r", ""},
+		"cities of a state":     {"GlobalExpressLocalityAdministrativeArea", []string{"administrativearea=KS"}, "administrativearea=KS&country=US", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func TestCallsNeedTheMinimumInputs(t *testing.T) {
 				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete}, get)
 			}, "needs any one of: mik, a1+a2+city+first+last+postal+state, a1+a2+city+full+postal+state",
 		},
-		"second line not said": {
+		"no AddressLine2": {
 			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
 				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete, AddressLine1: "12 Larkspur Way", City: "Elmstead", FullName: "Ada Quill", PostalCode: "66999", State: "KS"}, post)
 			}, "needs any one of: AcmeIdentificationKey, AcmeIdentityKey, AddressLine1+AddressLine2+City",
@@ -379,12 +379,12 @@ func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 		status       int
 		answer, want string
 	}{
-		"error code":       {200, `{"TransmissionResults":"GE05,GW01","Results":"","Message":""}`, "contribution removeMAK: GE05 (invalid Customer ID)"},
-		"nothing accepted": {200, `{"TransmissionResults":"","Results":"","Message":"Try later."}`, "the answer has no success code: Try later."},
-		"other code":       {200, `{"TransmissionResults":"","Results":"MX09"}`, "contribution removeMAK: MX09"},
-		"field texts":      {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.act":["not allowed"]},"traceId":"0"}`, "$.act: not allowed"},
-		"web page":         {200, `<html>sign in</html>`, "a web page instead of data"},
-		"other service":    {200, `{"value":"unexpected"}`, "unexpected response shape"},
+		"error code":      {200, `{"TransmissionResults":"GE05,GW01","Results":"","Message":""}`, "contribution removeMAK: GE05 (invalid Customer ID)"},
+		"no success code": {200, `{"TransmissionResults":"","Results":"","Message":"Try later."}`, "the answer has no success code: Try later."},
+		"other code":      {200, `{"TransmissionResults":"","Results":"MX09"}`, "contribution removeMAK: MX09"},
+		"field texts":     {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.act":["not allowed"]},"traceId":"0"}`, "$.act: not allowed"},
+		"web page":        {200, `<html>sign in</html>`, "a web page instead of data"},
+		"other service":   {200, `{"value":"unexpected"}`, "unexpected response shape"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

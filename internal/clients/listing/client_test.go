@@ -121,9 +121,9 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		want  string
 	}{
 		"no filter":            {listing.MAK, listing.Request{Columns: columns}, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
-		"no place":             {listing.Consumer, listing.Request{Includes: listing.Filters{RBDI: []string{"R"}}, Columns: columns}, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
-		"no place of movers":   {listing.NewMovers, listing.Request{Includes: listing.Filters{State: []string{"KS"}}, Columns: columns}, "Zips, Cities, Radius, ShapeWKTs, CensusKey"},
-		"place only excluded":  {listing.MAK, listing.Request{Excludes: zips, Columns: columns}, "Includes needs any one of"},
+		"no area":              {listing.Consumer, listing.Request{Includes: listing.Filters{RBDI: []string{"R"}}, Columns: columns}, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
+		"no area of movers":    {listing.NewMovers, listing.Request{Includes: listing.Filters{State: []string{"KS"}}, Columns: columns}, "Zips, Cities, Radius, ShapeWKTs, CensusKey"},
+		"area only excluded":   {listing.MAK, listing.Request{Excludes: zips, Columns: columns}, "Includes needs any one of"},
 		"census key elsewhere": {listing.NewHomeowners, listing.Request{Includes: listing.Filters{CensusKey: []string{"1"}}, Columns: columns}, "Includes needs any one of"},
 		"filter of another":    {listing.MAK, listing.Request{Includes: listing.Filters{Zips: zips.Zips, AgeRange: &listing.Range{Minimum: new(1)}}, Columns: columns}, "unknown input Includes.AgeRange"},
 		"circle excluded":      {listing.MAK, listing.Request{Includes: zips, Excludes: listing.Filters{Radius: areas.Radius}, Columns: columns}, "unknown input Excludes.Radius"},

@@ -219,7 +219,7 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"which one":          {"MAK/doCount", []string{"Zips=66999"}, "Zips is ambiguous: write Includes.Zips or Excludes.Zips"},
+		"ambiguous name":     {"MAK/doCount", []string{"Zips=66999"}, "Zips is ambiguous: write Includes.Zips or Excludes.Zips"},
 		"no filter":          {"MAK/doCount", nil, "Includes needs any one of: Zips, Cities, Radius, ShapeWKTs"},
 		"columns of a count": {"MAK/doCount", []string{"Includes.Zips=66999", "Columns=City"}, "unknown input Columns"},
 		"no columns":         {"MAK/getCount", []string{"Includes.Zips=66999"}, "missing Columns ("},

@@ -102,15 +102,15 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		do   call
 		want string
 	}{
-		"no point":              {lookUp(reversegeo.DoLookup{}, get), "missing lat ("},
-		"no point, POST":        {postal(reversegeo.DoLookupPostalCodes{}, post), "missing Latitude ("},
-		"beyond the pole":       {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, get), "lat must be a number from -90 to 90"},
-		"beyond the date line":  {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, post), "Longitude must be a number from -180 to 180"},
-		"no number":             {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a finite number"},
-		"too far":               {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), get), "dist must be a number from 0 to 10"},
-		"less than no distance": {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), post), "MaxDistance must be a number from 0 to 10"},
-		"too many records":      {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), get), "recs must be a whole number from 1 to 100"},
-		"less than no records":  {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = -1 }), post), "MaxRecords must be a whole number from 1 to 100"},
+		"no point":             {lookUp(reversegeo.DoLookup{}, get), "missing lat ("},
+		"no point, POST":       {postal(reversegeo.DoLookupPostalCodes{}, post), "missing Latitude ("},
+		"beyond the pole":      {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, get), "lat must be a number from -90 to 90"},
+		"beyond the date line": {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, post), "Longitude must be a number from -180 to 180"},
+		"not a number":         {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a finite number"},
+		"too far":              {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), get), "dist must be a number from 0 to 10"},
+		"negative distance":    {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), post), "MaxDistance must be a number from 0 to 10"},
+		"too many records":     {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), get), "recs must be a whole number from 1 to 100"},
+		"negative count":       {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = -1 }), post), "MaxRecords must be a whole number from 1 to 100"},
 		"option of another": {
 			lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"Level:Plus4"} }), get),
 			"opt must be a list of IncludeApartments:On|Off, IncludeEmptyLots:On|Off, IncludeUndeliverable:On|Off",

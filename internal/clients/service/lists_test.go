@@ -40,17 +40,17 @@ func sentBody(t *testing.T, members string) string {
 
 func TestDefaultsAndNumbersInBodies(t *testing.T) {
 	tests := map[string]struct{ members, want string }{
-		"default":              {`{"Place":{"Latitude":1}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
-		"blank is the same":    {`{"Place":{"Latitude":1},"Page":""}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
-		"said":                 {`{"Place":{"Latitude":1},"Page":"3"}`, `{"Place":{"Latitude":1},"Page":3,"More":{"Size":"9"}}`},
-		"no leading digit":     {`{"Place":{"Latitude":"-.5"}}`, `{"Place":{"Latitude":-0.5},"Page":1,"More":{"Size":"9"}}`},
-		"plus":                 {`{"Place":{"Latitude":"+38.10"}}`, `{"Place":{"Latitude":38.1},"Page":1,"More":{"Size":"9"}}`},
-		"leading zero":         {`{"Place":{"Latitude":"007"}}`, `{"Place":{"Latitude":7},"Page":1,"More":{"Size":"9"}}`},
-		"as it was written":    {`{"Place":{"Latitude":"38.10"}}`, `{"Place":{"Latitude":38.10},"Page":1,"More":{"Size":"9"}}`},
-		"several":              {`{"Place":{"Distances":["+1","02"]}}`, `{"Place":{"Distances":[1,2]},"Page":1,"More":{"Size":"9"}}`},
-		"default in an object": {`{"Place":{"Latitude":1},"More":{"Size":null,"Unit":"mi"}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9","Unit":"mi"}}`},
-		"said in an object":    {`{"Place":{"Latitude":1},"More":{"Size":"8"}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"8"}}`},
-		"nothing in an object": {`{"Place":{"Latitude":1},"But":{"Names":[]}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
+		"default":                    {`{"Place":{"Latitude":1}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
+		"blank is the same":          {`{"Place":{"Latitude":1},"Page":""}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
+		"given":                      {`{"Place":{"Latitude":1},"Page":"3"}`, `{"Place":{"Latitude":1},"Page":3,"More":{"Size":"9"}}`},
+		"no leading digit":           {`{"Place":{"Latitude":"-.5"}}`, `{"Place":{"Latitude":-0.5},"Page":1,"More":{"Size":"9"}}`},
+		"plus":                       {`{"Place":{"Latitude":"+38.10"}}`, `{"Place":{"Latitude":38.1},"Page":1,"More":{"Size":"9"}}`},
+		"leading zero":               {`{"Place":{"Latitude":"007"}}`, `{"Place":{"Latitude":7},"Page":1,"More":{"Size":"9"}}`},
+		"digits are kept":            {`{"Place":{"Latitude":"38.10"}}`, `{"Place":{"Latitude":38.10},"Page":1,"More":{"Size":"9"}}`},
+		"several":                    {`{"Place":{"Distances":["+1","02"]}}`, `{"Place":{"Distances":[1,2]},"Page":1,"More":{"Size":"9"}}`},
+		"default in an object":       {`{"Place":{"Latitude":1},"More":{"Size":null,"Unit":"mi"}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9","Unit":"mi"}}`},
+		"given in an object":         {`{"Place":{"Latitude":1},"More":{"Size":"8"}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"8"}}`},
+		"blank members of an object": {`{"Place":{"Latitude":1},"But":{"Names":[]}}`, `{"Place":{"Latitude":1},"Page":1,"More":{"Size":"9"}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func TestFormsAreCompletedAndChecked(t *testing.T) {
 		"XML":                {service.Form{Format: "XML"}, members, "GET xml"},
 		"format":             {service.Form{Format: "csv"}, members, "format csv must be one of json, xml"},
 		"method":             {service.Form{Method: "PUT"}, members, "cannot be called with PUT: use GET or POST"},
-		"script, XML":        {service.Form{JSONP: true, Format: "xml"}, members, "JSONP answers are JSON only"},
+		"JSONP with XML":     {service.Form{JSONP: true, Format: "xml"}, members, "JSONP answers are JSON only"},
 		"callback":           {service.Form{Callback: "cb"}, members, "a callback needs the JSONP form"},
 		"callback is a name": {service.Form{JSONP: true, Callback: "alert(1)"}, members, "must be the name of a function"},
 	}

@@ -177,22 +177,12 @@ func (p *jsonParser) object(depth int) (Value, error) {
 }
 
 // MarshalJSON writes the members in their order.
-func (o Object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(b, encode(m.Name)...), ':')
-		b = append(b, encode(m.Value)...)
-	}
-	return append(b, '}'), nil
-}
+func (o Object) MarshalJSON() ([]byte, error) { return appendJSON(nil, o), nil }
 
 // JSON returns a value as one line of JSON. Invisible characters are escaped, so
 // that the line is safe to print on a terminal.
 func JSON(v Value) []byte {
-	line := encode(v)
+	line := appendJSON(nil, v)
 	if bytes.ContainsFunc(line, isInvisible) {
 		return escapeInvisible(line)
 	}
@@ -208,12 +198,41 @@ func Indent(v Value) []byte {
 	return b.Bytes()
 }
 
-// encode leaves ampersands and angle brackets readable, unlike json.Marshal.
-func encode(v Value) []byte {
+// appendJSON writes lists and objects itself. encoding/json would copy and check
+// an Object once for each level that it lies deep.
+func appendJSON(b []byte, v Value) []byte {
+	switch v := v.(type) {
+	case []Value:
+		b = append(b, '[')
+		for i, item := range v {
+			b = appendJSON(appendComma(b, i), item)
+		}
+		return append(b, ']')
+	case Object:
+		b = append(b, '{')
+		for i, m := range v {
+			b = append(append(appendComma(b, i), encode(m.Name)...), ':')
+			b = appendJSON(b, m.Value)
+		}
+		return append(b, '}')
+	}
+	return append(b, encode(v)...)
+}
+
+func appendComma(b []byte, i int) []byte {
+	if i > 0 {
+		return append(b, ',')
+	}
+	return b
+}
+
+// encode writes a value without members. It leaves ampersands and angle brackets
+// readable, unlike json.Marshal.
+func encode(leaf Value) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	if err := encoder.Encode(leaf); err != nil {
 		panic(fmt.Sprintf("wire: %v", err)) // a Value can always be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))

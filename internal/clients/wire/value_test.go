@@ -91,12 +91,12 @@ func TestParseJSONP(t *testing.T) {
 func TestParsersRefuseBadShapes(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	for name, parse := range map[string]func() error{
-		"empty":      func() error { _, err := wire.ParseJSON(nil); return err },
-		"two values": func() error { _, err := wire.ParseJSON([]byte(`{} {}`)); return err },
-		"cut":        func() error { _, err := wire.ParseJSON([]byte(`{"a":[1,`)); return err },
-		"deep":       func() error { _, err := wire.ParseJSON([]byte(deep)); return err },
-		"deep JSONP": func() error { _, err := wire.ParseJSONP([]byte("cb(" + deep)); return err },
-		"script":     func() error { _, err := wire.ParseJSONP([]byte("cb();")); return err },
+		"empty":                 func() error { _, err := wire.ParseJSON(nil); return err },
+		"two values":            func() error { _, err := wire.ParseJSON([]byte(`{} {}`)); return err },
+		"truncated":             func() error { _, err := wire.ParseJSON([]byte(`{"a":[1,`)); return err },
+		"deep":                  func() error { _, err := wire.ParseJSON([]byte(deep)); return err },
+		"deep JSONP":            func() error { _, err := wire.ParseJSONP([]byte("cb(" + deep)); return err },
+		"call without argument": func() error { _, err := wire.ParseJSONP([]byte("cb();")); return err },
 		"page": func() error {
 			_, err := wire.ParseXML([]byte("<!DOCTYPE html><HTML><p>x</p></HTML>"), wire.Schema{})
 			return err
@@ -141,17 +141,17 @@ func TestDecode(t *testing.T) {
 		body string
 		want outer
 	}{
-		"numbers in texts":  {`{"total":" 7 ","LAITUDE":"38.5"}`, outer{Total: 7, Lat: 38.5}},
-		"texts as numbers":  {`{"BaseAcmeKey":4400112233,"Total":7}`, outer{Key: "4400112233", Total: 7}},
-		"nulls and blanks":  {`{"Total":null,"Latitude":"","Records":null,"One":"","Row":null}`, outer{}},
-		"list of one":       {`{"Records":{"City":"Elmstead"}}`, outer{Records: []inner{{City: "Elmstead"}}}},
-		"null in a list":    {`{"Records":[null,{"City":"Elmstead"}]}`, outer{Records: []inner{{}, {City: "Elmstead"}}}},
-		"unknown, deep":     {`{"x":1,"One":{"y":[2]}}`, outer{One: &inner{Unknown: wire.Object{{Name: "y", Value: []wire.Value{json.Number("2")}}}}, Unknown: wire.Object{{Name: "x", Value: json.Number("1")}}}},
-		"wrong type kept":   {`{"Total":"many","Records":[1]}`, outer{Unknown: wire.Object{{Name: "Total", Value: "many"}, {Name: "Records", Value: []wire.Value{json.Number("1")}}}}},
-		"anything":          {`{"Any":[true],"Row":{"b":1,"a":2}}`, outer{Any: []wire.Value{true}, Row: wire.Object{{Name: "b", Value: json.Number("1")}, {Name: "a", Value: json.Number("2")}}}},
-		"not for the wire":  {`{"Ignored":"x"}`, outer{Unknown: wire.Object{{Name: "Ignored", Value: "x"}}}},
-		"number too large":  {`{"Total":1e99}`, outer{Unknown: wire.Object{{Name: "Total", Value: json.Number("1e99")}}}},
-		"repeated, last is": {`{"Total":1,"total":2}`, outer{Total: 2}},
+		"numbers in texts":     {`{"total":" 7 ","LAITUDE":"38.5"}`, outer{Total: 7, Lat: 38.5}},
+		"texts as numbers":     {`{"BaseAcmeKey":4400112233,"Total":7}`, outer{Key: "4400112233", Total: 7}},
+		"nulls and blanks":     {`{"Total":null,"Latitude":"","Records":null,"One":"","Row":null}`, outer{}},
+		"list of one":          {`{"Records":{"City":"Elmstead"}}`, outer{Records: []inner{{City: "Elmstead"}}}},
+		"null in a list":       {`{"Records":[null,{"City":"Elmstead"}]}`, outer{Records: []inner{{}, {City: "Elmstead"}}}},
+		"unknown, deep":        {`{"x":1,"One":{"y":[2]}}`, outer{One: &inner{Unknown: wire.Object{{Name: "y", Value: []wire.Value{json.Number("2")}}}}, Unknown: wire.Object{{Name: "x", Value: json.Number("1")}}}},
+		"wrong type kept":      {`{"Total":"many","Records":[1]}`, outer{Unknown: wire.Object{{Name: "Total", Value: "many"}, {Name: "Records", Value: []wire.Value{json.Number("1")}}}}},
+		"anything":             {`{"Any":[true],"Row":{"b":1,"a":2}}`, outer{Any: []wire.Value{true}, Row: wire.Object{{Name: "b", Value: json.Number("1")}, {Name: "a", Value: json.Number("2")}}}},
+		"field without a name": {`{"Ignored":"x"}`, outer{Unknown: wire.Object{{Name: "Ignored", Value: "x"}}}},
+		"number too large":     {`{"Total":1e99}`, outer{Unknown: wire.Object{{Name: "Total", Value: json.Number("1e99")}}}},
+		"repeated, last wins":  {`{"Total":1,"total":2}`, outer{Total: 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
