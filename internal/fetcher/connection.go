@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -77,7 +78,7 @@ func (c *connection) receive(ctx context.Context) error {
 		switch {
 		case err != nil || stored < n: // the rest belongs to another connection
 			return err
-		case readErr == io.EOF:
+		case errors.Is(readErr, io.EOF):
 			return c.checkEnd()
 		case readErr != nil && p.room(c.claim) == 0:
 			return nil // all bytes are present; a request for none could not be retried

@@ -151,7 +151,7 @@ func (h *hasher) hash(c chunk, n int64) error {
 			return err
 		}
 	}
-	h.digest.Write(b.data) // never fails
+	_, _ = h.digest.Write(b.data) // never fails
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (p *partial) create(file *os.File) error {
 	p.file = &dataFile{file: file}
 	p.reset()
 	if _, err := os.Lstat(p.path + validatorSuffix); err != nil {
-		return nil
+		return nil //nolint:nilerr // there is nothing to remove
 	}
 	err := fsops.RemoveAll(p.path + validatorSuffix)
 	if err != nil {

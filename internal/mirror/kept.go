@@ -100,7 +100,7 @@ func (m *Mirror) pruneRecords(keep map[string]bool) error {
 				err = errors.Join(err, fsops.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
 			}
 		}
-		fsops.Remove(m.recordDir(name.Name())) // fails while it has records
+		_ = fsops.Remove(m.recordDir(name.Name())) // fails while it has records
 	}
 	return err
 }

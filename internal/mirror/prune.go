@@ -76,7 +76,7 @@ func (m *Mirror) pruneRevisions(keep map[string]bool) error {
 		name, relErr := filepath.Rel(m.path("revisions"), dir)
 		if relErr == nil && !keep[name] {
 			err = errors.Join(err, fsops.RemoveTree(dir))
-			fsops.Remove(filepath.Dir(dir)) // fails while other revisions of the manifest are there
+			_ = fsops.Remove(filepath.Dir(dir)) // fails while other revisions of the manifest are there
 		}
 	}
 	return err

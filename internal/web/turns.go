@@ -7,14 +7,14 @@ import "context"
 // the memory from a sync.
 type turns chan struct{}
 
-// take calls make in a turn, unless ctx ends before there is one. What was made is
+// take calls work in a turn, unless ctx ends before there is one. What was made is
 // sent after the turn, for a slow client can take long over it.
-func (t turns) take(ctx context.Context, make func() error) error {
+func (t turns) take(ctx context.Context, work func() error) error {
 	select {
 	case t <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	defer func() { <-t }()
-	return make()
+	return work()
 }

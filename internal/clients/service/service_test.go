@@ -195,7 +195,7 @@ func TestFormsAreCompletedAndChecked(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			call, err := lookup.Check(test.form, test.members, "Acme")
-			got := ""
+			var got string
 			if err != nil {
 				got = err.Error()
 			} else {

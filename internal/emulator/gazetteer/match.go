@@ -46,7 +46,7 @@ func canonical(text string) []string {
 			list[i] = short
 		}
 	}
-	return slices.CompactFunc(list, func(a, b string) bool { return a == b && a == "apt" })
+	return slices.CompactFunc(list, func(a, b string) bool { return a == "apt" && b == "apt" })
 }
 
 // Match finds an address by its delivery line and the known parts of its place. It
