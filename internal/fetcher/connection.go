@@ -11,8 +11,8 @@ import (
 	"syncd/internal/refusal"
 )
 
-// connection fetches one claim. It owns the claim and the body of the response. The
-// main connection uses one again for each retry of its claim.
+// connection fetches one claim. It owns the claim and the body of the response. A
+// retry of the claim opens the same connection again.
 type connection struct {
 	transfer *transfer
 	claim    *claim
@@ -49,12 +49,12 @@ func (c *connection) checkEncoding() error {
 	return nil
 }
 
-// checkRange returns an error unless a 206 brings the requested range of the same content.
+// checkRange returns an error unless a 206 has the requested range of the same content.
 func (c *connection) checkRange() (contentRange, error) {
 	return c.transfer.partial.validator.checkRange(c.claim.requested, c.res)
 }
 
-// isRange returns whether the response brings exactly the requested range.
+// isRange returns whether the response is a 206 with the requested range.
 func (c *connection) isRange() bool {
 	if c.res.Status != http.StatusPartialContent || c.checkEncoding() != nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/verify"
 )
 
-// download brings one file. It owns the file's partial, which its connections share.
+// download is one call of Fetch. It owns the partial file, which its connections share.
 type download struct {
 	fetcher  *Fetcher
 	ref      manifest.Reference
@@ -45,7 +45,7 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 	if object, isProven, err := d.proveOld(); isProven || err != nil {
 		return object, err
 	}
-	wasClean := false
+	cleanMismatches := 0 // of passes that used no bytes of an earlier call
 	// A mismatch can come from ranges that the server gets wrong, so there are no
 	// segments after one.
 	for segments := d.fetcher.segments; ; segments = 1 {
@@ -59,19 +59,20 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 			return object, err
 		}
 		d.notifier.mismatch(err)
-		isClean := !d.partial.hasOldBytes
+		if !d.partial.hasOldBytes {
+			cleanMismatches++
+		}
 		if err := d.partial.restart(); err != nil {
 			return manifest.Object{}, err
 		}
-		if wasClean {
+		if cleanMismatches > 1 {
 			return manifest.Object{}, refusal.New(refusal.HashMismatch, "%w, also after a clean retry", err)
 		}
-		wasClean = isClean
 	}
 }
 
-// proveOld checks whether an earlier call left the whole file: it may have been
-// stopped after the last byte. A complete file with another digest is emptied.
+// proveOld checks whether an earlier call left the whole file, stopped after its last
+// byte. It empties a complete file that has another digest.
 func (d *download) proveOld() (object manifest.Object, isProven bool, err error) {
 	p := d.partial
 	if !p.hasOldBytes || !p.isContiguous() {

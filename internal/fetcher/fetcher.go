@@ -75,9 +75,9 @@ func New(source Source, dir string, c Config) *Fetcher {
 // starts again from zero; a second one is a refusal. A mismatch that bytes of an
 // earlier call may have caused does not count.
 //
-// Other errors are those of the source and of the disk. After one of the source, the
-// next call continues with the bytes that arrived. After one of the disk, it starts
-// from zero. A full disk is a refusal.
+// Other errors come from the source, the Watcher, the disk or the context, of which
+// Fetch returns the cause. The next call continues with the bytes that arrived, unless
+// the disk failed: then it starts from zero. A full disk is a refusal.
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (verify.Proven, error) {
 	d, err := newDownload(ctx, f, file, watch)
 	if err != nil {
@@ -102,13 +102,13 @@ func refuseFullDisk(err error) error {
 	return err
 }
 
-// Name returns the file name of the unfinished download with that expected digest.
+// Name returns the file name of an unfinished download with the expected digest.
 func Name(expected manifest.Digest) string {
 	return strings.ReplaceAll(expected.String(), ":", "-")
 }
 
-// Sweep removes everything from dir but the unfinished downloads whose names are in
-// wanted, and their validators. It goes on after an error and returns all of them.
+// Sweep removes everything from dir except the unfinished downloads whose names are
+// in wanted, and their validators. It returns all errors, joined.
 func Sweep(dir string, wanted map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {

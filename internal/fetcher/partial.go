@@ -120,7 +120,7 @@ func (p *partial) setTotalLocked(total int64, c *claim) {
 	c.end = min(c.end, p.layout.size)
 }
 
-// start prepares an empty file for a response with the whole content.
+// start prepares an empty file for a response with the whole file.
 func (p *partial) start(c *claim, res *transport.Response) error {
 	p.validator = validatorOf(res)
 	p.mu.Lock()

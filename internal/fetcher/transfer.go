@@ -9,11 +9,11 @@ import (
 	"syncd/internal/refusal"
 )
 
-// transfer brings all missing bytes of a download once: over the main connection
-// and, where that is faster, over workers too.
+// transfer is one pass over the missing bytes of a download. It uses the main
+// connection and, where that is faster, workers too.
 type transfer struct {
 	download *download
-	partial  *partial // of download
+	partial  *partial // the download's
 	segments int      // connections at most
 	workers  *workers
 
@@ -115,7 +115,7 @@ func (t *transfer) open(ctx context.Context, c *connection) error {
 	return err
 }
 
-// accept makes the claim and the partial file ready for the response's body.
+// accept checks the response, and prepares the claim and the partial file for its body.
 func (t *transfer) accept(c *connection) error {
 	if err := c.checkEncoding(); err != nil {
 		return err
@@ -134,8 +134,8 @@ func (t *transfer) accept(c *connection) error {
 	return t.partial.start(c.claim, c.res)
 }
 
-// acceptRange accepts a 206 that brings the requested range. If it brings another
-// one, the next attempt starts from zero.
+// acceptRange accepts a 206 with the requested range. After one with another range,
+// the next attempt starts from zero.
 func (t *transfer) acceptRange(c *connection) error {
 	got, err := c.checkRange()
 	if err == nil {

@@ -2,8 +2,8 @@ package fetcher
 
 import "sync"
 
-// Watcher follows the download of one file. Its methods are called one at a time,
-// and block the connections of that file only.
+// Watcher follows the download of one file. Its methods are called one at a time.
+// While one runs, the connections of that file wait, but no others.
 type Watcher interface {
 	// Announced reports the size of the file, in bytes, from a response that says it.
 	// An error ends the fetch.
@@ -34,7 +34,7 @@ func (n *notifier) arrived(bytes int) error {
 	return n.watch.Moved(int64(bytes), n.partial.size())
 }
 
-// started reports from where a download goes on, and the file's size if it is known.
+// started reports how many bytes a download starts with, and the size if it is known.
 func (n *notifier) started() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
