@@ -32,8 +32,8 @@ type bodyReader struct {
 	limiter *rate.Limiter
 }
 
-// read replaces the bytes of b by the next ones of the body. As with an io.Reader,
-// there can be bytes beside an error, and io.EOF is the end.
+// read replaces the bytes of b by the next ones of the body. Like an io.Reader, it can
+// return an error after it has read some bytes, and io.EOF at the end.
 func (r *bodyReader) read(ctx context.Context, b *buffer) error {
 	n, err := r.body.Read(b.data[:bufferSize])
 	b.data = b.data[:n]

@@ -11,7 +11,8 @@ const (
 	// probeTicks is how long a probe lasts. Its first tick does not count, because the
 	// connections are opened in it.
 	probeTicks = 3
-	// holdTicks is how long the decision for one connection stands.
+	// holdTicks is how long a decision for one connection holds. Then the rate is
+	// measured again.
 	holdTicks = int(30 * time.Second / controlInterval)
 	// minGain is how many times the rate must grow to keep more connections.
 	minGain = 1.25
@@ -46,7 +47,7 @@ func (c *controller) observe(rate float64, connections int) {
 	c.ticks++
 	switch {
 	case c.isHolding:
-		if c.target == 1 && c.ticks >= holdTicks { // a new measurement would interrupt more connections
+		if c.target == 1 && c.ticks >= holdTicks { // with more, to measure a single one would slow the transfer down
 			*c = controller{limit: c.limit, target: 1, each: c.each, latency: c.latency}
 		}
 	case c.single == 0:

@@ -22,7 +22,7 @@ type dataFile struct {
 	hasFailed atomic.Bool
 }
 
-// track returns err, and remembers whether there was one.
+// track returns err, and remembers that the disk failed if it is not nil.
 func (f *dataFile) track(err error) error {
 	if err != nil {
 		f.hasFailed.Store(true)

@@ -25,18 +25,18 @@ type hasher struct {
 		readAt(b []byte, at int64) error
 	}
 	buffers *bufferPool
-	runner  func() // run, allocated once
+	runner  func() // run as a value, so that starting it allocates nothing
 
 	// digest belongs to the goroutine that has set busy.
 	digest *verify.Hasher
 
 	mu        sync.Mutex // guards the fields below; never held while hashing or reading
-	changed   sync.Cond  // the backlog is shorter, or busy is false
-	busy      bool       // one goroutine hashes
+	changed   sync.Cond  // wakes add, check and abandon after each chunk
+	busy      bool       // a goroutine is hashing
 	next      int64      // the bytes before it are hashed, or being hashed
 	end       int64      // the bytes before it are in the file
 	backlog   []chunk    // in order; all lie between next and end
-	abandoned bool       // the digest is of no more use
+	abandoned bool       // nobody needs the digest any more
 	err       error      // of reading back
 }
 
@@ -58,9 +58,9 @@ func newHasher(file *dataFile, buffers *bufferPool, digest *verify.Hasher) *hash
 // add reports that the bytes of c are in the file, as all bytes before end are. It
 // takes the buffer over, and has it hashed on another core if one is idle.
 //
-// If several connections share the file, no one waits for the hash: what does not
-// fit the backlog is read back later. A single connection does wait, so that nothing
-// is read twice, and without an idle core it computes the hash itself.
+// Connections that share the file never wait for the hash: bytes that do not fit the
+// backlog are read back later. A single connection does wait, so that nothing is read
+// back. Without an idle core, it computes the hash itself.
 func (h *hasher) add(c chunk, end int64, isShared, hasIdleCore bool) {
 	h.mu.Lock()
 	for !isShared && h.busy && len(h.backlog) >= maxBacklog {
@@ -169,7 +169,7 @@ func (h *hasher) check(expected manifest.Digest) (manifest.Object, error) {
 	return h.digest.Check(expected)
 }
 
-// abandon ends the hashing early, and returns when it has ended.
+// abandon stops hashing after the current chunk, and returns when it has stopped.
 func (h *hasher) abandon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

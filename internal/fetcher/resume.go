@@ -16,7 +16,7 @@ import (
 )
 
 // openPartial opens the unfinished download that an earlier call left, or creates
-// one. Anything that cannot be used is replaced: it would stop every later call too.
+// one. It replaces anything it cannot use, which would stop every later call too.
 func openPartial(ctx context.Context, dir string, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
 	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, buffers: buffers}
 	file, err := fsops.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -36,8 +36,8 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest, buff
 	return p, p.reopen(ctx)
 }
 
-// isShortage returns whether the process or the system lacks what it takes to open
-// any file.
+// isShortage returns whether file descriptors or memory ran out. The file itself can
+// still be used.
 func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
@@ -94,7 +94,7 @@ func (p *partial) resume(ctx context.Context) (err error) {
 		return err
 	}
 	p.resumeLayout(info.Size())
-	if end := p.layout.end(); end < info.Size() { // bytes behind the end would stay for ever
+	if end := p.layout.end(); end < info.Size() { // otherwise the bytes behind the end would stay
 		if err := p.file.truncate(end); err != nil {
 			return err
 		}
@@ -120,8 +120,7 @@ func (p *partial) resumeLayout(size int64) {
 	p.hasOldBytes = p.layout.bytes() > 0
 }
 
-// checkpointEvery is how many bytes of a file with gaps may have to come again after
-// a kill.
+// checkpointEvery is how many bytes of a file with gaps a kill can cost.
 const checkpointEvery = 4 << 20
 
 // allowGaps must be called before anything is written behind a gap. From then on the

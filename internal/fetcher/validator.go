@@ -18,8 +18,8 @@ import (
 // file is fetched again faster than its validator is written.
 const minSavedSize = 1 << 20
 
-// maxCondition is longer than any honest validator. A longer one, sent back, could
-// make the request's headers too large for the server.
+// maxCondition bounds the length of a condition. A longer one could make the headers of
+// the request too large for the server.
 const maxCondition = 1 << 10
 
 // maxValidatorFile bounds the file of a validator; JSON escapes can make a condition
@@ -132,7 +132,7 @@ func (v validator) checkRange(want byteRange, res *transport.Response) (contentR
 	return got, nil
 }
 
-// matches returns whether the headers agree with the condition, or do not say.
+// matches returns whether the headers hold the same validator, or none.
 func (v validator) matches(h http.Header) bool {
 	name := "ETag"
 	if _, err := http.ParseTime(v.Condition); err == nil {
