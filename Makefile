@@ -21,7 +21,7 @@ torture: ## run the crash and fault tests at full counts, then fuzz (FUZZTIME=0:
 	bash .ci/torture
 
 lint: .tools/golangci-lint ## check formatting, go vet, staticcheck and the other linters of .golangci.yml, and links in documents
-	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	.tools/golangci-lint run
 	bash .ci/links
 
