@@ -156,7 +156,7 @@ func TestAConfigurationBrokenBesideADaemonDoesNotMakeItIll(t *testing.T) {
 	} {
 		h.write("syncd.yaml", text, 0o644)
 		r := h.expect(0, "healthcheck", "--ready")
-		h.contains(name, r.stderr, "warning: "+h.path("syncd.yaml"), "the next start would not")
+		h.contains(name, r.stderr, "warning: "+h.path("syncd.yaml"), "the next start would fail")
 		same(h, name, "ok\n", r.stdout)
 	}
 	p.terminate()
