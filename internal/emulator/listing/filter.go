@@ -17,8 +17,7 @@ type filter func(raw json.RawMessage) (predicate, error)
 
 // selected returns the records that pass all of Includes and none of Excludes.
 func (g *group) selected(r *request) []row {
-	includes := g.predicates(r, "Includes", true)
-	excludes := g.predicates(r, "Excludes", false)
+	includes, excludes := g.predicates(r, "Includes"), g.predicates(r, "Excludes")
 	if len(r.wrong) > 0 {
 		return nil
 	}
@@ -35,7 +34,8 @@ func (g *group) selected(r *request) []row {
 
 // predicates reads Includes or Excludes. Only Includes has the filters Radius and
 // ShapeWKTs, and needs a filter of the group's minimum.
-func (g *group) predicates(r *request, name string, includes bool) []predicate {
+func (g *group) predicates(r *request, name string) []predicate {
+	includes := name == "Includes"
 	raw := r.call.Member(name)
 	if isNull(raw) && !includes {
 		return nil
@@ -48,20 +48,8 @@ func (g *group) predicates(r *request, name string, includes bool) []predicate {
 	var all []predicate
 	enough := false
 	for _, m := range members {
-		path := "$." + name + "." + m.Name
-		known, ok := g.filters[strings.ToLower(m.Name)]
-		if !ok || !includes && (known == "Radius" || known == "ShapeWKTs") {
-			r.fault(path, "The filter %s is not known.", m.Name)
-			continue
-		}
-		if isNull(m.Raw) || string(m.Raw) == "[]" {
-			continue
-		}
+		known, p := g.predicate(r, name, m)
 		enough = enough || slices.Contains(g.minimum, known)
-		p, err := g.filter(known)(m.Raw)
-		if err != nil {
-			r.fault(path, "The JSON value could not be converted: %v.", err)
-		}
 		if p != nil {
 			all = append(all, p)
 		}
@@ -70,6 +58,25 @@ func (g *group) predicates(r *request, name string, includes bool) []predicate {
 		r.fault("$."+name, "At least one of %s is required.", strings.Join(g.minimum, ", "))
 	}
 	return all
+}
+
+// predicate reads one filter of Includes or Excludes. It returns the filter's name,
+// "" for an unknown or empty one.
+func (g *group) predicate(r *request, parent string, m service.Member) (name string, p predicate) {
+	path := "$." + parent + "." + m.Name
+	name, ok := g.filters[strings.ToLower(m.Name)]
+	if !ok || parent == "Excludes" && (name == "Radius" || name == "ShapeWKTs") {
+		r.fault(path, "The filter %s is not known.", m.Name)
+		return "", nil
+	}
+	if isNull(m.Raw) || string(m.Raw) == "[]" {
+		return "", nil
+	}
+	p, err := g.filter(name)(m.Raw)
+	if err != nil {
+		r.fault(path, "The JSON value could not be converted: %v.", err)
+	}
+	return name, p
 }
 
 // reading returns a filter whose value is a T.

@@ -59,11 +59,17 @@ func reference(args []string, withRelease bool) (catalogue.File, bool) {
 // referencePath is the inverse of reference with a release. Its segments are
 // escaped.
 func referencePath(f catalogue.File) string {
-	parts := append(f.Segments(), f.Release, f.Name)
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
+	var b strings.Builder
+	writeReference(&b, f)
+	return strings.TrimPrefix(b.String(), "/")
+}
+
+// writeReference writes the path of a file with a slash before each segment.
+func writeReference(b *strings.Builder, f catalogue.File) {
+	for _, s := range append(f.Segments(), f.Release, f.Name) {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
 	}
-	return strings.Join(parts, "/")
 }
 
 // link returns a download link as the service writes it: the id under the
@@ -72,8 +78,8 @@ func link(base string, f catalogue.File, id string, slash bool) string {
 	var b strings.Builder
 	b.Grow(128)
 	b.WriteString(base)
-	b.WriteString("/Download/")
-	b.WriteString(referencePath(f))
+	b.WriteString("/Download")
+	writeReference(&b, f)
 	if slash {
 		b.WriteByte('/')
 	}
