@@ -28,8 +28,7 @@ func (a *app) printPreview(client *service.Client, call *service.Call) error {
 	if len(request.Body) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", request.Body)
 	}
-	_, err = a.stdout.Write(b.Bytes())
-	return err
+	return a.print(b.Bytes())
 }
 
 // printAnswer prints an answer, as JSON unless raw.
@@ -38,11 +37,16 @@ func (a *app) printAnswer(answer *service.Answer, raw bool) error {
 	if answer.Value != nil && !raw {
 		out = wire.Indent(answer.Value)
 	}
-	if a.stdout.isTerminal() && !isPlain(out) {
-		return errors.New("the answer is not plain text: redirect the output to a file")
-	}
 	if len(out) > 0 && !raw && out[len(out)-1] != '\n' && isPlain(out) {
 		out = append(out, '\n')
+	}
+	return a.print(out)
+}
+
+// print writes to stdout, but never control characters to a terminal.
+func (a *app) print(out []byte) error {
+	if a.stdout.isTerminal() && !isPlain(out) {
+		return errors.New("the output is not plain text: redirect it to a file")
 	}
 	_, err := a.stdout.Write(out)
 	return err

@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
-	"syncd/internal/clients/service"
 	"syncd/internal/emulator"
 )
 
@@ -26,167 +23,6 @@ func (h *host) withServices() *host {
 		p.ContributionURL(), p.ListURL(), p.PropertyURL(), p.AutocompleteURL(), p.AutocompleteJSONPURL(), p.ReverseGeoURL())
 	h.configure()
 	return h
-}
-
-// sampleCalls holds the arguments of one valid call of every operation. Arguments
-// of the POST form follow "--post".
-var sampleCalls = map[string]string{
-	"contribution addMAK":                                  `a1=14|loc=Elmstead|admarea=KS|postal=66999|ctry=US|lat=38.1|long=-97.5|reason=New --post AddressLine1=14|Locality=Elmstead|AdministrativeArea=KS|PostalCode=66999|Country=US|Latitude=38.1|Longitude=-97.5`,
-	"contribution changeGeoPoint":                          `ctry=US|mak=4400112233|lat=38.1|long=-97.5|reason=Rail --post Country=US|ProviderAddressKey=4400112233|Latitude=38.1|Longitude=-97.5`,
-	"contribution changeMAK":                               `--post ProviderAddressKey=4400112233|Current.City=Elmstead|ChangeTo.City=Larkford`,
-	"contribution removeMAK":                               `act=delete|mak=4400112233 --post Action=suppression|ProviderAddressKey=4400112233`,
-	"contribution addMIK":                                  `--post Add.City=Elmstead|Add.AddressLine1=12`,
-	"contribution changeMIK":                               `--post ProviderIdentityKey=99|Current.City=Elmstead|ChangeTo.City=Larkford`,
-	"contribution removeMIK":                               `act=cpadelete|mik=99 --post Action=delete|AddressLine1=12|AddressLine2=|City=Elmstead|FullName=Ada|PostalCode=66999|State=KS`,
-	"property LookupProperty":                              `a1=12 Larkspur Way|postal=66999|cols=GrpAll --post AddressLine1=12 Larkspur Way|PostalCode=66999|RecordID=a`,
-	"property LookupDeeds":                                 `fips=20999|apn=14-220-07|opt=RecordsPerPage:3 --post FIPS=20999|APN=14-220-07`,
-	"property LookupHomesByOwner":                          `mak=4400112233 --post OwnerMAK=4400112233`,
-	"autocomplete GlobalExpressAddress":                    `country=US|address1=12 Lark|locality=Elmstead`,
-	"autocomplete GlobalExpressCountry":                    `country=land`,
-	"autocomplete GlobalExpressFreeForm":                   `country=US|ff=12 larksp elmstead`,
-	"autocomplete GlobalExpressLocalityAdministrativeArea": `country=US|locality=Elm`,
-	"autocomplete GlobalExpressPostalCode":                 `country=US|postalcode=66999`,
-	"autocomplete GlobalExpressThoroughfare":               `country=US|thoroughfare=Lark`,
-	"reversegeo doLookup":                                  `lat=38.10422|long=-97.55187|recs=2 --post Latitude=38.10422|Longitude=-97.55187|MaxRecords=2`,
-	"reversegeo doLookupPostalCodes":                       `lat=38.10422|long=-97.55187|opt=Level:Plus4 --post Latitude=38.10422|Longitude=-97.55187`,
-	"reversegeo doLookupFromList":                          `--post Latitude=38.1|Longitude=-97.5|Records.ProviderAddressKey=4400112233|Records.RecordID=a`,
-	"releases Browse":                                      `mft=dq_addr_data`,
-	"releases ManifestReleases":                            `manifest=dq_addr_data`,
-	"releases Manifest":                                    `release=latest|manifest=dq_addr_data`,
-	"releases ManifestList":                                `release=2026.10`,
-	"releases Library":                                     `os=LINUX|compiler=GCC48|architecture=64BIT|filename=libmdAddr.so`,
-	"releases Data":                                        `filename=ews.txt`,
-	"releases Interface":                                   `os=LINUX|language=JAVA|architecture=64BIT|filename=libmdAddrJavaWrapper.so`,
-	"releases Product":                                     `productname=product.zip`,
-	"releases release of Library":                          `release=2026.10`,
-	"releases release of Data":                             `release=2026.10`,
-	"releases release of Interface":                        `release=2026.09`,
-	"releases release of Product":                          `release=2026.10`,
-}
-
-// listCall returns the arguments of an operation of a list.
-func listCall(group, operation string) string {
-	args := "--post Includes.Zips=66999"
-	if operation != "doCount" {
-		args += "|Columns=ProviderAddressKey,AddressLine,City"
-		if group == "Business" {
-			args += ",Name"
-		}
-	}
-	if operation == "doLookup" {
-		args += "|Page=1"
-	}
-	return args
-}
-
-// sampleArgs returns the arguments for one method of an operation.
-func sampleArgs(name string, op *service.Operation, method string) []string {
-	text, known := sampleCalls[name+" "+op.Name]
-	switch verb, class, _ := strings.Cut(op.Name, "/"); {
-	case name == "list":
-		text = listCall(verb, class)
-	case !known:
-		text = sampleCalls[name+" "+class]
-		if verb != "Releases" {
-			text += "|" + sampleCalls[name+" release of "+class]
-		}
-	}
-	forGET, forPOST, _ := strings.Cut(text, "--post ")
-	if method == "POST" {
-		forGET = forPOST
-	}
-	return strings.Split(strings.TrimSpace(forGET), "|")
-}
-
-const (
-	tableFile  = "../../docs/call.md"
-	tableBegin = "<!-- operations -->\n"
-	tableEnd   = "<!-- /operations -->\n"
-)
-
-// TestEveryOperationInEveryForm calls each operation in each form against the
-// emulator, and compares the forms that work with the table of docs/call.md. With
-// SYNCD_UPDATE_DOCS=1 it writes the table.
-func TestEveryOperationInEveryForm(t *testing.T) {
-	t.Parallel()
-	h := newHost(t).withServices()
-	h.provider.SetManifest("product", "2026.10", emulator.File{Class: emulator.ClassProduct, Name: "product.zip", Content: emulator.Text("product")})
-	var table strings.Builder
-	table.WriteString("| service | operation | GET | POST | script (JSONP) |\n|---|---|---|---|---|\n")
-	operations, forms := map[string]int{}, map[string]int{}
-	for _, c := range callables() {
-		for _, op := range c.operations {
-			row := map[string][]string{}
-			for _, method := range op.Methods {
-				for _, format := range op.Formats {
-					if h.answers(c.name, op, method, format, "--format", format) {
-						row[method] = append(row[method], format)
-					}
-				}
-			}
-			if op.JSONP && h.answers(c.name, op, "GET", "json", "--jsonp") {
-				row["script"] = append(row["script"], "bare")
-			}
-			if op.JSONP && h.answers(c.name, op, "GET", "callback", "--jsonp", "callback=cb7") {
-				row["script"] = append(row["script"], "callback")
-			}
-			operations[c.name]++
-			forms[c.name] += len(op.Methods)
-			fmt.Fprintf(&table, "| %s | `%s` | %s | %s | %s |\n", c.name, op.Name,
-				strings.Join(row["GET"], ", "), strings.Join(row["POST"], ", "), strings.Join(row["script"], ", "))
-		}
-	}
-	same(h, "operations", map[string]int{"contribution": 7, "list": 18, "property": 3, "autocomplete": 6, "reversegeo": 3, "releases": 20}, operations)
-	same(h, "forms", map[string]int{"contribution": 11, "list": 18, "property": 6, "autocomplete": 6, "reversegeo": 5, "releases": 20}, forms)
-	h.compareTable(table.String())
-}
-
-// answers calls an operation by each of its names. It is true if every answer has
-// the requested format.
-func (h *host) answers(name string, op *service.Operation, method, format string, flags ...string) bool {
-	h.Helper()
-	answered := true
-	for _, variant := range op.Variants() {
-		args := append([]string{"call", name, variant.Name, "--raw"}, sampleArgs(name, op, method)...)
-		if method == "POST" {
-			args = append(args, "--post")
-		}
-		r := h.syncd(append(args, flags...)...)
-		if r.code != 0 || r.stderr != "" || !hasFormat(format, r.stdout) {
-			h.Errorf("%v %v: exit %d, %s%.300s", args, flags, r.code, r.stderr, r.stdout)
-			answered = false
-		}
-	}
-	return answered
-}
-
-// hasFormat checks the format of a body, as far as a list of one item allows.
-func hasFormat(format, body string) bool {
-	switch format {
-	case "json":
-		return json.Valid([]byte(body))
-	case "xml":
-		return strings.HasPrefix(body, "<?xml") && strings.Contains(body, "</")
-	case "callback":
-		return strings.HasPrefix(body, "cb7(") && strings.HasSuffix(body, ");")
-	}
-	return body != "" && !strings.ContainsAny(body[:1], `{["`)
-}
-
-func (h *host) compareTable(table string) {
-	h.Helper()
-	document, err := os.ReadFile(tableFile)
-	h.must(err)
-	before, rest, found := strings.Cut(string(document), tableBegin)
-	old, after, closed := strings.Cut(rest, tableEnd)
-	if !found || !closed {
-		h.Fatalf("%s has no table between %q and %q", tableFile, tableBegin, tableEnd)
-	}
-	if os.Getenv("SYNCD_UPDATE_DOCS") != "" {
-		h.must(os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644))
-		return
-	}
-	same(h, "the table of docs/call.md", strings.Split(old, "\n"), strings.Split(table, "\n"))
 }
 
 // checkUnsent expects exit code 2, the texts on stderr, and no output.
@@ -319,50 +155,6 @@ func TestNotFoundIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestListOfOperationsFitsAScreen(t *testing.T) {
-	t.Parallel()
-	h := newHost(t).withServices()
-	for _, c := range callables() {
-		lines := strings.Split(strings.TrimSuffix(h.expect(0, "call", c.name).stdout, "\n"), "\n")
-		if len(lines) >= 24 {
-			t.Errorf("%s: %d lines leave no room for the prompt", c.name, len(lines))
-		}
-		for _, line := range lines {
-			if len(line) > 80 {
-				t.Errorf("%s: %d characters: %s", c.name, len(line), line)
-			}
-		}
-	}
-}
-
-func TestHelpOfAHashNamesItsType(t *testing.T) {
-	t.Parallel()
-	h := newHost(t).withServices()
-	for _, hash := range []string{"SHA256", "SHA1", "MD5"} {
-		help := h.expect(0, "call", "releases", hash+"/Library", "--help").stdout
-		h.contains("help", help, "Show the "+hash+" hash of a binary file", "releases "+hash+"/Library [name=value...]")
-		if strings.Contains(help, "hashtype") {
-			t.Errorf("help of %s: %s", hash, help)
-		}
-	}
-}
-
-func TestHelpShowsTheConfiguredPrefix(t *testing.T) {
-	t.Parallel()
-	h := newHost(t).withServices()
-	h.settings.more = strings.Replace(h.settings.more, "prefix: Provider", "prefix: Acme", 1)
-	h.configure()
-	change := h.expect(0, "call", "contribution", "changeMAK", "--help").stdout
-	h.contains("help", change, "AcmeAddressKey*", "Acme in names is services.prefix", "Current and ChangeTo must have the same keys", "Filled in, leave out: CustomerID (the Customer ID)")
-	h.contains("help", h.expect(0, "call", "list", "MAK/doLookup", "--help").stdout, "BaseAcmeAddressKey")
-	h.contains("help", h.expect(0, "call", "property", "LookupProperty", "--help").stdout, "TotalRecords (the number of records)")
-	h.contains("completion", h.expect(0, "__complete", "call", "contribution", "changeMAK", "").stdout, "AcmeAddressKey=")
-	if strings.Contains(change, "{Prefix}") {
-		t.Error(change)
-	}
-	h.contains("help without a configuration", h.expect(0, "--config", "none.yaml", "call", "contribution", "changeMAK", "--help").stdout, "ProviderAddressKey*")
-}
-
 func TestCallErrors(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).withServices()
@@ -490,36 +282,6 @@ func (h *host) callInto(into any, args ...string) {
 	h.Helper()
 	r := h.expect(0, append([]string{"call"}, args...)...)
 	h.must(json.Unmarshal([]byte(r.stdout), into))
-}
-
-func TestCallHelpAndCompletion(t *testing.T) {
-	t.Parallel()
-	h := newHost(t).withServices()
-	h.contains("a call", h.expect(0, append([]string{"call", "property", "LookupProperty"}, "mak=4400112233")...).stdout, "{\n  \"Version\"")
-	h.contains("call", h.expect(0, "call").stdout, "contribution", "reversegeo", "releases")
-	for _, c := range callables() {
-		text := h.expect(0, "call", c.name).stdout
-		for _, op := range c.operations {
-			h.contains(c.name, text, op.Name, op.Summary)
-			for _, variant := range op.Variants() {
-				h.contains(variant.Name, h.expect(0, "call", c.name, variant.Name, "--help").stdout, variant.Summary, "Forms: ", "--dry-run")
-			}
-		}
-	}
-	h.contains("help", h.expect(0, "call", "property", "LookupProperty", "--help").stdout, "a1", "Records.AddressLine1", "needs any one of", "fips+account")
-	complete := func(want string, args ...string) {
-		t.Helper()
-		offered := strings.Split(h.expect(0, append([]string{"__complete", "call"}, args...)...).stdout, "\n")
-		if !slices.ContainsFunc(offered, func(s string) bool { return strings.HasPrefix(s, want) }) {
-			t.Errorf("%v offers %q, want %q", args, offered, want)
-		}
-	}
-	complete("property", "")
-	complete("LookupDeeds", "property", "")
-	complete("fips=", "property", "LookupDeeds", "")
-	complete("FIPS=", "property", "LookupDeeds", "--post", "")
-	complete("act=suppression", "contribution", "removeMAK", "act=")
-	complete("Includes.Zips=", "list", "MAK/doCount", "")
 }
 
 func TestCallNeedsAnAddress(t *testing.T) {
