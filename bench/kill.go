@@ -24,7 +24,7 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 		if b.shrink > 1 && way.over == (link{}) {
 			continue // a small file arrives before the kill
 		}
-		again, err := b.killHalfWay(ctx, max(12*mib, b.smaller(gib)), way.over)
+		again, err := b.killHalfway(ctx, max(12*mib, b.smaller(gib)), way.over)
 		if err != nil {
 			return "", err
 		}
@@ -33,10 +33,10 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 	return figuresTable("kill -9 halfway through one file of 1 GiB, then another sync.", figures), nil
 }
 
-// killHalfWay returns the percentage of the file that was fetched twice. The first
+// killHalfway returns the percentage of the file that was fetched twice. The first
 // process fetched the bytes that it had written to its file when it was killed. Bytes in
 // socket buffers do not count, although the server had sent them.
-func (b bench) killHalfWay(ctx context.Context, size int64, over link) (float64, error) {
+func (b bench) killHalfway(ctx context.Context, size int64, over link) (float64, error) {
 	s, err := b.serve(ctx, []int64{size}, over)
 	if err != nil {
 		return 0, err
