@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// TestPicturesAndAccessibility takes the README's pictures, and has axe-core look
-// at every scene. `.ci/pictures` runs it.
+// TestPicturesAndAccessibility takes the pictures of docs/operating.md and checks
+// every scene with axe-core. `.ci/pictures` runs it.
 func TestPicturesAndAccessibility(t *testing.T) {
 	axe, err := os.ReadFile(os.Getenv("AXE"))
 	must(t, err)
