@@ -62,7 +62,7 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 	}
 }
 
-func TestParseLinkRefusesWhatIsNoPlainReference(t *testing.T) {
+func TestParseLinkRefusesOtherLinks(t *testing.T) {
 	const base = "https://releases.example.net/Download/Data/2026.10/"
 	rows := []struct {
 		name, link string
@@ -143,7 +143,7 @@ func TestErrorsOfLinksDoNotRepeatTheCustomerID(t *testing.T) {
 	}
 }
 
-func TestParseReferenceReadsWhatPeopleType(t *testing.T) {
+func TestParseReferenceReadsTypedReferences(t *testing.T) {
 	rows := []struct {
 		name, text string
 		want       Reference

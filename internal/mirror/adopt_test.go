@@ -14,7 +14,7 @@ import (
 )
 
 // A FIFO refuses fsync, as a failing disk does.
-func TestBytesThatCouldNotBeMadeDurableAreNotAdopted(t *testing.T) {
+func TestAdoptRefusesBytesThatCannotBeSynced(t *testing.T) {
 	m := newMirror(t)
 	object := manifest.Object{ID: sumOf("a"), Size: 1}
 	path := filepath.Join(m.Partial(), "sha256-"+object.ID.String())

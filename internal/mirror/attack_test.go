@@ -12,7 +12,7 @@ import (
 
 // The publisher is fed what the parsers refuse: a record can also come from a
 // disk that somebody wrote to.
-func TestThePublisherTakesNoPathThatMeansHarm(t *testing.T) {
+func TestPublishRefusesHarmfulPaths(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 	good := recordOf(t, m, "a", "2026.10", files{"x": "2"})

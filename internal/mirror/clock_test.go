@@ -84,7 +84,7 @@ func TestFreeableLeavesTimesFromTheFutureAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheTimeToPruneIsOnThisProcesssOwnClock(t *testing.T) {
+func TestTheNextPruneTimeUsesTheMonotonicClock(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2")
 	m = recovered(t, m.dir) // only the folder's time is known, which is the wall clock's
@@ -94,7 +94,7 @@ func TestTheTimeToPruneIsOnThisProcesssOwnClock(t *testing.T) {
 	}
 }
 
-func TestAGenerationCameIntoServiceWithItsSwap(t *testing.T) {
+func TestTheTimeOfAGenerationIsThatOfItsSwap(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1")
 	next, err := m.buildGeneration(Change{Remove: []string{"a"}})
@@ -113,7 +113,7 @@ func TestAGenerationCameIntoServiceWithItsSwap(t *testing.T) {
 	}
 }
 
-func TestRevisionsAreOrderedByGenerationWhateverTheClockDid(t *testing.T) {
+func TestTheOrderOfRevisionsIgnoresTheClock(t *testing.T) {
 	m := newMirror(t)
 	now := time.Now()
 	for i, published := range []time.Time{now, now.Add(-year), now.Add(-year + time.Hour)} { // set back after the first
@@ -170,7 +170,7 @@ func TestARevisionThatNoGenerationShowsIsOrderedByItsTime(t *testing.T) {
 	}
 }
 
-func TestASwapInDoubtIsMadeAgainBeforeItIsReliedOn(t *testing.T) {
+func TestAnUnsyncedSwapIsRepeatedBeforeUse(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return
 	}

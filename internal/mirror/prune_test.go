@@ -205,7 +205,7 @@ func setTime(t testing.TB, m *Mirror, number int, came time.Time) {
 	}
 }
 
-func TestOnlyObjectsThatWereInServiceGoWhileWhatUnfinishedSyncsProvedIsUnknown(t *testing.T) {
+func TestPruneKeepsUnservedObjectsWhileTheStateIsUnknown(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2")
 	loose := adopt(t, m, "loose")
@@ -227,7 +227,7 @@ func TestOnlyObjectsThatWereInServiceGoWhileWhatUnfinishedSyncsProvedIsUnknown(t
 	checkNoOrphans(t, m, nil)
 }
 
-func TestADisplacedRevisionGoesBeforeTheNewOneIsThere(t *testing.T) {
+func TestADisplacedRevisionIsPrunedEarly(t *testing.T) {
 	for retain, want := range map[int][]string{
 		0: {"4: a4 b4"},
 		1: {"4: a4 b4"},
@@ -292,7 +292,7 @@ func TestFreeableIsWhatPruneFreesAndRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestObjectsOfUnfinishedSyncsAreHeld(t *testing.T) {
+func TestPruneKeepsObjectsOfUnfinishedSyncs(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1")
 	held, loose := adopt(t, m, "held"), adopt(t, m, "loose")
@@ -313,7 +313,7 @@ func TestObjectsOfUnfinishedSyncsAreHeld(t *testing.T) {
 	checkWhole(t, m)
 }
 
-func TestARevisionThatLeftIsMirroredAgainAfterPruning(t *testing.T) {
+func TestAPrunedRevisionCanBePublishedAgain(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1 b1", "a2 b1")
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {

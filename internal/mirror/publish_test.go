@@ -21,7 +21,7 @@ import (
 	"syncd/internal/manifest"
 )
 
-func TestTheLayoutIsTheContractsWhateverTheUmask(t *testing.T) {
+func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "srv", "data")
 	var m *Mirror
 	var record Record
@@ -143,7 +143,7 @@ func TestPublishingAddsReplacesAndRemovesManifests(t *testing.T) {
 	}
 }
 
-func TestARecordSaysAfterReopeningWhatWasPublished(t *testing.T) {
+func TestARecordIsTheSameAfterReopening(t *testing.T) {
 	m := newMirror(t)
 	record := recordOf(t, m, "dq", "2026.10", files{"a": "A", "b": "B"})
 	record.MirroredAt = time.Date(2026, 10, 5, 3, 0, 0, 0, time.UTC)
@@ -254,7 +254,7 @@ func identities(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestWhatIsPublishedNeverChanges(t *testing.T) {
+func TestPublishedFilesNeverChange(t *testing.T) {
 	m := newMirror(t)
 	a := recordOf(t, m, "a", "2026.10", files{"x": "same", "sub/y": "other"})
 	mustPublish(t, m, a)
@@ -299,7 +299,7 @@ func TestAnEndedContextPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestRecordsThatWouldLeaveTheirFolderAreNotPublished(t *testing.T) {
+func TestPublishRefusesRecordsThatLeaveTheirDirectory(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 	good := recordOf(t, m, "a", "2026.10", files{"x": "2"})
@@ -330,7 +330,7 @@ func TestRecordsThatWouldLeaveTheirFolderAreNotPublished(t *testing.T) {
 	mustPublish(t, m, good)
 }
 
-func TestASwapThatCouldNotBeSyncedIsNeverBuiltOver(t *testing.T) {
+func TestAnUnsyncedSwapIsNeverBuiltOver(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return
 	}
@@ -357,7 +357,7 @@ func TestASwapThatCouldNotBeSyncedIsNeverBuiltOver(t *testing.T) {
 	}
 }
 
-func TestAGenerationThatSomebodyElsePublishedIsNeverBuiltOver(t *testing.T) {
+func TestPublishRefusesToReplaceTheGenerationOfAnotherProcess(t *testing.T) {
 	m := newMirror(t)
 	other := recovered(t, m.dir)
 	mustPublish(t, other, recordOf(t, other, "a", "2026.09", files{"x": "1"}))
@@ -394,7 +394,7 @@ func TestAdoptIsSafeForConcurrentUseAndReplacesAnObject(t *testing.T) {
 	}
 }
 
-func TestAManifestMayBeCalledLikeARecord(t *testing.T) {
+func TestTheNameOfAManifestMayEndInJSON(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "list.json", "2026.10", files{"x": "1"}), recordOf(t, m, "b.SHA256SUMS", "2026.10", files{"x": "1"}))
 	mustPublish(t, recovered(t, m.dir), recordOf(t, m, "list.json", "2026.11", files{"x": "2"}))
@@ -415,7 +415,7 @@ func TestADataDirectoryWithGlobCharactersInItsName(t *testing.T) {
 	}
 }
 
-func TestFreeSpaceIsTold(t *testing.T) {
+func TestFreeReturnsBytesAndInodes(t *testing.T) {
 	free, err := newMirror(t).Free()
 	if err != nil || free.Bytes <= 0 || free.Inodes == 0 {
 		t.Errorf("%+v, %v", free, err)

@@ -93,7 +93,7 @@ func TestARecordIsWrittenAsJSONWritesIt(t *testing.T) {
 	}
 }
 
-func TestAServedRecordIsReadAgainOnlyWhenItLooksOtherwise(t *testing.T) {
+func TestAServedRecordIsReadAgainOnlyWhenItsFileChanged(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
 	path := m.path("generations", generationName(1), "a"+recordSuffix)

@@ -187,7 +187,7 @@ func TestNoLeftoverBlocksTheNextPublish(t *testing.T) {
 	}
 }
 
-func TestWithoutACompleteGenerationReadersKeepWhatIsLeft(t *testing.T) {
+func TestWithoutACompleteGenerationTheDamagedOneStays(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}), recordOf(t, m, "b", "2026.09", files{"x": "1"}))
 	replace(t, m.path("current/b.json"), "")
@@ -227,7 +227,7 @@ func TestFallingBackIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestACurrentThatIsNotOursIsLeftAlone(t *testing.T) {
+func TestAForeignCurrentIsLeftAlone(t *testing.T) {
 	rows := map[string]func(path string) error{
 		"folder":           func(path string) error { return os.Mkdir(path, 0o755) },
 		"file":             func(path string) error { return os.WriteFile(path, nil, 0o644) },
@@ -268,7 +268,7 @@ func TestGenerationsCountOnBeyondSixDigits(t *testing.T) {
 	checkWhole(t, m)
 }
 
-func TestALeftoverThatCannotBeRemovedKeepsNobodyFromWorking(t *testing.T) {
+func TestALeftoverThatCannotBeRemovedIsOnlyAWarning(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return
 	}

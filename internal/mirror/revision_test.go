@@ -59,7 +59,7 @@ func TestARevisionOfADamagedGenerationIsBuiltAnew(t *testing.T) {
 	checkGeneration(t, m, 2)
 }
 
-func TestARevisionThatReadersMayHaveIsLeftToRepair(t *testing.T) {
+func TestADamagedRevisionThatIsServedIsNotRebuilt(t *testing.T) {
 	for name, spoil := range spoilt() {
 		t.Run(name, func(t *testing.T) {
 			m := newMirror(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestARevisionFolderWithOtherContentIsNeverPublishedUnderItsName(t *testing.T) {
+func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string, m *Mirror, r *Record) error{
 		"two revisions of one name": func(t *testing.T, _ string, m *Mirror, r *Record) error {
 			id := r.Revision
@@ -58,7 +58,7 @@ func TestARevisionFolderWithOtherContentIsNeverPublishedUnderItsName(t *testing.
 	}
 }
 
-func TestARevisionFolderOfWholeCopiesIsPublishedAgain(t *testing.T) {
+func TestARevisionDirectoryOfWholeCopiesIsPublishedAgain(t *testing.T) {
 	m := newMirror(t)
 	r := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	mustPublish(t, m, r)
@@ -67,7 +67,7 @@ func TestARevisionFolderOfWholeCopiesIsPublishedAgain(t *testing.T) {
 	mustPublish(t, m, r)
 }
 
-func TestIntactSeesDamageAndRefreshHealsWhatThereIs(t *testing.T) {
+func TestIntactReportsDamageAndRefreshRecovers(t *testing.T) {
 	for name, damage := range map[string]func(m *Mirror) error{
 		"nothing":         func(m *Mirror) error { return nil },
 		"current removed": func(m *Mirror) error { return os.Remove(m.path("current")) },
@@ -102,7 +102,7 @@ func TestIntactSeesDamageAndRefreshHealsWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestIntactIsQuietWhileGenerationsAreSwapped(t *testing.T) {
+func TestIntactReportsNothingDuringASwap(t *testing.T) {
 	m := newMirror(t)
 	records := []Record{recordOf(t, m, "a", "2026.09", files{"x": "1"}), recordOf(t, m, "a", "2026.10", files{"x": "2"})}
 	mustPublish(t, m, records[0])

@@ -124,7 +124,7 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 	}
 }
 
-func TestRelinkWithoutTheObjectLeavesWhatIsThere(t *testing.T) {
+func TestRelinkWithoutTheObjectChangesNothing(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
 	if err := os.Remove(m.ObjectPath(sumOf("1"))); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestReasonsAreThoseOfTheContract(t *testing.T) {
+func TestReasonsMatchTheContract(t *testing.T) {
 	var names []string
 	for _, reason := range Reasons() {
 		names = append(names, string(reason))

@@ -24,7 +24,7 @@ func (w *world) order() []string {
 	return kinds
 }
 
-func TestSizesAreAskedForOfWhatMustBeFetchedAlone(t *testing.T) {
+func TestMetadataIsAskedOnlyForMissingContents(t *testing.T) {
 	w := served(t)
 	steps := []struct {
 		name string
@@ -89,7 +89,7 @@ func TestAHeldManifestAsksForNoSizesUntilItMovesOn(t *testing.T) {
 	equal(t, "after", w.asked("/Metadata/"), []string{"/Metadata/Data/2026.10/b.dat"})
 }
 
-func TestAContentOfSeveralManifestsIsSizedOnce(t *testing.T) {
+func TestMetadataIsAskedOnceForASharedContent(t *testing.T) {
 	names := []string{"one", "two", "three", "four"}
 	w := start(t, names...)
 	for _, name := range names {
@@ -103,7 +103,7 @@ func TestAContentOfSeveralManifestsIsSizedOnce(t *testing.T) {
 	}
 }
 
-func TestAllQuestionsComeBeforeTheFirstByte(t *testing.T) {
+func TestDownloadsStartAfterAllSmallRequests(t *testing.T) {
 	w := start(t, "data", "more")
 	content := files{}
 	for i := range 50 {
@@ -123,7 +123,7 @@ func TestAllQuestionsComeBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-func TestASizeIsNotWaitedForByOtherFilesDigests(t *testing.T) {
+func TestASlowMetadataDelaysNoOtherFilesHash(t *testing.T) {
 	w := start(t, "data")
 	content := files{}
 	for i := range 100 {

@@ -26,7 +26,7 @@ func TestAContentThatTwoManifestsWantIsFetchedOnce(t *testing.T) {
 	w.serves("two", files{"x.dat": "shared", "y.dat": "shared"})
 }
 
-func TestAContentThatOneManifestsLinkDoesNotBringComesByAnothers(t *testing.T) {
+func TestABrokenLinkIsReplacedByAnotherManifestsLink(t *testing.T) {
 	none := emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/y.dat"}
 	for name, tt := range map[string]struct {
 		faults []emulator.Fault
@@ -152,7 +152,7 @@ func TestObjectsOfUnchangedFilesAreSharedByRevisions(t *testing.T) {
 	equal(t, "objects", len(objects), 5)
 }
 
-func TestASizeThatNobodyForetoldStillArrives(t *testing.T) {
+func TestAFileOfUnknownSizeIsDownloaded(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", september())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})

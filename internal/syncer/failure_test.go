@@ -54,7 +54,7 @@ func TestOneBadManifestNeverHoldsUpAnother(t *testing.T) {
 	}
 }
 
-func TestPassingFaultsAreTriedAgainWithinASync(t *testing.T) {
+func TestTransientFaultsAreRetriedWithinASync(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	for _, path := range []string{"/ManifestReleases/*", "/Manifest/*", "/SHA256/*", "/Metadata/*", "/Download/*"} {
@@ -76,7 +76,7 @@ func broken(t *testing.T) *world {
 	return w
 }
 
-func TestAReleaseThatKeepsFailingIsTriedAfterLongerAndLongerTimes(t *testing.T) {
+func TestTheBackOffGrowsWhileAReleaseKeepsFailing(t *testing.T) {
 	w := broken(t)
 	for _, wait := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
 		wait *= time.Hour
@@ -188,7 +188,7 @@ func TestAClockThatWasSetBackDelaysNoRetryBeyondTheRecheckInterval(t *testing.T)
 	w.expect(w.poll(), "data", report.Updated)
 }
 
-func TestWhatAFailedSyncProvedIsNotFetchedAgain(t *testing.T) {
+func TestObjectsOfAFailedSyncAreReused(t *testing.T) {
 	w := start(t, "data", "other")
 	w.publish("data", "2026.09", september())
 	w.publish("other", "2026.09", files{"o.dat": "1"})
@@ -217,7 +217,7 @@ func TestWhatAFailedSyncProvedIsNotFetchedAgain(t *testing.T) {
 	w.serves("data", september())
 }
 
-func TestWhatAFailedSyncProvedGoesWhenTheManifestLeaves(t *testing.T) {
+func TestObjectsOfAFailedSyncArePrunedWhenTheManifestLeaves(t *testing.T) {
 	w := start(t, "data", "other")
 	w.publish("data", "2026.09", september())
 	w.publish("other", "2026.09", files{"o.dat": "1"})
@@ -386,7 +386,7 @@ func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
 }
 
 // Small files are made durable together, but each by itself is kept or not.
-func TestAnObjectThatCannotBeKeptIsItsManifestsOwn(t *testing.T) {
+func TestAnObjectThatCannotBeRenamedFailsOnlyItsManifest(t *testing.T) {
 	w := start(t, "bad", "good")
 	w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
 	w.publish("good", "2026.09", september())

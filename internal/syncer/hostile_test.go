@@ -22,7 +22,7 @@ import (
 
 // These tests are about a provider, or somebody on this host, who means harm.
 
-func TestAFileThatIsNamedAfterTheCustomerIDIsRefusedAndNowhereOnDisk(t *testing.T) {
+func TestAFileNamedAfterTheCustomerIDIsRefusedAndNotOnDisk(t *testing.T) {
 	const id = "k3y-secret+42"
 	xml := func(link string) string { return "<a><s>" + link + "</s></a>" }
 	for name, body := range map[string]string{
@@ -65,7 +65,7 @@ func (w *world) hides(where, text string) {
 	}
 }
 
-func TestAnAliasThatComesToListAFileThatIsNeverRightIsRefusedAndNotForgotten(t *testing.T) {
+func TestAnAliasWithAWrongFileStaysRefused(t *testing.T) {
 	for name, ask := range map[string]func(*world) report.Sync{
 		"on demand": func(w *world) report.Sync { return w.demand() },
 		"by a poll": func(w *world) report.Sync { return w.poll() },
@@ -147,7 +147,7 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 	}
 }
 
-func TestDamageOfARepublishedReleaseLeavesNoOlderRevisionInService(t *testing.T) {
+func TestDamageOfARepublishedReleaseServesNoOlderRevision(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", october())
 	w.expect(w.demand(), "data", report.Updated)
@@ -177,7 +177,7 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 	w.serves("data", september())
 }
 
-func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
+func TestRepairReportsOnlyFilesThatReadBackWhole(t *testing.T) {
 	for name, damage := range damages() {
 		t.Run(name, func(t *testing.T) {
 			w := served(t)
@@ -204,7 +204,7 @@ func TestRepairSaysRepairedOnlyOfWhatReadersFindRight(t *testing.T) {
 	}
 }
 
-func TestAbsurdSizesAreNeverNegativeAndLeaveRoomForOthers(t *testing.T) {
+func TestHugeSizesNeitherOverflowNorBlockOtherManifests(t *testing.T) {
 	for size, want := range map[int64]report.Result{ // a size that no file has is as good as none
 		1 << 50: report.Refused, 1 << 60: report.Updated, math.MaxInt64 - 4095: report.Updated, math.MaxInt64: report.Updated,
 	} {
@@ -229,7 +229,7 @@ func TestAbsurdSizesAreNeverNegativeAndLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-func TestAContentLengthThatNoDiskHasIsRefused(t *testing.T) {
+func TestAHugeContentLengthIsRefused(t *testing.T) {
 	w := served(t)
 	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Release: "2026.09"},
 		emulator.File{Name: "huge.dat", Content: emulator.Random(1, math.MaxInt64)})
@@ -256,7 +256,7 @@ func TestADownloadWithoutALengthThatGoesFarBeyondItsMetadataIsRefused(t *testing
 	}
 }
 
-func TestADownloadOfTheRightBytesIsTakenWhateverItsMetadataSaysWithinReason(t *testing.T) {
+func TestAWrongMetadataSizeDoesNotRefuseTheRightBytes(t *testing.T) {
 	w := start(t, "data")
 	content := emulator.Random(3, 3<<20)
 	w.provider.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Content: content})
@@ -265,7 +265,7 @@ func TestADownloadOfTheRightBytesIsTakenWhateverItsMetadataSaysWithinReason(t *t
 	w.expect(w.demand(), "data", report.Updated)
 }
 
-func TestANameThatTurnsTextAroundIsNotShownAsItIs(t *testing.T) {
+func TestBidirectionalControlsInNamesAreNotPrinted(t *testing.T) {
 	w := served(t)
 	// To the right-to-left override, no width, a line of Unicode's own, and an isolate.
 	bad := "a\u202egpj\u200b\u2028\u2066.dat"

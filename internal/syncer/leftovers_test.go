@@ -102,7 +102,7 @@ func (w *world) partials() []string {
 	return names
 }
 
-func TestAfterALostStateLeftoversOfAManifestThatIsNotHeardOfStayForTheRecheckIntervalOnly(t *testing.T) {
+func TestALostStateKeepsLeftoversForOneRecheckInterval(t *testing.T) {
 	w := start(t, "data", "other")
 	w.publish("other", "2026.09", files{"o.dat": "o"})
 	killed(t, w)
@@ -119,7 +119,7 @@ func TestAfterALostStateLeftoversOfAManifestThatIsNotHeardOfStayForTheRecheckInt
 	equal(t, "unfinished downloads", w.partials(), []string{})
 }
 
-func TestAnObjectThatIsNotWhatItsNameSaysIsFetchedAgain(t *testing.T) {
+func TestADamagedLeftoverIsDownloadedAgain(t *testing.T) {
 	w := start(t, "data")
 	w.cfg.Algorithm = manifest.MD5
 	w.configure()
@@ -133,7 +133,7 @@ func TestAnObjectThatIsNotWhatItsNameSaysIsFetchedAgain(t *testing.T) {
 	w.whole()
 }
 
-func TestReleasesThatFailOneAfterAnotherPileUpNothing(t *testing.T) {
+func TestFailingReleasesDoNotPileUpDownloads(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
 		for name, before := range map[string]func(*testing.T, *world){
 			"failed":                   func(*testing.T, *world) {},
@@ -186,7 +186,7 @@ func interruptAtLarge(t *testing.T, w *world) {
 	<-done
 }
 
-func TestWhatPruningLeftBehindTheNextSyncTakes(t *testing.T) {
+func TestTheNextSyncFinishesAnIncompletePruning(t *testing.T) {
 	w := served(t)
 	w.poll()
 	partial := filepath.Join(w.dir, "partial")

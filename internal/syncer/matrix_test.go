@@ -177,7 +177,7 @@ func TestTheMatrixHasEveryKindOfFault(t *testing.T) {
 	}
 }
 
-func TestEveryFaultAtEveryRequestIsRiddenOutOrLeavesTheOldReleaseServed(t *testing.T) {
+func TestEveryFaultAtEveryRequestIsRetriedOrLeavesTheOldReleaseServed(t *testing.T) {
 	var syncs, lost atomic.Int64
 	t.Run("matrix", func(t *testing.T) { // returns when its parallel tests have ended
 		for name, row := range matrix {

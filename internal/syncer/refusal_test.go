@@ -44,7 +44,7 @@ func (w *world) staleDigest(hex string) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*/b.dat", Times: 1, Body: `"` + strings.Repeat(hex, 32) + `"`})
 }
 
-func TestAMismatchThatChangedDigestsExplainStartsThePlanOverOnce(t *testing.T) {
+func TestChangedDigestsAfterAMismatchStartThePlanOver(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.staleDigest("ab")
@@ -54,7 +54,7 @@ func TestAMismatchThatChangedDigestsExplainStartsThePlanOverOnce(t *testing.T) {
 	w.serves("data", october())
 }
 
-func TestAPlanThatStartsOverKeepsWhatWasFetched(t *testing.T) {
+func TestAPlanThatStartsOverKeepsItsDownloads(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
 		w := start(t, "data")
 		w.cfg.Algorithm, w.cfg.Transfers = algorithm, 1 // b.dat comes last: it is said to be the smallest
@@ -184,7 +184,7 @@ func TestRefusesDowngradeUntilForced(t *testing.T) {
 	w.expect(w.demand(), "data", report.Unchanged)
 }
 
-func TestRefusesNoSpaceForeseenFromMetadata(t *testing.T) {
+func TestRefusesNoSpaceByMetadata(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"1000000000000000"}`})
@@ -208,7 +208,7 @@ func TestRefusesNoSpaceByContentLengthWithoutMetadata(t *testing.T) {
 	equal(t, "downloads", w.downloads(), []string{"huge.dat"})
 }
 
-func TestOneThatDoesNotFitLeavesRoomForTheOthers(t *testing.T) {
+func TestAManifestThatDoesNotFitLeavesRoomForOthers(t *testing.T) {
 	w := start(t, "huge", "data")
 	w.publish("huge", "2026.09", files{"h.dat": "h"})
 	w.publish("data", "2026.09", september())
@@ -275,7 +275,7 @@ func TestForceOverridesNoOtherRefusal(t *testing.T) {
 	w.serves("data", september())
 }
 
-func TestTheReasonsAreTheContracts(t *testing.T) {
+func TestTheReasonsMatchTheContract(t *testing.T) {
 	want := []refusal.Reason{
 		refusal.HashMismatch, refusal.BadName, refusal.PathClash, refusal.Empty, refusal.Shrink,
 		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure,

@@ -46,7 +46,7 @@ func TestRepairOfNothingDamagedReadsEverything(t *testing.T) {
 	equal(t, "requests", len(w.asked("/")), 0)
 }
 
-func TestRepairTakesTheObjectWhenThatIsWhole(t *testing.T) {
+func TestRepairUsesTheObjectWhenItIsWhole(t *testing.T) {
 	w := served(t)
 	w.replace("data/a.dat")
 	must(t, os.Remove(filepath.Join(w.dir, "current", "data", "c.txt")))
@@ -74,7 +74,7 @@ func TestRepairFetchesAProvenCopyForEveryRevisionThatSharesTheFile(t *testing.T)
 	equal(t, "damage left", len(w.repair().Damage), 0)
 }
 
-func TestRepairNeverTakesWhatTheProviderHasReplaced(t *testing.T) {
+func TestRepairRefusesAReplacedFile(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.09", files{"a.dat": "another a", "b.dat": "b", "c.txt": "c", "d.lic": "d"})
 	w.corrupt("data/a.dat")

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/manifest"
 )
 
-func TestASizeThatWasNotAskedForAfterAllIsLeftToOthers(t *testing.T) {
+func TestACancelledMetadataRequestMayBeRepeatedByOthers(t *testing.T) {
 	q := &questions{slots: semaphore.NewWeighted(maxRequests)}
 	if err := q.slots.Acquire(t.Context(), maxRequests); err != nil { // all requests are under way
 		t.Fatal(err)

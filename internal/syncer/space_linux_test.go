@@ -77,7 +77,7 @@ func (w *world) dry() report.Sync {
 	return w.sync(request.Sync{Demand: true, DryRun: true, Trigger: "command"})
 }
 
-func TestTheRevisionThatANewOneDisplacesGoesEarlyWhereSpaceIsShort(t *testing.T) {
+func TestADisplacedRevisionIsPrunedEarlyWhenSpaceIsShort(t *testing.T) {
 	w := three(t, 0)
 	w.offer(4, 2*mib)
 	w.expect(w.dry(), "data", report.Updated)
@@ -86,7 +86,7 @@ func TestTheRevisionThatANewOneDisplacesGoesEarlyWhereSpaceIsShort(t *testing.T)
 	equal(t, "revisions", w.releases(), "02 03 04")
 }
 
-func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
+func TestNoRevisionIsPrunedForAReleaseThatStillWouldNotFit(t *testing.T) {
 	w := three(t, 0)
 	w.offer(4, 5*mib)
 	w.expect(w.dry(), "data", report.Refused)
@@ -108,7 +108,7 @@ func TestNoRevisionGoesForAReleaseThatDoesNotFitWithoutItEither(t *testing.T) {
 	equal(t, "bytes needed", w.metric("syncd_disk_needed_bytes", "manifest=data"), 0.0)
 }
 
-func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {
+func TestRetainForPreventsEarlyPruning(t *testing.T) {
 	w := three(t, time.Hour)
 	w.offer(4, 2*mib)
 	w.expect(w.dry(), "data", report.Refused)
@@ -123,7 +123,7 @@ func TestNothingGoesEarlyWithinRetainFor(t *testing.T) {
 	equal(t, "revisions", w.releases(), "02 03 04")
 }
 
-func TestWhatNothingKeepsGoesBeforeAnyRevision(t *testing.T) {
+func TestUnreferencedObjectsArePrunedBeforeRevisions(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	for month := 1; month <= 2; month++ {
 		w.offer(month, 2*mib)
@@ -138,7 +138,7 @@ func TestWhatNothingKeepsGoesBeforeAnyRevision(t *testing.T) {
 	equal(t, "revisions", w.releases(), "01 02 03")
 }
 
-func TestPruningForSpaceTakesNothingThatThePlansOfTheSyncNeed(t *testing.T) {
+func TestPruningForSpaceKeepsTheObjectsOfTheRunningSync(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	w.offer(1, mib)
 	w.expect(w.demand(), "data", report.Updated)
@@ -183,7 +183,7 @@ func foreseen(t *testing.T, options []string, what string, release ...emulator.F
 	}
 }
 
-func TestInodesAreForeseen(t *testing.T) {
+func TestRefusesTooFewInodesBeforeDownloading(t *testing.T) {
 	var options []string
 	for inodes := 16; inodes <= 80; inodes += 2 {
 		options = append(options, fmt.Sprintf("size=8m,nr_inodes=%d", inodes))
@@ -194,7 +194,7 @@ func TestInodesAreForeseen(t *testing.T) {
 		emulator.File{Class: "Interface", OS: "ANY", Language: "JAVA", Architecture: "ANY", Name: "x.jar", Content: emulator.Text("y")})
 }
 
-func TestBytesAreForeseen(t *testing.T) {
+func TestRefusesTooFewBytesBeforeDownloading(t *testing.T) {
 	var options []string
 	for pages := 500; pages <= 640; pages += 10 {
 		options = append(options, fmt.Sprintf("size=%dk", 4*pages))

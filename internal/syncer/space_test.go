@@ -19,7 +19,7 @@ import (
 	"syncd/internal/store"
 )
 
-func TestSizesWhoseSumOverflowsAreMoreThanFits(t *testing.T) {
+func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	m, err := mirror.Open(t.TempDir(), &durable.Disk{})
 	if err != nil {
 		t.Fatal(err)

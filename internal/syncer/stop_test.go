@@ -362,7 +362,7 @@ func TestADryRunThatIsStoppedAnywhereSaysSo(t *testing.T) {
 	})
 }
 
-func TestARollbackThatIsStoppedAnywhereIsWholeOrNotThere(t *testing.T) {
+func TestARollbackThatIsStoppedAnywhereIsCompleteOrAbsent(t *testing.T) {
 	everywhere(t, func(t *testing.T, n int, at moment) bool {
 		w := serving(manifest.SHA256)(t)
 		w.expect(w.demand(), "data", report.Updated)

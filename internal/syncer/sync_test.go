@@ -271,7 +271,7 @@ func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
 	equal(t, "of none that is left", []int{len(result.Manifests), len(w.asked("/"))}, []int{0, 0})
 }
 
-func TestADryRunForeseesAndChangesNothing(t *testing.T) {
+func TestADryRunPredictsAndChangesNothing(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	states, disk := w.states(), w.listing()
@@ -299,7 +299,7 @@ func TestAnotherSourceIsCheckedInFullAndNeverWithTheOldOnesValidators(t *testing
 	}
 }
 
-func TestMetricsTellWhatASyncDid(t *testing.T) {
+func TestMetricsShowTheResultOfASync(t *testing.T) {
 	w := served(t)
 	record := w.cfg.Mirror.Current().Records["data"]
 	for name, want := range map[string]float64{
@@ -333,7 +333,7 @@ func TestMetricsTellWhatASyncDid(t *testing.T) {
 	}
 }
 
-func TestTheRevisionIsNamedByTheContractsHash(t *testing.T) {
+func TestTheRevisionIDIsTheHashOfTheContract(t *testing.T) {
 	w := served(t)
 	record := w.cfg.Mirror.Current().Records["data"]
 	var sums []manifest.Sum

@@ -39,7 +39,7 @@ func (w *world) overwrite(path, content string, shows bool) {
 	must(w, os.Chtimes(path, at, at))
 }
 
-func TestObjectsThatLookAsTheyDidAreNotReadAgain(t *testing.T) {
+func TestUnchangedObjectsAreNotReadAgain(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
 		for name, between := range map[string]func(*world){
 			"the same process": func(*world) {},
@@ -64,7 +64,7 @@ func TestObjectsThatLookAsTheyDidAreNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatLooksOtherwiseIsReadOnceAndKept(t *testing.T) {
+func TestAnObjectWithAChangedFileIsReadOnce(t *testing.T) {
 	touched := func(w *world) {
 		now := time.Now().Add(time.Hour)
 		must(w, os.Chtimes(w.object("data", "a.dat"), now, now))
@@ -153,7 +153,7 @@ func TestAnObjectIsTrustedAcrossManifests(t *testing.T) {
 	w.overwrite(object, "shared", false)
 }
 
-func TestWhatASyncThatFailedHasFetchedIsNotReadAgain(t *testing.T) {
+func TestObjectsOfAFailedSyncAreNotReadAgain(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", files{"a.dat": "a", "bad.dat": "bad"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/bad.dat"})

@@ -46,7 +46,7 @@ func TestAReadAtARateEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestFilesOfAnyRateTellTheSame(t *testing.T) {
+func TestTheRateDoesNotChangeTheDigest(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 100_000)
 	sum := sha256.Sum256(data)
 	path := filepath.Join(t.TempDir(), "file")
