@@ -104,7 +104,7 @@ func TestTheTimeOfAGenerationIsThatOfItsSwap(t *testing.T) {
 	setTime(t, m, next.Number, time.Now().Add(-time.Hour)) // so long took what came after
 	next.PublishedAt = time.Now().Add(-time.Hour)
 	before := time.Now()
-	if err := m.takeOver(next); err != nil {
+	if err := m.swapTo(next); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(m.path("generations", generationName(next.Number)))

@@ -11,9 +11,9 @@ import (
 	"syncd/internal/fsops"
 )
 
-// Each revision's newest record is also kept by itself, in the state folder: a
-// revision may be retained when no generation shows it any more. Lost ones are
-// no loss as long as a generation has them.
+// The newest record of each revision is also kept by itself in the state directory,
+// because `retain` keeps revisions that no generation shows any more. A lost one
+// does no harm while a generation has it.
 
 func (m *Mirror) recordDir(name string) string { return m.path("state", "records", name) }
 
@@ -50,7 +50,7 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 		return nil, err
 	}
 	for _, r := range kept {
-		// Generations tell their order by number, whatever the clock did; a record
+		// The numbers of generations tell their order whatever the clock did. A record
 		// that is in none has only its time.
 		older := slices.IndexFunc(records, func(other Record) bool { return r.PublishedAt.After(other.PublishedAt) })
 		if older < 0 {
@@ -61,9 +61,8 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 	return records, nil
 }
 
-// keptRecords reads the records in the state folder whose revision is on disk, but
-// for those whose IDs are in known. One that cannot be used says nothing about the
-// revision.
+// keptRecords reads the records in the state directory whose revision is on disk,
+// except those whose IDs are in known. It leaves out records that cannot be read.
 func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, error) {
 	entries, err := os.ReadDir(m.recordDir(name))
 	if err != nil && !isGone(err) {

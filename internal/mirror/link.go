@@ -10,8 +10,8 @@ import (
 	"syncd/internal/manifest"
 )
 
-// linkTree links every file of r below the folder temp of the data directory.
-// os.Root keeps whatever a path might do within the data directory.
+// linkTree links every file of r below the directory temp. os.Root keeps all paths
+// within the data directory.
 func (m *Mirror) linkTree(r Record, temp string) error {
 	root, err := os.OpenRoot(m.dir)
 	if err != nil {
@@ -34,10 +34,10 @@ func (m *Mirror) linkTree(r Record, temp string) error {
 	return m.linkFiles(root, base, r.Files)
 }
 
-// linkFiles links files in the order of their objects, so that each folder is
-// opened once, however many files there are.
+// linkFiles links files in the order of their objects, so that each object
+// directory is opened once, however many files there are.
 func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
-	objects, tree := folders{root: root, limit: 1}, folders{root: root, limit: openFolders}
+	objects, tree := openDirs{root: root, limit: 1}, openDirs{root: root, limit: maxOpenDirs}
 	defer objects.close()
 	defer tree.close()
 	order := make([]int32, len(list))
@@ -68,8 +68,8 @@ func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
 	return m.disk.SyncFiles(copies)
 }
 
-// makeReadable creates a folder and its parents with the readers' permissions,
-// whatever the umask. made remembers what is done.
+// makeReadable makes a directory and its parents with the readers' permissions,
+// whatever the umask. made holds the directories that exist.
 func makeReadable(root *os.Root, dir string, made map[string]bool) error {
 	if made[dir] {
 		return nil
@@ -88,7 +88,7 @@ func makeReadable(root *os.Root, dir string, made map[string]bool) error {
 	return root.Chmod(dir, 0o755)
 }
 
-// linkObject gives an object a name, path within the data directory.
+// linkObject links an object at a path within the data directory.
 func (m *Mirror) linkObject(root *os.Root, id manifest.ObjectID, path string) error {
 	dir, name := filepath.Split(objectName(id))
 	from, err := root.Open(dir)

@@ -1,7 +1,7 @@
 // Package mirror owns the data directory: objects, revisions, generations and
-// the symlink `current`, in the layout of README.md's on-disk contract. What has
-// a final name is complete; readers follow `current` and nothing else. All
-// changes need the data directory's lock, which the caller holds.
+// the symlink `current`, in the layout that README.md promises to readers.
+// Everything with a final name is complete; readers follow `current` and nothing
+// else. The caller holds the data directory's lock for all changes.
 package mirror
 
 import (
@@ -23,21 +23,23 @@ import (
 	"syncd/internal/fsops"
 )
 
-// Mirror is a data directory. Methods that change it are not safe for concurrent
-// use, except Adopt; Current is.
+// Mirror is a data directory. Adopt, AdoptEach, Current, Intact and the methods
+// that only read are safe for concurrent use. The caller runs one of the other
+// methods at a time.
 type Mirror struct {
 	dir  string
 	disk *durable.Disk
 
-	left  map[int]time.Time // when generations left `current`, as this process saw it on its own clock
-	doubt bool              // the last swap may not be durable
+	// Used by the methods that change the data directory, one at a time.
+	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
+	unsyncedSwap bool              // the last swap may not be durable
 
 	swapping sync.RWMutex // held while `current` on disk and in memory may differ
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards what follows; never held across an fsync, because Current needs it
 	current    Generation
-	looks      map[string]os.FileInfo // how the current generation's records looked when they were read
-	objectDirs map[string]dirState    // the object folders that are known to exist
+	stats      map[string]os.FileInfo // of the current generation's records when they were read, by manifest
+	objectDirs map[string]dirState    // the object directories that are known to exist
 }
 
 // Open reads the data directory dir as it is, which may be empty or missing, and
@@ -77,10 +79,10 @@ func (m *Mirror) revisionDir(r Record) string { return m.path("revisions", r.Man
 // Dir is the data directory.
 func (m *Mirror) Dir() string { return m.dir }
 
-// Partial is the folder of unfinished downloads.
+// Partial is the directory of unfinished downloads.
 func (m *Mirror) Partial() string { return m.path("partial") }
 
-// State is the folder of the lock, the state file and the control socket.
+// State is the directory of the lock, the state file and the control socket.
 func (m *Mirror) State() string { return m.path("state") }
 
 // Current returns the generation that is served. Its records are shared: read only.
@@ -91,10 +93,10 @@ func (m *Mirror) Current() Generation {
 }
 
 func (m *Mirror) setCurrent(g Generation) {
-	looks := m.looksOf(g)
+	stats := m.statRecords(g)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.current, m.looks = g, looks
+	m.current, m.stats = g, stats
 }
 
 var (
@@ -159,8 +161,8 @@ func (m *Mirror) Generations() ([]Generation, error) {
 	return all, nil
 }
 
-// Records returns every record on disk: of each generation, and of revisions that
-// none shows any more. One revision may have several.
+// Records returns every record on disk: those of each generation, and those of
+// revisions that no generation shows any more. A revision may have several.
 func (m *Mirror) Records() ([]Record, error) {
 	generations, err := m.Generations()
 	if err != nil {
@@ -184,8 +186,8 @@ func (m *Mirror) Records() ([]Record, error) {
 	return records, nil
 }
 
-// makeDir makes sure of a folder, of its permissions whatever the umask, and of
-// its durable name, also after a try that was cut off half-way.
+// makeDir makes a directory with the given permissions whatever the umask, and
+// makes its name durable. It also completes a directory that a crash left half made.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 	if err := fsops.EnsureDir(dir, perm); err != nil {
 		return err
@@ -193,17 +195,17 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 	return m.disk.SyncDir(filepath.Dir(dir))
 }
 
-// Space is what a file system has left for this user.
+// Space is free or needed space of a file system.
 type Space struct {
 	Bytes  int64
 	Inodes int64 // -1 when the file system has no fixed number
 }
 
-// GenerationInodes is what a generation of so many manifests takes: its folder,
-// and the three names by which it holds each.
+// GenerationInodes is the number of inodes that a generation of so many manifests
+// takes: its directory, and a link, a record and sums for each manifest.
 func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
 
-// Free returns what the data directory's file system has left.
+// Free returns what this user may still take of the data directory's file system.
 func (m *Mirror) Free() (Space, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(m.dir, &st); err != nil {
@@ -216,7 +218,7 @@ func (m *Mirror) Free() (Space, error) {
 	return free, nil
 }
 
-// errNoGeneration says that a generation is not, or no longer, on disk.
+// errNoGeneration says that a generation is not on disk, or no longer.
 var errNoGeneration = errors.New("no such generation on disk")
 
 // Generation returns one generation by its number.

@@ -48,13 +48,13 @@ func objectName(id manifest.ObjectID) string {
 	return filepath.Join("objects", name[:2], name)
 }
 
-// Adopt is AdoptEach with one error for all.
+// Adopt makes proven files objects, see AdoptEach, and joins their errors.
 func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
 
-// AdoptEach makes proven files objects by renaming them, when their bytes are
-// durable. The new names are made durable by the next Publish or SyncObjects. Each
-// file has its own error; when bytes could not be made durable, those that are not
-// are gone. Safe for concurrent use.
+// AdoptEach makes proven files objects: it syncs the bytes of those that are not
+// durable, then renames all. The next Publish or SyncObjects makes the new names
+// durable. Each file has its own error. When syncing fails, the files that were to
+// be synced are removed. Safe for concurrent use.
 func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 	errs := make([]error, len(files))
 	var paths []string
@@ -64,7 +64,7 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 		}
 	}
 	if err := m.disk.SyncFiles(paths); err != nil {
-		for _, path := range paths { // another fsync could report success for bytes that were dropped
+		for _, path := range paths { // a second fsync may report success for bytes that were lost
 			err = errors.Join(err, fsops.RemoveAll(path))
 		}
 		for i := range errs {
@@ -88,15 +88,15 @@ func (m *Mirror) adopt(f verify.Proven) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		delete(m.objectDirs, dir) // somebody may have removed it
+		delete(m.objectDirs, dir) // it may have been removed
 		return err
 	}
 	m.objectDirs[dir] = dirty
 	return nil
 }
 
-// makeObjectDir makes sure of an object folder once in this process's life, and of
-// its permissions whatever the umask, also after a try that was cut off half-way.
+// makeObjectDir makes an object directory, with its permissions whatever the umask,
+// once in the life of the process.
 func (m *Mirror) makeObjectDir(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *Mirror) makeObjectDir(dir string) error {
 // under way.
 func (m *Mirror) SyncObjects() error {
 	dirs := m.dirtyDirs()
-	if err := m.disk.SyncDirs(dirs); err != nil { // without the lock: who asks what is served must not wait for the disk
+	if err := m.disk.SyncDirs(dirs); err != nil { // don't hold mu across fsync: Current needs it
 		return err
 	}
 	m.mu.Lock()
@@ -133,11 +133,11 @@ func (m *Mirror) dirtyDirs() (dirs []string) {
 			dirs = append(dirs, dir)
 		}
 	}
-	slices.Sort(dirs) // every sync takes the same steps
+	slices.Sort(dirs) // the steps of a sync are the same in each run, as the crash tests need
 	return dirs
 }
 
-// dirState says whether all names in a folder are durable.
+// dirState says whether all names in a directory are durable.
 type dirState bool
 
 const (
@@ -145,11 +145,12 @@ const (
 	dirty dirState = true
 )
 
-// ObjectFolders is how many folders for objects are there, of 256.
-func (m *Mirror) ObjectFolders() int {
+// ObjectDirs is how many of the 256 directories for objects exist; 0 when they
+// cannot be read.
+func (m *Mirror) ObjectDirs() int {
 	entries, err := os.ReadDir(m.path("objects"))
 	if err != nil {
-		return 0 // then each one is foreseen as missing
+		return 0
 	}
 	return len(entries)
 }

@@ -12,8 +12,8 @@ import (
 
 // Prune removes generations, revisions and objects that nothing keeps, in this
 // order, so that a crash leaves no generation without its revisions and no
-// revision without its objects. It returns when the next generation may go that
-// stays now only because it left `current` recently; the zero time for none.
+// revision without its objects. next is when a generation may go that stays now
+// only because it left `current` recently; the zero time for none.
 func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error) {
 	found, err := m.survey(now)
 	if err != nil {
@@ -25,17 +25,17 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 		return now, err
 	}
 	useless := found.useless
-	for _, g := range chosen.goes {
+	for _, g := range chosen.dropped {
 		useless = append(useless, g.Number)
 	}
 	for _, n := range useless {
 		err = errors.Join(err, fsops.RemoveTree(m.path("generations", generationName(n))))
 		delete(m.left, n)
 	}
-	if err != nil { // a generation that could not go still needs what it links to
+	if err != nil { // a generation that could not be removed still needs its revisions
 		return now, err
 	}
-	if !chosen.next.IsZero() { // on now's own clock: the wall's, set back, would put it off
+	if !chosen.next.IsZero() { // by the monotonic clock: setting the wall clock back must not delay it
 		next = now.Add(chosen.next.Sub(now))
 	}
 	return next, errors.Join(m.pruneRevisions(chosen.revisions), m.pruneRecords(chosen.revisions), m.pruneObjects(chosen))
@@ -53,14 +53,14 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Space, last time
 	if err != nil {
 		return Space{}, time.Time{}, err
 	}
-	for _, g := range chosen.goes {
+	for _, g := range chosen.dropped {
 		freed.Inodes += GenerationInodes(len(g.Records))
 	}
 	paths, err := m.objectPaths()
 	for _, path := range paths {
 		var st unix.Stat_t
 		if !chosen.keeps(path) && unix.Lstat(path, &st) == nil {
-			freed.Bytes += st.Blocks * 512 // the unit of stat(2), whatever the file system's
+			freed.Bytes += st.Blocks * 512 // st_blocks counts 512-byte units on every file system
 			freed.Inodes++
 		}
 	}
@@ -92,7 +92,7 @@ func (m *Mirror) pruneObjects(chosen choice) error {
 	return err
 }
 
-// objectPaths are the files where objects lie, whatever their names.
+// objectPaths lists the files in the object directories, whatever their names.
 func (m *Mirror) objectPaths() ([]string, error) {
 	return filepath.Glob(filepath.Join(globEscape(m.path("objects")), "*", "*"))
 }

@@ -14,17 +14,17 @@ import (
 	"syncd/internal/verify"
 )
 
-// Change is what a new generation has other than the current one.
+// Change is how a new generation differs from the current one.
 type Change struct {
-	Set    []Record // manifests with another revision or another hold
-	Remove []string // manifests that are mirrored no longer
+	Set    []Record // of manifests with another revision or another hold
+	Remove []string // manifests that are no longer mirrored
 }
 
-// Publish makes the change the next generation and swaps `current` to it, in the
-// order that a crash between any two steps leaves whole: object names, revision
-// trees, generation, `current`. The objects of all records must be adopted. When
-// it returns nil, the generation is served and durable; *BuildError is about one
-// manifest, and nothing is published then.
+// Publish makes the change the next generation and swaps `current` to it. The order
+// keeps the data directory whole in a crash between any two steps: object names,
+// revision trees, generation, `current`. The objects of all records must be
+// adopted. After nil, the generation is served and durable. *BuildError is about
+// one manifest, and nothing is published then.
 func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error) {
 	if err := m.SyncObjects(); err != nil {
 		return Generation{}, err
@@ -44,14 +44,14 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	if ctx.Err() != nil {
 		return Generation{}, context.Cause(ctx)
 	}
-	if err := m.takeOver(next); err != nil {
+	if err := m.swapTo(next); err != nil {
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
 	}
 	return m.Current(), nil
 }
 
-// BuildError says which manifest's revision could not be built: without it the
-// others may be published.
+// BuildError names the manifest whose revision could not be built. The others may
+// be published without it.
 type BuildError struct {
 	Manifest string
 	Err      error
@@ -71,34 +71,36 @@ func (m *Mirror) prepare(record Record) error {
 	return m.keepRecord(record)
 }
 
-// takeOver swaps and keeps what this process takes for served in step with that:
-// a swap whose durability is in doubt is served all the same, and never built over.
-func (m *Mirror) takeOver(next Generation) error {
+// swapTo swaps `current` on disk and in memory. After a failed fsync readers may
+// have the new generation all the same, so it counts as current whenever the link
+// names it.
+func (m *Mirror) swapTo(next Generation) error {
 	m.swapping.Lock()
 	defer m.swapping.Unlock()
 	err := m.swap(next.Number)
 	number, readErr := m.readCurrent()
 	if err == nil || readErr == nil && number == next.Number {
-		next.PublishedAt = time.Now() // not when its folder was built: readers had the old one until now
+		next.PublishedAt = time.Now() // not the time of building: readers had the old generation until now
 		m.left[m.Current().Number] = next.PublishedAt
-		m.came(next.Number, next.PublishedAt)
+		m.saveTime(next.Number, next.PublishedAt)
 		m.setCurrent(next)
 	}
 	return err
 }
 
-// swap is the commit point: before it readers see the old generation, after it the new one.
+// swap is the commit point: readers see the old generation before it, and the new
+// one after it.
 func (m *Mirror) swap(number int) error {
 	err := m.disk.ReplaceSymlink(filepath.Join("generations", generationName(number)), m.path("current"))
-	m.doubt = err != nil
+	m.unsyncedSwap = err != nil
 	return err
 }
 
-// settleDoubt makes a swap again that failed after the rename, perhaps: nobody may
-// be told that what it serves is there to stay. To sync once more is not enough:
-// that can succeed for a change which the failed sync has dropped.
-func (m *Mirror) settleDoubt() error {
-	if !m.doubt {
+// repeatUnsyncedSwap repeats a swap that may have failed after its rename, so that
+// it is durable before a sync relies on it. Another fsync alone is not enough: it
+// can succeed although the failed one has dropped the change.
+func (m *Mirror) repeatUnsyncedSwap() error {
+	if !m.unsyncedSwap {
 		return nil
 	}
 	number, err := m.readCurrent()
@@ -111,8 +113,8 @@ func (m *Mirror) settleDoubt() error {
 	return nil
 }
 
-// buildRevision makes the tree of hard links, unless it is there from before. A
-// tree with other content that no reader can have is built anew.
+// buildRevision makes the tree of hard links, unless it exists. It replaces a tree
+// with other content when no generation shows it.
 func (m *Mirror) buildRevision(r Record) error {
 	final := m.revisionDir(r)
 	if err := m.makeDir(filepath.Dir(final), 0o755); err != nil {
@@ -123,7 +125,7 @@ func (m *Mirror) buildRevision(r Record) error {
 	if replaced {
 		wrong := m.checkRevision(r)
 		if wrong == nil {
-			return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come between the rename and this
+			return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come before this fsync
 		}
 		if shown, err := m.shows(r); err != nil || shown {
 			return errors.Join(wrong, err)
@@ -145,8 +147,8 @@ func (m *Mirror) buildRevision(r Record) error {
 	return m.disk.Rename(temp, final)
 }
 
-// shows is true when a generation on disk has the revision. A damaged one has
-// nothing that could be relied on; one that cannot be read may be whole.
+// shows is true when a generation on disk has the revision. A damaged generation
+// does not count. One that cannot be read is an error, because it may be whole.
 func (m *Mirror) shows(r Record) (bool, error) {
 	numbers, err := m.numbers()
 	if err != nil {
@@ -164,8 +166,8 @@ func (m *Mirror) shows(r Record) (bool, error) {
 	return false, nil
 }
 
-// checkRevision requires that a tree from before holds the files of r and nothing
-// else: it may be damaged, or 48 bits of its name may stand for other files.
+// checkRevision requires that an existing tree holds the files of r and nothing
+// else: it may be damaged, or the 48 bits of its name may collide.
 func (m *Mirror) checkRevision(r Record) error {
 	dir, found := m.revisionDir(r), 0
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -178,17 +180,18 @@ func (m *Mirror) checkRevision(r Record) error {
 		return err
 	}
 	if found != len(r.Files) {
-		return fmt.Errorf("%s holds %d files and not %d: move it away", dir, found, len(r.Files))
+		return fmt.Errorf("%s holds %d files instead of %d: move it away", dir, found, len(r.Files))
 	}
 	for _, f := range r.Files {
 		if err := m.checkFile(filepath.Join(dir, f.Path), f); err != nil {
-			return fmt.Errorf("%s is there with other content: `syncd verify --repair` mends a damaged one; else move it away: %w", dir, err)
+			return fmt.Errorf("%s exists with other content: run `syncd verify --repair` if it is damaged, else move it away: %w", dir, err)
 		}
 	}
 	return nil
 }
 
-// checkFile is cheap for a link to the object; a copy is read.
+// checkFile requires the content of an object. It reads a copy, but not a link to
+// the object.
 func (m *Mirror) checkFile(path string, f File) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -202,8 +205,8 @@ func (m *Mirror) checkFile(path string, f File) error {
 	return err
 }
 
-// buildGeneration makes the folder of the next generation, complete and durable,
-// but not yet served.
+// buildGeneration makes the directory of the next generation, complete and durable,
+// but not served yet.
 func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	current := m.Current()
 	next := Generation{Number: current.Number + 1, PublishedAt: time.Now(), Records: maps.Clone(current.Records)}
@@ -219,7 +222,7 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	if number, err := m.readCurrent(); err != nil {
 		return next, err
 	} else if number != current.Number {
-		return next, fmt.Errorf("current names generation %d, not %d: who else changes %s? Restart syncd", number, current.Number, m.dir)
+		return next, fmt.Errorf("current names generation %d, not %d: is another program changing %s? Restart syncd", number, current.Number, m.dir)
 	}
 	final := m.path("generations", generationName(next.Number))
 	if err := fsops.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
@@ -246,7 +249,7 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	return next, m.disk.Rename(temp, final)
 }
 
-// writeEntry writes the three names by which a generation holds a manifest. The
+// writeEntry writes the link, the record and the sums of a manifest. The
 // bytes of its two files are not durable yet.
 func writeEntry(dir string, r Record) error {
 	if err := fsops.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {

@@ -386,7 +386,7 @@ func TestAdoptIsSafeForConcurrentUseAndReplacesAnObject(t *testing.T) {
 	}
 	replace(t, m.ObjectPath(sumOf("text 0")), "damaged")
 	adopt(t, m, "text 0")
-	if !m.ObjectProven(context.Background(), sumOf("text 0")) {
+	if !m.ObjectIsWhole(context.Background(), sumOf("text 0")) {
 		t.Error("the damaged object stayed")
 	}
 	if _, ok := m.Object(sumOf("never adopted")); ok {

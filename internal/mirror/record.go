@@ -14,9 +14,8 @@ import (
 	"syncd/internal/manifest"
 )
 
-// Record is what a generation says of one manifest, beside its files, as
-// `<manifest>.json`. Together the records of `current` are the truth about what
-// is served.
+// Record describes one manifest of a generation, as `<manifest>.json` beside its
+// files. The records of `current` are the truth about what is served.
 type Record struct {
 	Manifest    string           `json:"manifest"`
 	Source      string           `json:"source"` // base URL without query and user part
@@ -25,7 +24,7 @@ type Record struct {
 	Listed      int              `json:"listed"` // files in the provider's list, before filters
 	Bytes       int64            `json:"bytes"`
 	MirroredAt  time.Time        `json:"mirrored_at"`  // when the revision was complete
-	PublishedAt time.Time        `json:"published_at"` // when it came into service, the last time
+	PublishedAt time.Time        `json:"published_at"` // when it last came into service
 	Version     string           `json:"version"`      // of syncd
 	Held        *Hold            `json:"held,omitempty"`
 	Files       []File           `json:"files"` // sorted by path
@@ -40,17 +39,17 @@ type File struct {
 	Expected  manifest.Digest   `json:"promised"` // the Hash endpoint's digest
 }
 
-// Hold keeps a manifest where a rollback put it: until a release newer than the
-// one that was left, or other digests for that one.
+// Hold keeps a manifest at the revision of a rollback, until the provider has a
+// newer release than the one that was left, or other digests for it.
 type Hold struct {
-	Release     manifest.Release `json:"release"` // that was left
+	Release     manifest.Release `json:"release"` // the one that was left
 	Revision    string           `json:"revision"`
 	Fingerprint string           `json:"fingerprint"` // of its expected digests
 	Setting     manifest.Release `json:"setting"`     // the configured release; another one ends the hold
-	Selection   string           `json:"selection"`   // hash type and filters, without which digests cannot be compared
+	Selection   string           `json:"selection"`   // hash type and filters; digests of another selection cannot be compared
 }
 
-// ID names the revision's folder.
+// ID names the revision's directory.
 func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
 
 // File returns the file at a path.
@@ -86,12 +85,12 @@ const (
 	sumsSuffix   = ".SHA256SUMS"
 )
 
-// errDamaged says that what is on disk is not what Publish wrote. Other errors
-// of reading say nothing about the disk's content.
+// errDamaged says that the disk holds something else than Publish wrote. Other
+// errors say only that it could not be read.
 var errDamaged = errors.New("damaged")
 
-// readGeneration reads the records of a generation's folder and requires each
-// one's revision to be there.
+// readGeneration reads the records of a generation and requires the revision of
+// each to be on disk.
 func (m *Mirror) readGeneration(number int) (Generation, error) {
 	dir := m.path("generations", generationName(number))
 	info, err := os.Stat(dir)
@@ -124,15 +123,15 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	return g, nil
 }
 
-// readServed is readRecord, but does not read again what is served and looks as it
-// did: a poll with nothing new looks at every record.
+// readServed is readRecord without reading a record of the current generation whose
+// file is unchanged: a poll with nothing new looks at every record.
 func (m *Mirror) readServed(number int, path string) (Record, error) {
 	m.mu.Lock()
-	current, looks := m.current, m.looks
+	current, stats := m.current, m.stats
 	m.mu.Unlock()
 	if number == current.Number {
 		name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
-		then, known := looks[name]
+		then, known := stats[name]
 		now, err := os.Lstat(path)
 		if known && err == nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime()) {
 			return current.Records[name], nil
@@ -141,19 +140,19 @@ func (m *Mirror) readServed(number int, path string) (Record, error) {
 	return readRecord(path)
 }
 
-// looksOf is how the records of a generation look on disk.
-func (m *Mirror) looksOf(g Generation) map[string]os.FileInfo {
-	looks := map[string]os.FileInfo{}
+// statRecords describes the files of a generation's records.
+func (m *Mirror) statRecords(g Generation) map[string]os.FileInfo {
+	stats := map[string]os.FileInfo{}
 	for name := range g.Records {
 		if info, err := os.Lstat(m.path("generations", generationName(g.Number), name+recordSuffix)); err == nil {
-			looks[name] = info
+			stats[name] = info
 		}
 	}
-	return looks
+	return stats
 }
 
-// checkEntry requires what readers of a generation find beside a record: the link
-// to its revision, the revision, and the sums.
+// checkEntry requires the link to a record's revision, the revision, and the sums:
+// readers of a generation need them.
 func (m *Mirror) checkEntry(dir string, r Record) error {
 	link, err := os.Readlink(filepath.Join(dir, r.Manifest))
 	if err == nil && link != r.link() {
@@ -170,7 +169,7 @@ func (m *Mirror) checkEntry(dir string, r Record) error {
 	return err
 }
 
-// link is where a generation's link to the revision leads.
+// link is the target of a generation's link to the revision.
 func (r Record) link() string { return filepath.Join("..", "..", "revisions", r.Manifest, r.ID()) }
 
 // readRecord reads the record that a generation holds of a manifest.
@@ -187,7 +186,7 @@ func readRecordOf(name, path string) (Record, error) {
 	record, err := decodeRecord(name, f)
 	var fault *fs.PathError
 	switch {
-	case errors.As(err, &fault): // of reading it
+	case errors.As(err, &fault): // reading failed
 		return Record{}, err
 	case err != nil:
 		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
@@ -195,8 +194,8 @@ func readRecordOf(name, path string) (Record, error) {
 	return record, nil
 }
 
-// check refuses a record that does not name files within its own folder and
-// objects: everything below builds paths from it.
+// check refuses a record with a name or a path that leads out of its own directory:
+// the mirror builds paths from them.
 func (r Record) check() error {
 	for _, name := range []string{r.Manifest, r.ID()} {
 		if err := manifest.CheckSegment(name); err != nil {
@@ -223,5 +222,5 @@ func globEscape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// isGone is true for errors that say that a name does not exist.
+// isGone is true when a name does not exist.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

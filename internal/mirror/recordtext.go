@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// writeSums writes `<manifest>.SHA256SUMS`, which sha256sum reads from within the
-// generation. Names need no escaping: those that would are refused.
+// writeSums writes `<manifest>.SHA256SUMS` for `sha256sum -c` within the generation.
+// Names need no escaping, because those that would need it are refused.
 func (r Record) writeSums(w io.Writer) error {
 	var line []byte
 	for _, f := range r.Files {
@@ -27,8 +27,8 @@ func (r Record) writeSums(w io.Writer) error {
 // noFiles is how json.MarshalIndent writes and ends a record without files.
 const noFiles = "[]\n}"
 
-// write writes what json.MarshalIndent would, file by file: that would have the
-// text several times in memory, of a record that may have 100,000 files.
+// write writes the text of json.MarshalIndent, but file by file: MarshalIndent would
+// hold the text of a record with 100,000 files in memory several times.
 func (r Record) write(w io.Writer) error {
 	files := r.Files
 	r.Files = []File{}
@@ -58,20 +58,20 @@ func (r Record) write(w io.Writer) error {
 	return err
 }
 
-// decodeRecord takes the text of a manifest's record for what it may be: anything.
+// decodeRecord reads the record of a manifest from text that may hold anything.
 func decodeRecord(name string, text io.Reader) (Record, error) {
 	record, err := parseRecord(text)
 	if err != nil {
 		return Record{}, err
 	}
 	if record.Manifest != name {
-		return Record{}, errors.New("it is about another manifest")
+		return Record{}, fmt.Errorf("it is a record of manifest %.80q", record.Manifest)
 	}
 	return record, record.check()
 }
 
-// parseRecord is json.Unmarshal, file by file: the text of a record may be longer
-// than all else that a sync has in memory.
+// parseRecord is json.Unmarshal, but file by file: the text of a record can be
+// larger than everything else that a sync holds in memory.
 func parseRecord(text io.Reader) (Record, error) {
 	var files []File
 	rest := map[string]json.RawMessage{}
@@ -99,7 +99,7 @@ func parseRecord(text io.Reader) (Record, error) {
 		return Record{}, err
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return Record{}, errors.Join(errors.New("something follows it"), err)
+		return Record{}, errors.Join(errors.New("data after the record"), err)
 	}
 	var record Record
 	data, err := json.Marshal(rest)
@@ -112,10 +112,10 @@ func parseRecord(text io.Reader) (Record, error) {
 
 func parseFiles(decoder *json.Decoder) ([]File, error) {
 	switch token, err := decoder.Token(); {
-	case err != nil || token == nil: // null is no files
+	case err != nil || token == nil: // null means no files
 		return nil, err
 	case token != json.Delim('['):
-		return nil, fmt.Errorf("%v in place of files", token)
+		return nil, fmt.Errorf("%v instead of a list of files", token)
 	}
 	var files []File
 	for decoder.More() {
@@ -131,7 +131,7 @@ func parseFiles(decoder *json.Decoder) ([]File, error) {
 func expect(decoder *json.Decoder, want json.Delim) error {
 	token, err := decoder.Token()
 	if err == nil && token != want {
-		err = fmt.Errorf("%v in place of %v", token, want)
+		err = fmt.Errorf("%v instead of %v", token, want)
 	}
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"syncd/internal/fsops"
 )
 
-// MakeState creates the data directory and its state folder, which the lock
-// needs before anything else may be touched.
+// MakeState creates the data directory and its state directory. The lock lies
+// there and comes before every other change.
 func (m *Mirror) MakeState() error {
 	if err := m.makeRoot(m.dir); err != nil {
 		return err
@@ -33,10 +33,9 @@ func (m *Mirror) makeRoot(dir string) error {
 	return m.makeDir(dir, 0o755)
 }
 
-// Recover prepares the data directory for changes: it creates what is missing
-// and removes what a crash left unfinished. Its second call finds nothing to do.
-// A leftover that will not go is warned about: its name is nobody's, so it is in
-// nobody's way.
+// Recover prepares the data directory for changes: it creates missing directories
+// and removes what a crash left unfinished. Its second call finds nothing to do. A
+// leftover temp name is never reused, so failing to remove it is only a warning.
 func (m *Mirror) Recover() error {
 	if err := m.MakeState(); err != nil {
 		return err
@@ -45,7 +44,7 @@ func (m *Mirror) Recover() error {
 		return err
 	}
 	if err := m.sweep(); err != nil {
-		m.warn("a leftover cannot be removed: remove it by hand: %v", err)
+		m.warn("removing an unfinished file failed: remove it by hand: %v", err)
 	}
 	current, err := m.recoverCurrent()
 	if err != nil {
@@ -53,7 +52,7 @@ func (m *Mirror) Recover() error {
 	}
 	m.setCurrent(current)
 	if err := m.removeUnfinished(current.Number); err != nil {
-		m.warn("an unfinished generation cannot be removed: remove it by hand: %v", err)
+		m.warn("removing an unfinished generation failed: remove it by hand: %v", err)
 	}
 	return nil
 }
@@ -72,13 +71,13 @@ func (m *Mirror) layOut() error {
 		{"generations", 0o755}, {"revisions", 0o755}, {"objects", 0o755}, {"partial", 0o700}, {"state", 0o700},
 	} {
 		if err := m.makeDir(m.path(dir.name), dir.perm); err != nil {
-			return fmt.Errorf("%w: is the data directory another user's?", err)
+			return fmt.Errorf("%w: does another user own the data directory?", err)
 		}
 	}
 	return nil
 }
 
-// sweep removes temporary names wherever a change may have left one.
+// sweep removes temporary names from every directory where a change makes one.
 func (m *Mirror) sweep() error {
 	dirs := []string{m.dir, m.path("generations"), m.path("revisions"), m.path("objects"), m.path("state")}
 	entries, err := os.ReadDir(m.path("revisions"))
@@ -94,9 +93,9 @@ func (m *Mirror) sweep() error {
 }
 
 // recoverCurrent returns the generation that `current` names. When that one is
-// gone or damaged, which no crash of syncd does, it falls back to the newest
-// complete one. Without any, readers keep what is left of the damaged one until
-// the next Publish, which counts on from it.
+// missing or damaged, which no crash of syncd causes, it falls back to the newest
+// complete one. Without any, `current` stays as it is until the next Publish, which
+// counts on from its number.
 func (m *Mirror) recoverCurrent() (Generation, error) {
 	number, err := m.readCurrent()
 	if err != nil {
@@ -111,14 +110,14 @@ func (m *Mirror) recoverCurrent() (Generation, error) {
 	if err != nil || len(all) == 0 {
 		return Generation{Number: number}, err
 	}
-	m.warn("current named no complete generation: serving generation %d; run a sync", all[0].Number)
+	m.warn("current named no complete generation; serving generation %d: run `syncd sync`", all[0].Number)
 	return all[0], m.swap(all[0].Number)
 }
 
-// Refresh compares what this process takes for served with the disk, which is the
-// truth, and recovers as at a start when somebody has changed or damaged it.
+// Refresh compares the generation in memory with the disk, which is the truth. When
+// the disk was changed or damaged, it recovers as at a start.
 func (m *Mirror) Refresh() error {
-	if err := m.settleDoubt(); err != nil {
+	if err := m.repeatUnsyncedSwap(); err != nil {
 		return err
 	}
 	number, err := m.readCurrent()
@@ -134,7 +133,7 @@ func (m *Mirror) Refresh() error {
 			return err
 		}
 	}
-	if err := m.layOut(); err != nil { // somebody may have removed a folder
+	if err := m.layOut(); err != nil { // a directory may have been removed
 		return err
 	}
 	m.swapping.Lock()
@@ -147,8 +146,8 @@ func (m *Mirror) Refresh() error {
 	return nil
 }
 
-// Intact is nil while readers find what this process takes for served. It looks
-// at links and folders, not into files. Safe for concurrent use.
+// Intact is nil while `current` and the names of its generation are those of the
+// generation in memory. It does not read files. Safe for concurrent use.
 func (m *Mirror) Intact() error {
 	m.swapping.RLock()
 	defer m.swapping.RUnlock()
@@ -163,15 +162,15 @@ func (m *Mirror) Intact() error {
 	for name := range current.Records {
 		for _, entry := range []string{name, name + recordSuffix, name + sumsSuffix} {
 			if _, err := os.Stat(m.path("generations", generationName(number), entry)); err != nil {
-				return fmt.Errorf("%s of generation %d is gone: run `syncd sync`", entry, number)
+				return fmt.Errorf("%s of generation %d is missing: run `syncd sync`", entry, number)
 			}
 		}
 	}
 	return nil
 }
 
-// removeUnfinished removes the generations above current: they were built and
-// never published.
+// removeUnfinished removes the generations above current, which were built and never
+// published.
 func (m *Mirror) removeUnfinished(current int) error {
 	numbers, err := m.numbers()
 	for _, n := range slices.Backward(numbers) {

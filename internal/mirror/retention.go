@@ -9,13 +9,13 @@ import (
 	"syncd/internal/manifest"
 )
 
-// Retention says what stays on disk beside what is served.
+// Retention says what stays on disk beside the current generation.
 type Retention struct {
 	Revisions int                        // of each served manifest, beside the served one
-	Displaced map[string]bool            // manifests of which one fewer stays: a new revision is about to displace it
-	For       time.Duration              // nothing goes sooner than this after it left `current`
-	Objects   map[manifest.ObjectID]bool // that unfinished syncs want
-	Unknown   bool                       // not all of those are known: only objects that were in service go
+	Displaced map[string]bool            // manifests that keep one revision fewer, because a new one is about to displace it
+	For       time.Duration              // how long everything stays after it left `current`
+	Objects   map[manifest.ObjectID]bool // wanted by unfinished syncs
+	Unknown   bool                       // not all of those are known: only objects that were served may go
 }
 
 // beside is how many revisions of a manifest stay beside the served one.
@@ -26,18 +26,18 @@ func (keep Retention) beside(name string) int {
 	return keep.Revisions
 }
 
-// choice is what a pruning takes and leaves.
+// choice says what pruning removes and keeps.
 type choice struct {
-	goes       []Generation               // the newest first
-	next, last time.Time                  // when the first and the last may go that stay only for a time; zero for none
-	revisions  map[string]bool            // keys of those that stay
-	objects    map[manifest.ObjectID]bool // those that stay
+	dropped    []Generation               // the newest first
+	next, last time.Time                  // when the first and the last generation may go that stay only for a time; zero for none
+	revisions  map[string]bool            // keys of the kept ones
+	objects    map[manifest.ObjectID]bool // the kept ones
 	unknown    bool                       // Retention.Unknown
-	released   map[manifest.ObjectID]bool // those that the generations that go have shown
+	released   map[manifest.ObjectID]bool // shown by the dropped generations
 }
 
-// keeps is true when the file of an object stays. A file that no object can have
-// is kept only while the state is unknown.
+// keeps is true when the file of an object stays. A file with another name than an
+// object stays only while the wanted objects are not all known.
 func (c choice) keeps(path string) bool {
 	id, err := manifest.ParseObjectID(filepath.Base(path))
 	return err == nil && c.objects[id] || c.unknown && !c.released[id]
@@ -51,30 +51,30 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	c := choice{revisions: map[string]bool{}, objects: map[manifest.ObjectID]bool{}, unknown: keep.Unknown, released: map[manifest.ObjectID]bool{}}
 	maps.Copy(c.objects, keep.Objects)
 	for _, record := range retained {
-		c.stay(record)
+		c.keep(record)
 	}
-	for i, f := range m.decide(all, retained, keep.For, now) {
-		if !f.stays {
-			c.leave(all[i])
+	for i, v := range m.decide(all, retained, keep.For, now) {
+		if !v.stays {
+			c.drop(all[i])
 			continue
 		}
-		c.await(f.until)
+		c.waitUntil(v.until)
 		for _, record := range all[i].Records {
-			c.stay(record)
+			c.keep(record)
 		}
 	}
 	return c, nil
 }
 
-func (c *choice) stay(record Record) {
+func (c *choice) keep(record Record) {
 	c.revisions[record.key()] = true
 	for _, f := range record.Files {
 		c.objects[f.Object] = true
 	}
 }
 
-func (c *choice) leave(g Generation) {
-	c.goes = append(c.goes, g)
+func (c *choice) drop(g Generation) {
+	c.dropped = append(c.dropped, g)
 	for _, record := range g.Records {
 		for _, f := range record.Files {
 			c.released[f.Object] = true
@@ -82,7 +82,7 @@ func (c *choice) leave(g Generation) {
 	}
 }
 
-func (c *choice) await(until time.Time) {
+func (c *choice) waitUntil(until time.Time) {
 	if until.IsZero() {
 		return
 	}
@@ -94,31 +94,30 @@ func (c *choice) await(until time.Time) {
 	}
 }
 
-// fate is whether a generation stays, and until when if that is only because it
-// left `current` recently.
-type fate struct {
+// verdict says whether a generation stays.
+type verdict struct {
 	stays bool
-	until time.Time
+	until time.Time // zero unless it stays only because it left `current` recently
 }
 
 // decide chooses which of all, newest first, stay: the current one, those that
 // left `current` too recently, and one for each set of retained revisions.
-func (m *Mirror) decide(all []Generation, retained map[string]Record, recent time.Duration, now time.Time) []fate {
-	fates := make([]fate, len(all))
+func (m *Mirror) decide(all []Generation, retained map[string]Record, recent time.Duration, now time.Time) []verdict {
+	verdicts := make([]verdict, len(all))
 	seen := map[string]bool{}
 	for i, g := range all {
-		views := g.views()
-		lasting := i == 0 || !seen[views] && isRetained(g, retained) // the current generation is first
-		seen[views] = seen[views] || lasting
+		view := g.view()
+		lasting := i == 0 || !seen[view] && isRetained(g, retained) // the current generation is first
+		seen[view] = seen[view] || lasting
 		if lasting {
-			fates[i].stays = true
+			verdicts[i].stays = true
 			continue
 		}
 		if until := m.leftAt(all, i).Add(recent); now.Before(until) {
-			fates[i] = fate{stays: true, until: until}
+			verdicts[i] = verdict{stays: true, until: until}
 		}
 	}
-	return fates
+	return verdicts
 }
 
 func isRetained(g Generation, retained map[string]Record) bool {
@@ -130,9 +129,8 @@ func isRetained(g Generation, retained map[string]Record) bool {
 	return true
 }
 
-// retained chooses, for each manifest that is served, the served revision and
-// the ones most recently served before it, whether a generation still shows them
-// or not.
+// retained chooses, for each served manifest, the served revision and the ones most
+// recently served before it, also those that no generation shows any more.
 func (m *Mirror) retained(all []Generation, keep Retention) (map[string]Record, error) {
 	retained := map[string]Record{}
 	for name, served := range m.Current().Records {
@@ -149,11 +147,11 @@ func (m *Mirror) retained(all []Generation, keep Retention) (map[string]Record, 
 	return retained, nil
 }
 
-// key identifies a revision among all manifests, as its path below `revisions`.
+// key is the path of a revision below `revisions`.
 func (r Record) key() string { return filepath.Join(r.Manifest, r.ID()) }
 
-// views is a text that is equal for generations that show the same revisions.
-func (g Generation) views() string {
+// view is a text that is equal for generations that show the same revisions.
+func (g Generation) view() string {
 	var text string
 	for _, name := range g.Names() {
 		text += name + "/" + g.Records[name].ID() + "\n"

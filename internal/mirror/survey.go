@@ -29,20 +29,20 @@ func (m *Mirror) survey(now time.Time) (found survey, err error) {
 		case n > current || n < current && errors.Is(err, errDamaged):
 			found.useless = append(found.useless, n)
 		case err != nil:
-			return found, fmt.Errorf("generation %d cannot be read, nothing is pruned: %w", n, err)
+			return found, fmt.Errorf("generation %d cannot be read, so nothing is pruned: %w", n, err)
 		default:
 			found.all = append(found.all, g)
 		}
 	}
 	if current > 0 && (len(found.all) == 0 || found.all[0].Number != current) {
-		return found, fmt.Errorf("generation %d, the current one, is gone: nothing is pruned", current)
+		return found, fmt.Errorf("generation %d, the current one, is missing, so nothing is pruned", current)
 	}
 	found.mendTimes(now)
 	return found, nil
 }
 
-// clockSlack is how far in the future a time may lie before it is one of a clock
-// that was wrong: file systems and NTP are off by less.
+// clockSlack is how far in the future a time may lie before its clock counts as
+// wrong: file systems and NTP are off by less.
 const clockSlack = time.Minute
 
 // mendTimes gives generations from the future the present time. Their clock was
@@ -60,28 +60,28 @@ func (s *survey) mendTimes(now time.Time) {
 // them.
 func (m *Mirror) saveTimes(found survey, now time.Time) {
 	for _, i := range found.future {
-		m.came(found.all[i].Number, now)
+		m.saveTime(found.all[i].Number, now)
 		if i+1 < len(found.all) {
-			m.leaves(found.all[i+1].Number, now)
+			m.noteLeft(found.all[i+1].Number, now)
 		}
 	}
 }
 
-// came notes on disk when a generation came into service, for the processes after
-// this one. Where that fails, its folder has the time at which it was built.
-func (m *Mirror) came(number int, at time.Time) {
+// saveTime writes to disk when a generation came into service, for later processes.
+// When that fails, its directory keeps the time at which it was built.
+func (m *Mirror) saveTime(number int, at time.Time) {
 	_ = os.Chtimes(m.path("generations", generationName(number)), time.Time{}, at)
 }
 
-// leaves notes when a generation left `current`, unless that is known.
-func (m *Mirror) leaves(number int, at time.Time) {
+// noteLeft notes when a generation left `current`, unless that is known.
+func (m *Mirror) noteLeft(number int, at time.Time) {
 	if _, known := m.left[number]; !known {
 		m.left[number] = at
 	}
 }
 
-// leftAt is when all[i], the newest first, left `current`. What this process has
-// seen itself is right whatever the clock did since.
+// leftAt is when all[i], the newest first, left `current`. A time that this process
+// has seen is right even if the clock was set since.
 func (m *Mirror) leftAt(all []Generation, i int) time.Time {
 	if at, known := m.left[all[i].Number]; known {
 		return at

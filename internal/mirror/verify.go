@@ -17,14 +17,14 @@ import (
 	"syncd/internal/verify"
 )
 
-// Damage is a published file that is not what its record says.
+// Damage is a published file whose content is not the recorded one.
 type Damage struct {
 	Manifest string
 	File     File
 	Err      error
 }
 
-// Checked is what Verify read.
+// Checked is the result of Verify.
 type Checked struct {
 	Files  int
 	Bytes  int64
@@ -33,8 +33,8 @@ type Checked struct {
 
 // Verify re-reads the published files of the given manifests with all cores, the
 // largest first so that none trails, and compares each with its digest. It reads
-// through the generation that is current when it starts, as a reader does, at most
-// so many bytes a second (0 for no limit), and needs no lock.
+// through the generation that is current when it starts, as readers do, at most rate
+// bytes per second (0 for no limit). Safe for concurrent use.
 func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
 	generation := m.Current()
 	dir := m.path("generations", generationName(generation.Number))
@@ -70,7 +70,7 @@ type published struct {
 	*File
 }
 
-// published are the files of some manifests, the largest first.
+// published lists the files of some manifests, the largest first.
 func (g Generation) published(names []string) []published {
 	var all []published
 	for _, name := range names {
@@ -83,21 +83,21 @@ func (g Generation) published(names []string) []published {
 	return all
 }
 
-// Reread is nil when a file that was damaged is what its record says now.
+// Reread is nil when a file that was damaged has the recorded content now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
 	path := m.path("generations", generationName(m.Current().Number), d.Manifest, d.File.Path)
 	_, err := verify.File(ctx, path, d.File.Object.Digest())
 	return err
 }
 
-// ObjectProven re-reads an object and tells whether it is whole.
-func (m *Mirror) ObjectProven(ctx context.Context, id manifest.ObjectID) bool {
+// ObjectIsWhole re-reads an object and compares it with its name.
+func (m *Mirror) ObjectIsWhole(ctx context.Context, id manifest.ObjectID) bool {
 	_, err := verify.File(ctx, m.ObjectPath(id), id.Digest())
 	return err == nil
 }
 
-// Relink renames a link to the object over every file of every revision that
-// should hold it, after the object itself was repaired.
+// Relink renames a link to a repaired object over every file that should hold it, in
+// every revision that a generation shows.
 func (m *Mirror) Relink(id manifest.ObjectID) error {
 	if err := m.SyncObjects(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 	return nil
 }
 
-// relinkOne keeps its temporary name beside the revisions, where Recover sweeps:
-// a published tree holds the provider's files and nothing else.
+// relinkOne makes its temporary name beside the revisions, where Recover sweeps,
+// because a published tree holds nothing but the provider's files.
 func (m *Mirror) relinkOne(root *os.Root, name string, id manifest.ObjectID, path string) error {
 	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
 		return err

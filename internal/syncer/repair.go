@@ -68,7 +68,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
-	if !s.cfg.Mirror.ObjectProven(ctx, d.File.Object) {
+	if !s.cfg.Mirror.ObjectIsWhole(ctx, d.File.Object) {
 		if err := s.refetch(ctx, d); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func (s *reservation) need(j *job) mirror.Space {
 	}
 	missing := len(j.plan.Missing)
 	need.Inodes += int64(min(missing, s.cfg.Transfers)) // notes beside unfinished downloads
-	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectFolders(), 0)) + directories(j.plan.Files) + revisionInodes)
+	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(j.plan.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(j.plan.Files))
 	need.Bytes += overhead + dirs*blockSize + int64(len(j.plan.Files))*overheadPerFile
 	return need
