@@ -1,5 +1,5 @@
-// Package origin names where requests go: the unit that the Customer ID, and a
-// provider's wish to wait, belong to.
+// Package origin computes the origin of a URL: scheme, host and port. The Customer ID
+// and a cool-down belong to one origin.
 package origin
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Of returns scheme, host and port of a URL in one spelling: lower case, and with
-// the scheme's port where the URL has none.
+// Of returns the origin of a URL in lower case. Without a port in the URL it has the
+// scheme's default port.
 func Of(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
@@ -19,8 +19,8 @@ func Of(u *url.URL) string {
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// IsLoopback is true for a host whose traffic never leaves this machine. Plain
-// http is safe there.
+// IsLoopback is true for a host whose traffic never leaves this machine, so that plain
+// http is safe.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -9,12 +9,13 @@ import (
 // redacted replaces the Customer ID.
 const redacted = "REDACTED"
 
-// Redactor removes the Customer ID from text: as it is, and in every spelling of
-// spellingsOf, which each character may have on its own. The zero value removes
-// nothing. Safe for concurrent use.
+// Redactor removes the Customer ID from text, plain and encoded: each character of the
+// ID may have any spelling of spellingsOf. The zero value removes nothing. Safe for
+// concurrent use.
 type Redactor struct{ secrets []*secret }
 
-// NewRedactor returns a Redactor for the given Customer ID; "" removes nothing.
+// NewRedactor returns a Redactor for a Customer ID. It computes all spellings, which
+// takes milliseconds: keep the Redactor. With "" it removes nothing.
 func NewRedactor(customerID string) Redactor {
 	if customerID == "" {
 		return Redactor{}
@@ -52,10 +53,10 @@ func (r Redactor) Bytes(b []byte) []byte {
 	return append(out, b[done:]...)
 }
 
-// secret is a text to find: the spellings of each of its characters, sorted.
+// secret is a text to find.
 type secret struct {
-	begins     [256]bool // the first bytes of the first character's spellings
-	characters [][]string
+	begins     [256]bool  // true for the first byte of each spelling of the first character
+	characters [][]string // the sorted spellings of each character
 }
 
 func newSecret(text string) *secret {
@@ -69,8 +70,8 @@ func newSecret(text string) *secret {
 	return s
 }
 
-// find returns where the next occurrence of a secret begins and ends, or -1.
-// Occurrences that overlap are one.
+// find returns the start and the end of the next occurrence of a secret, or -1.
+// Overlapping occurrences count as one.
 func find[T string | []byte](secrets []*secret, text T, from int) (start, end int) {
 	for start = from; start < len(text); start++ {
 		if end = match(secrets, text, start); end < 0 {
@@ -84,7 +85,7 @@ func find[T string | []byte](secrets []*secret, text T, from int) (start, end in
 	return -1, -1
 }
 
-// match returns where the longest occurrence that begins at a place ends, or -1.
+// match returns the end of the longest occurrence that begins at a place, or -1.
 func match[T string | []byte](secrets []*secret, text T, at int) int {
 	end := -1
 	for _, s := range secrets {
@@ -95,10 +96,10 @@ func match[T string | []byte](secrets []*secret, text T, at int) int {
 	return end
 }
 
-// matchOne follows every spelling at once, because one can begin another: `%25`
-// spells a `%`, and so does its first byte.
+// matchOne is match for one secret. It follows all spellings at once, because one can
+// be the beginning of another: `%` and `%25` are both spellings of a `%`.
 func matchOne[T string | []byte](s *secret, text T, at int) int {
-	var room [2][8]int // enough for nearly all texts without an allocation
+	var room [2][8]int // enough in nearly all cases, so that matching allocates nothing
 	reached, next := append(room[0][:0], at), room[1][:0]
 	for _, spellings := range s.characters {
 		for _, at := range reached {
@@ -112,8 +113,8 @@ func matchOne[T string | []byte](s *secret, text T, at int) int {
 	return slices.Max(reached)
 }
 
-// appendEnds appends where the spellings end that the text has at a place. It
-// narrows the sorted spellings down byte by byte.
+// appendEnds appends the ends of the spellings that the text has at a place. It narrows
+// the sorted spellings down byte by byte.
 func appendEnds[T string | []byte](ends []int, spellings []string, text T, at int) []int {
 	for depth := 0; len(spellings) > 0; depth++ {
 		if len(spellings[0]) == depth {
@@ -134,13 +135,13 @@ func appendEnds[T string | []byte](ends []int, spellings []string, text T, at in
 	return ends
 }
 
-// HoldsID is true when a name or a short text holds the Customer ID. Other case
-// counts too where the ID is long enough for that to be no accident.
+// HoldsID is true when a text holds the Customer ID. An ID of at least minFolded bytes
+// is found in any case.
 func (c *Client) HoldsID(text string) bool {
 	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
 }
 
-// minFolded is the length from which a Customer ID in other case is no accident.
+// minFolded is the length of an ID that does not occur by chance in another case.
 const minFolded = 8
 
 func foldedRedactor(customerID string) Redactor {

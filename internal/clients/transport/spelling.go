@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// outerEncoders are the ways in which programs write a text into a URL, JSON, XML
-// or HTML. Each treats every character by itself.
+// outerEncoders write a text into a URL, JSON, XML or HTML as programs do. Each encodes
+// every character independently of the others.
 var outerEncoders = []func(string) string{
 	unchanged,
 	url.QueryEscape, url.PathEscape, percentLower,
@@ -19,7 +19,7 @@ var outerEncoders = []func(string) string{
 	html.EscapeString, xmlNames.Replace,
 }
 
-// encoders are these, and those that escape every character.
+// encoders are outerEncoders and those that escape every character.
 var encoders = append([]func(string) string{
 	eachByte("%%%02x"), eachByte("%%%02X"), eachByte(`\x%02x`), eachByte(`\x%02X`),
 	eachRune("&#%d;"), eachRune("&#%03d;"),
@@ -32,15 +32,15 @@ var (
 	xmlNames    = strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&apos;")
 )
 
-// spellingsOf returns the texts that stand for a character: encoded once or twice,
-// and these within a JSON string, as the log and the output of commands write them.
-// A further spelling is one more encoder. Each character of an ID may have its own
-// spelling, because encoders differ in which characters they leave as they are.
+// spellingsOf returns the texts that can stand for a character: encoded once or twice,
+// and then possibly quoted as JSON, as in the log and in the output of commands. To
+// cover a further spelling, add an encoder. The characters of an ID may differ in their
+// spelling, because encoders differ in the characters that they leave unchanged.
 //
-// Not among them are three foreign encoders over each other, and one that treats
-// the characters of another one's output differently (`%4&#66;` for a K). No program
-// writes that by itself, and a provider that does so on purpose knows the Customer
-// ID anyway.
+// Two kinds of spellings are not covered: three foreign encoders over each other, and an
+// encoder that escapes only parts of another encoder's escape (`%4&#66;` for K). No
+// program writes them by itself, and a provider that does so on purpose knows the
+// Customer ID anyway.
 func spellingsOf(character string) []string {
 	twice := encode(encode([]string{character}, encoders), outerEncoders)
 	return encode(twice, []func(string) string{unchanged, quoted.Replace})

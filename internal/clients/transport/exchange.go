@@ -1,0 +1,196 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"syncd/internal/refusal"
+)
+
+// Do sends a request, retries transient faults and returns the whole body. The body
+// is not redacted: callers redact what they pass on. Errors are *Error, *CoolingDown
+// or the context's.
+func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
+	attempt := func(func()) (err error) {
+		res, body, err = c.exchange(ctx, &req)
+		return err
+	}
+	if req.Once {
+		err = attempt(nil)
+	} else {
+		err = c.Retry(ctx, req.Endpoint, attempt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return res, body, nil
+}
+
+// exchange sends a request once and reads the body. It gives a slow body up after the
+// retry budget and one stall timeout.
+func (c *Client) exchange(ctx context.Context, req *Request) (*Response, []byte, error) {
+	watch := newStallWatch(ctx, c.cfg.StallTimeout)
+	defer watch.end()
+	defer watch.endAfter(c.cfg.Retry.MaxElapsed + c.cfg.StallTimeout).Stop()
+	res, err := c.open(ctx, req, watch)
+	var body []byte
+	if err == nil {
+		defer res.Body.Close()
+		body, err = c.readAll(ctx, req, res)
+	}
+	if errors.Is(err, errTooSlow) {
+		err = c.fail(ctx, req, 0, errTooSlow)
+	}
+	return res, body, err
+}
+
+func (c *Client) readAll(ctx context.Context, req *Request, res *Response) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, req.Limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)) > req.Limit {
+		return nil, c.fail(ctx, req, res.Status, refusal.New(refusal.TooLarge, "the response body is larger than %d bytes", req.Limit))
+	}
+	return body, nil
+}
+
+// Open sends a request once, without retries, follows redirects and returns the
+// response with its body unread. Errors are as for Do.
+func (c *Client) Open(ctx context.Context, req Request) (*Response, error) {
+	watch := newStallWatch(ctx, c.cfg.StallTimeout)
+	res, err := c.open(ctx, &req, watch)
+	if err != nil {
+		watch.end()
+	}
+	return res, err
+}
+
+// open is Open under a watch. Closing the response's body ends the watch.
+func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Response, error) {
+	target := address{c.URL(*req), c.base.origin}
+	for range maxRedirects + 1 {
+		if err := c.cfg.Gate.wait(watch.ctx, target.origin, c.cfg.Retry.MaxElapsed); err != nil {
+			return nil, err
+		}
+		answer, err := c.send(ctx, req, target, watch)
+		if err != nil {
+			return nil, err
+		}
+		location := redirection(answer)
+		if location == "" {
+			return c.checkStatus(req, target, c.response(ctx, req, answer, watch))
+		}
+		drain(answer)
+		if target, err = c.follow(req, target.url, location); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: fmt.Errorf("more than %d redirects", maxRedirects)}
+}
+
+// path is the part of a request's address that errors show.
+func (c *Client) path(req *Request) string {
+	return c.redact.String("/" + strings.Join(req.escaped(), "/"))
+}
+
+// send makes one exchange with one host. It does without http.Client, which adds a
+// Referer to redirected requests and prints whole URLs in its errors.
+func (c *Client) send(ctx context.Context, req *Request, target address, watch *stallWatch) (*http.Response, error) {
+	request, err := newRequest(watch.ctx, req)
+	if err != nil {
+		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
+	}
+	request.URL, request.Host = target.url, target.url.Host
+	request.Header = c.base.header(req, target.origin)
+	watch.resume()
+	answer, err := c.rt.RoundTrip(request)
+	watch.pause()
+	if err != nil {
+		c.observe(req.Endpoint, "error")
+		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, err))
+	}
+	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
+	return answer, nil
+}
+
+// response returns answer with its body under the watch.
+func (c *Client) response(ctx context.Context, req *Request, answer *http.Response, watch *stallWatch) *Response {
+	wrap := func(err error) error { return c.fail(ctx, req, answer.StatusCode, err) }
+	return &Response{
+		Status: answer.StatusCode, Header: answer.Header, Length: answer.ContentLength,
+		Body: &watchedBody{body: answer.Body, watch: watch, wrap: wrap},
+	}
+}
+
+// newRequest returns a request without an address.
+func newRequest(ctx context.Context, req *Request) (*http.Request, error) {
+	var body io.Reader
+	switch {
+	case len(req.Body) > 0:
+		body = bytes.NewReader(req.Body)
+	case req.Once:
+		// net/http repeats a GET on a closed connection by itself, unless the request
+		// has a body that cannot be read twice.
+		body = io.NopCloser(strings.NewReader(""))
+	}
+	return http.NewRequestWithContext(ctx, req.method(), "", body)
+}
+
+func (c *Client) observe(endpoint, code string) {
+	if c.cfg.Observer != nil {
+		c.cfg.Observer.Request(endpoint, code)
+	}
+}
+
+// fail returns an *Error with a cause, or the caller's context error when that ended.
+func (c *Client) fail(ctx context.Context, req *Request, status int, err error) error {
+	if ended := context.Cause(ctx); ended != nil {
+		return ended
+	}
+	return &Error{Kind: kindOfFailure(err), Endpoint: req.Endpoint, Path: c.path(req), Status: status, Err: c.redact.Error(err)}
+}
+
+// checkStatus passes a success on and turns every other status into an error. A 304
+// is a success only for a conditional request.
+func (c *Client) checkStatus(req *Request, target address, res *Response) (*Response, error) {
+	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
+		res.Header = c.redactHeader(res.Header)
+		return res, nil
+	}
+	defer res.Body.Close()
+	defer time.AfterFunc(c.cfg.StallTimeout, func() { res.Body.Close() }).Stop() // do not wait for a slow error body
+	var body []byte
+	if res.Status >= 200 { // the body of a 101 is the bare connection: reading it may never end
+		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // without a body the status is still an error
+	}
+	kind, message := parseProblem(body, c.redact)
+	failed := &Error{
+		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: target.origin,
+	}
+	if failed.Kind == Transient {
+		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {
+			c.cfg.Gate.Hold(failed.origin, failed.RetryAfter)
+		}
+	}
+	return nil, failed
+}
+
+// redactHeader removes the Customer ID from headers, which callers store: a service
+// can make the ID part of an ETag.
+func (c *Client) redactHeader(h http.Header) http.Header {
+	for _, values := range h {
+		for i, value := range values {
+			values[i] = c.redact.String(value)
+		}
+	}
+	return h
+}
