@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// asset serves one embedded file. A browser asks each time whether it is still
-// the same: another version of syncd may have other files.
+// asset serves one embedded file. A browser revalidates it each time, because
+// another version of syncd may have other files.
 func asset(name, contentType string) http.Handler {
 	content, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		panic(err) // go:embed took it, or it would not have been built
+		panic(err) // cannot happen: the build embeds the file
 	}
 	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(content))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,9 +24,8 @@ func asset(name, contentType string) http.Handler {
 	})
 }
 
-// guarded adds to every answer what keeps a browser from doing with it what it is
-// not for. A referrer stays within this site: without one, a browser that does not
-// tell the site of a post could not prove that its form came from here.
+// guarded adds security headers to every response. The referrer is kept within this
+// site: older browsers send no other proof that a form came from here.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)

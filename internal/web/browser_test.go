@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// patience is a deadline that only a defect reaches.
+// patience is a deadline that only a bug reaches.
 const patience = time.Minute
 
-// browser is one tab of a headless Chromium, steered by the DevTools protocol
-// over a pipe.
+// browser is one tab of a headless Chromium, controlled over a pipe with the DevTools
+// protocol.
 type browser struct {
 	*testing.T
 	commands io.Writer
@@ -25,7 +25,7 @@ type browser struct {
 	id       int
 }
 
-// openBrowser needs Chromium: without it the test is skipped, in CI it fails.
+// openBrowser needs Chromium. Without it the test is skipped, and CI fails.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -48,7 +48,7 @@ func openBrowser(t *testing.T) *browser {
 	t.Cleanup(func() {
 		_, _ = b.call("Browser.close", nil)
 		commandsIn.Close()
-		_ = cmd.Wait() // it may end by the pipe's end
+		_ = cmd.Wait() // closing the pipe may kill it
 		answersOut.Close()
 	})
 	var target struct{ TargetID string }
@@ -59,7 +59,7 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
-// call sends a command and waits for its answer; events are passed over.
+// call sends a command and waits for its response; it skips events.
 func (b *browser) call(method string, params any) (json.RawMessage, error) {
 	b.id++
 	command := map[string]any{"id": b.id, "method": method, "sessionId": b.session, "params": params}
@@ -110,7 +110,7 @@ func (b *browser) do(method string, params, out any) {
 	}
 }
 
-// eval returns what a script's expression is, a promise's outcome included.
+// eval sets out to the value of an expression; it waits for a promise.
 func (b *browser) eval(script string, out any) error {
 	result, err := b.call("Runtime.evaluate", map[string]any{"expression": script, "returnByValue": true, "awaitPromise": true})
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *browser) eval(script string, out any) error {
 	return json.Unmarshal(answer.Result.Value, out)
 }
 
-// until waits for a script's condition; a page that is just being replaced has none.
+// until waits until the script is true. It fails while the page is being replaced.
 func (b *browser) until(what, script string) {
 	b.Helper()
 	for deadline := time.Now().Add(patience / 2); ; time.Sleep(20 * time.Millisecond) {
@@ -142,19 +142,19 @@ func (b *browser) until(what, script string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain until %s: %v\n%s", what, err, b.text())
+			b.Fatalf("timed out waiting until %s: %v\n%s", what, err, b.text())
 		}
 	}
 }
 
-// visit opens a page and waits until it is there.
+// visit opens a page and waits until it is loaded.
 func (b *browser) visit(url string) {
 	b.Helper()
 	b.do("Page.navigate", map[string]any{"url": url}, nil)
-	b.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
+	b.until("the page is loaded", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// text is what a reader sees.
+// text returns the visible text.
 func (b *browser) text() (text string) {
 	_ = b.eval("document.body.innerText", &text)
 	return text

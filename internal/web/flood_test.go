@@ -20,7 +20,7 @@ import (
 	"syncd/internal/report"
 )
 
-// gated is a scene whose history takes as long as its gate is shut.
+// gated is a scene whose History blocks until the gate opens.
 type gated struct {
 	*scene
 	gate chan struct{}
@@ -37,7 +37,7 @@ func (g *gated) History(limit int) (report.History, error) {
 	return g.scene.History(limit)
 }
 
-func TestAFloodOfPagesIsMadeAFewAtATime(t *testing.T) {
+func TestPagesAreMadeOneAtATime(t *testing.T) {
 	for _, path := range []string{"/", "/api/v1/history"} {
 		synctest.Test(t, func(t *testing.T) {
 			source := &gated{scene: scenes()["idle"], gate: make(chan struct{})}
@@ -55,31 +55,31 @@ func TestAFloodOfPagesIsMadeAFewAtATime(t *testing.T) {
 			synctest.Wait()
 			leave()
 			if source.entered != maxViews {
-				t.Errorf("%s: %d are made at once", path, source.entered)
+				t.Errorf("%s: %d responses made at once", path, source.entered)
 			}
 			for _, cheap := range []string{"/healthz", "/api/v1/status", "/assets/live.js"} {
 				if got := ask(Handler(source.alive(), prometheus.NewRegistry()), "GET", cheap, ""); got.Code != 200 {
-					t.Errorf("%s beside it: %d", cheap, got.Code)
+					t.Errorf("%s meanwhile: %d", cheap, got.Code)
 				}
 			}
 			synctest.Wait()
 			close(source.gate)
 			synctest.Wait()
 			if source.entered != 50 {
-				t.Errorf("%s: %d of 50 were made", path, source.entered)
+				t.Errorf("%s: %d of 50 responses made", path, source.entered)
 			}
 		})
 	}
 }
 
-// alive is the source as a daemon whose loop goes round.
+// living is a scene that is alive.
 func (g *gated) alive() Source { return living{g} }
 
 type living struct{ Source }
 
 func (living) Alive() error { return nil }
 
-func TestAFloodOfPostsAsksForFewSyncs(t *testing.T) {
+func TestSyncRequestsAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scenes()["idle"]
 		handler := handlerOf(s)
@@ -89,14 +89,14 @@ func TestAFloodOfPostsAsksForFewSyncs(t *testing.T) {
 		}
 		got := post()
 		if got.Code != 429 || got.Header().Get("Retry-After") != "10" || len(s.wanted) != syncBurst {
-			t.Errorf("%d %v, asked %d times", got.Code, got.Header(), len(s.wanted))
+			t.Errorf("%d %v, %d syncs requested", got.Code, got.Header(), len(s.wanted))
 		}
 		if got := ask(handler, "POST", "/api/v1/sync", "nonsense"); got.Code != 400 {
-			t.Errorf("nonsense: %d", got.Code)
+			t.Errorf("body that is not JSON: %d", got.Code)
 		}
 		time.Sleep(syncEvery)
 		if got := post(); got.Code != 202 {
-			t.Errorf("after a while: %d", got.Code)
+			t.Errorf("after the limit's interval: %d", got.Code)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestPostsOverTheRateLimitReadNoStatus(t *testing.T) {
 	})
 }
 
-// counting is a listener that counts the connections that are open.
+// counting is a listener that counts its open connections.
 type counting struct {
 	net.Listener
 
@@ -201,6 +201,6 @@ func TestConnectionsLeaveDescriptorsForASync(t *testing.T) {
 	listener.mu.Lock()
 	defer listener.mu.Unlock()
 	if listener.most != maxConnections {
-		t.Errorf("%d were open at once", listener.most)
+		t.Errorf("%d connections were open at once", listener.most)
 	}
 }

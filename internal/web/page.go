@@ -17,18 +17,17 @@ import (
 	"syncd/internal/report"
 )
 
-// pastShown is how many past syncs of a manifest the page tells.
-const pastShown = 12
+// maxPast is how many past syncs of a manifest the page shows.
+const maxPast = 12
 
-// policy lets the page load its own style, script and icon, ask its own API and
-// post to it, and nothing else.
+// policy allows the page its own style, script, icon, API and form, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 //go:embed assets
 var assets embed.FS
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Title      string
 	Note       string
@@ -43,24 +42,24 @@ type page struct {
 type card struct {
 	report.ManifestStatus
 	StateWord string
-	LastError string // where the explanation does not tell it
+	LastError string // while syncing: the explanation shows the progress then
 	Pin       string
 	Percent   int
 	Past      []pastSync
 }
 
-// pastSync is one line of a manifest's past, with its bar in hundredths of the
+// pastSync is one past sync of a manifest. Its bar is drawn in percent of the
 // longest one.
 type pastSync struct {
 	report.ManifestResult
 	Time       time.Time
 	Result     string
 	Took       string
-	Counted    bool // what it cost is known
+	Counted    bool // its counts are known
 	Down, Kept float64
 }
 
-// diskUse is a report.DiskUse with the bar of each generation.
+// diskUse is a report.DiskUse with a bar for each generation.
 type diskUse struct {
 	Bytes, Free int64
 	Generations []generationUse
@@ -71,16 +70,16 @@ type generationUse struct {
 	Down, Kept float64
 }
 
-// pages makes the status page.
+// pages serves the status page.
 type pages struct {
 	source   Source
 	now      func() time.Time // its zone is the page's
-	turns    turns
+	views    semaphore
 	template *template.Template
 }
 
-func newPages(source Source, now func() time.Time, turns turns) *pages {
-	p := &pages{source: source, now: now, turns: turns}
+func newPages(source Source, now func() time.Time, views semaphore) *pages {
+	p := &pages{source: source, now: now, views: views}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
@@ -92,7 +91,7 @@ func newPages(source Source, now func() time.Time, turns turns) *pages {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
-	err := p.turns.take(r.Context(), func() error {
+	err := p.views.do(r.Context(), func() error {
 		view, err := p.view(r.URL.Query())
 		if err != nil {
 			return err
@@ -105,10 +104,10 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = b.WriteTo(w) // a client that is gone needs no answer
+	_, _ = b.WriteTo(w) // an error means that the client is gone
 }
 
-// moment is a time that may have been unknown.
+// moment is a time.Time or the time that a *time.Time points to.
 func moment(t any) time.Time {
 	if at, pointer := t.(*time.Time); pointer {
 		return *at
@@ -116,7 +115,7 @@ func moment(t any) time.Time {
 	return t.(time.Time)
 }
 
-// relative tells how far a time is away, in a unit that says enough.
+// relative is the distance of a time from now, in a fitting unit.
 func relative(t, now time.Time) string {
 	away := now.Sub(t)
 	form := "%s ago"
@@ -135,7 +134,7 @@ func relative(t, now time.Time) string {
 	return fmt.Sprintf(form, english.Plural(int(away/day), "day", ""))
 }
 
-// view gathers what the page shows.
+// view gathers the data of the page.
 func (p *pages) view(query url.Values) (page, error) {
 	status, err := p.source.Status()
 	if err != nil {
@@ -158,7 +157,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	return view, nil
 }
 
-// title tells in a browser's tab whether a look is needed.
+// title shows in the browser's tab how many manifests need attention.
 func title(status report.Status) string {
 	bad := 0
 	for _, m := range status.Manifests {
@@ -172,8 +171,8 @@ func title(status report.Status) string {
 	return "syncd"
 }
 
-// note confirms what was just asked for with the page's form: asked names the
-// manifest, or is empty for all.
+// note confirms a request of the page's form. The parameter asked names the manifest;
+// empty means all.
 func note(query url.Values, status report.Status) string {
 	asked := query.Get("asked")
 	if !query.Has("asked") {
@@ -185,7 +184,7 @@ func note(query url.Values, status report.Status) string {
 		}
 		asked = " of " + asked
 	}
-	return "A sync" + asked + " was asked for: it runs now, or after the one under way."
+	return "A sync" + asked + " was requested. It starts now, or after the running one."
 }
 
 func cardOf(m report.ManifestStatus, history report.History) card {
@@ -202,12 +201,12 @@ func cardOf(m report.ManifestStatus, history report.History) card {
 	return c
 }
 
-// past lists what the newest syncs of a manifest cost.
+// past lists the newest syncs of a manifest, with their costs.
 func past(name string, history report.History) []pastSync {
 	var lines []pastSync
 	for _, entry := range history.Entries {
 		for _, m := range entry.Manifests {
-			if m.Name == name && m.Result != report.Unchanged && len(lines) < pastShown {
+			if m.Name == name && m.Result != report.Unchanged && len(lines) < maxPast {
 				lines = append(lines, pastOf(entry, m))
 			}
 		}
@@ -217,7 +216,7 @@ func past(name string, history report.History) []pastSync {
 		most = max(most, line.BytesDownloaded+line.BytesReused)
 	}
 	for i := range lines {
-		lines[i].Down, lines[i].Kept = hundredths(lines[i].BytesDownloaded, most), hundredths(lines[i].BytesReused, most)
+		lines[i].Down, lines[i].Kept = percent(lines[i].BytesDownloaded, most), percent(lines[i].BytesReused, most)
 	}
 	return lines
 }
@@ -233,7 +232,7 @@ func pastOf(entry report.HistoryView, m report.ManifestResult) pastSync {
 	return line
 }
 
-// took is a duration as exactly as it matters.
+// took rounds a duration by its size.
 func took(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -252,12 +251,12 @@ func drawDisk(disk report.DiskUse) diskUse {
 		most = max(most, g.Bytes)
 	}
 	for _, g := range disk.Generations {
-		use.Generations = append(use.Generations, generationUse{g, hundredths(g.Own, most), hundredths(g.Bytes-g.Own, most)})
+		use.Generations = append(use.Generations, generationUse{g, percent(g.Own, most), percent(g.Bytes-g.Own, most)})
 	}
 	return use
 }
 
-func hundredths(part, whole int64) float64 {
+func percent(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
 	}

@@ -21,7 +21,7 @@ import (
 	"syncd/internal/request"
 )
 
-// scene is a Source that stands still.
+// scene is a Source with fixed answers.
 type scene struct {
 	Source
 	status  report.Status
@@ -106,7 +106,7 @@ func scenes() map[string]*scene {
 
 func handlerOf(s Source) http.Handler { return Handler(s, prometheus.NewRegistry()) }
 
-func TestThePageNeedsNoScriptToTellEverything(t *testing.T) {
+func TestPageIsCompleteWithoutScript(t *testing.T) {
 	wants := map[string][]string{
 		"idle": {
 			"<strong>2026.10</strong>", "revision 4f0c2d91ab37", "11 days ago", "22 minutes ago", "in 38 minutes", "in sync", "up to date with 2026.10, in service since",
@@ -136,38 +136,38 @@ func TestThePageNeedsNoScriptToTellEverything(t *testing.T) {
 	}
 }
 
-func TestASyncAfterAFailureStillTellsIt(t *testing.T) {
+func TestPageShowsTheLastErrorDuringASync(t *testing.T) {
 	s := scenes()["syncing"]
 	s.status.Manifests[0].Error = "status 503"
-	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, "The last sync ended with an error.</strong> status 503") {
-		t.Errorf("not told in\n%s", body)
+	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, "The last sync failed.</strong> status 503") {
+		t.Errorf("the error is missing in\n%s", body)
 	}
 }
 
-func TestTheRealDaemonsPage(t *testing.T) {
+func TestPageOfARealDaemon(t *testing.T) {
 	s := open(t)
 	if body := s.ask("GET", "/", "").Body.String(); !strings.Contains(body, "Nothing is served yet") {
 		t.Errorf("before the first sync:\n%s", body)
 	}
 	s.sync()
 	body := s.ask("GET", "/", "").Body.String()
-	for _, want := range []string{"up to date with 2026.09", "What past releases cost", "Disk use by generation", "1 of 1", "1 B"} {
+	for _, want := range []string{"up to date with 2026.09", "Past syncs", "Disk use by generation", "1 of 1", "1 B"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
 	}
 }
 
-func TestWhatAProviderSaysIsOnlyText(t *testing.T) {
+func TestPageEscapesTextOfTheProvider(t *testing.T) {
 	s := scenes()["failed"]
 	s.status.Manifests[0].Error = `<script>alert(1)</script>" onload="x`
 	s.status.Explain(time.Now())
 	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); strings.Contains(body, "<script>") || strings.Contains(body, `" onload="`) {
-		t.Errorf("the page has it as it came:\n%s", body)
+		t.Errorf("the page contains it unescaped:\n%s", body)
 	}
 }
 
-func TestThePageIsGuarded(t *testing.T) {
+func TestPageHasSecurityHeaders(t *testing.T) {
 	handler := handlerOf(scenes()["idle"])
 	for _, path := range []string{"/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg", "/api/v1/status"} {
 		got := ask(handler, "GET", path, "")
@@ -180,11 +180,11 @@ func TestThePageIsGuarded(t *testing.T) {
 		t.Errorf("policy %s", policy)
 	}
 	if got := ask(handler, "GET", "/assets/page.html", ""); got.Code != 404 {
-		t.Errorf("the template itself: %d", got.Code)
+		t.Errorf("the template file: %d", got.Code)
 	}
 }
 
-func TestAnAssetThatIsKnownIsNotSentAgain(t *testing.T) {
+func TestUnchangedAssetIsNotSentAgain(t *testing.T) {
 	handler := handlerOf(scenes()["idle"])
 	tag := ask(handler, "GET", "/assets/live.js", "").Header().Get("ETag")
 	if got := ask(handler, "GET", "/assets/live.js", "", "If-None-Match", tag); tag == "" || got.Code != 304 {
@@ -192,17 +192,17 @@ func TestAnAssetThatIsKnownIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// form is what a browser sends with a form of the page.
+// form has the headers that a browser sends with the form.
 var form = []string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Site", "same-origin"}
 
-func TestThePagesFormAsksForASyncAndLeadsBack(t *testing.T) {
+func TestPageFormRequestsASyncAndRedirectsBack(t *testing.T) {
 	for body, want := range map[string]struct {
 		manifests []string
 		location  string
 		note      string
 	}{
-		"":                      {nil, "/?asked=", "A sync was asked for"},
-		"manifest=dq_addr_bins": {[]string{"dq_addr_bins"}, "/?asked=dq_addr_bins", "A sync of dq_addr_bins was asked for"},
+		"":                      {nil, "/?asked=", "A sync was requested"},
+		"manifest=dq_addr_bins": {[]string{"dq_addr_bins"}, "/?asked=dq_addr_bins", "A sync of dq_addr_bins was requested"},
 	} {
 		s := scenes()["idle"]
 		got := ask(handlerOf(s), "POST", "/api/v1/sync", body, form...)
@@ -218,7 +218,7 @@ func TestThePagesFormAsksForASyncAndLeadsBack(t *testing.T) {
 	}
 }
 
-func TestAFormThatCannotBeMeantAsksForNothing(t *testing.T) {
+func TestBadFormIsRefused(t *testing.T) {
 	for body, want := range map[string]int{
 		"manifest=nosuch": 404, "manifest=": 404, "manifest=dq_addr_data&manifest=dq_addr_bins": 400, "manifest=%zz": 400,
 		"manifest=" + strings.Repeat("x", maxBody): 400,
@@ -234,7 +234,7 @@ func TestAFormThatCannotBeMeantAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestCurlIsAProgramAndNoForm(t *testing.T) {
+func TestCurlPostIsNotAForm(t *testing.T) {
 	s := scenes()["idle"]
 	got := ask(handlerOf(s), "POST", "/api/v1/sync", `{"manifests":["dq_addr_bins"]}`, "Content-Type", "application/x-www-form-urlencoded", "Accept", "*/*")
 	if got.Code != 202 || len(s.wanted) != 1 || !slices.Equal(s.wanted[0].Manifests, []string{"dq_addr_bins"}) {
@@ -242,13 +242,13 @@ func TestCurlIsAProgramAndNoForm(t *testing.T) {
 	}
 }
 
-func TestAPageWhoseStateCannotBeReadIsAnError(t *testing.T) {
+func TestPageFailsWhenTheStateCannotBeRead(t *testing.T) {
 	if got := ask(handlerOf(broken{}), "GET", "/", ""); got.Code != 500 {
 		t.Errorf("status %d", got.Code)
 	}
 }
 
-func TestABrowserWithoutScriptSeesAllAndCanSync(t *testing.T) {
+func TestBrowserWithoutScriptShowsAllAndCanSync(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)
 	s := scenes()["idle"]
@@ -257,19 +257,19 @@ func TestABrowserWithoutScriptSeesAllAndCanSync(t *testing.T) {
 	b.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.visit(site.URL)
 	text := b.text()
-	for _, want := range []string{"dq_addr_data", "2026.10", "p to date with 2026.10", "What past releases cost", "4m22s", "Disk use by generation", "Sync all now"} {
+	for _, want := range []string{"dq_addr_data", "2026.10", "p to date with 2026.10", "Past syncs", "4m22s", "Disk use by generation", "Sync all now"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	b.press("sync-dq_addr_bins")
-	b.until("the page confirms it", `document.body.innerText.includes("A sync of dq_addr_bins was asked for")`)
+	b.until("the page confirms it", `document.body.innerText.includes("A sync of dq_addr_bins was requested")`)
 	if len(s.wanted) != 1 {
 		t.Errorf("asked %+v", s.wanted)
 	}
 }
 
-// press activates a button by the keyboard.
+// press activates a button with the keyboard.
 func (b *browser) press(id string) {
 	b.Helper()
 	var focused bool
@@ -281,7 +281,7 @@ func (b *browser) press(id string) {
 	}
 }
 
-func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
+func TestBrowserShowsTheProgressOfASync(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)
 	s := open(t)
@@ -299,19 +299,19 @@ func TestABrowserShowsASyncMoveAndEnd(t *testing.T) {
 		must(t, <-done)
 	})
 	const value = `(document.querySelector("progress") || {value: 0}).value`
-	b.until("the download is seen", value+" > 0")
+	b.until("the progress bar moves", value+" > 0")
 	var before float64
 	must(t, b.eval(value, &before))
 	content.released.Store(6 * mib)
-	b.until("it moves", value+" > "+jsonOf(t, before))
-	b.until("its speed is told", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
+	b.until("it moves further", value+" > "+jsonOf(t, before))
+	b.until("its speed is shown", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
 	content.released.Store(10 * mib)
-	b.until("the new release is told", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
-	b.until("it is announced", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
+	b.until("the new release is shown", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
+	b.until("the live region announces it", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
 }
 
-// held is a content of which no more than a trickle comes beyond what a test has
-// released.
+// held is a file content. A reader gets only a trickle beyond the bytes that the test
+// has released.
 type held struct {
 	emulator.Content
 	released atomic.Int64
@@ -322,8 +322,8 @@ func (h *held) Open() (io.ReadSeekCloser, error) {
 	return &heldReader{ReadSeekCloser: r, of: h}, err
 }
 
-// heldReader holds back what is sent, which net/http seeks in before, and not what
-// is hashed.
+// heldReader holds back bytes that are sent, after a Seek of net/http, but not bytes
+// that are hashed.
 type heldReader struct {
 	io.ReadSeekCloser
 	of     *held
@@ -349,7 +349,7 @@ func (r *heldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestABrowserTellsThatSyncdHangsOrAnswersAgain(t *testing.T) {
+func TestBrowserShowsWhenSyncdDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)
 	handler := handlerOf(scenes()["idle"])
@@ -371,19 +371,19 @@ func TestABrowserTellsThatSyncdHangsOrAnswersAgain(t *testing.T) {
 	t.Cleanup(site.Close)
 	t.Cleanup(func() { close(over) })
 	b.visit(site.URL)
-	for deadline := time.Now().Add(patience); !looked.Load(); time.Sleep(20 * time.Millisecond) { // its script runs
+	for deadline := time.Now().Add(patience); !looked.Load(); time.Sleep(20 * time.Millisecond) { // until the script runs
 		if time.Now().After(deadline) {
 			t.Fatal("the page does not look at the status")
 		}
 	}
 	hanging.Store(true)
 	const news = `document.getElementById("news").textContent`
-	b.until("it is told that nothing answers", news+`.includes("does not answer")`)
+	b.until("the page says that syncd does not respond", news+`.includes("does not respond")`)
 	hanging.Store(false)
-	b.until("it is told that it answers", news+`.includes("answers again")`)
+	b.until("the page says that syncd responds again", news+`.includes("responds again")`)
 }
 
-func TestASlowClientCannotHoldTheServer(t *testing.T) {
+func TestSlowClientDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	base := serve(t, open(t), "")
 	slow, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
@@ -397,15 +397,15 @@ func TestASlowClientCannotHoldTheServer(t *testing.T) {
 	must(t, err)
 	res.Body.Close()
 	if res.StatusCode != 200 {
-		t.Errorf("beside it another one gets %d", res.StatusCode)
+		t.Errorf("another client meanwhile gets %d", res.StatusCode)
 	}
 	rest, err := io.ReadAll(slow)
 	if err != nil || strings.Contains(string(rest), "200 OK") {
-		t.Errorf("not hung up on: %q, %v", rest, err)
+		t.Errorf("the server did not close the slow connection: %q, %v", rest, err)
 	}
 }
 
-func TestTimesAreTellable(t *testing.T) {
+func TestTimesAndDurationsAreReadable(t *testing.T) {
 	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
 	for away, want := range map[time.Duration]string{
 		0: "less than a minute ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago",

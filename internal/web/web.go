@@ -1,7 +1,6 @@
-// Package web is the daemon's face on the network: metrics, health, the API, and
-// a status page for people.
-// TLS and authentication come from the exporter-toolkit file that the
-// configuration names, for every path alike.
+// Package web serves metrics, health, the API and a status page over HTTP. TLS and
+// authentication come from the exporter-toolkit file that the configuration names,
+// and apply to every path.
 package web
 
 import (
@@ -29,7 +28,7 @@ import (
 	"syncd/internal/request"
 )
 
-// Limits of what a client may take.
+// Limits for clients.
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 10 * time.Second
@@ -38,17 +37,17 @@ const (
 	maxHeader     = 16 << 10
 	maxBody       = 64 << 10
 
-	// Each connection takes a file descriptor, of which a sync needs some too.
+	// Each connection takes a file descriptor, and a sync needs some too.
 	maxConnections = 200
 
-	// A sync that is asked for asks the provider for everything anew. Who asks more
-	// often is told to wait, so that nobody uses up the Customer ID's quota from here.
+	// A sync on demand asks the provider for all digests again. The limit keeps
+	// clients from using up the quota of the Customer ID.
 	syncEvery, syncBurst = 10 * time.Second, 100
 
-	maxViews = 1 // of the page and the history are made at once: they read every record on disk
+	maxViews = 1 // pages and histories made at once: each reads all records on disk
 )
 
-// Source is what the pages show. Safe for concurrent use.
+// Source provides the data of all paths. Its methods are safe for concurrent use.
 type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
@@ -68,10 +67,10 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 		status, err := source.Status()
 		answer(w, status, err)
 	})
-	views := make(turns, maxViews)
+	views := make(semaphore, maxViews)
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
 		var body json.RawMessage
-		err := views.take(r.Context(), func() error {
+		err := views.do(r.Context(), func() error {
 			history, err := source.History(report.HistoryLimit)
 			if err != nil {
 				return err
@@ -95,7 +94,7 @@ func health(w http.ResponseWriter, err error) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, "ok\n") // a client that is gone needs no answer
+	_, _ = io.WriteString(w, "ok\n") // an error means that the client is gone
 }
 
 func ready(w http.ResponseWriter, r *http.Request, source Source) {
@@ -118,24 +117,24 @@ func answer(w http.ResponseWriter, value any, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(value) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(value) // an error means that the client is gone
 }
 
-// trigger queues a sync. The body of a program may name manifests, as
-// {"manifests": ["…"]}, and it is answered 202; the page's form may name one, and
-// is led back to the page. Without a name all are meant. Forcing is left to those
-// who can reach the data directory.
+// trigger queues a sync of the named manifests, of all without a name. A program
+// sends {"manifests": ["…"]} and gets 202; the form of the page sends one name and
+// is redirected to the page. --force is not offered here: it needs access to the
+// data directory.
 func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
-	names, ok := wanted(r, form)
+	names, ok := manifestNames(r, form)
 	if !ok {
 		http.Error(w, `body is not JSON such as {"manifests": ["name"]}`, http.StatusBadRequest)
 		return
 	}
 	if !limit.Allow() {
 		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
-		http.Error(w, "syncs are asked for too often: what was asked for before is done", http.StatusTooManyRequests)
+		http.Error(w, "too many requests for a sync: earlier ones are still queued", http.StatusTooManyRequests)
 		return
 	}
 	status, err := source.Status()
@@ -160,32 +159,32 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 	_, _ = io.WriteString(w, `{"accepted":true}`+"\n")
 }
 
-// isForm tells a browser's form from a program. Content-Type alone does not: curl
-// calls everything a form that it is not told to call JSON.
+// isForm is true for the form of the page. Content-Type alone does not show that:
+// curl sends the type of a form by default.
 func isForm(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/x-www-form-urlencoded" && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// wanted reads the manifests that a request names, none for all.
-func wanted(r *http.Request, form bool) (names []string, ok bool) {
+// manifestNames reads the names in a request; none means all.
+func manifestNames(r *http.Request, form bool) (names []string, ok bool) {
 	if form {
 		err := r.ParseForm()
 		return r.PostForm["manifest"], err == nil && len(r.PostForm["manifest"]) <= 1
 	}
-	var wish struct {
+	var body struct {
 		Manifests []string `json:"manifests"`
 	}
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&wish); err != nil {
+	if err := decoder.Decode(&body); err != nil {
 		return nil, err == io.EOF
 	}
 	_, err := decoder.Token()
-	return wish.Manifests, err == io.EOF
+	return body.Manifests, err == io.EOF
 }
 
-// unknown finds the first of names that is not in the status.
+// unknown returns the first name that is not in the status.
 func unknown(status report.Status, names []string) (name string, found bool) {
 	for _, name := range names {
 		if !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool { return m.Name == name }) {
@@ -195,19 +194,19 @@ func unknown(status report.Status, names []string) (name string, found bool) {
 	return "", false
 }
 
-// CheckConfig is nil when the exporter-toolkit file and the files that it names can
-// be used; "" is none. What it says holds no piece of them: a password can be there
-// where its hash belongs.
+// CheckConfig is nil when the exporter-toolkit file, and the files that it names, can
+// be used. The path "" means no file. Its errors quote nothing from the file, which
+// may hold a password in the wrong place.
 func CheckConfig(path string) error {
 	err := toolkit.Validate(path)
 	if err != nil && strings.HasPrefix(err.Error(), "yaml: ") {
-		return errors.New("is not of the form that Prometheus' exporter-toolkit describes")
+		return errors.New("is not a web configuration file of the Prometheus exporter-toolkit")
 	}
 	return err
 }
 
-// Serve answers on listener until ctx ends. webConfig is the exporter-toolkit
-// file for TLS and authentication, "" for neither.
+// Serve answers requests on listener until ctx ends; then it returns nil. webConfig
+// is the exporter-toolkit file for TLS and authentication, "" for neither.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, webConfig string, log *slog.Logger) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,

@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is the handler over a real Engine that mirrors one manifest.
+// site is the handler over a real engine that mirrors one manifest.
 type site struct {
 	*testing.T
 	engine  *engine.Engine
@@ -52,7 +52,7 @@ func (broken) Status() (report.Status, error)      { return report.Status{}, err
 func (broken) History(int) (report.History, error) { return report.History{}, errBroken }
 func (broken) Alive() error                        { return errBroken }
 
-// queue is a Source that notes what was asked for.
+// queue is a Source that records the requests for syncs.
 type queue struct {
 	Source
 	wanted []request.Sync
@@ -112,17 +112,17 @@ func (s *site) ask(method, target, body string, header ...string) *httptest.Resp
 	return ask(s.handler, method, target, body, header...)
 }
 
-func TestHealthzIsAliveFromTheStart(t *testing.T) {
+func TestHealthzSucceedsFromTheStart(t *testing.T) {
 	s := open(t)
 	if got := s.ask("GET", "/healthz", ""); got.Code != 200 {
 		t.Errorf("status %d: %s", got.Code, got.Body)
 	}
 	if got := ask(Handler(broken{}, prometheus.NewRegistry()), "GET", "/healthz", ""); got.Code != 503 {
-		t.Errorf("a stuck loop answers %d", got.Code)
+		t.Errorf("a stuck loop: %d", got.Code)
 	}
 }
 
-func TestReadyzWantsDataAndOnRequestFreshData(t *testing.T) {
+func TestReadyzNeedsDataAndWithMaxAgeFreshData(t *testing.T) {
 	s := open(t)
 	if got := s.ask("GET", "/readyz", ""); got.Code != 503 || !strings.Contains(got.Body.String(), "one") {
 		t.Errorf("without data: %d %s", got.Code, got.Body)
@@ -138,7 +138,7 @@ func TestReadyzWantsDataAndOnRequestFreshData(t *testing.T) {
 	}
 }
 
-func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
+func TestStatusMatchesTheCommandLine(t *testing.T) {
 	s := open(t)
 	s.sync()
 	got := s.ask("GET", "/api/v1/status", "")
@@ -157,7 +157,7 @@ func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestTheHistoryIsThatOfTheCommandLine(t *testing.T) {
+func TestHistoryMatchesTheCommandLine(t *testing.T) {
 	s := open(t)
 	s.sync()
 	var history report.History
@@ -167,7 +167,7 @@ func TestTheHistoryIsThatOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableStateIsAServerError(t *testing.T) {
 	handler := Handler(broken{}, prometheus.NewRegistry())
 	for _, target := range []string{"GET /api/v1/status", "GET /api/v1/history", "POST /api/v1/sync"} {
 		method, path, _ := strings.Cut(target, " ")
@@ -177,7 +177,7 @@ func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestAPostAsksForASync(t *testing.T) {
+func TestPostQueuesASync(t *testing.T) {
 	s := open(t)
 	for body, want := range map[string][]string{"": nil, "{}": nil, `{"manifests":["one"]}`: {"one"}} {
 		q := &queue{Source: s.daemon}
@@ -189,7 +189,7 @@ func TestAPostAsksForASync(t *testing.T) {
 	}
 }
 
-func TestAPostThatCannotBeMeantAsksForNothing(t *testing.T) {
+func TestBadPostIsRefused(t *testing.T) {
 	s := open(t)
 	for body, want := range map[string]int{
 		"now": 400, `["one"]`: 400, `{"force":true}`: 400, `{"manifests":"one"}`: 400,
@@ -202,7 +202,7 @@ func TestAPostThatCannotBeMeantAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestAPostFromAnotherSiteIsForbidden(t *testing.T) {
+func TestPostFromAnotherSiteIsForbidden(t *testing.T) {
 	s := open(t)
 	q := &queue{Source: s.daemon}
 	handler := Handler(q, prometheus.NewRegistry())
@@ -216,7 +216,7 @@ func TestAPostFromAnotherSiteIsForbidden(t *testing.T) {
 	}
 }
 
-func TestEveryPathHasItsMethods(t *testing.T) {
+func TestPathsRefuseOtherMethods(t *testing.T) {
 	s := open(t)
 	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/history", "/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg"} {
 		for _, method := range []string{"POST", "PUT", "DELETE"} {
@@ -233,7 +233,7 @@ func TestEveryPathHasItsMethods(t *testing.T) {
 	}
 }
 
-func TestTheMetricsFollowTheNamingRules(t *testing.T) {
+func TestMetricsFollowTheNamingRules(t *testing.T) {
 	s := open(t)
 	s.sync()
 	got := s.ask("GET", "/metrics", "")
@@ -243,7 +243,7 @@ func TestTheMetricsFollowTheNamingRules(t *testing.T) {
 	}
 }
 
-func TestSeriesOfConfiguredManifestsAreZeroFromTheStart(t *testing.T) {
+func TestSeriesOfConfiguredManifestsStartAtZero(t *testing.T) {
 	text := open(t).ask("GET", "/metrics", "").Body.String()
 	lines := strings.Split(text, "\n")
 	for _, want := range []string{
@@ -261,7 +261,7 @@ func TestSeriesOfConfiguredManifestsAreZeroFromTheStart(t *testing.T) {
 	}
 }
 
-func TestEveryMetricOfTheContractIsThereAfterASync(t *testing.T) {
+func TestEveryMetricOfTheContractExistsAfterASync(t *testing.T) {
 	s := open(t)
 	s.sync()
 	text := s.ask("GET", "/metrics", "").Body.String()
@@ -324,7 +324,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	}
 }
 
-func TestAWebConfigThatCannotBeReadEndsTheServer(t *testing.T) {
+func TestUnreadableWebConfigFailsServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer listener.Close()
@@ -334,7 +334,7 @@ func TestAWebConfigThatCannotBeReadEndsTheServer(t *testing.T) {
 	}
 }
 
-func TestTheServerEndsWithItsContext(t *testing.T) {
+func TestServeEndsWithItsContext(t *testing.T) {
 	s := open(t)
 	base := serve(t, s, "")
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -1,30 +1,30 @@
-// Keeps the page live. Without this script it is complete, as of when it was made.
+// Keeps the page up to date. Without this script it shows the state at load time.
 "use strict";
 
-const every = 2000;     // milliseconds between two looks at the status
-const renewal = 30000;  // the ages on the page are no older than this
-const patience = 10000; // a syncd that takes longer to answer does not
-let known = null;       // the status without what moves during a download
-let states = {};        // the state of each manifest
-let renewed = Date.now();
-let lost = false;
+const interval = 2000;    // milliseconds between two status requests
+const maxAge = 30000;     // reload the main part after this, so that the ages stay right
+const timeout = 10000;    // of a request
+let shown = null;         // the shown status, without progress
+let states = {};          // the state of each manifest
+let renewedAt = Date.now();
+let offline = false;
 
 const news = document.getElementById("news");
 
-// ask fetches a path of this site; an error is thrown, as no answer is.
-async function ask(path) {
-  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(patience) });
-  if (!answer.ok) throw new Error(answer.statusText);
-  return answer;
+// get fetches a path of this site. It throws for an error status and for a timeout.
+async function get(path) {
+  const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(timeout) });
+  if (!response.ok) throw new Error(response.statusText);
+  return response;
 }
 
-// still is what a change of calls for a new page.
-function still(status) {
+// withoutProgress is the part of the status whose change needs a new main part.
+function withoutProgress(status) {
   return JSON.stringify(status, (key, value) => (key === "progress" || key === "explanation" ? undefined : value));
 }
 
-// move shows what moves during a download.
-function move(manifest) {
+// showProgress updates a card during a download.
+function showProgress(manifest) {
   const card = document.querySelector(`[data-manifest="${CSS.escape(manifest.name)}"]`);
   if (!card) return;
   card.querySelector("[data-explanation]").textContent = manifest.explanation;
@@ -34,45 +34,45 @@ function move(manifest) {
   bar.value = total > 0 ? Math.min(100, Math.floor((100 * done) / total)) : 0;
 }
 
-// renew takes the page's main part from a new page, and leaves the focus where it is.
+// renew replaces the main part of the page and keeps the focus.
 async function renew() {
-  const answer = await ask("/");
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  const response = await get("/");
+  const next = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("main");
   const main = document.getElementById("main");
   const focused = main.contains(document.activeElement) ? document.activeElement.id : "";
   main.replaceWith(document.adoptNode(next));
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
-  renewed = Date.now();
+  renewedAt = Date.now();
 }
 
-// announce tells changes of state, also to who cannot see the page.
+// announce writes changes of state to the live region, for screen readers too.
 function announce(status) {
   const changes = status.manifests.filter((m) => m.name in states && states[m.name] !== m.state);
   states = Object.fromEntries(status.manifests.map((m) => [m.name, m.state]));
   if (changes.length > 0) news.textContent = changes.map((m) => `${m.name}: ${m.explanation}`).join(". ");
 }
 
-async function look() {
-  const answer = await ask("/api/v1/status");
-  const status = await answer.json();
-  if (lost) news.textContent = "syncd answers again.";
-  lost = false;
-  const now = still(status);
-  if ((known !== null && now !== known) || Date.now() - renewed > renewal) await renew();
-  known = now;
-  status.manifests.forEach(move);
+async function update() {
+  const response = await get("/api/v1/status");
+  const status = await response.json();
+  if (offline) news.textContent = "syncd responds again.";
+  offline = false;
+  const now = withoutProgress(status);
+  if ((shown !== null && now !== shown) || Date.now() - renewedAt > maxAge) await renew();
+  shown = now;
+  status.manifests.forEach(showProgress);
   announce(status);
 }
 
-async function follow() {
+async function run() {
   try {
-    if (!document.hidden) await look();
+    if (!document.hidden) await update();
   } catch {
-    if (!lost) news.textContent = "syncd does not answer: what is shown may be old.";
-    lost = true;
+    if (!offline) news.textContent = "syncd does not respond. The page may be out of date.";
+    offline = true;
   }
-  setTimeout(follow, every);
+  setTimeout(run, interval);
 }
 
-if (location.search) history.replaceState(null, "", "/"); // a reload asks for nothing again
-follow();
+if (location.search) history.replaceState(null, "", "/"); // a reload must not show the note again
+run();
