@@ -349,6 +349,24 @@ func (r *heldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// The sync of the page's form starts right after the page was made.
+func TestBrowserShowsASyncThatStartsRightAfterThePageIsMade(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	before, after := handlerOf(scenes()["idle"]), handlerOf(scenes()["syncing"])
+	var made atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && !made.Swap(true) {
+			before.ServeHTTP(w, r)
+			return
+		}
+		after.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	b.visit(site.URL)
+	b.until("the progress bar appears", `document.querySelector("progress") !== null`)
+}
+
 func TestBrowserShowsWhenSyncdDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)

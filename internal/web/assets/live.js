@@ -23,9 +23,15 @@ function withoutProgress(status) {
   return JSON.stringify(status, (key, value) => (key === "progress" || key === "explanation" ? undefined : value));
 }
 
+const cardOf = (manifest) => document.querySelector(`[data-manifest="${CSS.escape(manifest.name)}"]`);
+
+// isOutdated is true when the page shows another state: it may have changed between
+// the making of the page and the first status.
+const isOutdated = (manifest) => !cardOf(manifest)?.classList.contains(manifest.state);
+
 // showProgress updates a card during a download.
 function showProgress(manifest) {
-  const card = document.querySelector(`[data-manifest="${CSS.escape(manifest.name)}"]`);
+  const card = cardOf(manifest);
   if (!card) return;
   card.querySelector("[data-explanation]").textContent = manifest.explanation;
   const bar = card.querySelector("[data-progress]");
@@ -58,7 +64,8 @@ async function update() {
   if (offline) news.textContent = "syncd responds again.";
   offline = false;
   const now = withoutProgress(status);
-  if ((shown !== null && now !== shown) || Date.now() - renewedAt > maxAge) await renew();
+  const changed = shown === null ? status.manifests.some(isOutdated) : now !== shown;
+  if (changed || Date.now() - renewedAt > maxAge) await renew();
   shown = now;
   status.manifests.forEach(showProgress);
   announce(status);
