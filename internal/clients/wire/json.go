@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"syncd/internal/refusal"
 )
@@ -174,86 +170,4 @@ func (p *jsonParser) object(depth int) (Value, error) {
 	}
 	_, err := p.token() // the closing brace
 	return o, err
-}
-
-// MarshalJSON writes the members in their order.
-func (o Object) MarshalJSON() ([]byte, error) { return appendJSON(nil, o), nil }
-
-// JSON returns a value as one line of JSON. Invisible characters are escaped, so
-// that the line is safe to print on a terminal.
-func JSON(v Value) []byte {
-	line := appendJSON(nil, v)
-	if bytes.ContainsFunc(line, isInvisible) {
-		return escapeInvisible(line)
-	}
-	return line
-}
-
-// Indent returns a value as indented JSON with a newline at its end, escaped as
-// by JSON.
-func Indent(v Value) []byte {
-	var b bytes.Buffer
-	_ = json.Indent(&b, JSON(v), "", "  ") // JSON returns valid JSON
-	b.WriteByte('\n')
-	return b.Bytes()
-}
-
-// appendJSON writes lists and objects itself. encoding/json would copy and check
-// an Object once for each level that it lies deep.
-func appendJSON(b []byte, v Value) []byte {
-	switch v := v.(type) {
-	case []Value:
-		b = append(b, '[')
-		for i, item := range v {
-			b = appendJSON(appendComma(b, i), item)
-		}
-		return append(b, ']')
-	case Object:
-		b = append(b, '{')
-		for i, m := range v {
-			b = append(append(appendComma(b, i), encode(m.Name)...), ':')
-			b = appendJSON(b, m.Value)
-		}
-		return append(b, '}')
-	}
-	return append(b, encode(v)...)
-}
-
-func appendComma(b []byte, i int) []byte {
-	if i > 0 {
-		return append(b, ',')
-	}
-	return b
-}
-
-// encode writes a value without members. It leaves ampersands and angle brackets
-// readable, unlike json.Marshal.
-func encode(leaf Value) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(leaf); err != nil {
-		panic(fmt.Sprintf("wire: %v", err)) // a Value can always be encoded
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// isInvisible is true for control and format characters and line separators.
-// encoding/json escapes only some of them.
-func isInvisible(r rune) bool { return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) }
-
-func escapeInvisible(line []byte) []byte {
-	var b []byte
-	for _, r := range string(line) {
-		switch {
-		case !isInvisible(r):
-			b = utf8.AppendRune(b, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
-		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		}
-	}
-	return b
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -170,55 +168,4 @@ func gather(children Object) Object {
 		}
 	}
 	return o
-}
-
-// XML returns an object as an XML document. The items of its lists become
-// elements with the name item. It fails for names and texts that XML cannot carry.
-//
-// encoding/xml is used for texts alone: it writes any name without a check, so
-// that a name could bring elements of its own.
-func XML(root string, o Object, item string) ([]byte, error) {
-	return appendElement([]byte(xml.Header), root, o, item)
-}
-
-// elementName matches the names that the services use; XML would allow more.
-var elementName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-
-func appendElement(b []byte, name string, v Value, item string) (_ []byte, err error) {
-	if !elementName.MatchString(name) {
-		return nil, fmt.Errorf("%q cannot be the name of an XML element", name)
-	}
-	b = fmt.Appendf(b, "<%s>", name)
-	switch v := v.(type) {
-	case Object:
-		for _, m := range v {
-			if b, err = appendElement(b, m.Name, m.Value, item); err != nil {
-				return nil, err
-			}
-		}
-	case []Value:
-		for _, one := range v {
-			if b, err = appendElement(b, item, one, item); err != nil {
-				return nil, err
-			}
-		}
-	default:
-		text, _ := TextOf(v)
-		if b, err = appendText(b, text); err != nil {
-			return nil, fmt.Errorf("%s %w", name, err)
-		}
-	}
-	return fmt.Appendf(b, "</%s>", name), nil
-}
-
-// appendText escapes a text. EscapeText replaces each character that XML cannot
-// carry with U+FFFD; such a text is refused, because it would arrive changed.
-func appendText(b []byte, text string) ([]byte, error) {
-	const replacement = "\uFFFD"
-	var escaped bytes.Buffer
-	_ = xml.EscapeText(&escaped, []byte(text)) // a Buffer returns no errors
-	if bytes.Count(escaped.Bytes(), []byte(replacement)) != strings.Count(text, replacement) {
-		return nil, errors.New("holds a character that XML cannot carry")
-	}
-	return append(b, escaped.Bytes()...), nil
 }
