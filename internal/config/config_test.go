@@ -44,7 +44,7 @@ func mustLoad(t *testing.T, text string) *Config {
 	return c
 }
 
-// problems flattens what Load returned.
+// problems returns the errors that Load joined.
 func problems(err error) []*Error {
 	var one *Error
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -174,7 +174,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}
 }
 
-// with puts lines into the minimal config's source, top and manifest.
+// with returns a small file with more lines in source, at the top and in the manifest.
 func with(source, top, manifest string) string {
 	return "source:\n  url: https://releases.example.net\n" + source + "manifests:\n  - name: a\n" + manifest + top
 }
@@ -440,7 +440,7 @@ func TestWarningsNameUnsafeSettings(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(path, tt.mode); err != nil { // the umask aside
+			if err := os.Chmod(path, tt.mode); err != nil { // because the umask may change the mode of WriteFile
 				t.Fatal(err)
 			}
 			c, err := Load(path, Environment{})
@@ -484,14 +484,14 @@ func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 	}
 }
 
-// uncommented takes the # from in front of keys, but for customer_id, which
-// customer_id_file excludes.
+// uncommented removes the # before keys. It drops customer_id, which must not stand
+// beside customer_id_file.
 func uncommented(text string) string {
 	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
 	return regexp.MustCompile(`(?m)^ *customer_id: .*\n`).ReplaceAllString(text, "")
 }
 
-// allKeys learns every key from what the errors list for an unknown one.
+// allKeys collects every key from the suggestions for unknown keys.
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
 	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nguards: "+x+"\nhttp: "+x+

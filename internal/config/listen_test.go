@@ -10,7 +10,7 @@ import (
 func TestListenVariableReplacesTheDefault(t *testing.T) {
 	tests := []struct {
 		name, variable, inFile string
-		want                   string // the address, or what the error says behind the file's name
+		want                   string // the address, or the error without its directory
 	}{
 		{"no variable", "", "", "127.0.0.1:9797"},
 		{"variable", ":9797", "", ":9797"},

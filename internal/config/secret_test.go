@@ -34,7 +34,7 @@ func TestSecretNeverPrints(t *testing.T) {
 			shows(fmt.Sprintf("%s of value %d", verb, i), fmt.Sprintf(verb, value))
 		}
 		for name, marshal := range map[string]func(any) ([]byte, error){"json": json.Marshal, "yaml": yaml.Marshal} {
-			if text, err := marshal(value); err == nil { // not all can be encoded
+			if text, err := marshal(value); err == nil { // some values cannot be encoded
 				shows(fmt.Sprintf("%s of value %d", name, i), string(text))
 			}
 		}
@@ -59,7 +59,7 @@ func TestCustomerIDIsReadAsWritten(t *testing.T) {
 	}
 }
 
-// givenBy sets up a config, an environment and a credential directory.
+// givenBy loads a file with an environment and a credential directory.
 func givenBy(t *testing.T, inFile, variable string, files map[string]string) Credential {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
 	tests := []struct {
 		name, inFile, variable string
 		files                  map[string]string
-		want                   string // the id, or what the error says behind the file's name
+		want                   string // the id, or the error without its directory
 	}{
 		{"key", fromKey, "", nil, marker},
 		{"file", fromFile, "", map[string]string{"id": "\n " + marker + "\r\n"}, marker},
@@ -161,7 +161,7 @@ func TestServicesInheritTheCredential(t *testing.T) {
 	}
 }
 
-// leaks tells whether what parse says about data shows the marker.
+// leaks returns the errors and warnings for data, and whether they show the marker.
 func leaks(data []byte) (string, bool) {
 	c, err := parse("syncd.yaml", data, Environment{})
 	var said strings.Builder
@@ -173,8 +173,8 @@ func leaks(data []byte) (string, bool) {
 	return said.String(), strings.Contains(said.String(), marker)
 }
 
-// TestErrorsNeverQuoteTheFile puts a secret, in several disguises, at many
-// places of a config that is broken here and there already; FuzzLoad tries the rest.
+// Insert a secret, in several forms, at many places of a file that has errors already.
+// FuzzLoad tries other files.
 func TestErrorsNeverQuoteTheFile(t *testing.T) {
 	broken := strings.NewReplacer("hash: md5", "hash: no", "jitter: 0", "jitter: soon", "2026-10", "2026-99").Replace(full)
 	for _, form := range []string{marker, "\n" + marker + ": ", "\"" + marker, " *" + marker + " ", "{" + marker + "}", "\n  - " + marker + "\n", "@" + marker, "[" + marker, "%" + marker + "#"} {
@@ -186,7 +186,7 @@ func TestErrorsNeverQuoteTheFile(t *testing.T) {
 	}
 }
 
-// TestErrorsNeverQuoteAValueOrAKey replaces each value and each key by the secret.
+// Replace each value and each key by the secret.
 func TestErrorsNeverQuoteAValueOrAKey(t *testing.T) {
 	for _, text := range []string{full, minimal} {
 		rows := strings.SplitAfter(text, "\n")
@@ -204,8 +204,8 @@ func TestErrorsNeverQuoteAValueOrAKey(t *testing.T) {
 	}
 }
 
-// FuzzLoad holds that no bytes make the reader panic, and that no error shows
-// a secret, wherever it slipped in.
+// FuzzLoad checks that no file makes Load panic, and that no error shows a secret at any
+// place of the file.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(full), uint16(0))
 	f.Add([]byte(minimal), uint16(9))

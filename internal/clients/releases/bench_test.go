@@ -8,7 +8,7 @@ import (
 	"syncd/internal/manifest"
 )
 
-// BenchmarkParseMetadata and BenchmarkParseHash are what is asked of each file.
+// BenchmarkParseMetadata and BenchmarkParseHash measure the results for one file.
 func BenchmarkParseMetadata(b *testing.B) {
 	body := fmt.Appendf(nil, `{"FileName":"small-000001.dat","Release":"2026.10","FileSize":"4096","MD5":%q,"SHA1":%q,"SHA256":%q,"BuildDate":"2026-10"}`,
 		strings.Repeat("3f", 16), strings.Repeat("3f", 20), strings.Repeat("3f", 32))
@@ -30,8 +30,7 @@ func BenchmarkParseHash(b *testing.B) {
 	}
 }
 
-// BenchmarkManifestList reads a list of 10,000 links up to what their identities
-// are made of.
+// BenchmarkManifestList parses a list of 10,000 links without their queries.
 func BenchmarkManifestList(b *testing.B) {
 	links := make([]string, 10_000)
 	for i := range links {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testID is no secret, and has characters that are written otherwise in a query.
+// testID is no secret and has characters that a query escapes.
 const testID = "TEST/id+1 &="
 
 var (
@@ -175,7 +175,7 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 	golden(t, "requests.golden", requestLog(e))
 }
 
-// requestLog writes down what arrived at the release host.
+// requestLog lists the requests to the release host.
 func requestLog(e *emulator.Emulator) string {
 	var b strings.Builder
 	for _, r := range e.Requests() {
@@ -209,10 +209,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// endpoint is a call of each kind of result, for faults that all must bear.
+// endpoint is one call for each kind of result, for tests with faults.
 type endpoint struct {
 	name string
-	path string // as errors show it
+	path string // as errors print it
 	call func(*testing.T, *Client) error
 }
 
@@ -246,7 +246,7 @@ var endpoints = []endpoint{
 	}},
 }
 
-// assertNoID fails the test when err or a cause of it shows the Customer ID.
+// assertNoID fails the test when err or one of its causes prints the Customer ID.
 func assertNoID(t *testing.T, err error) {
 	t.Helper()
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -301,7 +301,7 @@ func TestWrongShapesAreRefusedWhateverTheStatus(t *testing.T) {
 				assertNoID(t, err)
 				isObject := strings.HasPrefix(fault.Body, "{") || fault.Shape == "error" || fault.Shape == "object" || fault.Shape == "echo"
 				if ep.name == "Metadata" && isObject && !strings.HasPrefix(name, "truncated") {
-					return // an object without a known key is metadata without any
+					return // an object without known keys is valid, empty metadata
 				}
 				var failed *transport.Error
 				if refusal.ReasonOf(err) != refusal.BadShape || !errors.As(err, &failed) || failed.Kind != transport.Malformed {
@@ -327,7 +327,7 @@ func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", ep.name, err)
 		}
 	}
-	// To the byte, where that is cheap to send.
+	// Test the exact limit where the body is small.
 	digest := strings.Repeat("ab", 32)
 	for size, want := range map[int]refusal.Reason{maxHash: "", maxHash + 1: refusal.TooLarge} {
 		e.ClearFaults()
@@ -453,7 +453,7 @@ func TestAManifestWithOneUnusableLinkIsRefused(t *testing.T) {
 		"no download":       {[]string{"http://h/Elsewhere/Data/2026.10/a"}, refusal.BadShape},
 		"other scheme":      {[]string{"file:///Download/Data/2026.10/a"}, refusal.BadShape},
 		"empty string":      {[]string{good, ""}, refusal.BadName},
-		"the id elsewhere":  {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadName}, // it has a slash
+		"the id elsewhere":  {[]string{"http://h/Elsewhere/" + url.QueryEscape(testID)}, refusal.BadName}, // the ID holds a slash
 		"the id in a name":  {[]string{"http://h/Download/Data/2026.10/x-" + strings.ReplaceAll(url.PathEscape(testID), "%2F", "%252F")}, refusal.BadName},
 	}
 	for name, tt := range tests {

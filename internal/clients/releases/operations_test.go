@@ -16,7 +16,7 @@ import (
 	"syncd/internal/clients/transport"
 )
 
-// callByName is a call as a command line says it.
+// callByName is a call as on the command line.
 type callByName struct {
 	operation, format string
 	args              []string

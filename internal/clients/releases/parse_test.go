@@ -210,7 +210,7 @@ func TestParseHashReadsEveryForm(t *testing.T) {
 	}
 }
 
-// refusedOr fails the test when err is no refusal that a parser may give.
+// refusedOr fails the test when err is not a refusal of a parser.
 func refusedOr(t *testing.T, err error) (ok bool) {
 	t.Helper()
 	if reason := refusal.ReasonOf(err); err != nil && reason != refusal.BadShape && reason != refusal.BadName {
@@ -238,7 +238,7 @@ func FuzzParseList(f *testing.F) {
 				t.Fatalf("item %q", item)
 			}
 		}
-		if total > 6*len(body) { // U+FFFD, for a lone surrogate, is not longer than its escape
+		if total > 6*len(body) { // U+FFFD for a lone surrogate is no longer than its escape
 			t.Fatalf("%d bytes out of %d", total, len(body))
 		}
 		if again, err := parseList([]byte(wire["json"](append([]string{}, items...)))); err != nil || len(items) > 0 && !slices.Equal(items, again) {
@@ -291,7 +291,7 @@ func FuzzParseMetadata(f *testing.F) {
 				t.Fatalf("algorithm %q", algorithm)
 			}
 		}
-		for range 3 { // whatever order a map has
+		for range 3 { // maps have a random order
 			again, err := parseMetadata(body)
 			if diff := cmp.Diff(meta, again); diff != "" || err != nil {
 				t.Fatalf("read again: %v %s", err, diff)

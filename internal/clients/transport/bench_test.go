@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// cannedServer answers every request on its connections with the same bytes and
-// allocates nothing for it, so that what a benchmark counts is the client's.
+// cannedServer sends the same bytes for every request. It allocates nothing, so that a
+// benchmark counts only the allocations of the client.
 func cannedServer(b *testing.B, answer string) (base string) {
 	b.Helper()
 	reply := []byte(answer)
@@ -22,7 +22,7 @@ func cannedServer(b *testing.B, answer string) (base string) {
 		for lines := bufio.NewReader(conn); ; {
 			line, err := lines.ReadSlice('\n')
 			if err != nil {
-				return // the client has closed it
+				return // the client closed the connection
 			}
 			if len(bytes.TrimSpace(line)) == 0 {
 				conn.Write(reply)
@@ -36,7 +36,7 @@ func canned(status int, header, body string) string {
 		status, http.StatusText(status), len(body), header, body)
 }
 
-// BenchmarkRequest shows what a small request costs, by its way through the client.
+// BenchmarkRequest measures a small request through each function of the client.
 func BenchmarkRequest(b *testing.B) {
 	digest := canned(http.StatusOK, "Content-Type: application/json; charset=utf-8\r\n", `"`+string(bytes.Repeat([]byte("3f"), 32))+`"`)
 	file := canned(http.StatusOK, "ETag: \"3f-1000\"\r\nContent-Type: application/octet-stream\r\nAccept-Ranges: bytes\r\n", string(make([]byte, 4<<10)))
@@ -59,7 +59,7 @@ func BenchmarkRequest(b *testing.B) {
 		for err == nil {
 			_, err = res.Body.Read(buffer[:])
 		}
-		if err != io.EOF { //nolint:errorlint // the end itself
+		if err != io.EOF { //nolint:errorlint // a bare io.EOF ends a body
 			return err
 		}
 		return nil

@@ -133,7 +133,7 @@ func TestTransientFaultsAreRetriedAndCounted(t *testing.T) {
 				t.Fatalf("%q, %v", body, err)
 			}
 			if f.Kind == emulator.KindStall {
-				return // a stall timeout this short may hit any request
+				return // the short stall timeout may end any request
 			}
 			if seen.retries["ManifestReleases"] != 2 || seen.requests["ManifestReleases 200"] == 0 {
 				t.Errorf("observed %v, retries %v", seen.requests, seen.retries)
@@ -188,8 +188,8 @@ func TestOnceSendsOnce(t *testing.T) {
 	}
 }
 
-// serveConnections hands each connection to serve, and closes it afterwards. Its
-// clients must be closed before the test ends.
+// serveConnections passes each connection to serve and closes it afterwards. Close its
+// clients before the test ends.
 func serveConnections(t testing.TB, serve func(net.Conn)) (base string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -216,14 +216,14 @@ func serveConnections(t testing.TB, serve func(net.Conn)) (base string) {
 	return "http://" + ln.Addr().String()
 }
 
-// A server may close a kept connection when it has read a request. net/http then
-// sends a GET again by itself, which Once must not allow.
+// A server may close a reused connection after it read a request. net/http then sends a
+// GET again by itself. Once must prevent that.
 func TestOnceSendsOnceOnAReusedConnection(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		var requests atomic.Int64
 		c := newClient(t, serveConnections(t, func(conn net.Conn) {
 			r := bufio.NewReader(conn)
-			for range 2 { // the first is answered, the second is not
+			for range 2 { // respond to the first request only
 				req, err := http.ReadRequest(r)
 				if err != nil {
 					return
@@ -256,7 +256,7 @@ func TestHTTP2IsUsedWhenOffered(t *testing.T) {
 		fmt.Fprintf(w, "%s %d %t", r.Proto, r.ContentLength, r.URL.Query().Get("id") == testID)
 	})
 	c := newClient(t, server.URL, func(cfg *Config) { cfg.CAFile = ca })
-	for path, once := range map[string]bool{"old": false, "new": true} { // what is sent once follows nothing
+	for path, once := range map[string]bool{"old": false, "new": true} { // a request with Once follows no redirect
 		_, body, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{path}, Limit: 100, Once: once})
 		if err != nil || !strings.HasPrefix(string(body), "HTTP/2.0 ") || !strings.HasSuffix(string(body), "true") {
 			t.Errorf("once %t: %q, %v", once, body, err)
@@ -316,7 +316,7 @@ func TestRetryBudgetCountsFromTheLastProgress(t *testing.T) {
 			if calls++; calls < 100 {
 				progress()
 			}
-			time.Sleep(50 * time.Second) // each of them longer than half of MaxElapsed
+			time.Sleep(50 * time.Second) // longer than half of MaxElapsed
 			return transient
 		})
 		if err != transient || calls < 100 || calls > 102 {
@@ -375,7 +375,7 @@ func TestCAFiles(t *testing.T) {
 
 func TestASlowResponseEndsWithinTheRetryBudget(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil { // always some progress, never an end
+		for r.Context().Err() == nil { // the response makes progress and never ends
 			_, _ = w.Write([]byte("1"))
 			_ = http.NewResponseController(w).Flush()
 			time.Sleep(time.Millisecond)
@@ -387,7 +387,7 @@ func TestASlowResponseEndsWithinTheRetryBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, err := New(Config{
-		Base: base, StallTimeout: time.Second, // longer than a busy machine keeps a byte back
+		Base: base, StallTimeout: time.Second, // longer than a busy machine delays a byte
 		Retry: Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 50 * time.Millisecond},
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// countingServer answers by the path and counts the connections that were made to it.
+// countingServer responds by path and counts its connections.
 func countingServer(t *testing.T) (base string, connections *atomic.Int64) {
 	t.Helper()
 	connections = new(atomic.Int64)
@@ -34,7 +34,7 @@ func countingServer(t *testing.T) (base string, connections *atomic.Int64) {
 		case "/chunked":
 			w.Header().Set("Location", "/file")
 			w.WriteHeader(http.StatusFound)
-			_ = http.NewResponseController(w).Flush() // then the length is not known
+			_ = http.NewResponseController(w).Flush() // so that the response has no Content-Length
 		case "/missing":
 			w.WriteHeader(http.StatusNotFound)
 		case "/empty":
@@ -80,7 +80,7 @@ func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 	}
 }
 
-// A redirect whose text never ends costs the connection, and not the time.
+// A redirect with an endless body costs its connection, but no time.
 func TestTheBodyOfARedirectDelaysNothing(t *testing.T) {
 	base := rawServer(t, "HTTP/1.1 302 Found\r\nContent-Length: 1000\r\nUpgrade: none\r\nLocation: https://127.0.0.1:1/file\r\n\r\nxx")
 	c := newClient(t, base, func(cfg *Config) { cfg.Retry = quick })

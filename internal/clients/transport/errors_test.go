@@ -23,17 +23,17 @@ import (
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// failing is a way to fail, with what the error must be.
+// failing is one failure with the expected error.
 type failing struct {
 	name   string
 	base   string
-	fault  emulator.Fault // where there is no base
+	fault  emulator.Fault // of the emulator, when base is empty
 	edit   func(*Config)
 	req    func(*Request)
 	kind   Kind
-	status int // -1 for any: a stall may come before the headers on a busy machine
+	status int // -1 for any: on a busy machine a stall may come before the headers
 	reason refusal.Reason
-	has    string // part of the text
+	has    string // a part of the error's text
 }
 
 func failures(t *testing.T) []failing {
@@ -288,7 +288,7 @@ func TestACancelledRequestReturnsTheCauseOfItsContext(t *testing.T) {
 						_, _, err := c.Do(ctx, Request{Endpoint: "E", Segments: []string{path}, Limit: 100, Once: once})
 						done <- err
 					}()
-					select { // a deadline may come before the request does
+					select { // the deadline may end before the request arrives
 					case <-arrived:
 						stop()
 						if err := <-done; err != want {

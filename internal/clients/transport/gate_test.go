@@ -67,7 +67,7 @@ func TestGateDelaysAllCallersUntilTheCoolDownEnds(t *testing.T) {
 		g := NewGate(nil, func(origin string, until time.Time) { saved[origin] = until })
 		begin := time.Now()
 		g.Hold("a", 10*time.Second)
-		g.Hold("a", 5*time.Second) // a shorter wish does not count
+		g.Hold("a", 5*time.Second) // a shorter cool-down changes nothing
 		var waiting sync.WaitGroup
 		for range 10 {
 			waiting.Go(func() {
@@ -80,7 +80,7 @@ func TestGateDelaysAllCallersUntilTheCoolDownEnds(t *testing.T) {
 			t.Errorf("another origin had to wait: %v", err)
 		}
 		time.Sleep(time.Second)
-		g.Hold("a", 11*time.Second) // while they wait
+		g.Hold("a", 11*time.Second) // while the callers wait
 		waiting.Wait()
 		if want := begin.Add(12 * time.Second); !saved["a"].Equal(want) || len(saved) != 1 {
 			t.Errorf("saved %v, want %v", saved, want)
@@ -135,10 +135,10 @@ func TestNoCoolDownLastsLongerThanADay(t *testing.T) {
 	})
 }
 
-// A clock cannot be set in a test; a time with a monotonic reading, which its
-// text shows, is compared by nothing else.
+// A test cannot set the clock. Instead it checks that the time has a monotonic reading,
+// which its text shows: such times ignore the clock.
 func TestASavedCoolDownIgnoresClockChanges(t *testing.T) {
-	now := time.Now().Round(0) // as the state gives it
+	now := time.Now().Round(0) // without a monotonic reading, as loaded from the state
 	g := NewGate(map[string]time.Time{"hour": now.Add(time.Hour), "year": now.AddDate(1, 0, 0)}, nil)
 	g.Hold("new", time.Hour)
 	for _, origin := range []string{"hour", "year", "new"} {
@@ -202,7 +202,7 @@ func TestNoRequestIsSentDuringALongCoolDown(t *testing.T) {
 					defer mu.Unlock()
 					saved[origin] = until
 				})
-				slow := func(cfg *Config) { // a first wait as long as this would be noticed
+				slow := func(cfg *Config) { // long enough to notice a retry
 					cfg.Gate, cfg.Retry = gate, Retry{InitialInterval: time.Minute, MaxInterval: time.Minute, MaxElapsed: 30 * time.Minute}
 				}
 				c := newClient(t, e.URL(), slow)
@@ -223,11 +223,11 @@ func TestNoRequestIsSentDuringALongCoolDown(t *testing.T) {
 					asking.Go(func() { want(c) })
 				}
 				asking.Wait()
-				want(newClient(t, e.URL(), slow)) // another client, the same gate
+				want(newClient(t, e.URL(), slow)) // another client with the same Gate
 				if until := saved[c.base.origin]; time.Until(until) > 24*time.Hour || time.Until(until) < 30*time.Minute {
 					t.Errorf("saved %v", saved)
 				}
-				e.ClearFaults() // the service would answer again, but it is not asked
+				e.ClearFaults() // the service works again, but gets no request
 				gate = NewGate(saved, nil)
 				want(newClient(t, e.URL(), slow)) // after a restart
 				if _, err := c.Open(t.Context(), list); !strings.Contains(fmt.Sprint(err), "asked to wait until") {

@@ -19,7 +19,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// testID has characters that every encoding writes in a way of its own.
+// testID has characters that each encoder escapes differently.
 const testID = "K3Y/with+special=chars&%"
 
 var testRedactor = NewRedactor(testID)
@@ -100,7 +100,7 @@ func TestRedactorRemovesEverySpellingWhole(t *testing.T) {
 				text := around[0] + spelling + around[1]
 				got := r.String(text)
 				if want := around[0] + redacted + around[1]; got != want {
-					// An escape character in front may belong to the spelling itself.
+					// An escape character in front may be part of a spelling.
 					if alone := redacted + around[1]; got != alone || len(around[0]) > 1 {
 						t.Errorf("%s: %s of %q gives %q, want %q", id, name, text, got, want)
 					}
@@ -153,7 +153,7 @@ func TestRedactorRemovesEveryOccurrence(t *testing.T) {
 	for text, want := range map[string]string{
 		"aXa":             redacted,
 		"aXaaXa":          redacted + redacted,
-		"aXaXa.":          redacted + ".", // both, also where they overlap
+		"aXaXa.":          redacted + ".", // overlapping occurrences
 		"aXaXaXaXb":       redacted + "Xb",
 		"-aXa-%61Xa-":     "-" + redacted + "-" + redacted + "-",
 		"aXaX":            redacted + "X",
@@ -201,8 +201,8 @@ func TestRedactorLeavesOtherTextAlone(t *testing.T) {
 	}
 }
 
-// spelled draws a way to write each character of id: up to two encoders, the second
-// over all that the first one made of the character.
+// spelled draws up to two encoders for each character of id. The second one encodes the
+// whole output of the first.
 func spelled(draw func(label string, n int) int, id string) string {
 	depth := draw("depth", 3)
 	var b strings.Builder
@@ -259,7 +259,7 @@ func encodedAgain(one string, choice int) string {
 	return one
 }
 
-// quoteMore is the JSON of encoders that escape slashes too.
+// quoteMore quotes as JSON, slashes included.
 func quoteMore(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `/`, `\/`).Replace(s)
 }
@@ -275,8 +275,8 @@ func TestRedactorFindsEachCharacterInItsOwnSpelling(t *testing.T) {
 	})
 }
 
-// shows is true when text holds id under the decoders that a reader of it may
-// apply, up to twice. It shares nothing with the Redactor.
+// shows is true when text holds id, plain or after up to two standard decoders. It
+// shares no code with the Redactor.
 func shows(text, id string) bool {
 	level := []string{text}
 	for range 3 {
@@ -373,14 +373,14 @@ func TestRedactorErrorHidesTheCustomerIDInTheWholeChain(t *testing.T) {
 	}
 }
 
-// hiding does not show the text of its cause.
+// hiding is an error that does not print its cause.
 type hiding struct{ err error }
 
 func (*hiding) Error() string   { return "hidden" }
 func (h *hiding) Unwrap() error { return h.err }
 
-// assertNoID fails the test when err or any cause of it shows the Customer ID,
-// however it is formatted.
+// assertNoID fails the test when err or one of its causes prints the Customer ID with
+// any verb.
 func assertNoID(t testing.TB, what string, err error) {
 	t.Helper()
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/refusal"
 )
 
-// carriesID is true when anything of a request shows the Customer ID.
+// carriesID is true when any part of a request holds the Customer ID.
 func carriesID(r *http.Request) bool {
 	text := fmt.Sprint(r.Method, r.RequestURI, r.Host, r.URL, r.Header)
 	return NewRedactor(testID).Contains(text) || shows(text, testID) || strings.Contains(text, "K3Y")
@@ -23,7 +23,7 @@ func TestRedirectsSendTheCustomerIDToItsOriginOnly(t *testing.T) {
 	inQuery := url.QueryEscape(testID)
 	tests := []struct {
 		name, location string // OTHER and SELF stand for the bases
-		want           string // the request's target there; "" when there is none
+		want           string // the target of the redirected request; "" for no request
 	}{
 		{"other host", "OTHER/x", "/x"},
 		{"other host, id in the query", "OTHER/x?b=2&id=" + inQuery + "&a=1", "/x?b=2&a=1"},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pipeBody is a response body whose bytes a test sends when it likes. As with a
-// connection, the end of the context ends its reads.
+// pipeBody is a response body that a test fills byte by byte. As on a connection, the
+// end of the context ends its reads.
 func pipeBody(t *testing.T, timeout time.Duration) (*watchedBody, *io.PipeWriter) {
 	t.Helper()
 	watch := newStallWatch(t.Context(), timeout)
@@ -40,7 +40,7 @@ func TestASlowReaderDoesNotStall(t *testing.T) {
 		var got bytes.Buffer
 		p := make([]byte, 7)
 		for {
-			time.Sleep(time.Hour) // a disk, or a bandwidth limit
+			time.Sleep(time.Hour) // a slow disk or a bandwidth limit
 			n, err := body.Read(p)
 			got.Write(p[:n])
 			if err == io.EOF {

@@ -22,14 +22,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick gives up soon; patient does not before a test is stuck.
+// quick gives up after milliseconds, patient only when a test hangs.
 var (
 	quick   = Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: 20 * time.Millisecond}
 	patient = Retry{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond, MaxElapsed: time.Minute}
 )
 
-// soon is a stall timeout for tests in which a stall has to come: whether a
-// transfer that moves is cut off by it too must not matter.
+// soon is a stall timeout for tests that need a stall. Such a test must also accept that
+// it ends a transfer that moves.
 const soon = 50 * time.Millisecond
 
 func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
@@ -70,12 +70,12 @@ func startEmulator(t testing.TB) *emulator.Emulator {
 	return e
 }
 
-// list is a request that the emulator answers with ["2026.10"].
+// list is a request with the response ["2026.10"] from the emulator.
 var list = Request{Endpoint: "ManifestReleases", Segments: []string{"ManifestReleases", "m"}, Query: url.Values{"format": {"json"}}, Limit: 1 << 20}
 
 const listBody = `["2026.10"]`
 
-// recorder is an HTTP server that keeps what arrived.
+// recorder is an HTTP server that records its requests.
 type recorder struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -92,7 +92,7 @@ func serve(t testing.TB, start func(http.Handler) *httptest.Server, answer http.
 		answer(w, req)
 	}))
 	t.Cleanup(func() {
-		r.CloseClientConnections() // also what a test holds open
+		r.CloseClientConnections() // includes connections that a test still uses
 		r.Close()
 		for _, req := range r.requests() {
 			if req.Header.Get("Referer") != "" {
@@ -113,7 +113,7 @@ func plainServer(t testing.TB, answer http.HandlerFunc) *recorder {
 	t.Helper()
 	return serve(t, func(h http.Handler) *httptest.Server {
 		s := httptest.NewUnstartedServer(h)
-		s.Config.ErrorLog = discardLog() // panics by design
+		s.Config.ErrorLog = discardLog() // some handlers panic on purpose
 		s.Start()
 		return s
 	}, answer)
@@ -129,7 +129,7 @@ func tlsServerWith(t testing.TB, edit func(*httptest.Server), answer http.Handle
 	t.Helper()
 	r := serve(t, func(h http.Handler) *httptest.Server {
 		s := httptest.NewUnstartedServer(h)
-		s.Config.ErrorLog = discardLog() // handshakes fail by design
+		s.Config.ErrorLog = discardLog() // some handshakes fail on purpose
 		edit(s)
 		s.StartTLS()
 		return s
@@ -142,8 +142,8 @@ func tlsServerWith(t testing.TB, edit func(*httptest.Server), answer http.Handle
 	return r, ca
 }
 
-// rawServer answers each request with bytes as they are, {id} being the Customer
-// ID, and closes the connection when the client does or the test ends.
+// rawServer sends answer for each request, with the Customer ID for {id}, and closes the
+// connection. An upgraded connection stays open until the test ends.
 func rawServer(t testing.TB, answer string) (base string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
