@@ -60,7 +60,7 @@ func newHasher(file *dataFile, buffers *bufferPool, digest *verify.Hasher) *hash
 //
 // Connections that share the file never wait for the hash: bytes that do not fit the
 // backlog are read back later. A single connection does wait, so that nothing is read
-// back. Without an idle core, it computes the hash itself.
+// back. Without an idle core, and for a small file, it computes the hash itself.
 func (h *hasher) add(c chunk, end int64, isShared, hasIdleCore bool) {
 	h.mu.Lock()
 	for !isShared && h.busy && len(h.backlog) >= maxBacklog {
@@ -77,7 +77,7 @@ func (h *hasher) add(c chunk, end int64, isShared, hasIdleCore bool) {
 	h.busy = true
 	h.mu.Unlock()
 	isMore := true
-	if !isShared && !hasIdleCore || end <= hashBeside {
+	if !isShared && (!hasIdleCore || end <= hashBeside) {
 		isMore = h.step()
 	}
 	if isMore {
