@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -155,63 +154,6 @@ func list(to *[]string, parse func(string) (string, *fault)) setter {
 // keep is the setter of a value that is decoded later.
 func keep(to **node) setter {
 	return func(_ *decoder, _ string, n *node) { *to = n }
-}
-
-var (
-	plainKey = regexp.MustCompile(`^[a-z][a-z_]{0,31}$`)
-	nearKey  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
-)
-
-// unknown is the problem of a key that is not in the table. A secret may stand in the
-// key's place by mistake, so the key is shown only when it looks like a key of syncd.
-func (d *decoder) unknown(path string, f field, t table) *Error {
-	p := place{key: path, at: f.at}
-	valid := slices.Sorted(maps.Keys(t))
-	near := nearest(f.key, valid)
-	if plainKey.MatchString(f.key) || near != "" && nearKey.MatchString(f.key) {
-		p.key = below(path, f.key)
-	}
-	if near != "" {
-		return p.error(d.file, fault{"unknown key", fmt.Sprintf("did you mean %q?", near)})
-	}
-	return p.error(d.file, fault{"unknown key", "the keys here are " + strings.Join(valid, ", ")})
-}
-
-// nearest returns the known key that differs by a typing error, or "".
-func nearest(key string, known []string) string {
-	const longest = 40 // all keys are shorter, and distance takes quadratic time
-	if len(key) > longest {
-		return ""
-	}
-	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	best, least := "", 3
-	for _, candidate := range known {
-		if n := distance(key, candidate); n < least && n <= max(1, len(candidate)/3) {
-			best, least = candidate, n
-		}
-	}
-	return best
-}
-
-// distance returns the Levenshtein distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // below and index extend key paths.
