@@ -57,7 +57,7 @@ func attacks(t *testing.T, base string) []attack {
 }
 
 // Each attack is a manifest of its own, all in one sync with an honest one.
-func TestEveryAttackIsRefusedByNameAndTheOldReleaseStays(t *testing.T) {
+func TestEveryAttackIsRefusedAndTheOldReleaseStays(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "honest")
 	files := []emulator.File{{Name: "a.dat", Content: emulator.Text("a")}, {Name: "b.dat", Content: emulator.Text("b")}}
@@ -111,7 +111,7 @@ func (h *host) filesAskedFor() []string {
 	return paths
 }
 
-func TestALinkToAnotherHostCausesNoRequestThere(t *testing.T) {
+func TestLinkToAnotherHostCausesNoRequestThere(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	other, err := emulator.Start(emulator.Config{})
@@ -141,7 +141,7 @@ func TestALinkToAnotherHostCausesNoRequestThere(t *testing.T) {
 
 // An escape that was escaped again is a name like any other: nothing decodes it
 // a second time.
-func TestANameThatTwiceDecodedWouldLeaveItsFolderIsTakenAsItIs(t *testing.T) {
+func TestNamesAreDecodedOnlyOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	const name = "%2e%2e%2f%2e%2e%2fescaped"

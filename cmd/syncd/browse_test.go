@@ -9,7 +9,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestReleasesManifestsAndFilesBrowseTheProvider(t *testing.T) {
+func TestBrowsingCommandsListTheProvider(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	same(h, "releases", "2026.08\n2026.09\n2026.10\n", h.expect(0, "releases", "dq_phone_data").stdout)
@@ -25,7 +25,7 @@ func TestReleasesManifestsAndFilesBrowseTheProvider(t *testing.T) {
 	h.wantDownloads()
 }
 
-func TestGetFetchesOneVerifiedFileOfEachClass(t *testing.T) {
+func TestGetDownloadsAFileOfEachClass(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	file := emulator.File{Name: "f.bin", Content: emulator.Random(1, 100_000)}
@@ -52,7 +52,7 @@ func TestGetFetchesOneVerifiedFileOfEachClass(t *testing.T) {
 	same(h, "files", []string{"f.bin", "id", "syncd.yaml"}, namesIn(h, h.dir))
 }
 
-func TestGetPutsFilesIntoTheFolderOfO(t *testing.T) {
+func TestGetWritesIntoTheOutputFolder(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.must(os.Mkdir(h.path("out"), 0o755))
@@ -62,7 +62,7 @@ func TestGetPutsFilesIntoTheFolderOfO(t *testing.T) {
 	h.contains("clash", h.expect(2, "get", "Data/2026.10/ews.txt", "Data/2026.08/ews.txt").stderr, "two folders")
 }
 
-func TestGetOfAFileWithAWrongHashLeavesNothingBehind(t *testing.T) {
+func TestGetWithAWrongHashLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.must(os.Mkdir(h.path("out"), 0o755))

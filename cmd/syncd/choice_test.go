@@ -9,7 +9,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestFiltersChooseTheFilesOfAManifest(t *testing.T) {
+func TestFiltersSelectTheFilesOfAManifest(t *testing.T) {
 	t.Parallel()
 	const (
 		python  = "interfaces/any/python/any/mdAddr_pythoncode.py"
@@ -47,7 +47,7 @@ func TestFiltersChooseTheFilesOfAManifest(t *testing.T) {
 	h.contains("stderr", h.expect(1, "sync").stderr, "filters", "none of the 7 files")
 }
 
-func TestAPinnedReleaseAndAnAliasAreServedAsConfigured(t *testing.T) {
+func TestPinnedReleaseAndAliasAreServedAsConfigured(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for setting, want := range map[string]string{"2026.09": "2026.09", "2026-08": "2026.08", "2026.Q4": "2026.Q4", "Latest": "2026.10"} {
@@ -62,7 +62,7 @@ func TestAPinnedReleaseAndAnAliasAreServedAsConfigured(t *testing.T) {
 	}
 }
 
-func TestAnotherHashAlgorithmDownloadsNothingAgain(t *testing.T) {
+func TestChangedHashAlgorithmDownloadsNothingAgain(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -78,7 +78,7 @@ func TestAnotherHashAlgorithmDownloadsNothingAgain(t *testing.T) {
 	same(h, "revision", revision, h.status().Manifests[0].Revision)
 }
 
-func TestEqualContentsAreFetchedAndStoredOnce(t *testing.T) {
+func TestEqualContentsAreDownloadedAndStoredOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "one", "two")
 	file := func(name string) emulator.File { return emulator.File{Name: name, Content: emulator.Text("same")} }
@@ -94,7 +94,7 @@ func TestEqualContentsAreFetchedAndStoredOnce(t *testing.T) {
 	}
 }
 
-func TestALongDataDirectoryOfOddCharactersWorks(t *testing.T) {
+func TestLongDataDirWithOddCharactersWorks(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.data = h.path(strings.Repeat("long ", 30), "[a]*? 100%é")

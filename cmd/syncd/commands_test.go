@@ -34,7 +34,7 @@ func TestVersionHelpAndCompletionNeedNoConfiguration(t *testing.T) {
 	}
 }
 
-func TestEveryCommandOfTheContractIsThere(t *testing.T) {
+func TestEveryCommandOfTheContractExists(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	help := h.expect(0, "--help").stdout
@@ -49,7 +49,7 @@ func TestEveryCommandOfTheContractIsThere(t *testing.T) {
 	}
 }
 
-func TestDemoTellsItsStoryEndsByItselfAndLeavesTheDirectory(t *testing.T) {
+func TestDemoRunsThroughAndKeepsItsDirectory(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.must(os.Remove(h.path("syncd.yaml")))
@@ -68,7 +68,7 @@ func TestDemoTellsItsStoryEndsByItselfAndLeavesTheDirectory(t *testing.T) {
 	}
 }
 
-func TestDemoWithoutAFolderMakesOneInTheTemporaryFolder(t *testing.T) {
+func TestDemoCreatesATemporaryFolder(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.environ = []string{"TMPDIR=" + h.dir}
@@ -94,7 +94,7 @@ func TestEmulatorServesTheSampleWithFaultsUntilSIGTERM(t *testing.T) {
 	h.expect(1, "sync")
 }
 
-func TestEmulatorServesATreeInWhichANewFolderIsANewRelease(t *testing.T) {
+func TestEmulatorServesANewFolderAsANewRelease(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	release := func(name, text string) {
@@ -143,7 +143,7 @@ func TestHealthcheckAsksTheDaemon(t *testing.T) {
 	h.expect(1, "healthcheck", "--ready")
 }
 
-func TestAConfigurationBrokenBesideADaemonDoesNotMakeItIll(t *testing.T) {
+func TestHealthcheckSurvivesABrokenConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()

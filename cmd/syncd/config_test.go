@@ -18,7 +18,7 @@ func TestConfigCheckOfAGoodFileExits0(t *testing.T) {
 	}
 }
 
-func TestConfigErrorsNameFileLineColumnAndKeyAndNeverTheSecret(t *testing.T) {
+func TestConfigErrorsNamePositionAndKeyButNoSecret(t *testing.T) {
 	t.Parallel()
 	const source = "source:\n  url: https://releases.example.net\n  customer_id_file: id\n"
 	const manifests = "manifests:\n  - name: m\n"
@@ -60,7 +60,7 @@ func TestConfigErrorsNameFileLineColumnAndKeyAndNeverTheSecret(t *testing.T) {
 	}
 }
 
-func TestAllProblemsOfAConfigurationAreToldAtOnce(t *testing.T) {
+func TestConfigCheckReportsAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.more = "retain: -1\njitter: soon"
@@ -68,7 +68,7 @@ func TestAllProblemsOfAConfigurationAreToldAtOnce(t *testing.T) {
 	h.contains("stderr", h.expect(2, "config", "check").stderr, "retain", "jitter")
 }
 
-func TestAMissingConfigurationNamesTheWaysToGiveIt(t *testing.T) {
+func TestMissingConfigurationNamesTheWaysToProvideIt(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.must(os.Remove(h.path("syncd.yaml")))
@@ -80,7 +80,7 @@ func TestAMissingConfigurationNamesTheWaysToGiveIt(t *testing.T) {
 	h.contains("output", string(out), "absent.yaml")
 }
 
-func TestTheCustomerIDComesFromJustOneOfFourPlaces(t *testing.T) {
+func TestCustomerIDComesFromExactlyOneOfFourPlaces(t *testing.T) {
 	t.Parallel()
 	quoted := fmt.Sprintf("customer_id: %q", customerID)
 	for name, test := range map[string]struct {
@@ -112,7 +112,7 @@ func TestTheCustomerIDComesFromJustOneOfFourPlaces(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatHoldsTheIDAndOthersCanReadIsWarnedAbout(t *testing.T) {
+func TestReadableConfigurationWithTheIDIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.id = fmt.Sprintf("customer_id: %q", customerID)

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestAKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
+func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
@@ -78,9 +78,9 @@ func (h *host) proven() {
 	}
 }
 
-// TestAReleaseFetchedUnderTenKillsCostsLittleMore allows 0.3 times the release for
+// TestTenKillsCostFewExtraBytes allows 0.3 times the release for
 // what was on the way, and for files too small to be continued.
-func TestAReleaseFetchedUnderTenKillsCostsLittleMore(t *testing.T) {
+func TestTenKillsCostFewExtraBytes(t *testing.T) {
 	t.Parallel()
 	for _, hash := range []string{"SHA256", "MD5"} {
 		t.Run(hash, func(t *testing.T) {
@@ -132,7 +132,7 @@ func (h *host) bytesSent() (sent int64) {
 	return sent
 }
 
-func TestAReaderNeverSeesHalfARelease(t *testing.T) {
+func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	t.Parallel()
 	const retainFor = 5 * time.Second // readers have so long, and pruning runs all the same
 	h := newHost(t, "m", "n")
@@ -232,7 +232,7 @@ func marked(path string) (string, error) {
 	return line, err
 }
 
-func TestWhatAKilledSyncFetchedIsNotFetchedAgain(t *testing.T) {
+func TestDownloadsOfAKilledSyncAreKept(t *testing.T) {
 	t.Parallel()
 	h := slowFile(t)
 	p := h.start("sync")
@@ -253,7 +253,7 @@ func TestWhatAKilledSyncFetchedIsNotFetchedAgain(t *testing.T) {
 	h.wantDownloads("big.dat")
 }
 
-func TestAnOrdinaryUsersSyncContinuesAfterAKillBetweenAnyTwoSteps(t *testing.T) {
+func TestUnprivilegedSyncContinuesAfterAKillAtAnyStep(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t) // only root can start others
 	h.binary = copyBinary(h)

@@ -21,7 +21,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestTheDaemonSyncsAtStartAndOnSIGUSR1(t *testing.T) {
+func TestDaemonSyncsAtStartAndOnSIGUSR1(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -39,7 +39,7 @@ func TestTheDaemonSyncsAtStartAndOnSIGUSR1(t *testing.T) {
 	p.logged("stopped")
 }
 
-func TestASIGUSR1DuringASyncRunsAfterIt(t *testing.T) {
+func TestSIGUSR1DuringASyncRunsAfterIt(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -124,7 +124,7 @@ func (h *host) served() (names []string) {
 	return names
 }
 
-func TestABrokenConfigurationAtSIGHUPIsReportedAndChangesNothing(t *testing.T) {
+func TestSIGHUPWithABrokenConfigurationChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -148,7 +148,7 @@ func TestABrokenConfigurationAtSIGHUPIsReportedAndChangesNothing(t *testing.T) {
 	p.terminate()
 }
 
-func TestSIGHUPReadsTheCustomerIDAgainAndSaysWhatNeedsARestart(t *testing.T) {
+func TestSIGHUPReadsTheCustomerIDAgainAndWarnsAboutRestarts(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.write("id", "expired-id-of-old", 0o600)
@@ -224,7 +224,7 @@ func (h *host) wantContinued(atLeast int64) {
 	same(h, "big.dat", h.digest(content), h.published("big")["big.dat"])
 }
 
-func TestSIGTERMDuringABigDownloadKeepsThePartialForTheNextStart(t *testing.T) {
+func TestSIGTERMKeepsAnUnfinishedDownload(t *testing.T) {
 	t.Parallel()
 	h := slowFile(t)
 	p := h.daemon()
@@ -243,7 +243,7 @@ func TestSIGTERMDuringABigDownloadKeepsThePartialForTheNextStart(t *testing.T) {
 	p.terminate()
 }
 
-func TestKill9DuringASyncIsContinuedByTheNextRun(t *testing.T) {
+func TestNextRunContinuesAfterKill9(t *testing.T) {
 	t.Parallel()
 	h := slowFile(t)
 	p := h.start("sync")
@@ -258,7 +258,7 @@ func TestKill9DuringASyncIsContinuedByTheNextRun(t *testing.T) {
 	h.wantContinued(size)
 }
 
-func TestSIGINTEndsASyncWithAWordAboutWhatIsKept(t *testing.T) {
+func TestSIGINTSaysThatDownloadsAreKept(t *testing.T) {
 	t.Parallel()
 	h := slowFile(t)
 	p := h.start("sync")
@@ -268,7 +268,7 @@ func TestSIGINTEndsASyncWithAWordAboutWhatIsKept(t *testing.T) {
 	h.contains("stderr", p.stderr.String(), "interrupted", "next sync")
 }
 
-func TestSIGINTEndsTheWaitForTheDaemonAlone(t *testing.T) {
+func TestSIGINTLeavesTheDaemonsSyncRunning(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -284,7 +284,7 @@ func TestSIGINTEndsTheWaitForTheDaemonAlone(t *testing.T) {
 	d.terminate()
 }
 
-func TestASignalAfterTheSwapDeniesNothing(t *testing.T) {
+func TestSignalAfterTheSwapStillExits0(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -305,7 +305,7 @@ func TestASignalAfterTheSwapDeniesNothing(t *testing.T) {
 	h.contains("stdout", p.stdout.String(), "generation 1 is served")
 }
 
-func TestASecondInstanceNamesTheHolder(t *testing.T) {
+func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -321,7 +321,7 @@ func TestASecondInstanceNamesTheHolder(t *testing.T) {
 	p.terminate()
 }
 
-func TestCommandsThatChangeSomethingGoThroughTheDaemon(t *testing.T) {
+func TestChangingCommandsGoThroughTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -353,7 +353,7 @@ func TestCommandsThatChangeSomethingGoThroughTheDaemon(t *testing.T) {
 	p.terminate()
 }
 
-func TestASyncBesideASyncOfAnotherProcessGoesThroughIt(t *testing.T) {
+func TestSyncBesideAnotherSyncGoesThroughIt(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -370,7 +370,7 @@ func TestASyncBesideASyncOfAnotherProcessGoesThroughIt(t *testing.T) {
 	same(h, "generation", 1, h.status().Generation)
 }
 
-func TestTheDaemonIsReadyAtOnceWithDataOnDiskAndNoProvider(t *testing.T) {
+func TestDaemonIsReadyAtOnceWithDataOnDisk(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -422,7 +422,7 @@ func TestHealthReadinessAndAPIOfTheDaemon(t *testing.T) {
 	p.terminate()
 }
 
-func TestMetricsExistFromTheStartAndFollowTheSyncs(t *testing.T) {
+func TestMetricsExistFromTheStartAndFollowSyncs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -520,7 +520,7 @@ func promtool(t *testing.T, text string) {
 	}
 }
 
-func TestTheScheduleSyncsByItselfWithOneConditionalRequest(t *testing.T) {
+func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.more = `schedule: "@every 1s"`
@@ -538,7 +538,7 @@ func TestTheScheduleSyncsByItselfWithOneConditionalRequest(t *testing.T) {
 	p.terminate()
 }
 
-func TestTheControlSocketAndTheLogAreForTheirOwner(t *testing.T) {
+func TestControlSocketIsPrivateAndLogLinesAreJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -557,7 +557,7 @@ func TestTheControlSocketAndTheLogAreForTheirOwner(t *testing.T) {
 	}
 }
 
-func TestTheWebServerTakesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
+func TestWebServerUsesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	certificate, authority := selfSigned(h)
@@ -594,7 +594,7 @@ func TestTheWebServerTakesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 	p.terminate()
 }
 
-func TestAnotherSitesPageCannotTriggerASync(t *testing.T) {
+func TestCrossSitePostTriggersNoSync(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -611,7 +611,7 @@ func TestAnotherSitesPageCannotTriggerASync(t *testing.T) {
 	same(h, "exit after SIGINT", 0, p.wait())
 }
 
-func TestAListenerThatIsTakenEndsTheStartWithItsKey(t *testing.T) {
+func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

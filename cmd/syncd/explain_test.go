@@ -10,7 +10,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestExplainSaysOneSentenceWithAndWithoutADaemon(t *testing.T) {
+func TestExplainWorksWithAndWithoutADaemon(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	explained := func(want ...string) {
@@ -52,7 +52,7 @@ func TestExplainSaysOneSentenceWithAndWithoutADaemon(t *testing.T) {
 	h.expect(2, "explain", "dq_addr_data", "dq_addr_data")
 }
 
-func TestSystemdIsToldHowThingsStand(t *testing.T) {
+func TestSystemdGetsTheHeadline(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: h.path("notify"), Net: "unixgram"})

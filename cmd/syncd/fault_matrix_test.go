@@ -55,7 +55,7 @@ func TestEveryKindOfFaultHasARow(t *testing.T) {
 	}
 }
 
-func TestALastingFaultEndsWithExit1AndTheOldDataAndTheNextSyncRecovers(t *testing.T) {
+func TestLastingFaultKeepsTheOldDataAndTheNextSyncRecovers(t *testing.T) {
 	t.Parallel()
 	var syncs atomic.Int64
 	t.Run("faults", func(t *testing.T) { // returns when its parallel tests have ended

@@ -247,9 +247,9 @@ func (d *disk) unmount(i int) {
 	}
 }
 
-// TestACutLosesOnlyWhatIsNotSynced proves the rig: a file renamed without its
+// TestPowerCutLosesOnlyUnsyncedData proves the rig: a file renamed without its
 // fsync is lost, or empty, after a cut.
-func TestACutLosesOnlyWhatIsNotSynced(t *testing.T) {
+func TestPowerCutLosesOnlyUnsyncedData(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
 		for _, name := range []string{"synced", "unsynced"} {
@@ -331,9 +331,9 @@ func TestPowerCutsOfManySmallFiles(t *testing.T) {
 	})
 }
 
-// TestPowerCutsAreNoticed proves that TestPowerCuts can fail: a syncd without
+// TestBuildWithoutFsyncFailsPowerCuts proves that TestPowerCuts can fail: a syncd without
 // its fsyncs does not stand it.
-func TestPowerCutsAreNoticed(t *testing.T) {
+func TestBuildWithoutFsyncFailsPowerCuts(t *testing.T) {
 	t.Parallel()
 	binary := built(t, buildNofsync)
 	onEachMachine(t, func(t *testing.T, d *disk) {

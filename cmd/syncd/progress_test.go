@@ -16,7 +16,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func TestProgressIsToldInLinesWhereThereIsNoTerminal(t *testing.T) {
+func TestProgressWithoutATerminalIsLines(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(7 << 20)
@@ -37,7 +37,7 @@ func (p *process) wantProgress() {
 	})
 }
 
-func TestASyncBesideADaemonShowsTheDaemonsProgress(t *testing.T) {
+func TestSyncShowsTheDaemonsProgress(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(7 << 20)

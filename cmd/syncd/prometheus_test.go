@@ -19,9 +19,9 @@ import (
 	"syncd/internal/emulator"
 )
 
-// TestTheShippedAlertsFireAndResolveInARealPrometheus has Prometheus scrape a
+// TestShippedAlertsFireAndResolveInPrometheus has Prometheus scrape a
 // daemon, by the rules that are shipped, while its provider fails and recovers.
-func TestTheShippedAlertsFireAndResolveInARealPrometheus(t *testing.T) {
+func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()

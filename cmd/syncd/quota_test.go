@@ -90,7 +90,7 @@ func outOfQuota(t *testing.T, wait time.Duration) (*host, *quota) {
 	return h, q
 }
 
-func TestARestartLoopStaysWithinWhatRetryAfterAllows(t *testing.T) {
+func TestRestartLoopHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
 	h, q := outOfQuota(t, time.Second)
 	wanted, restarts := times(300, 10_000), times(5, 50)
@@ -113,7 +113,7 @@ func TestARestartLoopStaysWithinWhatRetryAfterAllows(t *testing.T) {
 	reliability(t, "quota", did, answers)
 }
 
-func TestRestartsWithinALongRetryAfterCostNoRequest(t *testing.T) {
+func TestRestartsDuringALongRetryAfterSendNoRequest(t *testing.T) {
 	t.Parallel()
 	h, q := outOfQuota(t, time.Hour)
 	p := h.daemon()

@@ -59,7 +59,7 @@ func leaks(elsewhere string) []emulator.Fault {
 	return faults
 }
 
-func TestTheCustomerIDIsInNoErrorOfAnyKind(t *testing.T) {
+func TestCustomerIDIsInNoError(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.elapsed = "50ms"
@@ -79,7 +79,7 @@ func TestTheCustomerIDIsInNoErrorOfAnyKind(t *testing.T) {
 	h.expect(0, "history", "--json")
 }
 
-func TestTheCustomerIDIsInNoLogMetricOrAnswerOfTheDaemon(t *testing.T) {
+func TestCustomerIDIsInNoLogMetricOrResponse(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.elapsed = "50ms"
@@ -114,7 +114,7 @@ func TestTheCustomerIDIsInNoLogMetricOrAnswerOfTheDaemon(t *testing.T) {
 	p.terminate()
 }
 
-func TestTheCustomerIDIsInNoErrorOfAConnection(t *testing.T) {
+func TestCustomerIDIsInNoConnectionError(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.elapsed = "50ms"
@@ -173,7 +173,7 @@ func selfSigned(h *host) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-func TestTheIDTravelsInTheQueryToTheConfiguredOriginAlone(t *testing.T) {
+func TestCustomerIDGoesOnlyToTheConfiguredOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -194,7 +194,7 @@ func TestTheIDTravelsInTheQueryToTheConfiguredOriginAlone(t *testing.T) {
 	}
 }
 
-func TestWhatTheProviderSaidAboutWaitingHoldsAcrossRunsAndOnDemand(t *testing.T) {
+func TestRetryAfterHoldsAcrossRunsAndOnDemand(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -208,7 +208,7 @@ func TestWhatTheProviderSaidAboutWaitingHoldsAcrossRunsAndOnDemand(t *testing.T)
 	same(h, "requests of a forced sync", 0, len(h.provider.Requests()))
 }
 
-func TestTheCustomerIDIsInNoLineThatTheHTTPLibraryWritesItself(t *testing.T) {
+func TestCustomerIDIsInNoLineOfTheHTTPLibrary(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

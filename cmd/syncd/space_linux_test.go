@@ -190,9 +190,9 @@ func (c *crowded) suffer(what string) (failed bool) {
 	return out.code == 1
 }
 
-// TestADiskThatFillsAtAnyPointOfASyncLeavesTheOldRelease leaves, while a sync is
+// TestFullDiskAtAnyPointKeepsTheOldRelease leaves, while a sync is
 // under way, more and more space, so that it ends in one step after another.
-func TestADiskThatFillsAtAnyPointOfASyncLeavesTheOldRelease(t *testing.T) {
+func TestFullDiskAtAnyPointKeepsTheOldRelease(t *testing.T) {
 	t.Parallel()
 	bytes := func(n int) (int64, int64) { return int64(n), -1 }
 	for name, row := range map[string]struct {
@@ -246,7 +246,7 @@ func amountLeft(round, rounds, most int, random *rand.Rand) int {
 	return round*step + random.IntN(max(step, 1))
 }
 
-func TestADiskWithoutInodesForAReleaseIsRefusedBeforeTheFirstByte(t *testing.T) {
+func TestMissingInodesAreRefusedBeforeTheDownload(t *testing.T) {
 	t.Parallel()
 	c := newCrowded(t, onSmallTmpfs)
 	c.offer(func() {})
@@ -268,7 +268,7 @@ func (h *host) offerMiB(release string, seed uint64, mib int64) {
 	h.provider.SetManifest("m", release, emulator.File{Name: "a.dat", Content: emulator.Random(seed, mib<<20)})
 }
 
-func TestAReleaseThatFitsOnlyWithWhatRetentionFreesIsPublished(t *testing.T) {
+func TestRetentionMakesRoomForARelease(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		more string
@@ -326,7 +326,7 @@ func (h *host) readOnly(dir string) (writable func()) {
 	return writable
 }
 
-func TestAReadOnlyDataDirFailsSyncsAndNothingElse(t *testing.T) {
+func TestReadOnlyDataDirFailsOnlySyncs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -357,7 +357,7 @@ func TestAReadOnlyDataDirFailsSyncsAndNothingElse(t *testing.T) {
 	reliability(t, "read-only data_dir", "made read-only beside a running daemon, and before a start", 2)
 }
 
-func TestADiskThatBecomesReadOnlyAndComesBackUnderARunningDaemonIsSyncedAgain(t *testing.T) {
+func TestDaemonSyncsAgainAfterAReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -379,7 +379,7 @@ func TestADiskThatBecomesReadOnlyAndComesBackUnderARunningDaemonIsSyncedAgain(t 
 	reliability(t, "a disk that is read-only for a while", "made read-only under a running daemon, and writable again", rounds)
 }
 
-func TestADataDirThatIsMovedAwayAndBackUnderARunningDaemonIsSyncedAgain(t *testing.T) {
+func TestDaemonSyncsAgainAfterTheDataDirIsBack(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	p := h.daemon()
@@ -421,7 +421,7 @@ func (p *process) failsWithout(n int, when string) {
 	}
 }
 
-func TestAFileSystemThatTurnsItselfReadOnlyUnderARunningDaemonKeepsServing(t *testing.T) {
+func TestDaemonKeepsServingFromAReadOnlyFileSystem(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	d := newDisk(t, []volume{{"ext4", 32 << 20, "errors=remount-ro"}})

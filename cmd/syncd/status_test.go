@@ -73,7 +73,7 @@ func TestStatusJSONHasTheContractsFieldsWithAndWithoutADaemon(t *testing.T) {
 	h.contains("history", h.expect(0, "history").stdout, "command", "updated")
 }
 
-func TestStatusTellsAFailureAndItsEnd(t *testing.T) {
+func TestStatusShowsAFailureAndItsEnd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -89,7 +89,7 @@ func TestStatusTellsAFailureAndItsEnd(t *testing.T) {
 	same(h, "state", []string{"in_sync", ""}, []string{s.State, s.Error})
 }
 
-func TestADamagedStateFileIsRebuiltWithNoDownload(t *testing.T) {
+func TestDamagedStateIsRebuiltWithoutADownload(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(path string) error{
 		"deleted":   os.Remove,
@@ -142,7 +142,7 @@ func TestADamagedStateFileIsRebuiltWithNoDownload(t *testing.T) {
 	}
 }
 
-func TestHistoryListsSyncsAndRollbacksTheNewestFirst(t *testing.T) {
+func TestHistoryListsTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)

@@ -29,10 +29,10 @@ var stepFaults = []struct{ name, what string }{
 	{"ENOSPC, failed and lost", "fail-lost:28"},
 }
 
-// TestNoStepOfASyncTearsOrLosesAnything ends or fails a sync at each change that
+// TestFaultAtAnyStepLosesNothing ends or fails a sync at each change that
 // it makes on disk: current stays whole, and the next sync ends up where one that
 // nothing happened to does. The recovery from a kill is such a sync too.
-func TestNoStepOfASyncTearsOrLosesAnything(t *testing.T) {
+func TestFaultAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
 	update := newStepped(t)
 	recovery := update.killedAfter("rename ./generations/000002")
@@ -239,9 +239,9 @@ func (h *host) described(path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSpace(data)))
 }
 
-// TestWhereFoldersCannotBeSyncedEverythingWorks has every directory fsync
+// TestSyncWorksWithoutDirectoryFsync has every directory fsync
 // answered with EINVAL, as some network file systems do.
-func TestWhereFoldersCannotBeSyncedEverythingWorks(t *testing.T) {
+func TestSyncWorksWithoutDirectoryFsync(t *testing.T) {
 	t.Parallel()
 	const warning = "cannot sync directories"
 	h := newHost(t)

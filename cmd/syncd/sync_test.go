@@ -17,7 +17,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-func TestSyncMirrorsTwoManifestsAndTheSecondOneDoesNothing(t *testing.T) {
+func TestSecondSyncDoesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
@@ -48,7 +48,7 @@ func TestSyncMirrorsTwoManifestsAndTheSecondOneDoesNothing(t *testing.T) {
 	same(h, "data directory", before, tree(t, h.data))
 }
 
-func TestOneChangedFileOfFiveIsFetchedAloneAndAnOpenReaderKeepsTheOldOne(t *testing.T) {
+func TestOnlyTheChangedFileIsDownloaded(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -77,7 +77,7 @@ func TestOneChangedFileOfFiveIsFetchedAloneAndAnOpenReaderKeepsTheOldOne(t *test
 	}
 }
 
-func TestARepublishedReleaseIsAnotherRevision(t *testing.T) {
+func TestRepublishedReleaseIsAnotherRevision(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	h.provider.SetManifest("m", "2026.10", emulator.File{Name: "a", Content: emulator.Text("1")}, emulator.File{Name: "b", Content: emulator.Text("2")})
@@ -99,7 +99,7 @@ func TestARepublishedReleaseIsAnotherRevision(t *testing.T) {
 	}
 }
 
-func TestCurrentIsProvenBySha256sumAndNamesItsRevisionByContent(t *testing.T) {
+func TestSha256sumVerifiesCurrent(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
@@ -128,7 +128,7 @@ func revisionOf(files map[string]string) string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
-func TestTheRecordDescribesWhatIsServedWithoutTheCustomerID(t *testing.T) {
+func TestRecordDescribesTheServedRevision(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	m := h.sync(0).Manifests[0]
@@ -150,7 +150,7 @@ func TestTheRecordDescribesWhatIsServedWithoutTheCustomerID(t *testing.T) {
 	same(h, "digests", h.published("dq_addr_data"), digests)
 }
 
-func TestReadersModesDoNotDependOnTheUmask(t *testing.T) {
+func TestModesDoNotDependOnTheUmask(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
@@ -247,7 +247,7 @@ func TestQuietSyncPrintsNothingButErrors(t *testing.T) {
 	h.contains("stderr", r.stderr, "syncd: dq_addr_data: failed:")
 }
 
-func TestDryRunTellsWhatASyncWouldDoAndChangesNothing(t *testing.T) {
+func TestDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	r := h.expect(0, "sync", "--dry-run")
@@ -299,7 +299,7 @@ func TestOneBadManifestDoesNotHoldUpAnother(t *testing.T) {
 	h.expect(0, "sync", "dq_addr_data")
 }
 
-func TestRefusalsKeepTheOldDataAndNameTheirReason(t *testing.T) {
+func TestRefusalsKeepTheOldDataAndNameTheReason(t *testing.T) {
 	t.Parallel()
 	file := func(name, text string) emulator.File { return emulator.File{Name: name, Content: emulator.Text(text)} }
 	link := func(path string) string { return "http://elsewhere.example/Download/Data/2026.11/" + path + "?ID=1" }
@@ -348,7 +348,7 @@ func TestRefusalsKeepTheOldDataAndNameTheirReason(t *testing.T) {
 	}
 }
 
-func TestOneFlippedBitIsAnsweredByACleanRetry(t *testing.T) {
+func TestFlippedBitIsRetriedFromZero(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/ews.txt", Times: 1})

@@ -57,7 +57,7 @@ func (s *systemd) wait(line string) (before []string) {
 	}
 }
 
-func TestSystemdIsToldREADYOnceAllIsUpAndSTOPPINGFirst(t *testing.T) {
+func TestSystemdGetsREADYAndSTOPPING(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -80,7 +80,7 @@ func TestSystemdIsToldREADYOnceAllIsUpAndSTOPPINGFirst(t *testing.T) {
 	open()
 }
 
-func TestSystemdIsNotToldREADYByADaemonThatCannotListen(t *testing.T) {
+func TestNoREADYWithoutAListener(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func TestSystemdIsNotToldREADYByADaemonThatCannotListen(t *testing.T) {
 	}
 }
 
-func TestAWebConfigThatCannotBeUsedIsAConfigurationErrorBeforeREADY(t *testing.T) {
+func TestBadWebConfigFailsBeforeREADY(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	s := h.underSystemd()
@@ -135,7 +135,7 @@ func TestAWebConfigThatCannotBeUsedIsAConfigurationErrorBeforeREADY(t *testing.T
 // The interval is far below the loop's own naps, so only the watchdog wakes it.
 const watchdogInterval = "WATCHDOG_USEC=200000"
 
-func TestTheWatchdogIsAnsweredWhileTheProviderHangs(t *testing.T) {
+func TestWatchdogIsFedWhileTheProviderHangs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")
 	open := h.gatedFile(1000)
@@ -153,7 +153,7 @@ func TestTheWatchdogIsAnsweredWhileTheProviderHangs(t *testing.T) {
 
 // A FIFO in the configuration's place holds the loop up in a reload, for real:
 // the process lives on, and only the watchdog can tell.
-func TestTheWatchdogIsNotAnsweredByALoopThatHangs(t *testing.T) {
+func TestStuckLoopDoesNotFeedTheWatchdog(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	s := h.underSystemd(watchdogInterval)
@@ -186,7 +186,7 @@ func TestTheWatchdogIsNotAnsweredByALoopThatHangs(t *testing.T) {
 	p.terminate()
 }
 
-func TestADaemonWithNoSystemdAboveItIsNotHeldUp(t *testing.T) {
+func TestDaemonRunsWithoutSystemd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 500})

@@ -16,9 +16,9 @@ import (
 // files, which the race detector needs a minute for.
 const wholeToolchain = "SYNCD_E2E_WHOLE_GOROOT"
 
-// TestTheGoToolchainsOwnFilesAreMirroredByteForByte has thousands of real files,
+// TestGoToolchainIsMirroredByteForByte has thousands of real files,
 // among them empty and large ones and odd names.
-func TestTheGoToolchainsOwnFilesAreMirroredByteForByte(t *testing.T) {
+func TestGoToolchainIsMirroredByteForByte(t *testing.T) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skipf("NOT TESTED: no Go toolchain: %v", err)

@@ -12,7 +12,7 @@ import (
 // Any ids will do: nobody needs to exist for the kernel.
 const otherUID, otherGID = 23456, 23457
 
-func TestAsRootOnAnotherUsersDataDirectoryEverythingStaysTheirs(t *testing.T) {
+func TestRootKeepsTheOwnerOfTheDataDir(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
 	h.must(os.Mkdir(h.data, 0o755))
@@ -57,7 +57,7 @@ func (h *host) ownedByOther() {
 	}))
 }
 
-func TestAnOrdinaryUserCanDoEverythingPruningIncluded(t *testing.T) {
+func TestUnprivilegedUserCanDoEverything(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
 	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
@@ -114,7 +114,7 @@ func copyBinary(h *host) string {
 	return h.path("syncd")
 }
 
-func TestAnotherUsersDataDirectoryIsRefusedWithANextStep(t *testing.T) {
+func TestDataDirOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
 	h.sync(0) // root's

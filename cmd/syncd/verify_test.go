@@ -20,7 +20,7 @@ func TestVerifyOfAHealthyMirrorExits0(t *testing.T) {
 	h.wantDownloads()
 }
 
-func TestVerifyNamesEachDamagedFileAndRepairMendsItForEveryRevision(t *testing.T) {
+func TestRepairReplacesADamagedFileInEveryRevision(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -71,7 +71,7 @@ func sameFile(h *host, a, b string) bool {
 	return os.SameFile(x, y)
 }
 
-func TestRepairThatCannotFetchSaysSoAndExits1(t *testing.T) {
+func TestRepairWithoutAProviderExits1(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -80,7 +80,7 @@ func TestRepairThatCannotFetchSaysSoAndExits1(t *testing.T) {
 	h.contains("repair", h.expect(1, "verify", "--repair").stdout, "DAMAGED  dq_addr_data/ews.txt", "not repaired")
 }
 
-func TestVerifyFindsRotThatASyncDoesNotLookFor(t *testing.T) {
+func TestVerifyFindsDamageThatASyncIgnores(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -89,7 +89,7 @@ func TestVerifyFindsRotThatASyncDoesNotLookFor(t *testing.T) {
 	h.expect(1, "verify")
 }
 
-func TestRollbackPublishesThePreviousRevisionsAndHoldsThem(t *testing.T) {
+func TestRollbackHoldsThePreviousRevisions(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	first := h.sync(0).Manifests[0]
@@ -112,7 +112,7 @@ func TestRollbackPublishesThePreviousRevisionsAndHoldsThem(t *testing.T) {
 	h.wantDownloads()
 }
 
-func TestAHoldEndsWithANewerReleaseOrOtherDigests(t *testing.T) {
+func TestHoldEndsWithANewerReleaseOrOtherDigests(t *testing.T) {
 	t.Parallel()
 	file := func(text string) emulator.File { return emulator.File{Name: "a", Content: emulator.Text(text)} }
 	for name, news := range map[string]func(p *emulator.Emulator){
@@ -160,7 +160,7 @@ func TestRollbackToANamedGenerationAndOfNamedManifests(t *testing.T) {
 	h.expect(0, "verify")
 }
 
-func TestRollbackFetchesNothingAndNeedsNoProvider(t *testing.T) {
+func TestRollbackNeedsNoProvider(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
@@ -171,7 +171,7 @@ func TestRollbackFetchesNothingAndNeedsNoProvider(t *testing.T) {
 	same(h, "requests", 0, len(h.provider.Requests()))
 }
 
-func TestTheRateOfVerify(t *testing.T) {
+func TestVerifyAcceptsRates(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)

@@ -105,7 +105,7 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestEveryMethodCrossesTheSocket(t *testing.T) {
+func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	h := &fakeEngine{}
 	c := serve(t, t.TempDir(), h)
 	ctx := context.Background()
@@ -136,7 +136,7 @@ func TestEveryMethodCrossesTheSocket(t *testing.T) {
 	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, "ready"})
 }
 
-func TestErrorsCrossTheSocketAndAnUnknownManifestKeepsItsType(t *testing.T) {
+func TestErrorsCrossTheSocket(t *testing.T) {
 	h := &fakeEngine{err: errors.New("disk is on fire")}
 	c := serve(t, t.TempDir(), h)
 	ctx := context.Background()
@@ -180,7 +180,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 	equal(t, "result", got, outcome)
 }
 
-func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
+func TestWorkGoesOnWithoutItsClient(t *testing.T) {
 	h := &fakeEngine{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
 	c := serve(t, t.TempDir(), h)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -201,7 +201,7 @@ func TestAClientThatGoesAwayDoesNotEndTheWork(t *testing.T) {
 	}
 }
 
-func TestADataDirWithAPathLongerThanASocketAddress(t *testing.T) {
+func TestSocketWorksUnderALongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "state")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestADataDirWithAPathLongerThanASocketAddress(t *testing.T) {
 	equal(t, "status", got, status)
 }
 
-func TestTheSocketIsItsOwnersAloneAndGoesWithItsListener(t *testing.T) {
+func TestSocketIsPrivateAndRemovedOnClose(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
 	listener, err := listen(dir)
@@ -231,7 +231,7 @@ func TestTheSocketIsItsOwnersAloneAndGoesWithItsListener(t *testing.T) {
 	}
 }
 
-func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
+func TestStaleSocketIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
 	if err != nil {
@@ -247,7 +247,7 @@ func TestASocketThatACrashLeftIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWithoutASocketThereIsNoHolder(t *testing.T) {
+func TestDialWithoutASocketReturnsErrNotRunning(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} {
 		if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("error %v, want ErrNotRunning", err)
@@ -255,7 +255,7 @@ func TestWithoutASocketThereIsNoHolder(t *testing.T) {
 	}
 }
 
-func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
+func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
 	if err != nil {
@@ -277,7 +277,7 @@ func TestAHolderThatEndsMidAnswerIsToldApart(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
+func TestRequestThatIsNotJSONIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	h := &fakeEngine{}
 	c := serve(t, dir, h)
@@ -294,7 +294,7 @@ func TestARequestThatIsNoJSONIsAnError(t *testing.T) {
 	}
 }
 
-func TestACommandThatIsStoppedBeforeItAsksSaysSo(t *testing.T) {
+func TestDialReturnsTheCauseOfItsContext(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"syncd/internal/request"
 )
 
-func TestTheDaemonSyncsAllManifestsAtItsStart(t *testing.T) {
+func TestDaemonSyncsAllManifestsAtStart(t *testing.T) {
 	w := start(t, "one", "two")
 	r := w.run()
 	w.eventually("a sync is done", func() bool { return w.logged(syncLogged) == 1 })
@@ -31,7 +31,7 @@ func TestTheDaemonSyncsAllManifestsAtItsStart(t *testing.T) {
 	}
 }
 
-func TestASignalDuringASyncIsNeverLost(t *testing.T) {
+func TestSignalDuringASyncRunsAfterIt(t *testing.T) {
 	w := start(t, "one")
 	held := w.hold("/Manifest/2026.09/one")
 	r := w.run()
@@ -51,7 +51,7 @@ func TestASignalDuringASyncIsNeverLost(t *testing.T) {
 	}
 }
 
-func TestRequestsOnDemandAreJoined(t *testing.T) {
+func TestRequestsOnDemandAreMerged(t *testing.T) {
 	w := start(t, "one", "two")
 	held := w.hold("/Manifest/2026.09/one")
 	r := w.run()
@@ -64,11 +64,11 @@ func TestRequestsOnDemandAreJoined(t *testing.T) {
 	w.eventually("all is done", func() bool { return w.logged(syncLogged) >= 2 && w.syncs("two") == 2 })
 	r.stop()
 	if n := w.syncs("one"); n > 3 || n < 2 {
-		t.Errorf("one was asked about %d times", n)
+		t.Errorf("%d syncs of one, want 2 or 3", n)
 	}
 }
 
-func TestATriggerWaitsNoLongerThanItsContext(t *testing.T) {
+func TestTriggerEndsWithItsContext(t *testing.T) {
 	w := start(t, "one")
 	d := w.newDaemon()
 	must(t, d.Trigger(context.Background(), request.Sync{}))
@@ -79,7 +79,7 @@ func TestATriggerWaitsNoLongerThanItsContext(t *testing.T) {
 	}
 }
 
-func TestAReloadSyncsAddedAndChangedManifestsAtOnce(t *testing.T) {
+func TestReloadSyncsAddedAndChangedManifestsAtOnce(t *testing.T) {
 	w := start(t, "one", "two", "three")
 	all := w.cfg.Manifests
 	w.cfg.Manifests = all[:2]
@@ -100,7 +100,7 @@ func TestAReloadSyncsAddedAndChangedManifestsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAReloadThatOnlyChangesAScheduleSyncsNothing(t *testing.T) {
+func TestReloadOfAScheduleSyncsNothing(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
@@ -118,7 +118,7 @@ func TestAReloadThatOnlyChangesAScheduleSyncsNothing(t *testing.T) {
 	}
 }
 
-func TestAManifestThatAReloadRemovedLeavesAtTheNextSync(t *testing.T) {
+func TestRemovedManifestLeavesAtTheNextSync(t *testing.T) {
 	w := start(t, "one", "two")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
@@ -136,7 +136,7 @@ func TestAManifestThatAReloadRemovedLeavesAtTheNextSync(t *testing.T) {
 	w.eventually("one is still there", func() bool { return w.content("one") == "one" })
 }
 
-func TestASyncThatWaitsForItsTurnDoesWhatIsConfiguredThen(t *testing.T) {
+func TestWaitingSyncUsesTheConfigurationInForceWhenItStarts(t *testing.T) {
 	w := start(t, "one", "two")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
@@ -160,7 +160,7 @@ func TestASyncThatWaitsForItsTurnDoesWhatIsConfiguredThen(t *testing.T) {
 	}
 }
 
-func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {
+func TestBadConfigurationKeepsTheOldOne(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
@@ -181,7 +181,7 @@ func TestABadConfigurationIsReportedAndTheOldOneKept(t *testing.T) {
 	w.eventually("it still syncs", func() bool { return w.logged(syncLogged, `"trigger":"signal"`) == 1 })
 }
 
-func TestDataDirAndListenersNeedARestartAndItSaysSo(t *testing.T) {
+func TestReloadWarnsAboutSettingsThatNeedARestart(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	dataDir, web := w.cfg.DataDir, w.cfg.HTTP
@@ -196,7 +196,7 @@ func TestDataDirAndListenersNeedARestartAndItSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheContextStopsASyncUnderWay(t *testing.T) {
+func TestEndOfTheContextStopsTheRunningSync(t *testing.T) {
 	w := start(t, "one")
 	held := w.hold("/Manifest/2026.09/one")
 	r := w.run()
@@ -211,7 +211,7 @@ func TestTheEndOfTheContextStopsASyncUnderWay(t *testing.T) {
 	next.stop()
 }
 
-func TestAFailureIsLoggedOnceAndEndsNothing(t *testing.T) {
+func TestFailureIsLoggedOnceAndTheDaemonGoesOn(t *testing.T) {
 	w := start(t, "one", "two")
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 401, Path: "/*one*"})
 	r := w.run()
@@ -239,7 +239,7 @@ func (c untilServed) Err() error {
 	return nil
 }
 
-func TestAStopAfterTheSwapHidesNoFailure(t *testing.T) {
+func TestStopAfterTheSwapStillLogsFailures(t *testing.T) {
 	w := start(t, "one", "two")
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/two"})
 	result, err := w.newDaemon().Sync(untilServed{t.Context(), w}, request.Sync{Trigger: "start"})
@@ -248,7 +248,7 @@ func TestAStopAfterTheSwapHidesNoFailure(t *testing.T) {
 	}
 }
 
-func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
+func TestRollbackAndRepairAreLogged(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
@@ -274,7 +274,7 @@ func TestRollbackAndRepairTellWhatTheyDid(t *testing.T) {
 	}
 }
 
-func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
+func TestStuckLoopIsNotAlive(t *testing.T) {
 	d := start(t, "one").newDaemon()
 	must(t, d.Alive())
 	if tick := *d.awakeAt.Load(); tick == tick.Round(0) {
@@ -287,7 +287,7 @@ func TestALoopThatIsStuckIsNotAlive(t *testing.T) {
 	}
 }
 
-func TestTheDaemonWakesByItsSchedule(t *testing.T) {
+func TestDaemonSyncsByTheSchedule(t *testing.T) {
 	w := start(t, "one")
 	w.cfg.Jitter = 0
 	w.cfg.Manifests[0].Schedule = schedule(t, "@every 1s")
@@ -298,7 +298,7 @@ func TestTheDaemonWakesByItsSchedule(t *testing.T) {
 	}
 }
 
-func TestADaemonOutlivesAVanishedDataDir(t *testing.T) {
+func TestDaemonSurvivesAVanishedDataDir(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the first sync is done", func() bool { return w.logged(syncLogged) == 1 })
@@ -323,7 +323,7 @@ func TestADaemonOutlivesAVanishedDataDir(t *testing.T) {
 	must(t, errors.Join(r.Alive(), r.Ready(0)))
 }
 
-func TestAManifestThatAReloadRemovesDuringASyncLeavesNoSeries(t *testing.T) {
+func TestManifestRemovedDuringASyncLeavesNoSeries(t *testing.T) {
 	w := start(t, "one", "two")
 	held := w.hold("/Manifest/2026.09/two")
 	r := w.run()

@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a provider behind a gate that can hold requests up, and the
-// configuration of a daemon that mirrors it.
+// world is a provider behind a gate that can delay requests, and the configuration
+// of a daemon that mirrors it.
 type world struct {
 	*testing.T
 	provider *emulator.Emulator
@@ -39,10 +39,10 @@ type world struct {
 	held map[string]*heldUp
 }
 
-// heldUp are requests of one path that wait.
+// heldUp are the delayed requests of one path.
 type heldUp struct {
-	arrived chan struct{} // receives one for each
-	release chan struct{} // is closed to let them pass
+	arrived chan struct{} // receives one value per request
+	release chan struct{} // closed to let them pass
 }
 
 type logBuffer struct {
@@ -111,7 +111,7 @@ func (w *world) hold(path string) *heldUp {
 	return h
 }
 
-// let lets the requests for a path pass, those that wait and those to come.
+// let lets the requests for a path pass, now and from here on.
 func (w *world) let(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,11 +152,11 @@ func (w *world) newDaemon() *Daemon {
 	return New(e, nil, w.logger())
 }
 
-// running is a daemon whose loop goes round.
+// running is a daemon whose loop runs.
 type running struct {
 	*Daemon
 	world   *world
-	signals chan os.Signal // not buffered: what was sent has been received
+	signals chan os.Signal // unbuffered: a sent signal has been received
 	stop    func()
 
 	mu   sync.Mutex
@@ -199,7 +199,7 @@ func (r *running) config(change func(*config.Config)) {
 	r.next, r.bad = &next, nil
 }
 
-// syncs is how often the manifest was asked about.
+// syncs counts the syncs of a manifest that reached the provider.
 func (w *world) syncs(name string) int {
 	n := 0
 	for _, req := range w.provider.Requests() {
@@ -210,7 +210,7 @@ func (w *world) syncs(name string) int {
 	return n
 }
 
-// logged is how many lines of the log hold all of the texts.
+// logged counts the lines of the log that contain all texts.
 func (w *world) logged(texts ...string) int {
 	n := 0
 	for line := range strings.Lines(w.log.String()) {
@@ -225,12 +225,12 @@ func (w *world) eventually(what string, condition func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited in vain until %s; the log:\n%s", what, w.log)
+			w.Fatalf("timed out waiting until %s; the log:\n%s", what, w.log)
 		}
 	}
 }
 
-// content reads what readers see of a manifest; "" when it is not served.
+// content is what readers see of a manifest; "" when it is not served.
 func (w *world) content(name string) string {
 	data, _ := os.ReadFile(filepath.Join(w.cfg.DataDir, "current", name, name+".dat"))
 	return string(data)

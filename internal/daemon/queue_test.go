@@ -8,7 +8,7 @@ import (
 	"syncd/internal/request"
 )
 
-func TestWhatWasAskedForComesBeforeWhatIsDue(t *testing.T) {
+func TestRequestsOnDemandComeBeforeDueManifests(t *testing.T) {
 	q := &queue{due: map[string]bool{"b": true, "a": true}, trigger: "start"}
 	q.add(request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x"}})
 	q.add(request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})

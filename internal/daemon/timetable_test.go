@@ -28,7 +28,7 @@ func configuration(t *testing.T, schedules map[string]string) *config.Config {
 	return cfg
 }
 
-func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
+func TestEachScheduleIsShiftedByTheJitter(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"hourly": "CRON_TZ=UTC 0 * * * *", "nightly": "CRON_TZ=UTC 0 3 * * *", "every": "@every 1h"}), newTimetable(0.5)
 	now := time.Date(2026, 10, 3, 2, 4, 0, 0, time.UTC)
 	tt.plan(cfg, now, nil)
@@ -58,7 +58,7 @@ func TestEachManifestIsDueByItsOwnScheduleShiftedByTheJitter(t *testing.T) {
 	}
 }
 
-func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
+func TestClockSetBackDelaysNoSchedule(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"every": "@every 1h"}), newTimetable(0.5)
 	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
 	tt.plan(cfg, now, nil)
@@ -70,7 +70,7 @@ func TestAClockThatWasSetBackDelaysNoSchedule(t *testing.T) {
 	}
 }
 
-func TestPlannedTimesFollowTheWallClockAcrossASuspension(t *testing.T) {
+func TestPlannedTimesHaveNoMonotonicReading(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"every": "@every 1h"}), newTimetable(0.5)
 	tt.plan(cfg, time.Now(), nil)
 	if next := (*tt.next.Load())["every"]; next != next.Round(0) {
@@ -78,7 +78,7 @@ func TestPlannedTimesFollowTheWallClockAcrossASuspension(t *testing.T) {
 	}
 }
 
-func TestAReloadPutsNoPlannedSyncOff(t *testing.T) {
+func TestReloadKeepsPlannedTimes(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"same": "@every 1h", "other": "@every 1h"}), newTimetable(0.5)
 	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
 	tt.plan(cfg, now, nil)

@@ -54,7 +54,7 @@ func vanishings() map[string]func(away, dir string) error {
 	}
 }
 
-func TestADataDirThatVanishedIsNotWorkedInUntilItIsBack(t *testing.T) {
+func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 	for name, replace := range vanishings() {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, "one")
@@ -125,7 +125,7 @@ func readOnly(t *testing.T, w *world) {
 	must(t, syscall.Mount("", mount, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 }
 
-func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
+func TestReadOnlyDataDirHasAClearErrorAndAReadableStatus(t *testing.T) {
 	w := start(t, "one")
 	readOnly(t, w)
 	for _, dir := range []string{w.cfg.DataDir, filepath.Join(filepath.Dir(w.cfg.DataDir), "new")} {
@@ -148,7 +148,7 @@ func TestAReadOnlyDataDirIsCalledThatAndItsStatusCanBeRead(t *testing.T) {
 	}
 }
 
-func TestWhyADataDirCannotBeHeldSaysWhatToDo(t *testing.T) {
+func TestOpenErrorsHaveANextStep(t *testing.T) {
 	rows := []struct {
 		name string
 		err  error

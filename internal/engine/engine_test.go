@@ -23,7 +23,7 @@ import (
 	"syncd/internal/request"
 )
 
-// series tells whether a metric has a series for a manifest.
+// series is true when a metric has a series for a manifest.
 func series(t *testing.T, w *world, name, manifest string) bool {
 	t.Helper()
 	families, err := w.registry.Gather()
@@ -40,7 +40,7 @@ func series(t *testing.T, w *world, name, manifest string) bool {
 	return false
 }
 
-func TestASecondOpenOfADataDirTellsWhoHoldsIt(t *testing.T) {
+func TestSecondOpenNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
 	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
@@ -53,7 +53,7 @@ func TestASecondOpenOfADataDirTellsWhoHoldsIt(t *testing.T) {
 	must(t, again.Close())
 }
 
-func TestTheJitterIsDrawnOnceAndKept(t *testing.T) {
+func TestJitterIsDrawnOnceAndKept(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
 	must(t, first.Close())
@@ -64,7 +64,7 @@ func TestTheJitterIsDrawnOnceAndKept(t *testing.T) {
 	}
 }
 
-func TestSeriesOfConfiguredManifestsExistFromTheStart(t *testing.T) {
+func TestSeriesOfConfiguredManifestsExistAfterOpen(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	defer e.Close()
@@ -88,7 +88,7 @@ func TestSeriesOfConfiguredManifestsExistFromTheStart(t *testing.T) {
 	}
 }
 
-func TestANewProcessIsReadyAtOnceWhenDataIsOnDisk(t *testing.T) {
+func TestReadyAtOnceWithDataOnDisk(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	if e.Ready(0) == nil {
@@ -152,7 +152,7 @@ func TestWorkWaitsForTheRunningWork(t *testing.T) {
 	}
 }
 
-func TestRetryAfterOutlivesTheEngineAndBindsADemand(t *testing.T) {
+func TestRetryAfterHoldsAcrossEnginesAndOnDemand(t *testing.T) {
 	w := start(t, "one")
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600", Path: "/ManifestReleases/*", Times: 1})
 	for i := range 3 {
@@ -170,7 +170,7 @@ func TestRetryAfterOutlivesTheEngineAndBindsADemand(t *testing.T) {
 	}
 }
 
-func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
+func TestDamagedStateIsSetAsideWithAWarning(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
@@ -188,13 +188,13 @@ func TestAStateThatIsDamagedIsSetAsideWithAWarning(t *testing.T) {
 	}
 }
 
-func TestTheCustomerIDIsToldBeforeItIsUsed(t *testing.T) {
+func TestAddSecretGetsTheCustomerID(t *testing.T) {
 	w := start(t, "one")
-	var told []string
-	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(id string) { told = append(told, id) }})
+	var secrets []string
+	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(id string) { secrets = append(secrets, id) }})
 	must(t, err)
 	must(t, e.Close())
-	if len(told) != 1 || told[0] != "key" {
-		t.Errorf("told %q", told)
+	if len(secrets) != 1 || secrets[0] != "key" {
+		t.Errorf("AddSecret got %q", secrets)
 	}
 }
