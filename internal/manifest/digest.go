@@ -63,8 +63,8 @@ func (d Digest) String() string {
 	return strings.ToLower(string(d.Algorithm)) + ":" + d.Hex()
 }
 
-// ObjectID returns the object that has this digest; ok is false when the digest
-// is no SHA-256 and so does not tell.
+// ObjectID returns the object with this digest; ok is false when the digest is not a
+// SHA-256.
 func (d Digest) ObjectID() (id ObjectID, ok bool) {
 	if d.Algorithm != SHA256 {
 		return ObjectID{}, false

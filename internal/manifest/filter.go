@@ -7,15 +7,15 @@ import (
 
 // Filter chooses files of a manifest. Empty lists choose everything. The four
 // segment lists are compared without case and apply only to files that have the
-// segment; ANY in a file fits every list. Include and Exclude are path.Match
-// globs against the name, or against the path when the glob has a slash.
+// segment; ANY in a file matches every list. Include and Exclude are path.Match
+// globs for the name, or for the path when the glob has a slash.
 type Filter struct {
 	OS, Compiler, Language, Architecture []string
 	Include, Exclude                     []string
 }
 
-// Fingerprint identifies what f chooses, whatever the case of its segments. Empty
-// lists leave no trace in it, so that new kinds of filter change no old one.
+// Fingerprint identifies f without regard to the case of its segments. Empty lists
+// add nothing to it, so that a new kind of filter does not change old fingerprints.
 func (f Filter) Fingerprint() string {
 	var lines []string
 	add := func(kind string, list []string) {

@@ -7,9 +7,9 @@ import (
 	"syncd/internal/refusal"
 )
 
-// ParseLinks reads every link of a manifest. Identical ones become one
-// reference; the first that cannot be read refuses the whole list, because a
-// list with a hole in it would publish half a release.
+// ParseLinks reads every link of a manifest. Identical links become one reference.
+// One unreadable link refuses the whole list, which would otherwise publish half a
+// release.
 func ParseLinks(links []string) ([]Reference, error) {
 	seen := make(map[Reference]bool, len(links))
 	refs := make([]Reference, 0, len(links))
@@ -26,8 +26,8 @@ func ParseLinks(links []string) ([]Reference, error) {
 	return refs, nil
 }
 
-// linkError says which entry of a list was refused; the link itself may hold the
-// Customer ID and is not repeated.
+// linkError names the refused entry of a list by its number, because the link itself
+// may hold the Customer ID.
 type linkError struct {
 	entry int
 	err   error
@@ -36,7 +36,7 @@ type linkError struct {
 func (e *linkError) Error() string { return fmt.Sprintf("entry %d: %v", e.entry, e.err) }
 func (e *linkError) Unwrap() error { return e.err }
 
-// CheckPaths refuses a set of files that cannot lie in one tree, see CheckTree.
+// CheckPaths applies CheckTree to the paths of references.
 func CheckPaths(refs []Reference) error {
 	paths := make([]string, len(refs))
 	for i, ref := range refs {

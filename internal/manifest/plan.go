@@ -13,14 +13,14 @@ type File struct {
 	Expected  Digest // from the Hash endpoint
 }
 
-// Plan splits a release into what is on disk already and what must be fetched.
+// Plan splits a release into contents that are on disk and contents to fetch.
 type Plan struct {
 	Files   []File
 	Known   map[Digest]Object // expected digests whose content is on disk
 	Missing []File            // one file for each expected digest to fetch, in Files' order
 }
 
-// NewPlan asks known for the object of each file's expected digest.
+// NewPlan makes a plan. It calls known once for each expected digest.
 func NewPlan(files []File, known func(File) (Object, bool)) Plan {
 	plan := Plan{Files: files, Known: make(map[Digest]Object, len(files))}
 	asked := make(map[Digest]bool, len(files))
@@ -38,8 +38,8 @@ func NewPlan(files []File, known func(File) (Object, bool)) Plan {
 	return plan
 }
 
-// Fingerprint identifies what the provider promises for a set of files, before
-// anything is downloaded: equal exactly when paths and expected digests are.
+// Fingerprint identifies the paths and expected digests of a set of files, in any
+// order. Two sets have equal fingerprints exactly when these are equal.
 func Fingerprint(files []File) string {
 	lines := make([]string, len(files))
 	for i, f := range files {
@@ -52,7 +52,7 @@ func Fingerprint(files []File) string {
 func ListFingerprint(refs []Reference) string {
 	lines := make([]string, len(refs))
 	for i, ref := range refs {
-		lines[i] = "  " + ref.String() // as Fingerprint has files without a digest
+		lines[i] = "  " + ref.String() // the form of Fingerprint for files without a digest
 	}
 	return hashLines(lines)
 }
@@ -67,7 +67,7 @@ func RevisionID(sums []Sum) string {
 	return hashLines(lines)[:12]
 }
 
-// Sum is a proven file: its content and its path.
+// Sum is the content and the path of a proven file.
 type Sum struct {
 	Object ObjectID
 	Path   string

@@ -1,7 +1,7 @@
-// Package manifest holds the words of the trade as types without I/O: releases,
-// file references, digests, revisions and plans, with the parsers that turn the
-// provider's text into them. What a parser returns is safe to use as a name on
-// disk; what it cannot make safe it refuses (package refusal).
+// Package manifest holds releases, file references, digests, objects, revisions and
+// plans as types without I/O, with parsers for the provider's text. The result of a
+// parser is safe to use as a name on disk; a parser refuses other text (package
+// refusal).
 package manifest
 
 import (
@@ -14,7 +14,7 @@ import (
 // Class is the kind of a file, the first segment of its reference.
 type Class string
 
-// The four classes of SPEC.md, section "File release service".
+// The four classes; see docs/wire/releases.md, "Endpoints".
 const (
 	Data      Class = "Data"
 	Library   Class = "Library"
@@ -35,7 +35,8 @@ func parseClass(s string) (Class, error) {
 }
 
 // Reference identifies one file of one release. It is an identity, never an
-// address: requests for it always go to the configured base URL.
+// address: requests for it always go to the configured base URL, so that no link can
+// send the Customer ID elsewhere.
 type Reference struct {
 	Class        Class
 	OS           string // Library and Interface
@@ -46,9 +47,9 @@ type Reference struct {
 	Name         string
 }
 
-// ParseLink reads a download link of a manifest: an http(s) URL, or its path,
-// whose segments after `Download` are a reference. Scheme, host and query are
-// looked at only to be left out. Errors are refusals.
+// ParseLink reads a download link of a manifest: an http(s) URL or its path. The
+// segments after `Download` are the reference; scheme, host and query are dropped.
+// Errors are refusals.
 func ParseLink(link string) (Reference, error) {
 	text, _, _ := strings.Cut(link, "?")
 	text, _, _ = strings.Cut(text, "#")
@@ -73,8 +74,8 @@ func ParseLink(link string) (Reference, error) {
 	return Reference{}, refusal.New(refusal.BadShape, "link without /Download/: %.64q", text)
 }
 
-// ParseReference reads `Data/2026.10/ews.txt` and its like, as people type it.
-// Segments are taken as they are, not percent-decoded.
+// ParseReference reads a reference in the form of String, as people type it. It
+// does not percent-decode the segments. Errors are refusals.
 func ParseReference(s string) (Reference, error) {
 	segments := strings.Split(strings.Trim(s, "/"), "/")
 	for _, segment := range segments {
@@ -87,7 +88,7 @@ func ParseReference(s string) (Reference, error) {
 
 func fromSegments(s []string) (Reference, error) {
 	if len(s) == 0 {
-		return Reference{}, refusal.New(refusal.BadShape, "no class and no name")
+		return Reference{}, refusal.New(refusal.BadShape, "empty reference, expected CLASS/…/NAME")
 	}
 	class, err := parseClass(s[0])
 	if err != nil {
@@ -107,7 +108,7 @@ func fromSegments(s []string) (Reference, error) {
 }
 
 // FileSegments returns the segments after the class without the release, in the
-// order of SPEC.md's `/Releases/…` paths.
+// order of the paths of the endpoint `/Releases` (docs/wire/releases.md, "Endpoints").
 func (r Reference) FileSegments() []string {
 	switch r.Class {
 	case Library:
@@ -119,7 +120,7 @@ func (r Reference) FileSegments() []string {
 	}
 }
 
-// Segments returns the whole reference, class first, as in SPEC.md's paths.
+// Segments returns the whole reference, class first, as in the paths of downloads.
 func (r Reference) Segments() []string {
 	file := r.FileSegments()
 	last := len(file) - 1
@@ -127,10 +128,10 @@ func (r Reference) Segments() []string {
 	return append(segments, string(r.Release), file[last])
 }
 
-// String is the reference as people read and type it: `Data/2026.10/ews.txt`.
+// String is the reference as a path, such as `Data/2026.10/ews.txt`.
 func (r Reference) String() string { return strings.Join(r.Segments(), "/") }
 
-// Path is where the file lies within its manifest, with forward slashes.
+// Path is the path of the file within its manifest, with forward slashes.
 func (r Reference) Path() string {
 	switch r.Class {
 	case Library:
@@ -142,16 +143,16 @@ func (r Reference) Path() string {
 	}
 }
 
-// identity is r with the segments that the provider compares without case in
-// lower case, as Path has them: one identity is never two paths.
+// identity is r with the segments in lower case that the provider compares without
+// case. Path has them so too: one identity never has two paths.
 func (r Reference) identity() Reference {
 	r.OS, r.Compiler = lower(r.OS), lower(r.Compiler)
 	r.Language, r.Architecture = lower(r.Language), lower(r.Architecture)
 	return r
 }
 
-// lower changes ASCII letters only. Unicode's rules would take different names
-// for one (a dotless ı for I) and can make a segment longer than a file system takes.
+// lower changes ASCII letters only. Unicode's rules would merge different names (a
+// dotless ı and I) and can make a segment longer than a file system allows.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -19,8 +19,8 @@ var (
 	aliasForm = regexp.MustCompile(`^[0-9]{4}\.(Q[1-4]|B[1-6])$`)
 )
 
-// ParseRelease reads a release as people and the service write it: `YYYY.MM`,
-// its synonym `YYYY-MM`, `YYYY.Qn`, `YYYY.Bn`, or `latest` in any case.
+// ParseRelease reads `YYYY.MM`, its synonym `YYYY-MM`, `YYYY.Qn`, `YYYY.Bn`, or
+// `latest` in any case.
 func ParseRelease(s string) (Release, error) {
 	if strings.EqualFold(s, string(Latest)) {
 		return Latest, nil
@@ -43,8 +43,8 @@ func (r Release) Newer(other Release) bool {
 	return r.IsMonth() && other.IsMonth() && r > other // fixed width: text order is time order
 }
 
-// MonthsTo is how many months later the release other is than r; 0 when it is not,
-// or when one of them is no month.
+// MonthsTo is the number of months from r to the later release other; 0 when it is
+// not later, or when one of them is not a month.
 func (r Release) MonthsTo(other Release) int {
 	if !other.Newer(r) {
 		return 0
@@ -52,16 +52,15 @@ func (r Release) MonthsTo(other Release) int {
 	return other.months() - r.months()
 }
 
-// months counts from the year 0; for a month only.
+// months is the number of months since the year 0. r must be a month.
 func (r Release) months() int {
 	year, _ := strconv.Atoi(string(r[:4]))
 	month, _ := strconv.Atoi(string(r[5:]))
 	return 12*year + month
 }
 
-// Newest picks the latest month out of ids, which may be unsorted, repeated or
-// of a form not known here; those are returned as ignored. newest is "" when
-// no month is left.
+// Newest returns the latest month of ids, which may be unsorted and repeated; "" for
+// none. ignored are the ids that are not months.
 func Newest(ids []string) (newest Release, ignored []string) {
 	for _, id := range ids {
 		r, err := ParseRelease(id)

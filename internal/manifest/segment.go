@@ -9,12 +9,13 @@ import (
 	"syncd/internal/refusal"
 )
 
-// maxSegment is the longest file name, in bytes, that every supported file system takes.
+// maxSegment is the longest file name in bytes that every supported file system
+// allows.
 const maxSegment = 255
 
-// CheckSegment refuses what is not one plain path segment. Names come from the
-// provider and become paths on disk, lines of SHA256SUMS and text on terminals,
-// so everything that could mean something else in one of these is refused.
+// CheckSegment refuses everything that is not one plain path segment. Names come
+// from the provider and become paths on disk, lines of SHA256SUMS and text on
+// terminals; a refused character would have a special meaning in one of these.
 func CheckSegment(s string) error {
 	switch {
 	case s == "":
@@ -49,7 +50,7 @@ func decodeSegments(path string) ([]string, error) {
 	return segments, nil
 }
 
-// foldCase maps names that a case-insensitive file system takes for one to one key.
+// foldCase maps names that are equal on a case-insensitive file system to one key.
 func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -1,6 +1,6 @@
 // Package refusal names the reasons for which syncd keeps the old data in place
-// rather than publish what the provider offers. A refusal is a decision about
-// content, not a transient fault: trying the same bytes again cannot help.
+// instead of publishing a release. A refusal is a decision about content, not a
+// transient fault: retrying the same bytes cannot help.
 package refusal
 
 import (
@@ -31,7 +31,7 @@ func Reasons() []Reason {
 	return []Reason{HashMismatch, BadName, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure}
 }
 
-// Error is a refusal: the reason for machines, the cause for people.
+// Error is a refusal: a reason for programs and a cause for people.
 type Error struct {
 	Reason Reason
 	Err    error

@@ -36,9 +36,8 @@ type job struct {
 	ctx      context.Context           // of the downloads that only this job wants
 	abort    context.CancelCauseFunc   // ends ctx
 
-	mu         sync.Mutex     // guards what follows; not needed between steps
-	record     *mirror.Record // to publish; nil for nothing new
-	result     report.Result  // "" while open
+	mu         sync.Mutex    // guards what follows; not needed between steps
+	result     report.Result // "" while open
 	err        error
 	finished   time.Time
 	fetched    map[manifest.Digest]bool
@@ -77,7 +76,7 @@ func (j *job) fail(err error) {
 	if j.result == report.Failed || j.result == report.Refused {
 		return
 	}
-	j.err, j.record, j.finished = err, nil, time.Now()
+	j.err, j.finished = err, time.Now()
 	j.result = report.Failed
 	if refusal.ReasonOf(err) != "" {
 		j.result = report.Refused

@@ -15,20 +15,7 @@ import (
 // are no longer configured leave with it. The error is for the context's end before
 // the swap, which says nothing about a manifest.
 func (r *run) publish(ctx context.Context) error {
-	var change mirror.Change
-	now := time.Now().UTC()
-	for _, j := range openJobs(r.jobs) {
-		record := r.recordOf(j, now)
-		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
-			j.state.Matches = matchOf(manifest.Fingerprint(j.plan.Files), j.active)
-			j.settle(report.Unchanged)
-			continue
-		}
-		r.progress.SetPhase(j.target.Name, report.PhasePublishing)
-		j.record = &record
-		change.Set = append(change.Set, record)
-	}
-	change.Remove = r.unconfigured()
+	change := r.change()
 	if len(change.Set)+len(change.Remove) == 0 {
 		return nil
 	}
@@ -47,6 +34,24 @@ func (r *run) publish(ctx context.Context) error {
 		j.settle(report.Updated)
 	}
 	return nil
+}
+
+// change collects the records to publish, and settles the jobs whose served
+// revision has the same content.
+func (r *run) change() mirror.Change {
+	change := mirror.Change{Remove: r.unconfigured()}
+	now := time.Now().UTC()
+	for _, j := range openJobs(r.jobs) {
+		record := r.recordOf(j, now)
+		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
+			j.state.Matches = matchOf(manifest.Fingerprint(j.plan.Files), j.active)
+			j.settle(report.Unchanged)
+			continue
+		}
+		r.progress.SetPhase(j.target.Name, report.PhasePublishing)
+		change.Set = append(change.Set, record)
+	}
+	return change
 }
 
 // swap publishes the change without the manifests whose revisions cannot be built.

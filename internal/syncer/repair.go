@@ -12,7 +12,8 @@ import (
 	"syncd/internal/request"
 )
 
-// Verify re-reads what is served of the named manifests. It changes nothing.
+// Verify re-reads the served files of the named manifests, of all for none. It
+// changes nothing.
 func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (report.Verification, []mirror.Damage, error) {
 	names := req.Manifests
 	if len(names) == 0 {
@@ -37,9 +38,8 @@ func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (report.V
 	return result, checked.Damage, nil
 }
 
-// Repair verifies and mends each damaged file in place, for every revision that
-// has it: from its object if that is whole, else with a proven copy of the
-// provider's.
+// Repair verifies, and replaces each damaged file in every revision that has it: by
+// its object if that is whole, else by a proven copy from the provider.
 func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
 	s.progress.Begin(request.TriggerRepair, time.Now(), nil)
 	defer s.progress.End()

@@ -14,7 +14,7 @@ import (
 )
 
 // Rollback publishes a new generation with the revisions of an earlier one. Each
-// manifest that went back is held there, see mirror.Hold.
+// manifest that goes back is held there, see mirror.Hold.
 func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	started := time.Now()
 	targets, err := s.choose(req.Manifests, false)
@@ -31,7 +31,7 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	current := s.cfg.Mirror.Current()
 	change, result := s.goBack(goal, targets)
 	if len(change.Set) == 0 {
-		return report.Sync{}, fmt.Errorf("generation %d shows the same revisions as generation %d: nothing to go back to", goal.Number, current.Number)
+		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d has the same revisions as generation %d", goal.Number, current.Number)
 	}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	}}))
 }
 
-// goal is the generation asked for, or the newest before the current one in
-// which one of the manifests had another revision.
+// goal is the requested generation; without one, the newest generation before the
+// current one that has another revision of one of the manifests.
 func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
 	if number > 0 {
 		return s.cfg.Mirror.Generation(number)
@@ -71,8 +71,8 @@ func (s *Syncer) goal(number int, targets []Target) (mirror.Generation, error) {
 	return s.revisionsBefore(targets)
 }
 
-// revisionsBefore is a view of the revisions served before the current ones, for
-// when no earlier generation shows them any more.
+// revisionsBefore makes a generation of the revisions served before the current
+// ones, when no earlier generation is on disk.
 func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
 	view := mirror.Generation{Records: map[string]mirror.Record{}}
 	current := s.cfg.Mirror.Current()
@@ -87,11 +87,12 @@ func (s *Syncer) revisionsBefore(targets []Target) (mirror.Generation, error) {
 		}
 	}
 	if len(view.Records) == 0 {
-		return mirror.Generation{}, errors.New("no other revision is on disk: nothing to go back to")
+		return mirror.Generation{}, errors.New("nothing to go back to: no other revision is on disk")
 	}
 	return view, nil
 }
 
+// goBack returns the change that leads to a generation, and its report.
 func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change, report.Sync) {
 	var change mirror.Change
 	result := report.Sync{Manifests: []report.ManifestResult{}}
@@ -112,8 +113,9 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 	return change, result
 }
 
-// holdFrom is the hold of a manifest that goes from one record to another: none
-// when it goes forward, the old one while it stays behind what was left before.
+// holdFrom is the hold of a manifest that goes from one record to another. Going
+// forward ends a hold; a manifest that stays behind the release that it left keeps
+// the hold from there.
 func (s *Syncer) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
 	if hold := now.Held; hold != nil {
 		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {

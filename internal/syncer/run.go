@@ -118,7 +118,7 @@ func (r *run) release() {
 	r.stock.Release()
 	for _, j := range r.jobs {
 		if !j.isUnfinished() {
-			j.plan, j.active, j.record, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil, nil
+			j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
 		}
 	}
 }

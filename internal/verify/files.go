@@ -12,27 +12,25 @@ import (
 	"syncd/internal/manifest"
 )
 
-// bufferSize keeps memory constant whatever the file's size; larger ones were not faster.
+// bufferSize is what one read takes; larger buffers were not faster.
 const bufferSize = 256 << 10
 
-// Files reads files to prove them, many at once, with buffers that it keeps. Safe
-// for concurrent use.
+// Files reads files to prove them and reuses its buffers. Safe for concurrent use.
 type Files struct {
 	limiter *rate.Limiter
 	buffers sync.Pool
 }
 
-// unbounded serves those who read one file now and then: all of them share its
-// buffers, of which there are as many as ever were in use at once.
-var unbounded = NewFiles(0)
+// unlimited lets the functions of this package share buffers.
+var unlimited = NewFiles(0)
 
-// NewFiles returns a Files that reads at most so many bytes a second, in all; 0
-// for no limit.
+// NewFiles returns a Files that reads at most so many bytes per second over all
+// files; 0 for no limit.
 func NewFiles(bytesPerSecond int64) *Files {
 	f := &Files{limiter: rate.NewLimiter(rate.Inf, 0)}
 	if bytesPerSecond > 0 {
-		// What a sleep takes too long may be made up for, or fast disks would never
-		// get to their rate.
+		// The burst makes up for sleeps that last too long; without it a fast disk
+		// would never reach its rate.
 		burst := max(bufferSize, min(bytesPerSecond/20, 1<<30))
 		f.limiter = rate.NewLimiter(rate.Limit(bytesPerSecond), int(burst))
 	}
@@ -40,8 +38,8 @@ func NewFiles(bytesPerSecond int64) *Files {
 	return f
 }
 
-// Check reads a file and compares it with an expected digest: nil, *Mismatch, an
-// I/O error or the context's error.
+// Check reads a file and compares it with an expected digest. The error is
+// *Mismatch, an I/O error or the context's cause.
 func (f *Files) Check(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
 	h, err := f.hash(ctx, path, expected.Algorithm)
 	if err != nil {
@@ -67,7 +65,7 @@ func (f *Files) read(ctx context.Context, r io.Reader, algorithm manifest.Algori
 	return h, err
 }
 
-// pacedReader ends a long read when the context does, and keeps to the rate.
+// pacedReader keeps to the rate and ends when the context does.
 type pacedReader struct {
 	ctx     context.Context
 	r       io.Reader
@@ -80,7 +78,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 	n, err := p.r.Read(b)
 	if n > 0 && p.limiter.WaitN(p.ctx, n) != nil {
-		// WaitN also fails before the deadline when it would take longer.
+		// WaitN also fails early when it would wait beyond the deadline.
 		return 0, cmp.Or(context.Cause(p.ctx), context.DeadlineExceeded)
 	}
 	return n, err

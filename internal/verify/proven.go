@@ -8,8 +8,8 @@ type Proven struct {
 	Path   string
 	Object manifest.Object
 	// Durable is true when the file's bytes are on stable storage, so that they
-	// survive a power cut. Otherwise the file needs an fsync before it may get
-	// its final name: syncing many small files together is cheaper. The name is
-	// never durable yet.
+	// survive a power cut. Otherwise they need an fsync before the file may get its
+	// final name; syncing many small files together is cheaper. The present name is
+	// not durable in either case.
 	Durable bool
 }

@@ -1,7 +1,7 @@
-// Package verify proves content: it computes digests while bytes pass by and
-// compares them with the expected digest that the provider's Hash endpoint names. Bytes are
-// unverified until a function of this package has said otherwise. Every content
-// also gets its SHA-256, the name under which objects are stored.
+// Package verify proves content: it computes digests while bytes pass and compares
+// them with the expected digest from the provider's Hash endpoint. Bytes are
+// unverified until a function of this package has checked them. It also computes the
+// SHA-256 of every content, which is the name of its object.
 package verify
 
 import (
@@ -48,7 +48,7 @@ func (h *Hasher) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Size is how many bytes were written so far.
+// Size is the number of bytes written so far.
 func (h *Hasher) Size() int64 { return h.size }
 
 // Digest is the digest so far in the provider's algorithm.
@@ -72,7 +72,7 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("digest %s does not match the expected %s", e.Actual, e.Expected)
 }
 
-// Check returns the object that was hashed, or *Mismatch when it is not the expected one.
+// Check returns the hashed object, or *Mismatch when it has another digest.
 func (h *Hasher) Check(expected manifest.Digest) (manifest.Object, error) {
 	if actual := h.Digest(); actual != expected {
 		return manifest.Object{}, &Mismatch{Expected: expected, Actual: actual}
@@ -80,17 +80,17 @@ func (h *Hasher) Check(expected manifest.Digest) (manifest.Object, error) {
 	return h.Object(), nil
 }
 
-// File is Files.Check of a single file.
+// File reads a file and compares it with an expected digest, see Files.Check.
 func File(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
-	return unbounded.Check(ctx, path, expected)
+	return unlimited.Check(ctx, path, expected)
 }
 
 // HashFile reads a whole file into a new Hasher.
 func HashFile(ctx context.Context, path string, algorithm manifest.Algorithm) (*Hasher, error) {
-	return unbounded.hash(ctx, path, algorithm)
+	return unlimited.hash(ctx, path, algorithm)
 }
 
 // Reader reads r to its end into a new Hasher, or until the context ends.
 func Reader(ctx context.Context, r io.Reader, algorithm manifest.Algorithm) (*Hasher, error) {
-	return unbounded.read(ctx, r, algorithm)
+	return unlimited.read(ctx, r, algorithm)
 }
