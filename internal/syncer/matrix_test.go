@@ -143,7 +143,7 @@ var matrix = map[string]matrixRow{
 		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "http://127.0.0.1:1/"},
 		short: passing("refused"), long: passing("refused"),
 	},
-	"to a file": {fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "file:///etc/passwd"}, short: final("cannot be read"), long: final("cannot be read")},
+	"to a file": {fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "file:///etc/passwd"}, short: final("invalid address"), long: final("invalid address")},
 	"to a file of a host": {
 		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "file://localhost/etc/passwd"},
 		short: final("not http or https"), long: final("not http or https"),
