@@ -11,16 +11,15 @@ import (
 	"syncd/internal/emulator"
 )
 
-// attack is a list of links that means harm, and the reason for which it is
-// refused.
+// attack is a hostile list of links, and the reason of its refusal.
 type attack struct {
 	Name, Reason string
 	Links        []string
-	Body         string // in place of the list, as it is
+	Body         string // raw, instead of the list
 }
 
-// attacks are the list of attacks, which the parsers and the publisher are
-// tested with too, and those that are no list of links at all.
+// attacks are the shared list of attacks, which also test the parsers and the
+// publisher, and bodies that are not a list of links.
 func attacks(t *testing.T, base string) []attack {
 	t.Helper()
 	data, err := os.ReadFile("../../internal/manifest/testdata/attacks.json")
@@ -56,7 +55,7 @@ func attacks(t *testing.T, base string) []attack {
 	)
 }
 
-// Each attack is a manifest of its own, all in one sync with an honest one.
+// Each attack is a manifest of its own. One sync has all of them and a good one.
 func TestEveryAttackIsRefusedAndTheOldReleaseStays(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "honest")
@@ -99,7 +98,7 @@ func TestEveryAttackIsRefusedAndTheOldReleaseStays(t *testing.T) {
 	reliability(t, "attacks, end to end", "a list of links that means harm, in a sync with an honest one", len(all))
 }
 
-// filesAskedFor are the paths of requests about single files.
+// filesAskedFor are the paths of the requests for single files.
 func (h *host) filesAskedFor() []string {
 	var paths []string
 	for _, r := range h.provider.Requests() {
@@ -139,8 +138,7 @@ func TestLinkToAnotherHostCausesNoRequestThere(t *testing.T) {
 	reliability(t, "links to another host", "a release with links there mirrored, and no request sent to it", len(links))
 }
 
-// An escape that was escaped again is a name like any other: nothing decodes it
-// a second time.
+// A doubly escaped name is an ordinary name: it is decoded only once.
 func TestNamesAreDecodedOnlyOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "m")

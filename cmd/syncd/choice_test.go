@@ -20,7 +20,7 @@ func TestFiltersSelectTheFilesOfAManifest(t *testing.T) {
 		windows = "windows/dll/64bit/mdAddr.dll"
 		zlinux  = "zlinux/gcc48/64bit/libmdAddr.so"
 	)
-	for filter, want := range map[string][]string{ // a file for any of something, or without it, passes
+	for filter, want := range map[string][]string{ // a file with "any", or without that segment, passes
 		"os: [linux]":                             {python, java, wrapper, linux32, linux64},
 		"compiler: [DLL]":                         {python, java, wrapper, windows},
 		"language: [PYTHON]":                      {python, wrapper, linux32, linux64, windows, zlinux},

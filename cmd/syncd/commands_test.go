@@ -114,7 +114,7 @@ func TestEmulatorServesANewFolderAsANewRelease(t *testing.T) {
 	p.terminate()
 }
 
-// announced waits for the address that an emulator prints.
+// announced waits for the address in the output of an emulator.
 func (p *process) announced() (url string) {
 	p.h.Helper()
 	p.h.eventually("the emulator's address", func() bool {

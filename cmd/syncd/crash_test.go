@@ -30,7 +30,7 @@ func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 		h.provider.AdvanceSample()
 		p := h.start("sync")
 		select {
-		case <-time.After(time.Duration(random.Int64N(int64(usual)))): // anywhere; every outcome is right
+		case <-time.After(time.Duration(random.Int64N(int64(usual)))): // at any moment
 			_ = p.cmd.Process.Kill() // fails when the sync has just ended
 		case <-p.done:
 		}
@@ -57,8 +57,8 @@ func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	reliability(t, "kill -9", "syncs of a new release killed at a random moment", kills)
 }
 
-// proven reads current as a consumer does, by its SHA256SUMS, through one
-// resolution of the symlink.
+// proven reads current like a consumer: it resolves the symlink once and checks the
+// SHA256SUMS.
 func (h *host) proven() {
 	h.Helper()
 	generation, err := filepath.EvalSymlinks(filepath.Join(h.data, "current"))
@@ -78,8 +78,8 @@ func (h *host) proven() {
 	}
 }
 
-// TestTenKillsCostFewExtraBytes allows 0.3 times the release for
-// what was on the way, and for files too small to be continued.
+// TestTenKillsCostFewExtraBytes allows 0.3 times the size of the release for bytes in
+// transit, and for files too small to resume.
 func TestTenKillsCostFewExtraBytes(t *testing.T) {
 	t.Parallel()
 	for _, hash := range []string{"SHA256", "MD5"} {
@@ -106,8 +106,8 @@ func TestTenKillsCostFewExtraBytes(t *testing.T) {
 	}
 }
 
-// slowRelease publishes twelve files of many sizes. They come so slowly that hardly
-// anything waits in the buffers of sockets, which counts as sent and dies with syncd.
+// slowRelease publishes twelve files of many sizes. They arrive slowly, so that few
+// bytes are lost in socket buffers, which count as sent.
 func slowRelease(t *testing.T) (h *host, size int64) {
 	t.Helper()
 	h = newHost(t, "m")
@@ -122,7 +122,7 @@ func slowRelease(t *testing.T) (h *host, size int64) {
 	return h, size
 }
 
-// bytesSent counts what the download host sent, wanted or not.
+// bytesSent counts all bytes that the download host sent.
 func (h *host) bytesSent() (sent int64) {
 	for _, r := range h.provider.Requests() {
 		if r.Host == emulator.HostDownload {
@@ -134,7 +134,7 @@ func (h *host) bytesSent() (sent int64) {
 
 func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	t.Parallel()
-	const retainFor = 5 * time.Second // readers have so long, and pruning runs all the same
+	const retainFor = 5 * time.Second // long enough for readers, and pruning still runs
 	h := newHost(t, "m", "n")
 	h.settings.more = fmt.Sprintf("retain: 0\nretain_for: %s", retainFor)
 	h.configure()
@@ -179,8 +179,8 @@ func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	reliability(t, "readers", fmt.Sprintf("current swapped under a reader that opened every file through it %d times and one that resolved it %d times", reads[0], reads[1]), swaps)
 }
 
-// publishMarked publishes a release of two manifests whose every file begins with
-// its number, and returns the paths of the files within a generation.
+// publishMarked publishes a release of two manifests. Each file begins with the number
+// of the release. It returns the paths of the files within a generation.
 func (h *host) publishMarked(number int) (paths []string) {
 	for _, name := range []string{"m", "n"} {
 		var files []emulator.File
@@ -193,7 +193,7 @@ func (h *host) publishMarked(number int) (paths []string) {
 	return paths
 }
 
-// readThrough opens every file through current, which never misses one.
+// readThrough opens every file by way of current; none may be missing.
 func readThrough(current string, paths []string) error {
 	for _, path := range paths {
 		if _, err := marked(filepath.Join(current, path)); err != nil {
@@ -203,8 +203,8 @@ func readThrough(current string, paths []string) error {
 	return nil
 }
 
-// readOne resolves current once and requires one release. What takes a reader
-// longer than it is allowed to proves nothing.
+// readOne resolves current once and requires files of one release. A read that takes
+// longer than retain_for proves nothing.
 func readOne(current string, paths []string, allowed time.Duration) error {
 	resolved := time.Now()
 	generation, err := filepath.EvalSymlinks(current)
@@ -270,7 +270,7 @@ func TestUnprivilegedSyncContinuesAfterAKillAtAnyStep(t *testing.T) {
 	if len(matches) == 0 {
 		t.Fatal("no partial file was kept")
 	}
-	for _, path := range matches { // as Adopt leaves it between its chmod and its rename
+	for _, path := range matches { // the state between the chmod and the rename of Adopt
 		h.must(os.Chmod(path, 0o444))
 	}
 	h.sync(0)

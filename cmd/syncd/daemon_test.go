@@ -57,7 +57,7 @@ func TestSIGUSR1DuringASyncRunsAfterIt(t *testing.T) {
 	p.terminate()
 }
 
-// downloading waits until a file is being fetched.
+// downloading waits until a download is running.
 func (h *host) downloading(name string) {
 	h.Helper()
 	h.eventually("a download of "+name, func() bool {
@@ -113,7 +113,7 @@ func TestSIGHUPAddsChangesAndRemovesManifests(t *testing.T) {
 	p.terminate()
 }
 
-// served are the manifests that current shows.
+// served are the manifests in current.
 func (h *host) served() (names []string) {
 	h.Helper()
 	for _, name := range namesIn(h, filepath.Join(h.data, "current")) {
@@ -173,8 +173,8 @@ func TestSIGHUPReadsTheCustomerIDAgainAndWarnsAboutRestarts(t *testing.T) {
 	}
 }
 
-// slowFile gives a host a manifest with one big file that trickles, over one
-// connection, so that its size tells what is there.
+// slowFile publishes one big file that arrives slowly over one connection, so that the
+// size of the partial file is the number of received bytes.
 func slowFile(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t, "big")
@@ -202,7 +202,7 @@ func (h *host) partial() (size int64) {
 	return size
 }
 
-// wantContinued requires the big file to be complete, by way of a Range.
+// wantContinued requires the big file to be complete, and resumed by a Range request.
 func (h *host) wantContinued(atLeast int64) {
 	h.Helper()
 	var ranges []string
@@ -278,7 +278,7 @@ func TestSIGINTLeavesTheDaemonsSyncRunning(t *testing.T) {
 	h.eventually("the command shows the daemon's sync", func() bool { return strings.Contains(p.stderr.String(), "0 of 1 files") })
 	p.signal(syscall.SIGINT)
 	same(h, "exit code", 1, p.wait())
-	h.contains("stderr", p.stderr.String(), "interrupted", "the running syncd goes on")
+	h.contains("stderr", p.stderr.String(), "interrupted", "the running syncd continues the sync")
 	open()
 	h.eventually("the release is served", func() bool { return h.current() != "" })
 	d.terminate()
@@ -317,7 +317,7 @@ func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 	same(h, "lock", fmt.Sprintln(p.cmd.Process.Pid), string(data))
 	h.expect(0, "healthcheck")
 	p.terminate()
-	p = h.daemon() // the lock went with its holder
+	p = h.daemon() // the lock ended with its process
 	p.terminate()
 }
 
@@ -487,7 +487,7 @@ func TestMetricsExistFromTheStartAndFollowSyncs(t *testing.T) {
 	p.terminate()
 }
 
-// series reads the exposition format.
+// series parses the exposition format.
 func series(text string) map[string]string {
 	all := map[string]string{}
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {

@@ -9,18 +9,18 @@ import (
 	"syncd/internal/emulator"
 )
 
-// The paths of a sync's requests, for faults.
+// The paths of the requests of a sync.
 const (
 	atReleases = "/ManifestReleases/*"
 	atList     = "/Manifest/*"
 	atHash     = "/SHA256/*"
 )
 
-// lastingFault is a fault and what a sync under it comes to. The matrix of every
-// fault at every request is a test of package syncer.
+// lastingFault is a fault and the outcome of a sync with it. Package syncer tests
+// every fault at every request.
 type lastingFault struct {
 	fault emulator.Fault
-	text  string // of the error; "" when there is none
+	text  string // of the error; "" for none
 }
 
 // lastingFaults has a row for each kind.
@@ -58,7 +58,7 @@ func TestEveryKindOfFaultHasARow(t *testing.T) {
 func TestLastingFaultKeepsTheOldDataAndTheNextSyncRecovers(t *testing.T) {
 	t.Parallel()
 	var syncs atomic.Int64
-	t.Run("faults", func(t *testing.T) { // returns when its parallel tests have ended
+	t.Run("faults", func(t *testing.T) { // returns after its parallel tests
 		for name, row := range lastingFaults {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -80,7 +80,7 @@ func (row lastingFault) bear(t *testing.T) {
 	h.sync(0)
 	before := h.published("m")
 	h.provider.SetManifest("m", "2026.11", emulator.File{Name: "a.dat", Content: emulator.Random(2, 100<<10)})
-	if row.text == "" { // only a transfer that is continued shows the fault
+	if row.text == "" { // only a resumed transfer shows the fault
 		h.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, After: 10 << 10, Host: emulator.HostDownload, Times: 1})
 	}
 	h.provider.AddFault(row.fault)

@@ -27,15 +27,15 @@ import (
 	"syncd/internal/emulator"
 )
 
-// The tests run the program itself: this test binary, started again with
-// runMain set, is syncd. The provider is an emulator in the test's process.
+// The tests run the program itself: the test binary started with runMain set is
+// syncd. The provider is an emulator in the process of the test.
 const runMain = "SYNCD_E2E_RUN_MAIN"
 
-// customerID needs escaping wherever it goes. No host of these tests ever prints
-// or stores it: see host.checkSecret.
+// customerID needs escaping in a query. No test may leave it in output or on disk:
+// see host.checkSecret.
 const customerID = "K3Y/with+special=&%chars"
 
-// patience is a deadline that only a defect reaches.
+// patience is a deadline that only a bug reaches.
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// times is how often a test does something: with SYNCD_TORTURE=full, as
-// `make torture` sets it, in full.
+// times is how often a test repeats something. `make torture` sets
+// SYNCD_TORTURE=full for the full number.
 func times(ci, full int) int {
 	if os.Getenv("SYNCD_TORTURE") == "full" {
 		return full
@@ -71,7 +71,7 @@ type host struct {
 	umask    string
 }
 
-// settings are what tests change of the configuration file.
+// settings are the parts of the configuration file that tests change.
 type settings struct {
 	url       string
 	id        string // the line that gives the Customer ID
@@ -82,7 +82,7 @@ type settings struct {
 	more      string // further top-level keys
 }
 
-// newHost has the sample's manifest dq_addr_data configured, unless others are named.
+// newHost configures the named manifests, or dq_addr_data of the sample.
 func newHost(t *testing.T, manifests ...string) *host {
 	t.Helper()
 	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
@@ -115,7 +115,7 @@ func newHostOf(t *testing.T, provider *emulator.Emulator, manifests ...string) *
 	return h
 }
 
-// newDir is a folder that every user may enter, unlike testing's own.
+// newDir creates a folder that every user may enter, unlike T.TempDir.
 func newDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "syncd-e2e-")
@@ -175,7 +175,7 @@ func (h *host) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// result is what a command left behind.
+// result is the outcome of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -226,7 +226,7 @@ func (h *host) start(args ...string) *process {
 	h.must(p.cmd.Start())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // the state tells
+		_ = p.cmd.Wait() // ProcessState has the outcome
 	}()
 	h.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
@@ -240,7 +240,7 @@ func (h *host) start(args ...string) *process {
 	return p
 }
 
-// daemon starts `syncd run` and waits until it answers.
+// daemon starts `syncd run` and waits until it responds.
 func (h *host) daemon() *process {
 	h.Helper()
 	p := h.start("run")
@@ -319,7 +319,7 @@ func (p *process) terminate() {
 	}
 }
 
-// get asks the daemon's web server.
+// get sends a request to the web server of the daemon.
 func (p *process) get(path string) (int, string) {
 	p.h.Helper()
 	return p.request(http.MethodGet, path, "")
@@ -357,7 +357,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// eventually waits for what must come.
+// eventually waits until a condition holds.
 func (h *host) eventually(what string, happened func() bool) {
 	h.Helper()
 	for deadline := time.Now().Add(patience); !happened(); time.Sleep(10 * time.Millisecond) {
@@ -367,7 +367,7 @@ func (h *host) eventually(what string, happened func() bool) {
 	}
 }
 
-// gated is a content that a test holds back while it has it locked.
+// gated is a content whose readers wait while a test has it locked.
 type gated struct {
 	emulator.Content
 	gate sync.RWMutex
@@ -409,7 +409,7 @@ func (r *gatedReader) Read(p []byte) (int, error) {
 	return r.ReadSeekCloser.Read(p)
 }
 
-// report is what `sync --json` prints.
+// syncOutput is the output of `sync --json`.
 type syncOutput struct {
 	Generation int
 	Changed    bool
@@ -433,7 +433,7 @@ func (h *host) sync(code int, args ...string) (r syncOutput) {
 	return r
 }
 
-// status is what `status --json` prints.
+// status is the output of `status --json`.
 type status struct {
 	Generation int
 	Daemon     bool
@@ -492,7 +492,7 @@ func (h *host) digest(r io.Reader) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// downloads are the names of the files that were fetched since the last call.
+// downloads are the names of the files downloaded since the last call.
 func (h *host) downloads() []string {
 	names := []string{}
 	for _, r := range h.provider.Requests() {
@@ -529,7 +529,7 @@ func (h *host) flip(path string) {
 	h.must(os.Chmod(path, 0o444))
 }
 
-// secretForms are the spellings of the Customer ID that may appear nowhere.
+// secretForms are the spellings of the Customer ID, none of which may appear.
 func secretForms() []string {
 	quoted, _ := json.Marshal(customerID)
 	forms := []string{customerID, url.QueryEscape(customerID), url.PathEscape(customerID), url.QueryEscape(url.QueryEscape(customerID)), strings.Trim(string(quoted), `"`)}
@@ -549,8 +549,8 @@ func (h *host) secretFree(where, text string) {
 	}
 }
 
-// checkSecret looks for the Customer ID in all that a host left: its files and
-// what it sent to hosts that are not the configured one.
+// checkSecret looks for the Customer ID in the files of a host, and in its requests
+// to other hosts than the configured one.
 func (h *host) checkSecret() {
 	_ = filepath.WalkDir(h.data, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

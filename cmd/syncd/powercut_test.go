@@ -25,16 +25,15 @@ import (
 // volume is a file system in a sparse image, mounted through a loop device.
 type volume struct {
 	fs      string
-	size    int64 // the least that its mkfs takes, with room to spare
+	size    int64 // the minimum of its mkfs, with a margin
 	options string
 }
 
-// machines are what the power fails on: the first volume lies on the disk, each
-// further one on the one before, and syncd on the last. FS_IOC_SHUTDOWN hits the
-// first. btrfs does not know that ioctl (Linux 6.18 answers ENOTTY), so it lies on
-// ext4, which plays a disk that forgets what was not flushed.
-// The short commit intervals are there to catch renames that reached the journal
-// before the bytes that they name.
+// machines are stacks of volumes. The first volume lies on the disk, each further one
+// on the one before, and the data directory on the last. FS_IOC_SHUTDOWN cuts off the
+// first. btrfs does not support that ioctl (ENOTTY in Linux 6.18), so it lies on ext4,
+// which then acts as a disk that loses unflushed writes. The short commit intervals
+// catch renames that reach the journal before the bytes of the file.
 var machines = [][]volume{
 	{{"ext4", 128 << 20, "commit=1"}},
 	{{"xfs", 320 << 20, "nouuid"}}, // a copy is mounted beside its original, see restart
@@ -51,7 +50,7 @@ func onEachMachine(t *testing.T, test func(t *testing.T, d *disk)) {
 	}
 }
 
-// disk is a stack of volumes that loses what is not synced when the power fails.
+// disk is a stack of volumes that loses unsynced data in a power cut.
 type disk struct {
 	*testing.T
 	dir     string
@@ -82,9 +81,8 @@ func newDisk(t *testing.T, volumes []volume) *disk {
 	return d
 }
 
-// guard makes sure that the volumes are unmounted: a shell waits for the end of
-// its input, which comes with the clean-up, and also when this process is killed.
-// A syncd that still runs then keeps no name busy, hence the lazy second attempt.
+// guard unmounts the volumes, even when this process is killed: a shell waits for the
+// end of its input. If a syncd is still running then, only a lazy unmount succeeds.
 func (d *disk) guard() {
 	d.Helper()
 	const script = `cat >/dev/null; for point in "$@"; do
@@ -95,7 +93,7 @@ func (d *disk) guard() {
 		args = append(args, d.point(i))
 	}
 	shell := exec.Command("sh", args...)
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keeps Ctrl-C away from it
 	input, err := shell.StdinPipe()
 	if err != nil {
 		d.Fatal(err)
@@ -118,7 +116,7 @@ func (d *disk) point(i int) string { return filepath.Join(d.dir, "mnt"+strconv.I
 
 func (d *disk) fs() string { return d.volumes[len(d.volumes)-1].fs }
 
-// root is where the last volume is mounted.
+// root is the mount point of the last volume.
 func (d *disk) root() string { return d.point(len(d.volumes) - 1) }
 
 func (d *disk) image(i int) string {
@@ -163,8 +161,8 @@ func (d *disk) run(name string, args ...string) error {
 	return nil
 }
 
-// commitOthers does what another program's fsync does to syncd's changes: the
-// journal takes along all names that were made so far, but not their bytes.
+// commitOthers commits the journal, as an fsync of another program does: all names
+// created so far become durable, but not their bytes.
 func (d *disk) commitOthers() {
 	d.Helper()
 	f, err := os.Create(filepath.Join(d.root(), "other"))
@@ -180,8 +178,7 @@ func (d *disk) commitOthers() {
 	}
 }
 
-// cut is the power failure: nothing written from now on, and nothing written
-// before that is not synced, survives.
+// cut simulates a power cut: unsynced data and all later writes are lost.
 func (d *disk) cut() {
 	d.Helper()
 	const shutdown, noLogFlush = 0x8004587d, 2 // FS_IOC_SHUTDOWN, FS_SHUTDOWN_FLAGS_NOLOGFLUSH
@@ -195,14 +192,14 @@ func (d *disk) cut() {
 	}
 }
 
-// restart mounts again what a cut left. Nothing may be open there.
+// restart mounts the volumes again after a cut. No file in them may be open.
 func (d *disk) restart() {
 	d.Helper()
 	if d.remount() == nil {
 		return
 	}
-	// A mount namespace that another program has made meanwhile keeps the file
-	// system alive as it is, shut down. A copy of its disk is none that it knows.
+	// A mount namespace of another program may keep the file system mounted, in its
+	// shut-down state. A copy of the image is a new file system to the kernel.
 	for i := len(d.volumes) - 1; i >= 0; i-- {
 		d.unmount(i)
 	}
@@ -218,7 +215,7 @@ func (d *disk) restart() {
 	}
 }
 
-// remount fails when a file system is still shut down.
+// remount mounts a volume; it fails while the old one is still shut down.
 func (d *disk) remount() error {
 	d.Helper()
 	for i := len(d.volumes) - 1; i >= 0; i-- {
@@ -232,8 +229,8 @@ func (d *disk) remount() error {
 	return os.WriteFile(filepath.Join(d.root(), "restarted"), nil, 0o600)
 }
 
-// unmount is patient: a process that another test is just starting holds, until
-// it executes, whatever this one had open.
+// unmount retries: a process that another test is starting inherits our open files
+// until its exec.
 func (d *disk) unmount(i int) {
 	d.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -247,8 +244,8 @@ func (d *disk) unmount(i int) {
 	}
 }
 
-// TestPowerCutLosesOnlyUnsyncedData proves the rig: a file renamed without its
-// fsync is lost, or empty, after a cut.
+// TestPowerCutLosesOnlyUnsyncedData checks the simulation: after a cut, a file that
+// was renamed without fsync is lost or empty.
 func TestPowerCutLosesOnlyUnsyncedData(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
@@ -300,8 +297,8 @@ func writeAndRename(path string, sync bool) error {
 	return dir.Sync()
 }
 
-// TestPowerCuts holds syncd to its promise: whenever the power fails, current is
-// whole, what a sync reported is there, and the next sync goes on.
+// TestPowerCuts cuts the power at random moments. current must stay complete, reported
+// syncs must survive, and the next sync must continue.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
@@ -315,8 +312,7 @@ func TestPowerCuts(t *testing.T) {
 	})
 }
 
-// TestPowerCutsOfManySmallFiles is about files that are made durable together, by
-// one sync of the file system.
+// TestPowerCutsOfManySmallFiles tests files that one syncfs makes durable together.
 func TestPowerCutsOfManySmallFiles(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
@@ -331,8 +327,8 @@ func TestPowerCutsOfManySmallFiles(t *testing.T) {
 	})
 }
 
-// TestBuildWithoutFsyncFailsPowerCuts proves that TestPowerCuts can fail: a syncd without
-// its fsyncs does not stand it.
+// TestBuildWithoutFsyncFailsPowerCuts shows that TestPowerCuts can fail: a build
+// without fsync loses data.
 func TestBuildWithoutFsyncFailsPowerCuts(t *testing.T) {
 	t.Parallel()
 	binary := built(t, buildNofsync)
@@ -350,8 +346,8 @@ func TestBuildWithoutFsyncFailsPowerCuts(t *testing.T) {
 	})
 }
 
-// outage is a host whose data directory is on a disk that loses power again and
-// again, and what syncd promised on it.
+// outage is a host on a disk with repeated power cuts, and the results that syncd has
+// reported.
 type outage struct {
 	*host
 	disk      *disk
@@ -368,13 +364,13 @@ type outage struct {
 	manifests []string
 }
 
-// promise is what a sync with exit code 0 reported as served.
+// promise is the result of a sync with exit code 0.
 type promise struct {
 	generation int
 	release    string
 }
 
-// tally is what the cuts of a test met.
+// tally counts the states that the cuts of a test met.
 type tally struct{ during, publishing, after, reported, advanced, hung int }
 
 func (t tally) all() int { return t.during + t.publishing + t.after }
@@ -392,13 +388,13 @@ func newOutage(t *testing.T, d *disk) *outage {
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
 	o.data = filepath.Join(d.root(), "data")
-	o.settings.more = "retain: 0\nretain_for: 0s" // what is pruned too early is lost
+	o.settings.more = "retain: 0\nretain_for: 0s" // so that premature pruning loses data
 	o.configure()
 	return o
 }
 
-// round is a release, a sync of it, a cut and all that must hold afterwards. An
-// error is a promise that was broken.
+// round publishes a release, syncs it, cuts the power and checks the result. An error
+// is a broken promise.
 func (o *outage) round() error {
 	o.Helper()
 	o.publish()
@@ -427,8 +423,8 @@ func (o *outage) round() error {
 	return nil
 }
 
-// settle serves a first release that no cut can take, so that what is noticed is
-// the loss of an update.
+// settle publishes a first release and makes it durable, so that the test notices the
+// loss of an update.
 func (o *outage) settle() {
 	o.Helper()
 	o.publish()
@@ -475,8 +471,8 @@ func (o *outage) publish() {
 	}
 }
 
-// syncUntilCut starts a sync and cuts the power: in half of the rounds as soon as
-// it has ended, else within it. Four rounds have every kind of moment.
+// syncUntilCut starts a sync and cuts the power: in half of the rounds right after its
+// end, in the others during it. Four rounds cover every kind of moment.
 func (o *outage) syncUntilCut() error {
 	o.Helper()
 	started, generations := time.Now(), o.generations()
@@ -512,7 +508,7 @@ func (o *outage) syncUntilCut() error {
 	o.end(p)
 	code := p.cmd.ProcessState.ExitCode()
 	o.story = fmt.Sprintf("release %s, cut %s, after another's fsync: %v; the sync: exit %d\n%s%s", o.release(), moment, others, code, p.stdout, p.stderr)
-	if code == 0 { // a success is a promise, whenever it was printed
+	if code == 0 { // exit code 0 is a promise, however late it was printed
 		o.tally.reported++
 		return o.keep(p.stdout.String())
 	}
@@ -520,28 +516,28 @@ func (o *outage) syncUntilCut() error {
 }
 
 const (
-	publishing = 20 * time.Millisecond // about as long as a sync swaps, commits and prunes
+	publishing = 20 * time.Millisecond // about the time of swap, commit and pruning
 	ended      = "(ended)"
 )
 
-// pause waits for a random part of limit, or for the end of the process.
+// pause waits for a random part of limit, or until the process ends.
 func (o *outage) pause(p *process, limit time.Duration) string {
 	moment := time.Duration(o.random.Int64N(int64(limit)))
 	select {
 	case <-p.done:
 		return ended
-	case <-time.After(moment): // anywhere; every outcome is right
+	case <-time.After(moment): // at any moment
 		return moment.String()
 	}
 }
 
-// generations are the names of the generations, finished or not.
+// generations are the names of all generations, unfinished ones too.
 func (o *outage) generations() string {
 	entries, _ := os.ReadDir(filepath.Join(o.data, "generations"))
 	return fmt.Sprint(entries)
 }
 
-// end waits for a sync whose disk is gone. How it ends does not matter.
+// end waits for a sync whose disk is gone. Its exit code does not matter.
 func (o *outage) end(p *process) {
 	select {
 	case <-p.done:
@@ -553,7 +549,7 @@ func (o *outage) end(p *process) {
 	p.wait()
 }
 
-// keep notes what a successful sync printed, which must name the newest release.
+// keep records the output of a successful sync, which must name the newest release.
 func (o *outage) keep(stdout string) error {
 	var r syncOutput
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
@@ -568,8 +564,8 @@ func (o *outage) keep(stdout string) error {
 	return nil
 }
 
-// served reads current as a consumer does and proves all of it against what was
-// promised and published. Before the first promise nothing needs to be there.
+// served reads current like a consumer and checks it against the promises and the
+// published files. Before the first promise, current may be missing.
 func (o *outage) served() (found promise, err error) {
 	target, err := os.Readlink(filepath.Join(o.data, "current"))
 	if errors.Is(err, os.ErrNotExist) && o.promised.generation == 0 {
@@ -595,7 +591,7 @@ func (o *outage) served() (found promise, err error) {
 	return found, nil
 }
 
-// servedRelease proves one manifest of a generation and returns its release.
+// servedRelease verifies one manifest of a generation and returns its release.
 func (o *outage) servedRelease(generation, name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(generation, name+".json"))
 	if err != nil {

@@ -79,7 +79,7 @@ func TestBarsAppearOnATerminal(t *testing.T) {
 	h.contains("terminal", screen, "unchanged")
 }
 
-// onTerminal runs a command on a terminal of its own and returns what it showed.
+// onTerminal runs a command on a new terminal and returns its output.
 func (h *host) onTerminal(args ...string) (screen string, code int) {
 	h.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -19,8 +19,8 @@ import (
 	"syncd/internal/emulator"
 )
 
-// TestShippedAlertsFireAndResolveInPrometheus has Prometheus scrape a
-// daemon, by the rules that are shipped, while its provider fails and recovers.
+// TestShippedAlertsFireAndResolveInPrometheus runs Prometheus with the shipped rules
+// against a daemon whose provider fails and recovers.
 func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -68,8 +68,8 @@ func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	m.wantAlert("SyncdAbsent", "firing")
 }
 
-// TestStateSeriesOutliveTheDaemon has a new process, whose provider is down, show
-// what the last one knew.
+// TestStateSeriesOutliveTheDaemon starts a new process without a provider: it must show
+// the values of the last one.
 func TestStateSeriesOutliveTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -93,7 +93,7 @@ func TestStateSeriesOutliveTheDaemon(t *testing.T) {
 		`syncd_release_info{manifest="dq_addr_data",release="`)
 }
 
-// stateSeries are those that tell how manifests stand, in a daemon that reaches nobody.
+// stateSeries are the series of the manifests' status.
 func (h *host) stateSeries() (lines []string) {
 	h.Helper()
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStall})
@@ -116,8 +116,8 @@ type monitor struct {
 	url string
 }
 
-// prometheus starts one that scrapes target twice a second. Its rules are the
-// shipped ones with a short `for`.
+// prometheus starts a Prometheus that scrapes target twice per second, with the shipped
+// rules and a shorter `for`.
 func (h *host) prometheus(target string) *monitor {
 	h.Helper()
 	binary, err := exec.LookPath("prometheus")
@@ -148,7 +148,7 @@ scrape_configs:
 	return &monitor{h: h, url: "http://" + address}
 }
 
-// freeAddress is one on which nobody listens; Prometheus cannot choose by itself.
+// freeAddress is a free address: Prometheus cannot choose a port by itself.
 func freeAddress(h *host) string {
 	h.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -157,7 +157,7 @@ func freeAddress(h *host) string {
 	return listener.Addr().String()
 }
 
-// ask returns the series of an answer; none while Prometheus is not ready.
+// ask returns the series of a query; none while Prometheus is not ready.
 func (m *monitor) ask(query string) (series []struct {
 	Metric map[string]string
 	Value  [2]any
@@ -180,7 +180,7 @@ func (m *monitor) ask(query string) (series []struct {
 	return series
 }
 
-// value is that of the first series that a query finds, "" for none.
+// value is the value of the first series of a query, "" for none.
 func (m *monitor) value(query string) string {
 	for _, s := range m.ask(query) {
 		return s.Value[1].(string)
@@ -188,7 +188,7 @@ func (m *monitor) value(query string) string {
 	return ""
 }
 
-// wantAlert waits until an alert has a state, "" for not being there.
+// wantAlert waits until an alert has a state; "" means no alert.
 func (m *monitor) wantAlert(name, state string) {
 	m.h.Helper()
 	m.h.eventually(fmt.Sprintf("alert %s in state %q", name, state), func() bool {

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// atOnce is how many small requests syncd has under way, and so how many a
-// provider that says to wait can still get from it.
+// atOnce is how many small requests syncd runs in parallel. So many can still arrive
+// after the provider asked to wait.
 const atOnce = 16
 
-// quota is a provider that has had enough: it answers every request with 429,
-// and keeps account of what it allowed.
+// quota is a provider whose quota is used up. It answers every request with 429 and
+// counts the requests that ignore Retry-After.
 type quota struct {
-	wait time.Duration // what it asks for
+	wait time.Duration // of its Retry-After
 
 	mu       sync.Mutex
 	answers  int
 	windows  int
-	until    time.Time // the latest that an answer named
-	last     time.Time // when the last request came
-	within   int       // requests since the last one that was allowed
-	restarts int       // within this window, at a moment at which an answer may have been lost
-	excess   int       // requests that broke the provider's wish
+	until    time.Time // latest end of a wait in an answer
+	last     time.Time // of the last request
+	within   int       // requests since the last allowed one
+	restarts int       // in this window, when an answer may have been lost
+	excess   int       // requests that ignored Retry-After
 }
 
-// ServeHTTP counts a request that comes before the time that was named: those of
-// one burst were on their way when the first of them was answered, and those of
-// another one after a restart that lost an answer; the others are in excess.
+// ServeHTTP counts requests before the end of the wait. One burst is allowed, because
+// it was sent before the first answer, and one more after each restart that lost an
+// answer. All others are in excess.
 func (q *quota) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +45,7 @@ func (q *quota) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		q.windows, q.within, q.restarts = q.windows+1, 1, 0
 	}
 	header, until := fmt.Sprint(int(q.wait/time.Second)), q.last.Add(q.wait)
-	if q.windows%8 == 0 { // the other form, of whole seconds
+	if q.windows%8 == 0 { // the form with a number of seconds
 		until = q.last.Add(q.wait + time.Second).Truncate(time.Second)
 		header = until.UTC().Format(http.TimeFormat)
 	}
@@ -62,9 +62,8 @@ func (q *quota) account() (answers, windows, excess int) {
 	return q.answers, q.windows, q.excess
 }
 
-// restarted tells the account that syncd was killed. A sync whose end was logged
-// before has stored every answer it got; only one that has begun since may have
-// lost some.
+// restarted notes that syncd was killed. A sync that has logged its end has saved
+// every Retry-After; only a later one may have lost some.
 func (q *quota) restarted(logged time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,8 +72,8 @@ func (q *quota) restarted(logged time.Time) {
 	}
 }
 
-// outOfQuota is a host whose provider has had enough, with as many manifests as
-// fill a burst.
+// outOfQuota is a host whose provider has no quota left, with enough manifests to fill
+// a burst.
 func outOfQuota(t *testing.T, wait time.Duration) (*host, *quota) {
 	t.Helper()
 	q := &quota{wait: wait}

@@ -26,10 +26,10 @@ import (
 	"syncd/internal/emulator"
 )
 
-// Every host of these tests looks for the Customer ID in whatever its syncd
-// printed, answered, stored or sent elsewhere; these tests provoke what might hold it.
+// Every host looks for the Customer ID in all output, responses, files and requests to
+// other hosts. These tests provoke messages that could contain it.
 
-// leaks are answers that hold the Customer ID, or errors whose texts might.
+// leaks are responses that contain the Customer ID, or cause errors that could.
 func leaks(elsewhere string) []emulator.Fault {
 	escaped := url.QueryEscape(customerID)
 	faults := []emulator.Fault{
@@ -229,10 +229,10 @@ func TestCustomerIDIsInNoLineOfTheHTTPLibrary(t *testing.T) {
 	t.Cleanup(serving.Wait)
 	t.Cleanup(func() { listener.Close() })
 	h.eventually("the library's line", func() bool { return strings.Contains(p.stderr.String(), "Unsolicited response") })
-	p.terminate() // and the host looks at all that was written
+	p.terminate() // the host then checks all files
 }
 
-// speakUnasked answers a request and then says more on the idle connection.
+// speakUnasked answers a request, then sends more bytes on the idle connection.
 func speakUnasked(conn net.Conn) {
 	defer conn.Close()
 	if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
@@ -241,5 +241,5 @@ func speakUnasked(conn net.Conn) {
 	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
 	time.Sleep(50 * time.Millisecond) // until the connection is idle
 	fmt.Fprintf(conn, "HTTP/1.1 400 Bad %s\r\nX-Id: %s\r\n\r\n", customerID, url.QueryEscape(customerID))
-	_, _ = io.Copy(io.Discard, conn) // until the client hangs up
+	_, _ = io.Copy(io.Discard, conn) // until the client closes the connection
 }

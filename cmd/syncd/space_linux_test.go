@@ -32,7 +32,7 @@ func (h *host) onSmallDisk(options string) {
 	h.use(point)
 }
 
-// onSmallExt4 is onSmallDisk with a journal. It has no blocks that only root gets.
+// onSmallExt4 is onSmallDisk with a journal and without blocks reserved for root.
 func (h *host) onSmallExt4() {
 	h.Helper()
 	d := newDisk(h.T, []volume{{"ext4", 32 << 20, ""}})
@@ -54,8 +54,8 @@ type neighbour struct {
 	failed atomic.Value // an error
 }
 
-// leave fills the disk but for so many blocks and so many inodes; -1 leaves all.
-// It may be called by any goroutine; clear tells what went wrong.
+// leave fills the disk until only so many blocks and inodes are free; -1 fills
+// nothing. Any goroutine may call it; clear reports its errors.
 func (n *neighbour) leave(blocks, inodes int64) {
 	if err := n.fill(blocks, inodes); err != nil && !errors.Is(err, unix.ENOSPC) { // syncd was faster
 		n.failed.Store(err)
@@ -84,13 +84,13 @@ func (n *neighbour) fill(blocks, inodes int64) error {
 	return err
 }
 
-// clear gives the space back.
+// clear frees the space again.
 func (n *neighbour) clear() error {
 	err, _ := n.failed.Load().(error)
 	return errors.Join(err, os.RemoveAll(n.dir))
 }
 
-// trap is a content that calls sprung when, set, it is first read.
+// trap is a content that calls sprung at its first read once it is set.
 type trap struct {
 	emulator.Content
 	set    atomic.Bool
@@ -114,8 +114,8 @@ func (r *trapReader) Read(p []byte) (int, error) {
 	return r.ReadSeekCloser.Read(p)
 }
 
-// crowded is a host on a small disk that is about to get a release of many
-// small files and a larger one, whose download sets off what sprung does.
+// crowded is a host on a small disk, before a release of many small files and a larger
+// one. The download of the larger one calls sprung.
 type crowded struct {
 	*host
 	neighbour *neighbour
@@ -135,7 +135,7 @@ func newCrowded(t *testing.T, disk func(h *host)) *crowded {
 	return c
 }
 
-// offer publishes the next release, all of it new.
+// offer publishes the next release, in which every file is new.
 func (c *crowded) offer(sprung func()) {
 	c.Helper()
 	c.number++
@@ -157,8 +157,8 @@ func (c *crowded) offer(sprung func()) {
 	large.set.Store(true)
 }
 
-// suffer makes a sync on a disk that fills, and one after there is space again.
-// failed tells whether the first one could not do it.
+// suffer runs a sync on a disk that fills up, and another once there is space again.
+// failed is true when the first one failed.
 func (c *crowded) suffer(what string) (failed bool) {
 	c.Helper()
 	before := c.published("m")
@@ -190,14 +190,14 @@ func (c *crowded) suffer(what string) (failed bool) {
 	return out.code == 1
 }
 
-// TestFullDiskAtAnyPointKeepsTheOldRelease leaves, while a sync is
-// under way, more and more space, so that it ends in one step after another.
+// TestFullDiskAtAnyPointKeepsTheOldRelease leaves a little more space in each round, so
+// that the sync fails in one step after the other.
 func TestFullDiskAtAnyPointKeepsTheOldRelease(t *testing.T) {
 	t.Parallel()
 	bytes := func(n int) (int64, int64) { return int64(n), -1 }
 	for name, row := range map[string]struct {
 		disk          func(*host)
-		rounds, most  int // about what a sync takes
+		rounds, most  int // roughly the need of a sync
 		left          func(n int) (blocks, inodes int64)
 		noSize, early bool
 	}{
@@ -234,7 +234,7 @@ func TestFullDiskAtAnyPointKeepsTheOldRelease(t *testing.T) {
 	}
 }
 
-// amountLeft walks from nothing to most, and ends with plenty.
+// amountLeft goes from nothing to most, and ends with plenty.
 func amountLeft(round, rounds, most int, random *rand.Rand) int {
 	switch round {
 	case 0:
@@ -313,8 +313,8 @@ func TestRetentionMakesRoomForARelease(t *testing.T) {
 	}
 }
 
-// readOnly lets a folder be read only, as a disk that failed; the function
-// returned makes it writable again.
+// readOnly remounts a folder read-only, like a failed disk. The returned function makes
+// it writable again.
 func (h *host) readOnly(dir string) (writable func()) {
 	h.Helper()
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
@@ -406,8 +406,8 @@ func TestDaemonSyncsAgainAfterTheDataDirIsBack(t *testing.T) {
 	reliability(t, "a data_dir that vanishes", "moved away under a running daemon, another put in its place, and put back", rounds)
 }
 
-// failsWithout asks the daemon for a sync, for the n-th time that it cannot do
-// one for want of its data directory.
+// failsWithout requests a sync and expects the n-th failure because the data directory
+// is missing.
 func (p *process) failsWithout(n int, when string) {
 	p.h.Helper()
 	code, _ := p.request("POST", "/api/v1/sync", "")

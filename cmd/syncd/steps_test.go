@@ -20,7 +20,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// stepFaults are what happens to a step, in the words of internal/fsops.
+// stepFaults are the faults of a step, as internal/fsops names them.
 var stepFaults = []struct{ name, what string }{
 	{"killed before, failed and lost", "kill-before"},
 	{"killed after, failed but stored", "kill-after"},
@@ -29,9 +29,9 @@ var stepFaults = []struct{ name, what string }{
 	{"ENOSPC, failed and lost", "fail-lost:28"},
 }
 
-// TestFaultAtAnyStepLosesNothing ends or fails a sync at each change that
-// it makes on disk: current stays whole, and the next sync ends up where one that
-// nothing happened to does. The recovery from a kill is such a sync too.
+// TestFaultAtAnyStepLosesNothing kills or fails a sync at each change on disk. current
+// must stay complete, and the next sync must end as one without a fault. The recovery
+// after a kill is tested in the same way.
 func TestFaultAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
 	update := newStepped(t)
@@ -45,8 +45,7 @@ func TestFaultAtAnyStepLosesNothing(t *testing.T) {
 	}
 }
 
-// stepped is a host that is about to make a sync, and what becomes of it when
-// nothing happens.
+// stepped is a host before a sync, and the outcome of that sync without a fault.
 type stepped struct {
 	*host
 	steps []string          // of that sync
@@ -54,12 +53,12 @@ type stepped struct {
 	want  map[string]string // the data directory after that sync
 }
 
-// newStepped has a release and is about to get the next.
+// newStepped returns a host with one release, before the sync of the next.
 func newStepped(t *testing.T) *stepped {
 	t.Helper()
 	s := &stepped{host: newHost(t, "m", "n"), sums: map[string]bool{}}
 	s.binary = built(t, buildTorture)
-	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // pruning is among the steps, and their order is fixed
+	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // so that pruning is among the steps and their order is fixed
 	s.configure()
 	file := func(name, text string) emulator.File { return emulator.File{Name: name, Content: emulator.Text(text)} }
 	library := emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: emulator.Text("library")}
@@ -73,7 +72,7 @@ func newStepped(t *testing.T) *stepped {
 	return s
 }
 
-// killedAfter is another host whose sync was killed after a step of this one's.
+// killedAfter returns a copy whose sync was killed after the given step.
 func (s *stepped) killedAfter(step string) *stepped {
 	s.Helper()
 	number := slices.Index(s.steps, step) + 1
@@ -88,7 +87,7 @@ func (s *stepped) killedAfter(step string) *stepped {
 	return killed
 }
 
-// look makes the sync on a copy, undisturbed.
+// look runs the sync without a fault on a copy.
 func (s *stepped) look() {
 	s.Helper()
 	h := s.copy(s.T)
@@ -98,7 +97,7 @@ func (s *stepped) look() {
 	s.steps, s.want = h.steps(), h.everything()
 }
 
-// sufferAll makes as many syncs as there are steps and faults, or a part of that.
+// sufferAll runs a sync for each step and fault, or for a part of them.
 func (s *stepped) sufferAll(t *testing.T) {
 	rows := len(s.steps) * len(stepFaults)
 	every := times(13, 1) // 13 and the number of faults have no common divisor
@@ -117,7 +116,7 @@ func (s *stepped) sufferAll(t *testing.T) {
 	}
 }
 
-// copy is another host in the same state, with the same provider.
+// copy returns another host in the same state, with the same provider.
 func (s *stepped) copy(t *testing.T) *host {
 	t.Helper()
 	h := *s.host
@@ -131,7 +130,7 @@ func (s *stepped) copy(t *testing.T) *host {
 	return &h
 }
 
-// see notes what readers see at the moment as something that they may see.
+// see allows readers to see the present state.
 func (s *stepped) see(h *host) {
 	for _, sums := range servedSums(h) {
 		s.sums[sums] = true
@@ -149,7 +148,7 @@ func servedSums(h *host) (sums []string) {
 	return sums
 }
 
-// suffer makes a sync meet a fault at one of its steps.
+// suffer runs a sync with a fault at one of its steps.
 func (s *stepped) suffer(t *testing.T, number int, fault string) {
 	h := s.copy(t)
 	h.environ = []string{"SYNCD_STEPS=" + h.path("steps"), fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault)}
@@ -168,7 +167,7 @@ func (s *stepped) suffer(t *testing.T, number int, fault string) {
 			t.Errorf("current shows what no release holds:\n%s", sums)
 		}
 	}
-	if out.code == 0 { // whatever failed was nothing that readers need
+	if out.code == 0 { // the failed step did not matter to readers
 		var r syncOutput
 		h.must(json.Unmarshal([]byte(out.stdout), &r))
 		same(h, "current", fmt.Sprintf("generations/%06d", r.Generation), h.current())
@@ -186,7 +185,7 @@ func (s *stepped) suffer(t *testing.T, number int, fault string) {
 // randomPart is what makes temporary names unique.
 var randomPart = regexp.MustCompile(`(\.tmp-.+)-[A-Z2-7]{10}`)
 
-// steps are what a sync did on disk, by SYNCD_STEPS, without the numbers.
+// steps are the changes of a sync on disk as SYNCD_STEPS lists them, without numbers.
 func (h *host) steps() (steps []string) {
 	h.Helper()
 	text, err := os.ReadFile(h.path("steps"))
@@ -199,8 +198,8 @@ func (h *host) steps() (steps []string) {
 	return steps
 }
 
-// everything describes the data directory without what may differ: times, the
-// number of the generation, what is in the state file.
+// everything describes the data directory without the parts that may differ: times,
+// the number of the generation, the contents of the state file.
 func (h *host) everything() map[string]string {
 	h.Helper()
 	current := filepath.Base(h.current())
@@ -226,7 +225,7 @@ func (h *host) everything() map[string]string {
 	return all
 }
 
-// timeMembers are the members of a record that tell when.
+// timeMembers are the times in a record.
 var timeMembers = regexp.MustCompile(`"(mirrored|published)_at": "[^"]*"`)
 
 func (h *host) described(path string) string {

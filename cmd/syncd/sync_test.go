@@ -117,7 +117,7 @@ func TestSha256sumVerifiesCurrent(t *testing.T) {
 	}
 }
 
-// revisionOf is the rule of the contract, written again.
+// revisionOf repeats the rule of the contract.
 func revisionOf(files map[string]string) string {
 	var lines []string
 	for path, digest := range files {
@@ -159,7 +159,7 @@ func TestModesDoNotDependOnTheUmask(t *testing.T) {
 	h.sync(0)
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 500, Host: emulator.HostDownload})
 	h.provider.AdvanceSample()
-	h.sync(1) // leaves something in partial/
+	h.sync(1) // leaves an unfinished download
 	h.provider.ClearFaults()
 	h.sync(0)
 	h.must(filepath.WalkDir(h.data, func(path string, entry fs.DirEntry, err error) error {
@@ -305,7 +305,7 @@ func TestRefusalsKeepTheOldDataAndNameTheReason(t *testing.T) {
 	link := func(path string) string { return "http://elsewhere.example/Download/Data/2026.11/" + path + "?ID=1" }
 	for _, test := range []struct {
 		name, reason string
-		forced       bool // --force takes it
+		forced       bool // --force overrides it
 		provoke      func(p *emulator.Emulator)
 	}{
 		{"a list that lost most of its files", "shrink", true, func(p *emulator.Emulator) { p.SetManifest("m", "2026.11", file("a", "new")) }},
@@ -356,8 +356,8 @@ func TestFlippedBitIsRetriedFromZero(t *testing.T) {
 	h.wantDownloads("Congress.csv", "ews.txt", "ews.txt", "mdAddr.dat", "mdAddr.lic", "mdAddrKey.db")
 }
 
-// tree describes every file, folder and link of the data directory but the
-// state's, with contents and times.
+// tree describes every file, folder and link of the data directory, with contents and
+// times. It leaves out state/.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -390,7 +390,7 @@ func tree(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// treeFiles are the names of tree that are no folders.
+// treeFiles are the names in tree that are not folders.
 func treeFiles(t *testing.T, root string) []string {
 	t.Helper()
 	names := []string{}

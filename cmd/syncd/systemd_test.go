@@ -13,13 +13,13 @@ import (
 	"syncd/internal/emulator"
 )
 
-// systemd plays the manager's side of NOTIFY_SOCKET.
+// systemd is the receiving side of NOTIFY_SOCKET.
 type systemd struct {
 	h      *host
 	socket *net.UnixConn
 }
 
-// underSystemd makes the host's daemons tell a manager how they are.
+// underSystemd makes the daemons of a host send notifications.
 func (h *host) underSystemd(environ ...string) *systemd {
 	h.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: h.path("notify"), Net: "unixgram"})
@@ -29,7 +29,7 @@ func (h *host) underSystemd(environ ...string) *systemd {
 	return &systemd{h, socket}
 }
 
-// told returns the next message that comes within a time, "" for none.
+// told returns the next message, "" when none comes in time.
 func (s *systemd) told(within time.Duration) string {
 	s.h.Helper()
 	s.h.must(s.socket.SetReadDeadline(time.Now().Add(within)))
@@ -42,7 +42,7 @@ func (s *systemd) told(within time.Duration) string {
 	return string(message[:n])
 }
 
-// wait waits for a message with a line and returns those that came before it.
+// wait waits for a message that has a line, and returns the earlier ones.
 func (s *systemd) wait(line string) (before []string) {
 	s.h.Helper()
 	for {
@@ -64,9 +64,9 @@ func TestSystemdGetsREADYAndSTOPPING(t *testing.T) {
 	s := h.underSystemd()
 	p := h.start("run")
 	for _, message := range s.wait("READY=1") {
-		h.contains("before READY=1", message, "STATUS=") // and nothing else
+		h.contains("before READY=1", message, "STATUS=") // only
 	}
-	same(h, "syncs that ended", 0, len(p.events("sync"))) // the provider holds the first one up
+	same(h, "syncs that ended", 0, len(p.events("sync"))) // the provider delays the first one
 	same(h, "daemon of the status", true, h.status().Daemon)
 	p.web = "http://" + p.logged("listening")["address"].(string)
 	code, _ := p.get("/healthz")
@@ -132,7 +132,7 @@ func TestBadWebConfigFailsBeforeREADY(t *testing.T) {
 	same(h, "requests", 0, len(h.provider.Requests()))
 }
 
-// The interval is far below the loop's own naps, so only the watchdog wakes it.
+// The interval is far below the sleeps of the loop, so only the watchdog wakes it.
 const watchdogInterval = "WATCHDOG_USEC=200000"
 
 func TestWatchdogIsFedWhileTheProviderHangs(t *testing.T) {
@@ -151,8 +151,8 @@ func TestWatchdogIsFedWhileTheProviderHangs(t *testing.T) {
 	p.terminate()
 }
 
-// A FIFO in the configuration's place holds the loop up in a reload, for real:
-// the process lives on, and only the watchdog can tell.
+// A FIFO in place of the configuration blocks the loop in a reload. The process stays
+// alive, and only the watchdog notices.
 func TestStuckLoopDoesNotFeedTheWatchdog(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -166,9 +166,9 @@ func TestStuckLoopDoesNotFeedTheWatchdog(t *testing.T) {
 	h.must(os.Remove(h.path("syncd.yaml")))
 	h.must(syscall.Mkfifo(h.path("syncd.yaml"), 0o644))
 	p.signal(syscall.SIGHUP)
-	fifo, err := os.OpenFile(h.path("syncd.yaml"), os.O_WRONLY, 0) // comes back when the loop has opened it
+	fifo, err := os.OpenFile(h.path("syncd.yaml"), os.O_WRONLY, 0) // returns once the loop has opened it
 	h.must(err)
-	for s.told(time.Millisecond) != "" { // what it said before
+	for s.told(time.Millisecond) != "" { // drop earlier messages
 	}
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
 		if message := s.told(time.Until(end)); strings.Contains(message, "WATCHDOG=1") {

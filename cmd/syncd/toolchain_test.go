@@ -12,12 +12,12 @@ import (
 	"syncd/internal/emulator"
 )
 
-// wholeToolchain makes the test below take all of $GOROOT/src, over 10,000
-// files, which the race detector needs a minute for.
+// wholeToolchain selects all of $GOROOT/src, over 10,000 files. With the race detector
+// that takes a minute.
 const wholeToolchain = "SYNCD_E2E_WHOLE_GOROOT"
 
-// TestGoToolchainIsMirroredByteForByte has thousands of real files,
-// among them empty and large ones and odd names.
+// TestGoToolchainIsMirroredByteForByte mirrors thousands of real files, some of them
+// empty, large, or with odd names.
 func TestGoToolchainIsMirroredByteForByte(t *testing.T) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -71,8 +71,7 @@ func TestGoToolchainIsMirroredByteForByte(t *testing.T) {
 	h.expect(0, "verify")
 }
 
-// sourceDigests reads the files below dir, by the names under which the
-// emulator publishes them.
+// sourceDigests returns the digests of the files below dir, by their published names.
 func (h *host) sourceDigests(dir string) map[string]string {
 	h.Helper()
 	files := map[string]string{}

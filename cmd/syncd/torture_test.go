@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// tortureSeed repeats a run's random choices, not its timing.
+// tortureSeed repeats the random choices of a run, but not its timing.
 const tortureSeed = "SYNCD_TORTURE_SEED"
 
 // reliability logs a figure of a test at its end, for RELIABILITY.md.
@@ -27,7 +27,7 @@ func reliability(t *testing.T, name, did string, times int) {
 	t.Logf("RELIABILITY %s: %s: %d times, lost %s", name, did, times, lost)
 }
 
-// newRandom is a test's own source of random choices.
+// newRandom returns a source of random choices for one test.
 func newRandom(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(tortureSeed), strconv.FormatUint(rand.Uint64(), 10)), 10, 64)

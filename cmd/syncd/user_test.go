@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Any ids will do: nobody needs to exist for the kernel.
+// Any ids will do: the kernel does not need an account.
 const otherUID, otherGID = 23456, 23457
 
 func TestRootKeepsTheOwnerOfTheDataDir(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRootKeepsTheOwnerOfTheDataDir(t *testing.T) {
 	h.ownedByOther()
 }
 
-// asRoot is a host, if this test runs as root.
+// asRoot returns a host; it skips the test when it does not run as root.
 func asRoot(t *testing.T) *host {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -99,7 +99,7 @@ func TestUnprivilegedUserCanDoEverything(t *testing.T) {
 	h.ownedByOther()
 }
 
-// copyBinary puts the program where every user may run it.
+// copyBinary copies the program to a folder in which every user may run it.
 func copyBinary(h *host) string {
 	h.Helper()
 	from, err := os.Open(h.binary)

@@ -24,7 +24,7 @@ func TestRepairReplacesADamagedFileInEveryRevision(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.sync(0)
-	h.provider.AdvanceSample() // changes mdAddr.dat alone: ews.txt is shared by both revisions
+	h.provider.AdvanceSample() // changes only mdAddr.dat: both revisions share ews.txt
 	h.sync(0)
 	proven := h.published("dq_addr_data")
 	h.flip("dq_addr_data/ews.txt")
@@ -54,7 +54,7 @@ func TestRepairReplacesADamagedFileInEveryRevision(t *testing.T) {
 	h.expect(0, "verify")
 }
 
-// inRevision is the place of a published file behind all symlinks.
+// inRevision is the path of a published file with all symlinks resolved.
 func (h *host) inRevision(path string) string {
 	h.Helper()
 	real, err := filepath.EvalSymlinks(filepath.Join(h.data, "current", path))
