@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // redacted replaces the Customer ID.
@@ -12,7 +13,13 @@ const redacted = "REDACTED"
 // Redactor removes the Customer ID from text, plain and encoded: each character of the
 // ID may have any spelling of spellingsOf. The zero value removes nothing. Safe for
 // concurrent use.
-type Redactor struct{ secrets []*secret }
+type Redactor struct{ search *search }
+
+// search finds secrets in a text.
+type search struct {
+	secrets []secret
+	begins  [256]bool // true for the first byte of each spelling of a secret
+}
 
 // NewRedactor returns a Redactor for a Customer ID. It computes all spellings, which
 // takes milliseconds: keep the Redactor. With "" it removes nothing.
@@ -20,7 +27,13 @@ func NewRedactor(customerID string) Redactor {
 	if customerID == "" {
 		return Redactor{}
 	}
-	return Redactor{secrets: []*secret{newSecret(customerID)}}
+	s := &search{secrets: []secret{newSecret(customerID)}}
+	for _, secret := range s.secrets {
+		for c, begins := range secret[0].begins {
+			s.begins[c] = s.begins[c] || begins
+		}
+	}
+	return Redactor{s}
 }
 
 // String returns s without the Customer ID.
@@ -33,13 +46,13 @@ func (r Redactor) String(s string) string {
 
 // Contains is true when s holds the Customer ID in any spelling.
 func (r Redactor) Contains(s string) bool {
-	start, _ := find(r.secrets, s, 0)
+	start, _ := find(r.search, s, 0)
 	return start >= 0
 }
 
 // Bytes returns b without the Customer ID; b itself when it holds none.
 func (r Redactor) Bytes(b []byte) []byte {
-	start, end := find(r.secrets, b, 0)
+	start, end := find(r.search, b, 0)
 	if start < 0 {
 		return b
 	}
@@ -48,37 +61,46 @@ func (r Redactor) Bytes(b []byte) []byte {
 	for start >= 0 {
 		out = append(append(out, b[done:start]...), redacted...)
 		done = end
-		start, end = find(r.secrets, b, done)
+		start, end = find(r.search, b, done)
 	}
 	return append(out, b[done:]...)
 }
 
-// secret is a text to find.
-type secret struct {
-	begins     [256]bool  // true for the first byte of each spelling of the first character
-	characters [][]string // the sorted spellings of each character
+// secret is a text to find, character by character.
+type secret []character
+
+type character struct {
+	spellings []string  // sorted
+	begins    [256]bool // true for the first byte of each spelling
 }
 
-func newSecret(text string) *secret {
-	s := &secret{}
+func newSecret(text string) secret {
+	var s secret
 	for c := range strings.SplitSeq(text, "") {
-		s.characters = append(s.characters, spellingsOf(c))
-	}
-	for _, spelling := range s.characters[0] {
-		s.begins[spelling[0]] = true
+		next := character{spellings: spellingsOf(c)}
+		for _, spelling := range next.spellings {
+			next.begins[spelling[0]] = true
+		}
+		s = append(s, next)
 	}
 	return s
 }
 
 // find returns the start and the end of the next occurrence of a secret, or -1.
 // Overlapping occurrences count as one.
-func find[T string | []byte](secrets []*secret, text T, from int) (start, end int) {
+func find[T string | []byte](s *search, text T, from int) (start, end int) {
+	if s == nil {
+		return -1, -1
+	}
 	for start = from; start < len(text); start++ {
-		if end = match(secrets, text, start); end < 0 {
+		if !s.begins[text[start]] {
+			continue
+		}
+		if end = match(s.secrets, text, start); end < 0 {
 			continue
 		}
 		for i := start + 1; i < end; i++ {
-			end = max(end, match(secrets, text, i))
+			end = max(end, match(s.secrets, text, i))
 		}
 		return start, end
 	}
@@ -86,24 +108,35 @@ func find[T string | []byte](secrets []*secret, text T, from int) (start, end in
 }
 
 // match returns the end of the longest occurrence that begins at a place, or -1.
-func match[T string | []byte](secrets []*secret, text T, at int) int {
+func match[T string | []byte](secrets []secret, text T, at int) int {
 	end := -1
 	for _, s := range secrets {
-		if s.begins[text[at]] {
-			end = max(end, matchOne(s, text, at))
-		}
+		end = max(end, matchOne(s, text, at))
 	}
 	return end
 }
 
-// matchOne is match for one secret. It follows all spellings at once, because one can
-// be the beginning of another: `%` and `%25` are both spellings of a `%`.
-func matchOne[T string | []byte](s *secret, text T, at int) int {
+// matchOne is match for one secret. A byte that begins no escape spells only itself.
+func matchOne[T string | []byte](s secret, text T, at int) int {
+	for len(s) > 0 && at < len(text) && !beginsEscape(text[at]) {
+		if !s[0].begins[text[at]] {
+			return -1
+		}
+		s, at = s[1:], at+1
+	}
+	return matchEscaped(s, text, at)
+}
+
+func beginsEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' || c >= utf8.RuneSelf }
+
+// matchEscaped follows all spellings at once, because one can be the beginning of
+// another: `%` and `%25` are both spellings of a `%`.
+func matchEscaped[T string | []byte](s secret, text T, at int) int {
 	var room [2][8]int // enough in nearly all cases, so that matching allocates nothing
 	reached, next := append(room[0][:0], at), room[1][:0]
-	for _, spellings := range s.characters {
+	for _, c := range s {
 		for _, at := range reached {
-			next = appendEnds(next, spellings, text, at)
+			next = appendEnds(next, c.spellings, text, at)
 		}
 		if len(next) == 0 {
 			return -1
