@@ -32,9 +32,9 @@ func (v *Inventory) Identify(ctx context.Context, digests []manifest.Digest) (ma
 	return found, nil
 }
 
-// index maps digests to objects: as the records and the state have them. It reads
-// the objects that neither names, which a killed sync has left, and leaves out
-// those that cannot be read. After an error the index is incomplete.
+// index maps digests to objects. Most digests are in the records and the state. It
+// reads the objects that neither names, such as a killed sync leaves, and skips those
+// that cannot be read. After an error the index is incomplete.
 func (v *Inventory) index(ctx context.Context, algorithm manifest.Algorithm) (index, error) {
 	objects, named, err := v.namedObjects()
 	all, listErr := v.cfg.Mirror.Objects()
@@ -47,7 +47,7 @@ func (v *Inventory) index(ctx context.Context, algorithm manifest.Algorithm) (in
 			return objects, context.Cause(ctx)
 		}
 		if readErr != nil {
-			v.cfg.Log.Warn().Err(readErr).Stringer("object", id).Msg("object cannot be read")
+			v.cfg.Log.Warn().Err(readErr).Stringer("object", id).Msg("reading an object failed; its content may be downloaded again")
 			continue
 		}
 		if !digest.IsZero() {

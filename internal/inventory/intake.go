@@ -52,15 +52,15 @@ func (in *intake) drainLocked() []arrival {
 	return batch
 }
 
-// Add takes a proven file in: it becomes an object, whose bytes are durable and
-// whose name is so after the next publish. A small file may wait for others until
-// Flush. settled is called once, by any goroutine that calls Add or Flush, with
-// nil or the reason why the file was not kept.
+// Add makes a proven file an object. A small file may wait for others until Flush.
+// settled is called once, by any goroutine that calls Add or Flush: with nil when the
+// object's bytes are durable, or with the reason why there is none. The object's name
+// is durable after the next publish.
 func (s *Session) Add(file verify.Proven, settled func(error)) {
 	s.adopt(s.intake.add(arrival{file, settled}))
 }
 
-// Flush takes in the files that wait.
+// Flush adds the files that wait.
 func (s *Session) Flush() { s.adopt(s.intake.drain()) }
 
 func (s *Session) adopt(arrivals []arrival) {
@@ -80,8 +80,8 @@ func (s *Session) adopt(arrivals []arrival) {
 	}
 }
 
-// noteArrival replaces what was known of an object that had another file before.
-// An object that nothing was known of needs no entry: its file is new.
+// noteArrival replaces the proof of an object that had another file before. A new
+// object needs no entry.
 func (s *Session) noteArrival(id manifest.ObjectID) {
 	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
 	if !found {

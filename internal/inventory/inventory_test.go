@@ -125,7 +125,7 @@ func TestPlanReusesProvenObjectsAndLeavesOutDamagedOnes(t *testing.T) {
 			w := newWorld(t, manifest.Algorithm(name))
 			w.add("whole")
 			w.damage(w.add("damaged"))
-			s := w.Begin()
+			s := w.NewSession()
 			files := filesOf(digest, "whole", "damaged", "new")
 			for range 2 {
 				equal(t, []string{"1", "2"}, w.plan(s, files))
@@ -141,7 +141,7 @@ func TestSavedProofsSpareTheReadingUntilTheFileLooksDifferent(t *testing.T) {
 	w := newWorld(t, manifest.SHA256)
 	id := w.add("content")
 	files := filesOf(sha256Of, "content")
-	s := w.Begin()
+	s := w.NewSession()
 	plan, err := s.Plan(t.Context(), Query{Files: files})
 	must(t, err)
 	must(t, w.store.Commit(store.Changes{Proofs: map[string]*store.Proofs{"m": s.Proofs(plan.Known)}}))
@@ -151,15 +151,15 @@ func TestSavedProofsSpareTheReadingUntilTheFileLooksDifferent(t *testing.T) {
 	must(t, os.Chmod(w.mirror.ObjectPath(id), 0o644))
 	must(t, os.WriteFile(w.mirror.ObjectPath(id), []byte("CONTENT"), 0o644))
 	must(t, os.Chtimes(w.mirror.ObjectPath(id), info.ModTime(), info.ModTime()))
-	equal(t, []string(nil), w.plan(w.Begin(), files)) // looks as it did: it is not read
+	equal(t, []string(nil), w.plan(w.NewSession(), files)) // looks as it did: it is not read
 	must(t, os.Chtimes(w.mirror.ObjectPath(id), time.Time{}, info.ModTime().Add(time.Second)))
-	equal(t, []string{"0"}, w.plan(w.Begin(), files))
+	equal(t, []string{"0"}, w.plan(w.NewSession(), files))
 }
 
-func TestAnObjectThatWasTakenInAgainIsNoLongerDamaged(t *testing.T) {
+func TestAnObjectThatWasAddedAgainIsNotDamaged(t *testing.T) {
 	w := newWorld(t, manifest.SHA256)
 	w.damage(w.add("content"))
-	s, files := w.Begin(), filesOf(sha256Of, "content")
+	s, files := w.NewSession(), filesOf(sha256Of, "content")
 	equal(t, []string{"0"}, w.plan(s, files))
 	s.Add(w.arrived("content"), func(err error) { must(t, err) })
 	s.Flush()
@@ -186,7 +186,7 @@ func TestIdentifyFindsObjectsByWhatTheStateSavedAndByReading(t *testing.T) {
 
 func TestSmallFilesWaitForABatchAndDurableOnesDoNot(t *testing.T) {
 	w := newWorld(t, manifest.SHA256)
-	s, settled := w.Begin(), 0
+	s, settled := w.NewSession(), 0
 	add := func(content string, durable bool) {
 		file := w.arrived(content)
 		file.Durable = durable
@@ -215,7 +215,7 @@ func TestTheContextEndsReadingBack(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	cancel(stop)
-	if _, err := w.Begin().Plan(ctx, Query{Files: filesOf(sha256Of, "content")}); !errors.Is(err, stop) {
+	if _, err := w.NewSession().Plan(ctx, Query{Files: filesOf(sha256Of, "content")}); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 }

@@ -20,8 +20,8 @@ type standing int
 
 const (
 	isProven   standing = iota
-	isUnproven          // its file does not look as it did when it was proven, or has no saved proof
-	isDamaged           // its content is not what its name says, or it is gone
+	isUnproven          // its file does not match its proof, or it has none
+	isDamaged           // its content does not match its name, or it is missing
 )
 
 // standing compares the file of an object with its proof.
@@ -104,12 +104,11 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 	s.damaged[id] = true
 	s.inventory.cfg.Damaged(manifestName)
 	s.inventory.cfg.Log.Warn().Err(err).Str("manifest", manifestName).Stringer("object", id).
-		Msg("object on disk is damaged; downloading it again: run `syncd verify` to check the published files")
+		Msg("object on disk is damaged and will be downloaded again: run `syncd verify` to check the published files")
 	return nil
 }
 
-// proofOf describes a file. The time of its last status change is no part of it,
-// because each new hard link moves that.
+// proofOf describes a file. It leaves out the ctime, which each new hard link changes.
 func proofOf(info os.FileInfo) store.Proof {
 	p := store.Proof{Size: info.Size(), ModTime: info.ModTime().UnixNano()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -118,8 +117,8 @@ func proofOf(info os.FileInfo) store.Proof {
 	return p
 }
 
-// Proofs returns the proofs of a plan's objects, to be saved: as they were when
-// the plan trusted them, and as they are now for those taken in since.
+// Proofs returns the proofs of a plan's objects, for the state. An object that the
+// plan reused keeps the proof that the plan trusted.
 func (s *Session) Proofs(known map[manifest.Digest]manifest.Object) *store.Proofs {
 	proofs := store.NewProofs(len(known))
 	for _, object := range known {

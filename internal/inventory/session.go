@@ -10,8 +10,8 @@ import (
 	"syncd/internal/verify"
 )
 
-// Session is the inventory during one sync: it adds what this sync has read,
-// proven and taken in. Safe for concurrent use, except Release.
+// Session is the inventory during one sync. It remembers the objects that this sync
+// has read, proven and added. Safe for concurrent use, except Release.
 type Session struct {
 	inventory *Inventory
 
@@ -24,13 +24,13 @@ type Session struct {
 	mu         sync.Mutex // guards what follows; never held while a file is read
 	objects    index      // filled by buildIndex
 	proven     map[manifest.ObjectID]store.Proof
-	damaged    map[manifest.ObjectID]bool // objects whose content is not what their name says
+	damaged    map[manifest.ObjectID]bool // objects whose content does not match their name
 
 	intake intake
 }
 
-// Begin returns a Session for one sync.
-func (v *Inventory) Begin() *Session {
+// NewSession returns a Session for one sync.
+func (v *Inventory) NewSession() *Session {
 	return &Session{
 		inventory: v,
 		objects:   index{}, proven: map[manifest.ObjectID]store.Proof{}, damaged: map[manifest.ObjectID]bool{},
@@ -56,8 +56,8 @@ type Query struct {
 }
 
 // Plan splits the files into those whose content is on disk and proven, and those
-// that are missing. It reads back the objects whose files do not look as they did
-// when they were proven; damaged ones are missing. The error is the context's.
+// that are missing. It reads back the objects whose files do not match their proofs;
+// damaged ones are missing. The error is the context's.
 func (s *Session) Plan(ctx context.Context, q Query) (manifest.Plan, error) {
 	plan, unproven := s.plan(ctx, q)
 	if len(unproven) == 0 {

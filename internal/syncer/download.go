@@ -18,11 +18,11 @@ type task struct {
 	file  *manifest.File // one of a plan
 	size  int64          // expected, -1 when unknown
 	jobs  []*job
-	payer *job // counts the download as its own
+	owner *job // counts the download
 }
 
-// download fetches the contents that the jobs miss, the largest first so that none
-// trails, and notes failures with the jobs that they concern.
+// download fetches the missing contents of the jobs, the largest first so that none
+// trails. A failure ends the jobs that want the content.
 func (r *run) download(ctx context.Context, jobs []*job) {
 	jobs = openJobs(jobs)
 	for _, j := range jobs {
@@ -63,8 +63,8 @@ func tasksOf(jobs []*job) []*task {
 	return tasks
 }
 
-// fetch downloads one content; false when it did not arrive. A content that only
-// one job wants ends with that job.
+// fetch downloads one content; false when it did not arrive. The download of a
+// content that only one job wants is cancelled with that job.
 func (r *run) fetch(ctx context.Context, t *task) (verify.Proven, bool) {
 	open := openJobs(t.jobs)
 	if len(open) == 0 || ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (r *run) fetch(ctx context.Context, t *task) (verify.Proven, bool) {
 	if len(t.jobs) == 1 {
 		ctx = t.jobs[0].ctx
 	}
-	t.payer = open[0]
+	t.owner = open[0]
 	file, err := r.fetchLink(ctx, t, *t.file)
 	if isAboutLink(err) {
 		file, err = r.fetchOtherLinks(ctx, t, err)
@@ -87,13 +87,13 @@ func (r *run) fetch(ctx context.Context, t *task) (verify.Proven, bool) {
 	for _, j := range t.jobs {
 		r.progress.AddDone(j.target.Name, file.Object.Size)
 	}
-	r.cfg.Metrics.FileDownloaded(t.payer.target.Name)
+	r.cfg.Metrics.FileDownloaded(t.owner.target.Name)
 	return file, true
 }
 
 // fetchLink downloads a content by one manifest's link to it.
 func (r *run) fetchLink(ctx context.Context, t *task, link manifest.File) (verify.Proven, error) {
-	return r.downloads.fetch(ctx, t.payer.target.Name, link, t.size, t.payer.arrived)
+	return r.downloads.fetch(ctx, t.owner.target.Name, link, t.size, t.owner.arrived)
 }
 
 // fetchOtherLinks tries the links that other manifests have to a content. When the
@@ -128,7 +128,7 @@ func (t *task) settle(object manifest.Object, err error) {
 		return
 	}
 	for _, j := range t.jobs {
-		j.tookIn(t.file.Expected, object, j == t.payer)
+		j.adopted(t.file.Expected, object, j == t.owner)
 	}
 }
 
@@ -138,9 +138,9 @@ func (t *task) fail(err error) {
 	}
 }
 
-// downloadReplaced looks again at the manifests of which a file did not have the
-// expected digest. If the provider replaced files meanwhile, their digests have
-// changed, and the plan starts over once.
+// downloadReplaced looks again at manifests with a digest mismatch. If the provider
+// replaced files meanwhile, their digests have changed, and the plan starts over
+// once.
 func (r *run) downloadReplaced(ctx context.Context) {
 	var again []*job
 	for _, j := range r.jobs {

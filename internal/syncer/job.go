@@ -86,8 +86,8 @@ func (j *job) fail(err error) {
 	}
 }
 
-// isMismatch is true for a refusal that a replaced file at the provider would
-// explain: it was replaced between the question for its digest and its download.
+// isMismatch is true for a digest mismatch. The provider may have replaced the file
+// between the question for its digest and the download.
 func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMismatch }
 
 // reopen opens a job again that failed with a mismatch.
@@ -104,9 +104,9 @@ func (j *job) arrived(bytes int64) {
 	j.downloaded += bytes
 }
 
-// tookIn notes that a missing content is an object now. counts is true for the job
+// adopted notes that a missing content is an object now. counts is true for the job
 // that counts the download.
-func (j *job) tookIn(expected manifest.Digest, object manifest.Object, counts bool) {
+func (j *job) adopted(expected manifest.Digest, object manifest.Object, counts bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.plan.Known[expected] = object

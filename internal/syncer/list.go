@@ -73,9 +73,9 @@ func (r *run) askDigests(ctx context.Context, j *job) error {
 	})
 }
 
-// surelyNew tells, before there is a plan, which contents a plan is sure to miss.
-// In doubt it says no, and askSizes asks later: a check that finds nothing new must
-// not ask for sizes.
+// surelyNew returns a test for contents that a plan will surely miss, before there is
+// a plan. In doubt the test says no, and askSizes asks later, because a check without
+// news must not ask for sizes.
 func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
 	served := j.active.Files
 	if len(served) > 0 && (j.active.Held != nil || served[0].Expected.Algorithm != r.cfg.Algorithm) {
@@ -114,8 +114,8 @@ func (r *run) isCurrent(j *job) bool {
 	return fingerprint == j.active.Fingerprint() || matchOf(fingerprint, j.active) == j.state.Matches
 }
 
-// matchOf says that expected digests, in whatever algorithm, were found to be those
-// of a revision.
+// matchOf notes that a set of expected digests was found to be a revision, whose
+// record may have them in another algorithm.
 func matchOf(fingerprint string, record mirror.Record) string { return fingerprint + " " + record.ID() }
 
 // isHeld is true while a rollback keeps the manifest from the chosen release.
@@ -134,8 +134,8 @@ func (r *run) isHeld(j *job) bool {
 	return manifest.Fingerprint(j.files) == hold.Fingerprint
 }
 
-// plan finds out which contents are on disk and proven. In the second plan of a
-// sync those of the first count as proven.
+// plan finds the contents that are on disk and proven. The second plan of a sync
+// reuses those of the first.
 func (r *run) plan(ctx context.Context, j *job) error {
 	plan, err := r.stock.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})
 	if err != nil {
@@ -152,8 +152,9 @@ func (r *run) plan(ctx context.Context, j *job) error {
 	return nil
 }
 
-// askSizes asks for the sizes of what the plans miss and askDigests was not sure
-// of, and gives each job those of its files: another job may have asked for them.
+// askSizes asks for the sizes of missing contents that askDigests did not ask for.
+// Then it gives each job the sizes of its contents, which another job may have asked
+// for.
 func (r *run) askSizes(ctx context.Context, jobs []*job) {
 	r.each(ctx, jobs, func(ctx context.Context, j *job) error {
 		return forAll(ctx, len(j.plan.Missing), maxRequests, func(ctx context.Context, i int) error {

@@ -24,7 +24,8 @@ func (s *pruneSchedule) request() { s.next = time.Now() }
 
 func (s *pruneSchedule) isDue() bool { return !s.next.IsZero() && !time.Now().Before(s.next) }
 
-// pruner removes what nothing keeps, for one sync.
+// pruner removes generations, revisions, objects and unfinished downloads that
+// nothing keeps, for one sync.
 type pruner struct {
 	cfg       *Config
 	inventory *inventory.Inventory
@@ -76,9 +77,9 @@ func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change
 	return more, last
 }
 
-// retention is what stays: as configured, and what unfinished syncs of configured
-// manifests want, by the plans of this sync and by the state. partials are the
-// names of their unfinished downloads.
+// retention says what pruning keeps: the configured number of revisions, and the
+// contents that unfinished syncs of configured manifests want, by the plans of this
+// sync and by the state. partials are the names of their unfinished downloads.
 func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
 	wanted, err := p.wanted()
 	if err != nil {
@@ -133,7 +134,7 @@ func (p *pruner) wanted() (map[string][]store.Wanted, error) {
 
 // stateIsNew is true while the state knows nothing of a manifest and may have been
 // lost: then any object may be one that an unfinished sync of that manifest has
-// proven. After the recheck interval such a sync counts as given up.
+// proven. After the recheck interval such a sync counts as abandoned.
 func (p *pruner) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
 	created, err := p.cfg.Store.Created()
 	if err != nil || p.started.Sub(created).Abs() >= p.cfg.Recheck {

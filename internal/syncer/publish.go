@@ -11,9 +11,9 @@ import (
 	"syncd/internal/report"
 )
 
-// publish swaps to one generation with every job that succeeded. Manifests that
-// are no longer configured leave with it. The error is for the context's end before
-// the swap, which says nothing about a manifest.
+// publish swaps every manifest that succeeded into service, with one generation. It
+// also removes manifests that are no longer configured. The error is only for the
+// context's end before the swap, which is no failure of a manifest.
 func (r *run) publish(ctx context.Context) error {
 	change := r.change()
 	if len(change.Set)+len(change.Remove) == 0 {

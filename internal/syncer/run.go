@@ -77,8 +77,8 @@ func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i i
 	return group.Wait()
 }
 
-// saveWanted writes to the state what is about to be downloaded, so that pruning
-// keeps what a crash leaves of it.
+// saveWanted writes the wanted contents to the state before they are downloaded, so
+// that pruning after a crash keeps the downloads.
 func (r *run) saveWanted() {
 	wanted := map[string][]store.Wanted{}
 	for _, j := range openJobs(r.jobs) {
@@ -112,8 +112,8 @@ func (r *run) interrupted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// release frees what only the finished part of a sync needed, before pruning reads
-// the records on disk.
+// release frees memory before pruning reads the records on disk: only the plans of
+// unfinished jobs are still needed.
 func (r *run) release() {
 	r.stock.Release()
 	for _, j := range r.jobs {
