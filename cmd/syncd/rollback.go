@@ -18,9 +18,9 @@ func (a *app) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rollback [GENERATION]", Short: "Publish the revisions of an earlier generation again",
 		Long: `Publish a new generation with the revisions of the previous generation, or of a
-given one that is still on disk. Syncs hold each manifest there until the provider
-lists a newer release than the one it left, changes that release, or until
-'syncd sync --force'. A second rollback undoes the first.`,
+given one that is still on disk. Syncs then keep each manifest there. The hold ends
+when the provider lists a newer release than the one left, or changes that one, or
+with 'syncd sync --force'. A second rollback undoes the first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := parseRollback(&req, args); err != nil {
 				return err

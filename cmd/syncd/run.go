@@ -28,9 +28,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: cobra.NoArgs,
 		Long: `Run the daemon. It syncs at start and then by schedule.
 
-SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the
-configuration. If it has errors, they are logged and the old one stays in force.
-Added and changed manifests sync at once; a removed one leaves at the next sync.
+SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the configuration. If
+it has errors, they are logged and the old one stays in force. Added and changed
+manifests sync at once; a removed one leaves at the next sync.
 SIGTERM and SIGINT stop the daemon; its next start continues unfinished downloads.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
 	}
