@@ -205,7 +205,7 @@ func TestSmallFilesWaitForABatchAndDurableOnesDoNot(t *testing.T) {
 	s.Flush()
 	equal(t, 2+batchFiles, settled)
 	if !s.Has(t.Context(), sha256Of("last")) || s.Has(t.Context(), sha256Of("never")) {
-		t.Error("Has does not tell what is on disk")
+		t.Error("Has is wrong about the objects on disk")
 	}
 }
 

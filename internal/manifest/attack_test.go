@@ -8,9 +8,9 @@ import (
 	"syncd/internal/refusal"
 )
 
-// attacks.json is the one list of lists that mean harm. Here the parsers get it,
-// in cmd/syncd the whole program from a provider, and in mirror the publisher
-// gets the paths that some of them come to.
+// attacks.json is the one list of harmful manifests. The parsers get it here, the
+// whole program gets it from a provider in cmd/syncd, and the publisher gets the
+// resulting paths in mirror.
 func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
 	data, err := os.ReadFile("testdata/attacks.json")
 	if err != nil {

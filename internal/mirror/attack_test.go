@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The publisher is fed what the parsers refuse: a record can also come from a
-// disk that somebody wrote to.
+// The publisher gets the paths that the parsers refuse, because a record can also
+// come from a disk that another program has written to.
 func TestPublishRefusesHarmfulPaths(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
@@ -38,8 +38,8 @@ func TestPublishRefusesHarmfulPaths(t *testing.T) {
 	t.Logf("RELIABILITY attacks on the publisher: a record with paths that mean harm: %d times, lost %d", fed, lost)
 }
 
-// attacks are the paths, by the name of the attack, that the list of attacks
-// would come to if the parsers took it.
+// attacks returns the paths that the attacks would lead to without the parsers, by
+// the name of the attack.
 func attacks(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile("../manifest/testdata/attacks.json")

@@ -12,7 +12,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// A clock that is set to another time is the same as generations of another time.
+// These tests set the times of generations, which has the same effect as setting the
+// clock.
 
 func TestAClockThatJumpsAheadTakesNothingFromReaders(t *testing.T) {
 	m := newMirror(t)

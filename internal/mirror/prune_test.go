@@ -48,8 +48,8 @@ func shown(t tb, m *Mirror) []string {
 	return list
 }
 
-// checkNoOrphans requires that every revision and object on disk is one that a
-// generation shows, or of which a record is kept, or that held has.
+// checkNoOrphans requires that a generation, a kept record or held names every
+// revision and object on disk.
 func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 	t.Helper()
 	all, err := m.Generations()
@@ -273,8 +273,8 @@ func TestPruningWorksForAnOrdinaryUser(t *testing.T) {
 	checkNoOrphans(t, m, nil)
 }
 
-// scratch is a folder in memory where there is one, for tests that make thousands
-// of durable changes.
+// scratch is a directory in memory if possible, for tests that make thousands of
+// durable changes.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "syncd-mirror-")

@@ -35,7 +35,7 @@ func FuzzRecord(f *testing.F) {
 		text := written(t, r.write)
 		again, err := decodeRecord(name, bytes.NewReader(text))
 		if err != nil {
-			t.Fatalf("what it writes it cannot read: %v", err)
+			t.Fatalf("a written record cannot be read: %v", err)
 		}
 		if second := written(t, again.write); !bytes.Equal(text, second) {
 			t.Errorf("%s became %s", text, second)
@@ -43,8 +43,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// requireInside requires that every path which is made of a record leads to its
-// own place in the data directory.
+// requireInside requires that every path made from a record stays in its own place in
+// the data directory.
 func requireInside(t *testing.T, m *Mirror, r Record) {
 	t.Helper()
 	revision := m.revisionDir(r)
@@ -67,7 +67,7 @@ func requireInside(t *testing.T, m *Mirror, r Record) {
 	}
 }
 
-// written is what a function writes.
+// written returns the bytes that a function writes.
 func written(t *testing.T, write func(io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -44,8 +44,8 @@ func TestRecoverFindsNothingToDoTheSecondTime(t *testing.T) {
 	}
 }
 
-// leftover makes what an interruption, or worse, can leave of publishing next
-// over a mirror that serves generations 1 and 2.
+// leftover makes what an interruption or damage can leave of publishing next, in a
+// mirror that serves generations 1 and 2.
 type leftover struct {
 	name  string
 	make  func(t *testing.T, m *Mirror, next Record)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// spoilt are the ways in which a revision's folder can be another than its record says.
+// spoilt are the ways in which a revision's directory can differ from its record.
 func spoilt() map[string]func(dir string) error {
 	return map[string]func(dir string) error{
 		"a file is missing":  func(dir string) error { return os.Remove(filepath.Join(dir, "x")) },
@@ -22,7 +22,7 @@ func spoilt() map[string]func(dir string) error {
 	}
 }
 
-// rewrite puts another file in the place of one, and leaves the object alone.
+// rewrite replaces a file and leaves its object alone.
 func rewrite(path, text string) error {
 	return errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o444))
 }

@@ -40,7 +40,7 @@ func (w *world) downloads() []string {
 	return names
 }
 
-// tree reads what readers see of a manifest; nil when it is not served.
+// tree reads the published files of a manifest; nil when it is not served.
 func (w *world) tree(name string) files {
 	w.Helper()
 	dir, err := filepath.EvalSymlinks(filepath.Join(w.dir, "current", name))
@@ -69,7 +69,7 @@ func (w *world) serves(name string, want files) {
 	}
 }
 
-// whole expects every published file to be what its record says.
+// whole expects every published file to have the recorded content.
 func (w *world) whole() {
 	w.Helper()
 	if len(w.cfg.Mirror.Current().Records) == 0 {

@@ -67,7 +67,7 @@ func TestTransientFaultsAreRetriedWithinASync(t *testing.T) {
 	}
 }
 
-// broken is a world whose next release always fails, although it is known.
+// broken is a world whose next release is listed and always fails.
 func broken(t *testing.T) *world {
 	w := served(t)
 	w.publish("data", "2026.10", october())
@@ -290,7 +290,7 @@ func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
 	w.serves("bad", files{"bad.dat": "bytes"})
 }
 
-// Small files are made durable together, but each by itself is kept or not.
+// Small files are synced together, but renamed one by one.
 func TestAnObjectThatCannotBeRenamedFailsOnlyItsManifest(t *testing.T) {
 	w := start(t, "bad", "good")
 	w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})

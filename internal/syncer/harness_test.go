@@ -33,10 +33,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// customerID has characters that are written otherwise in a query.
+// customerID has characters that a query must escape.
 const customerID = "AB+c/9 =="
 
-// files is a release in short: its Data files by name.
+// files is a release of Data files: contents by name.
 type files map[string]string
 
 // world is a provider, and a data directory that a Syncer keeps current: all
@@ -195,7 +195,7 @@ func (w *world) sync(req request.Sync) report.Sync {
 	return result
 }
 
-// poll is a sync by the schedule, demand one that someone asked for.
+// poll does a sync by the schedule, demand one on demand.
 func (w *world) poll() report.Sync {
 	w.Helper()
 	return w.sync(request.Sync{Trigger: "schedule"})
@@ -211,7 +211,7 @@ func (w *world) force() report.Sync {
 	return w.sync(request.Sync{Trigger: "command", Demand: true, Force: true})
 }
 
-// pass lets time go by: everything that is remembered was so much earlier.
+// pass lets time go by: it moves all saved times into the past.
 func (w *world) pass(d time.Duration) {
 	w.Helper()
 	states, err := w.cfg.Store.Manifests()

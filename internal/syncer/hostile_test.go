@@ -20,7 +20,7 @@ import (
 	"syncd/internal/syncer"
 )
 
-// These tests are about a provider, or somebody on this host, who means harm.
+// These tests play a hostile provider, or a hostile user on this host.
 
 func TestAFileNamedAfterTheCustomerIDIsRefusedAndNotOnDisk(t *testing.T) {
 	const id = "k3y-secret+42"
@@ -91,7 +91,7 @@ func TestAnAliasWithAWrongFileStaysRefused(t *testing.T) {
 	}
 }
 
-// damages are what somebody may do to a data directory that serves generation 2.
+// damages are changes by another program to a data directory that serves generation 2.
 func damages() map[string]func(w *world) error {
 	in := func(w *world, name ...string) string { return filepath.Join(append([]string{w.dir}, name...)...) }
 	remove := func(name ...string) func(*world) error {
@@ -205,7 +205,7 @@ func TestRepairReportsOnlyFilesThatReadBackWhole(t *testing.T) {
 }
 
 func TestHugeSizesNeitherOverflowNorBlockOtherManifests(t *testing.T) {
-	for size, want := range map[int64]report.Result{ // a size that no file has is as good as none
+	for size, want := range map[int64]report.Result{ // an impossible size counts as unknown
 		1 << 50: report.Refused, 1 << 60: report.Updated, math.MaxInt64 - 4095: report.Updated, math.MaxInt64: report.Updated,
 	} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestAWrongMetadataSizeDoesNotRefuseTheRightBytes(t *testing.T) {
 
 func TestBidirectionalControlsInNamesAreNotPrinted(t *testing.T) {
 	w := served(t)
-	// To the right-to-left override, no width, a line of Unicode's own, and an isolate.
+	// A right-to-left override, a zero-width space, a line separator, and an isolate.
 	bad := "a\u202egpj\u200b\u2028\u2066.dat"
 	october := october()
 	october[bad] = "x"

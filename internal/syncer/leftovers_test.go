@@ -16,9 +16,9 @@ import (
 	"syncd/internal/request"
 )
 
-// killed turns w into the next process on the data directory of one that was
-// killed in the middle of a sync of data: two files were objects, half of
-// large.dat was there.
+// killed turns w into the next process on the data directory of a process that was
+// killed in the middle of a sync of data: two files were objects, and half of
+// large.dat was downloaded.
 func killed(t *testing.T, w *world) {
 	t.Helper()
 	w.provider.SetManifest("data", "2026.09", emulator.File{Name: "large.dat", Content: emulator.Random(7, large)},
@@ -82,7 +82,7 @@ func TestAKillLosesNoFinishedObject(t *testing.T) {
 	}
 }
 
-// loseState is what somebody's rm does, between two processes.
+// loseState removes the state file between two processes.
 func (w *world) loseState() {
 	w.Helper()
 	w.close()
@@ -191,7 +191,7 @@ func TestTheNextSyncFinishesAnIncompletePruning(t *testing.T) {
 	w.poll()
 	partial := filepath.Join(w.dir, "partial")
 	must(t, os.Remove(partial))
-	must(t, os.WriteFile(partial, nil, 0o600)) // nobody can sweep this
+	must(t, os.WriteFile(partial, nil, 0o600)) // no process can sweep this
 	w.publish("data", "2026.10", files{"a.dat": "a of september", "c.txt": "c"})
 	w.expect(w.poll(), "data", report.Updated)
 	if !strings.Contains(w.log.String(), "the next sync tries again") {

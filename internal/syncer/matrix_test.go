@@ -12,7 +12,7 @@ import (
 	"syncd/internal/report"
 )
 
-// The requests of a sync, in its order, as a fault's path selects them.
+// matrixEndpoints selects the requests of a sync, for the path of a fault.
 var matrixEndpoints = map[string]emulator.Fault{
 	"ManifestReleases": {Host: emulator.HostRelease, Path: "/ManifestReleases/*"},
 	"Manifest":         {Host: emulator.HostRelease, Path: "/Manifest/*"},
@@ -21,38 +21,38 @@ var matrixEndpoints = map[string]emulator.Fault{
 	"Download":         {Host: emulator.HostDownload},
 }
 
-// fate is what becomes of a sync under a fault.
-type fate struct {
-	rides  int // so many hits within one sync cost it nothing
-	result report.Result
-	reason refusal.Reason
-	text   string // within the error's
+// outcome is the expected result of a sync under a fault.
+type outcome struct {
+	tolerated int // hits that one sync retries without any effect on its result
+	result    report.Result
+	reason    refusal.Reason
+	text      string // in the error
 }
 
-// The fates. A fault that nothing rides out ends the sync that meets it, and
-// the next one on demand succeeds.
-func harmless() fate { return fate{rides: 2, result: report.Updated} }
+// The outcomes. A fault that is not tolerated ends the sync that meets it, and the
+// next sync on demand succeeds.
+func harmless() outcome { return outcome{tolerated: 2, result: report.Updated} }
 
-func passing(text string) fate { return fate{rides: 2, result: report.Failed, text: text} }
+func passing(text string) outcome { return outcome{tolerated: 2, result: report.Failed, text: text} }
 
-func final(text string) fate { return fate{result: report.Failed, text: text} }
+func final(text string) outcome { return outcome{result: report.Failed, text: text} }
 
-func refused(reason refusal.Reason, text string) fate {
-	return fate{result: report.Refused, reason: reason, text: text}
+func refused(reason refusal.Reason, text string) outcome {
+	return outcome{result: report.Refused, reason: reason, text: text}
 }
 
-// mismatch is what bytes come to that are not the promised ones: they are
-// fetched again once, and then the promise is asked for again.
-func mismatch() fate {
-	return fate{rides: 1, result: report.Refused, reason: refusal.HashMismatch, text: "also after a clean retry"}
+// mismatch is the outcome of bytes with the wrong digest: the file is downloaded
+// again once, and then its digest is asked for again.
+func mismatch() outcome {
+	return outcome{tolerated: 1, result: report.Refused, reason: refusal.HashMismatch, text: "also after a clean retry"}
 }
 
-// matrixRow is a fault and the fates of the syncs that it hits, by endpoint.
+// matrixRow is a fault with the outcomes of the syncs that it hits, by endpoint.
 type matrixRow struct {
 	fault emulator.Fault
-	short fate // of ManifestReleases, Manifest and Hash
-	long  fate // of Download
-	but   map[string]fate
+	short outcome // of ManifestReleases, Manifest and Hash
+	long  outcome // of Download
+	but   map[string]outcome
 	// cut breaks the first transfer off, so that the fault meets the request
 	// that continues it.
 	cut bool
@@ -60,7 +60,7 @@ type matrixRow struct {
 	stall time.Duration
 }
 
-// soonStalled leaves a machine under load time for every honest answer.
+// soonStalled still leaves a busy machine enough time for every good response.
 const soonStalled = 500 * time.Millisecond
 
 // matrix has every kind of fault that the emulator knows.
@@ -77,9 +77,9 @@ var matrix = map[string]matrixRow{
 	"status 403":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 403}, short: final("invalidProduct"), long: final("403")},
 	"status 404":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 404}, short: final("404"), long: final("404")},
 	"status 418":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 418}, short: final("418"), long: final("418")},
-	"429 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]fate{"Metadata": final("Retry-After")}},
-	"503 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]fate{"Metadata": final("Retry-After")}},
-	"429, with a short wait": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "1"}, short: passing("Retry-After"), long: passing("Retry-After"), but: map[string]fate{"Metadata": passing("Retry-After")}},
+	"429 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]outcome{"Metadata": final("Retry-After")}},
+	"503 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]outcome{"Metadata": final("Retry-After")}},
+	"429, with a short wait": {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "1"}, short: passing("Retry-After"), long: passing("Retry-After"), but: map[string]outcome{"Metadata": passing("Retry-After")}},
 
 	"reset at once": {fault: emulator.Fault{Kind: emulator.KindReset}, short: passing(""), long: passing("")},
 	"reset":         {fault: emulator.Fault{Kind: emulator.KindReset, After: 3}, short: passing("reset"), long: harmless()},
@@ -95,7 +95,7 @@ var matrix = map[string]matrixRow{
 		short: passing("stalled"), long: passing("stalled"),
 	},
 	"slow": {fault: emulator.Fault{Kind: emulator.KindSlow, Rate: 4 << 10}, short: harmless(), long: harmless()},
-	"slow as nobody waits for": { // but for a file, whose bytes are worth having whenever they come
+	"too slow": { // a file may be so slow, because it can be continued
 		fault: emulator.Fault{Kind: emulator.KindSlow, Rate: 8}, stall: soonStalled,
 		short: final("too slow"), long: harmless(),
 	},
@@ -110,12 +110,12 @@ var matrix = map[string]matrixRow{
 	"a digest that is wrong": {
 		fault: emulator.Fault{Kind: emulator.KindBody, Body: `"` + strings.Repeat("ab", 32) + `"`},
 		short: refused(refusal.BadShape, ""), long: mismatch(),
-		but: map[string]fate{"Hash": mismatch()},
+		but: map[string]outcome{"Hash": mismatch()},
 	},
 	"a list of null": {fault: emulator.Fault{Kind: emulator.KindBody, Body: `[null]`}, short: refused(refusal.BadShape, ""), long: mismatch()},
 	"an empty list": {
 		fault: emulator.Fault{Kind: emulator.KindBody, Body: `[]`}, short: refused(refusal.BadShape, ""), long: mismatch(),
-		but: map[string]fate{"Manifest": refused(refusal.Empty, "lists no files")},
+		but: map[string]outcome{"Manifest": refused(refusal.Empty, "lists no files")},
 	},
 	"206, unasked": {
 		fault: emulator.Fault{Kind: emulator.KindBody, Status: 206, Body: `x`},
@@ -130,7 +130,7 @@ var matrix = map[string]matrixRow{
 	"null":     {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "null"}, short: refused(refusal.BadShape, ""), long: mismatch()},
 	"empty": {
 		fault: emulator.Fault{Kind: emulator.KindShape, Shape: "empty"}, short: refused(refusal.BadShape, ""), long: mismatch(),
-		but: map[string]fate{"Manifest": refused(refusal.Empty, "lists no files")},
+		but: map[string]outcome{"Manifest": refused(refusal.Empty, "lists no files")},
 	},
 	"huge": {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "huge"}, short: refused(refusal.TooLarge, "bytes"), long: refused(refusal.TooLarge, "received 64 MiB")},
 
@@ -139,7 +139,7 @@ var matrix = map[string]matrixRow{
 		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "http://192.0.2.7/?ID={id}"},
 		short: refused(refusal.Insecure, "plain http"), long: refused(refusal.Insecure, "plain http"),
 	},
-	"to nobody": {
+	"to a closed port": {
 		fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "http://127.0.0.1:1/"},
 		short: passing("refused"), long: passing("refused"),
 	},
@@ -150,9 +150,9 @@ var matrix = map[string]matrixRow{
 	},
 }
 
-// fate is what the row has for an endpoint. Metadata is a help, and nothing that
-// happens to it matters.
-func (r matrixRow) fate(endpoint string) fate {
+// outcome is the row's outcome at an endpoint. A sync succeeds without Metadata,
+// whatever happens to it.
+func (r matrixRow) outcome(endpoint string) outcome {
 	if f, ok := r.but[endpoint]; ok {
 		return f
 	}
@@ -191,7 +191,7 @@ func TestEveryFaultAtEveryRequestIsRetriedOrLeavesTheOldReleaseServed(t *testing
 							lost.Add(1)
 						}
 					}()
-					c := &cell{world: served(t), row: row, fate: row.fate(endpoint)}
+					c := &cell{world: served(t), row: row, outcome: row.outcome(endpoint)}
 					c.passes()
 					c.lasts()
 				})
@@ -204,31 +204,31 @@ func TestEveryFaultAtEveryRequestIsRetriedOrLeavesTheOldReleaseServed(t *testing
 // cell is a fault at a request, in a world that serves september.
 type cell struct {
 	*world
-	row  matrixRow
-	fate fate
+	row     matrixRow
+	outcome outcome
 }
 
-// allow says how long a request that fails in passing is tried again.
+// allow sets how long a request is retried.
 func (c *cell) allow(d time.Duration) {
 	c.source.Retry.MaxElapsed, c.source.StallTimeout = d, cmp.Or(c.row.stall, time.Minute)
 	c.configure()
 }
 
-// brief is how long a lasting fault is worth.
+// brief is the retry time for a lasting fault.
 func (c *cell) brief() time.Duration { return max(200*time.Millisecond, 2*c.row.stall) }
 
-// passes meets the fault as often as a sync rides it out, or, where none does,
-// once: then the next sync on demand succeeds, and nothing had to be cleared.
+// passes meets the fault as often as a sync tolerates it. When it tolerates none, it
+// meets it once, and the next sync on demand must succeed without any cleaning up.
 func (c *cell) passes() {
 	c.Helper()
 	c.allow(c.brief())
-	if c.fate.rides > 0 {
+	if c.outcome.tolerated > 0 {
 		c.allow(30 * time.Second)
 	}
 	c.publish("data", "2026.10", october())
-	c.fault(max(c.fate.rides, 1))
+	c.fault(max(c.outcome.tolerated, 1))
 	result := c.demand()
-	if c.fate.rides == 0 {
+	if c.outcome.tolerated == 0 {
 		c.ends(result, september())
 		c.forgetCoolDowns()
 		result = c.demand()
@@ -238,7 +238,7 @@ func (c *cell) passes() {
 	c.met()
 }
 
-// lasts meets the fault without end, and then a provider without it.
+// lasts meets the fault without end, and then a provider without the fault.
 func (c *cell) lasts() {
 	c.Helper()
 	c.allow(c.brief())
@@ -251,7 +251,7 @@ func (c *cell) lasts() {
 		c.Errorf("the sync took %s", took)
 	}
 	c.met()
-	if c.fate.result == report.Updated {
+	if c.outcome.result == report.Updated {
 		c.expect(result, "data", report.Updated)
 		c.serves("data", november)
 		return
@@ -264,7 +264,7 @@ func (c *cell) lasts() {
 	c.serves("data", november)
 }
 
-// fault puts the row's fault in the way.
+// fault makes the provider answer with the row's fault.
 func (c *cell) fault(times int) {
 	c.provider.ClearFaults()
 	if c.row.cut {
@@ -284,12 +284,12 @@ func (c *cell) met() {
 	}
 }
 
-// ends expects the fate of a sync that could not go on.
+// ends expects the outcome of a sync that failed.
 func (c *cell) ends(result report.Sync, tree files) {
 	c.Helper()
-	m := c.expect(result, "data", c.fate.result)
-	if m.Reason != string(c.fate.reason) || m.Error == "" || !strings.Contains(m.Error, c.fate.text) {
-		c.Errorf("%s: %q, want %q and %q", m.Reason, m.Error, c.fate.reason, c.fate.text)
+	m := c.expect(result, "data", c.outcome.result)
+	if m.Reason != string(c.outcome.reason) || m.Error == "" || !strings.Contains(m.Error, c.outcome.text) {
+		c.Errorf("%s: %q, want %q and %q", m.Reason, m.Error, c.outcome.reason, c.outcome.text)
 	}
 	equal(c, "successful", result.OK(), false)
 	c.serves("data", tree)

@@ -39,7 +39,7 @@ func TestAMismatchThatACleanRetryMendsIsNoFailure(t *testing.T) {
 	w.serves("data", october())
 }
 
-// staleDigest makes the Hash endpoint promise, once, what b.dat no longer is.
+// staleDigest makes the Hash endpoint answer once with an old digest of b.dat.
 func (w *world) staleDigest(hex string) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*/b.dat", Times: 1, Body: `"` + strings.Repeat(hex, 32) + `"`})
 }

@@ -71,7 +71,7 @@ func three(t *testing.T, retainFor time.Duration) *world {
 	return w
 }
 
-// dry is a sync that only plans.
+// dry does a dry run.
 func (w *world) dry() report.Sync {
 	w.Helper()
 	return w.sync(request.Sync{Demand: true, DryRun: true, Trigger: "command"})
@@ -152,7 +152,7 @@ func TestPruningForSpaceKeepsTheObjectsOfTheRunningSync(t *testing.T) {
 	equal(t, "revisions", w.releases(), "01 02")
 }
 
-// loose puts an object into the data directory that no record and no state names.
+// loose adds an object that neither a record nor the state names.
 func (w *world) loose(id manifest.ObjectID, content string) {
 	w.Helper()
 	path := w.cfg.Mirror.ObjectPath(id)
@@ -160,8 +160,8 @@ func (w *world) loose(id manifest.ObjectID, content string) {
 	must(w, os.WriteFile(path, []byte(content), 0o444))
 }
 
-// foreseen syncs a release on smaller and larger disks: each one is large enough, or
-// that it is not is known before the first byte.
+// foreseen syncs a release on disks of several sizes: each one is large enough, or the
+// sync is refused before the first byte.
 func foreseen(t *testing.T, options []string, what string, release ...emulator.File) {
 	refused, updated := 0, 0
 	for _, option := range options {

@@ -100,8 +100,8 @@ func stopCases() map[string]stopCase {
 	}
 }
 
-// everywhere does a piece of work in one new world after the other, stopped at the
-// first moment, the second …, until one ends by itself.
+// everywhere does a piece of work in new worlds, stopped at the first moment, at the
+// second and so on, until the work ends without a stop.
 func everywhere(t *testing.T, do func(t *testing.T, n int, at moment) (stopped bool)) {
 	for _, at := range []moment{beforeCall, afterCall, atLook} {
 		t.Run(string(at), func(t *testing.T) {
@@ -134,7 +134,7 @@ func (tt stopCase) stopAt(t *testing.T, n int, at moment) bool {
 	case err != nil && !(stop.stopped() && errors.Is(err, errStop)):
 		t.Fatalf("the sync ended with %v", err)
 	case err == nil && (w.generation() != generation+1 || !result.OK()):
-		t.Fatalf("a sync of which nothing is served ended without an error: %+v", result)
+		t.Fatalf("a sync after which nothing is served ended without an error: %+v", result)
 	}
 	for name, want := range tt.want {
 		if err != nil {
@@ -146,8 +146,8 @@ func (tt stopCase) stopAt(t *testing.T, n int, at moment) bool {
 	return stop.stopped()
 }
 
-// goesOn expects that what arrived are objects, and that the next sync, in another
-// process or this one, brings the rest.
+// goesOn expects that the files that arrived are objects, and that the next sync, in
+// another process or this one, downloads the rest.
 func (tt stopCase) goesOn(w *world, stop *stopper, restart bool) {
 	w.Helper()
 	w.whole()
@@ -167,7 +167,7 @@ func (tt stopCase) goesOn(w *world, stop *stopper, restart bool) {
 	equal(w, "unfinished downloads", len(left), 0)
 }
 
-// cameOnce expects that what arrived was not asked for again.
+// cameOnce expects that no file that arrived was downloaded again.
 func (w *world) cameOnce(stop *stopper) {
 	w.Helper()
 	for _, name := range w.downloads() {

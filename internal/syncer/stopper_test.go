@@ -14,7 +14,7 @@ import (
 	"syncd/internal/verify"
 )
 
-// moment is what a stopper counts.
+// moment is a kind of event that a stopper counts.
 type moment string
 
 const (
@@ -26,7 +26,7 @@ const (
 
 var errStop = errors.New("told to stop")
 
-// errFailed is the provider's last word.
+// errFailed is a final error of the provider.
 var errFailed = &transport.Error{Kind: transport.Rejected, Endpoint: "Test", Status: 400}
 
 // stopper stands between a Syncer and its provider, its fetcher and its context,
@@ -43,7 +43,7 @@ type stopper struct {
 	fetched []string // names of the files that arrived
 }
 
-// stopping is a Syncer of w that is stopped at the nth moment.
+// stopping returns a Syncer of w that is stopped at the nth moment.
 func (w *world) stopping(n int, at moment) (*syncer.Syncer, *stopper) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	w.Cleanup(func() { stop(nil) })
@@ -60,7 +60,7 @@ func (s *stopper) count(m moment) {
 	}
 }
 
-// called counts a call that begins; the error is what it is to return at once.
+// called counts the start of a call; an error is the result of the call.
 func (s *stopper) called() error {
 	s.count(beforeCall)
 	if s.moment == failing && s.left.Add(-1) == 0 {

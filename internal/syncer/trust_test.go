@@ -12,7 +12,7 @@ import (
 	"syncd/internal/report"
 )
 
-// object is where the content of a served file lies.
+// object is the path of the object of a served file.
 func (w *world) object(name, path string) string {
 	w.Helper()
 	for _, f := range w.cfg.Mirror.Current().Records[name].Files {
@@ -24,7 +24,7 @@ func (w *world) object(name, path string) string {
 	return ""
 }
 
-// overwrite changes a file in place, and its time if it is to show.
+// overwrite changes a file in place; shows says whether its time shows that.
 func (w *world) overwrite(path, content string, shows bool) {
 	w.Helper()
 	info, err := os.Stat(path)
@@ -53,7 +53,7 @@ func TestUnchangedObjectsAreNotReadAgain(t *testing.T) {
 				w.demand()
 				between(w)
 				object := w.object("data", "a.dat")
-				w.overwrite(object, "A OF SEPTEMBER", false) // nobody who does not read can see this
+				w.overwrite(object, "A OF SEPTEMBER", false) // only reading the content shows this
 				w.publish("data", "2026.10", october())
 				w.expect(w.poll(), "data", report.Updated)
 				equal(t, "downloads", w.downloads(), []string{"b.dat"})

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/manifest"
 )
 
-// BenchmarkHasher is the part of a download that no disk and no network hides.
+// BenchmarkHasher measures hashing, without disk and network.
 func BenchmarkHasher(b *testing.B) {
 	data := make([]byte, bufferSize)
 	_, _ = rand.Read(data) // never fails
@@ -27,8 +27,8 @@ func BenchmarkHasher(b *testing.B) {
 	}
 }
 
-// BenchmarkFile is what verify and the resumption of a download do: small files
-// show what each of them costs, the large one what its bytes cost.
+// BenchmarkFile measures `verify` and resumed downloads: small files show the cost of
+// a file, the large one the cost of its bytes.
 func BenchmarkFile(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 20} {
 		b.Run(fmt.Sprintf("%d KiB", size>>10), func(b *testing.B) {
