@@ -21,6 +21,7 @@ import (
 
 	"syncd/internal/durable"
 	"syncd/internal/fsops"
+	"syncd/internal/space"
 )
 
 // Mirror is a data directory. Adopt, AdoptEach, Current, Intact and the methods
@@ -195,28 +196,12 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 	return m.disk.SyncDir(filepath.Dir(dir))
 }
 
-// Space is free or needed space of a file system.
-type Space struct {
-	Bytes  int64
-	Inodes int64 // -1 when the file system has no fixed number
-}
-
 // GenerationInodes is the number of inodes that a generation of so many manifests
 // takes: its directory, and a link, a record and sums for each manifest.
 func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
 
 // Free returns what this user may still take of the data directory's file system.
-func (m *Mirror) Free() (Space, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(m.dir, &st); err != nil {
-		return Space{}, fmt.Errorf("statfs %s: %w", m.dir, err)
-	}
-	free := Space{Bytes: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree)}
-	if st.Files == 0 {
-		free.Inodes = -1
-	}
-	return free, nil
-}
+func (m *Mirror) Free() (space.Amount, error) { return space.Free(m.dir) }
 
 // errNoGeneration says that a generation is not on disk, or no longer.
 var errNoGeneration = errors.New("no such generation on disk")

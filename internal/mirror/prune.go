@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/fsops"
+	"syncd/internal/space"
 )
 
 // Prune removes generations, revisions and objects that nothing keeps, in this
@@ -44,14 +45,14 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 // Freeable returns the space that Prune would free, and when the last generation
 // may go that would stay only because it left `current` recently; the zero time for
 // none. It changes nothing on disk.
-func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Space, last time.Time, err error) {
+func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, last time.Time, err error) {
 	found, err := m.survey(now)
 	if err != nil {
-		return Space{}, time.Time{}, err
+		return space.Amount{}, time.Time{}, err
 	}
 	chosen, err := m.choose(found.all, keep, now)
 	if err != nil {
-		return Space{}, time.Time{}, err
+		return space.Amount{}, time.Time{}, err
 	}
 	for _, g := range chosen.dropped {
 		freed.Inodes += GenerationInodes(len(g.Records))

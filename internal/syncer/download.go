@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 
@@ -124,7 +125,7 @@ func isAboutLink(err error) bool {
 // settle tells the jobs that the content is an object now, or why it is not.
 func (t *task) settle(object manifest.Object, err error) {
 	if err != nil {
-		t.fail(fmt.Errorf("keep %s: %w", t.file.Path, noSpace(err)))
+		t.fail(fmt.Errorf("keep %s: %w", t.file.Path, space.RefuseIfFull(err)))
 		return
 	}
 	for _, j := range t.jobs {

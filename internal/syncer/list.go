@@ -11,6 +11,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 )
 
 // listFiles asks for the manifest's files, applies the guards to all of them, and
@@ -167,7 +168,7 @@ func (r *run) askSizes(ctx context.Context, jobs []*job) {
 		for _, f := range j.plan.Missing {
 			if size, known := r.provider.sizes.known(f.Expected); known {
 				j.sizes[f.Expected] = size
-				total = min(total+size, maxSpace)
+				total = min(total+size, space.Max)
 			}
 		}
 		r.progress.SetBytes(j.target.Name, total)

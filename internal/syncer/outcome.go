@@ -6,6 +6,7 @@ import (
 
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/store"
 )
 
@@ -67,7 +68,7 @@ func (r *run) predict(j *job, m *report.ManifestResult) {
 		m.BytesReused += j.plan.Known[f.Expected].Size
 	}
 	for _, size := range j.sizes {
-		m.BytesDownloaded = min(m.BytesDownloaded+size, maxSpace)
+		m.BytesDownloaded = min(m.BytesDownloaded+size, space.Max)
 	}
 	m.DurationSeconds = time.Since(r.started).Seconds()
 }

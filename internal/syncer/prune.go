@@ -10,6 +10,7 @@ import (
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/space"
 	"syncd/internal/store"
 )
 
@@ -62,7 +63,7 @@ func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 // freeable is the space that pruning would free, under a changed retention if
 // change is given, and when the last generation may go that stays for a time only.
 // It changes nothing on disk.
-func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more mirror.Space, last time.Time) {
+func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
 	keep, _, err := p.retention(ctx)
 	keep.Displaced = displaced
 	if change != nil {

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/space"
 )
 
 // publish swaps every manifest that succeeded into service, with one generation. It
@@ -28,7 +29,7 @@ func (r *run) publish(ctx context.Context) error {
 	}
 	for _, j := range openJobs(r.jobs) {
 		if err != nil {
-			j.fail(noSpace(err))
+			j.fail(space.RefuseIfFull(err))
 			continue
 		}
 		j.settle(report.Updated)
@@ -68,7 +69,7 @@ func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 		}
 		for _, j := range openJobs(r.jobs) {
 			if j.target.Name == broken.Manifest {
-				j.fail(noSpace(broken.Err))
+				j.fail(space.RefuseIfFull(broken.Err))
 			}
 		}
 		change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == broken.Manifest })

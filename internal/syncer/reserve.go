@@ -8,6 +8,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/space"
 )
 
 // Records, sums and the state also take space.
@@ -23,7 +24,7 @@ type reservation struct {
 	pruner     *pruner
 	jobs       []*job // all of the sync
 	dryRun     bool
-	taken      mirror.Space
+	taken      space.Amount
 	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
 }
@@ -50,35 +51,35 @@ func (s *reservation) reserve(ctx context.Context, j *job) error {
 	if !s.dryRun {
 		s.cfg.Metrics.DiskNeeded(j.target.Name, need.Bytes)
 	}
-	if s.taken == (mirror.Space{}) { // all manifests share one generation
-		need = plus(need, s.needOfGeneration())
+	if s.taken == (space.Amount{}) { // all manifests share one generation
+		need = need.Plus(s.needOfGeneration())
 	}
 	free, err := s.free()
-	if err == nil && !fits(need, free) {
+	if err == nil && !space.Fits(need, free) {
 		free, err = s.makeRoom(ctx, j.target.Name, need)
 	}
 	if err != nil {
 		return err
 	}
-	if !fits(need, free) {
-		return noRoom(need, free, s.outlook(ctx, j.target.Name, need, free))
+	if !space.Fits(need, free) {
+		return space.Refuse(need, free, s.outlook(ctx, j.target.Name, need, free))
 	}
-	s.taken = plus(s.taken, need)
+	s.taken = s.taken.Plus(need)
 	return nil
 }
 
 // free is what the manifests before leave of the disk's free space.
-func (s *reservation) free() (mirror.Space, error) {
+func (s *reservation) free() (space.Amount, error) {
 	free, err := s.cfg.Mirror.Free()
-	return minus(free, s.taken), err
+	return free.Minus(s.taken), err
 }
 
 // makeRoom prunes what nothing keeps and, only if that makes the manifest fit, the
 // revision that its new one is about to displace from `retain`. It returns what
 // is free then.
-func (s *reservation) makeRoom(ctx context.Context, name string, need mirror.Space) (mirror.Space, error) {
+func (s *reservation) makeRoom(ctx context.Context, name string, need space.Amount) (space.Amount, error) {
 	pruned, err := s.afterPruning(ctx)
-	if err != nil || fits(need, pruned) {
+	if err != nil || space.Fits(need, pruned) {
 		return pruned, err
 	}
 	free, err := s.free()
@@ -86,7 +87,7 @@ func (s *reservation) makeRoom(ctx context.Context, name string, need mirror.Spa
 		return free, err
 	}
 	s.displaced[name] = true
-	if more, _ := s.pruner.freeable(ctx, s.displaced, nil); !fits(need, plus(free, more)) {
+	if more, _ := s.pruner.freeable(ctx, s.displaced, nil); !space.Fits(need, free.Plus(more)) {
 		delete(s.displaced, name)
 		return pruned, nil
 	}
@@ -94,18 +95,18 @@ func (s *reservation) makeRoom(ctx context.Context, name string, need mirror.Spa
 }
 
 // afterPruning prunes and returns what is free then; a dry run only computes it.
-func (s *reservation) afterPruning(ctx context.Context) (mirror.Space, error) {
+func (s *reservation) afterPruning(ctx context.Context) (space.Amount, error) {
 	if !s.dryRun {
 		s.pruner.prune(ctx, s.displaced)
 		return s.free()
 	}
 	free, err := s.free()
 	more, _ := s.pruner.freeable(ctx, s.displaced, nil)
-	return plus(free, more), err
+	return free.Plus(more), err
 }
 
 // outlook says how much more pruning could free later, and with a lower `retain`.
-func (s *reservation) outlook(ctx context.Context, name string, need, free mirror.Space) string {
+func (s *reservation) outlook(ctx context.Context, name string, need, free space.Amount) string {
 	now, _ := s.pruner.freeable(ctx, s.displaced, nil)
 	s.displaced[name] = true
 	defer delete(s.displaced, name)
@@ -113,13 +114,13 @@ func (s *reservation) outlook(ctx context.Context, name string, need, free mirro
 	later, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For = 0 })
 	most, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Revisions = 0, 0 })
 	text := ""
-	if amount := lacking(need, free).text(minus(later, now)); amount != "" {
+	if amount := space.Lacking(need, free).Text(later.Minus(now)); amount != "" {
 		text = "; " + amount + " more could be freed"
 		if !last.IsZero() {
 			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
 		}
 	}
-	if amount := lacking(need, free).text(minus(most, later)); amount != "" {
+	if amount := space.Lacking(need, free).Text(most.Minus(later)); amount != "" {
 		text += "; " + amount + " more with `retain: 0`"
 	}
 	return text
@@ -128,33 +129,33 @@ func (s *reservation) outlook(ctx context.Context, name string, need, free mirro
 // need is the space that a job will take: the missing bytes that are not in
 // unfinished downloads yet, and an inode for each name that it makes. It counts
 // links too: without hard links a file is copied, and tmpfs counts links as inodes.
-func (s *reservation) need(j *job) mirror.Space {
-	var need mirror.Space
+func (s *reservation) need(j *job) space.Amount {
+	var need space.Amount
 	for _, f := range j.plan.Missing {
 		kept, found := s.unfinished[fetcher.Name(f.Expected)]
 		if !found {
 			need.Inodes++
 		}
 		if size, known := j.sizes[f.Expected]; known {
-			need.Bytes = min(need.Bytes+spaceFor(size-min(size, kept)).Bytes, maxSpace)
+			need.Bytes = min(need.Bytes+space.OfContent(size-min(size, kept)).Bytes, space.Max)
 		}
 	}
 	missing := len(j.plan.Missing)
 	need.Inodes += int64(min(missing, s.cfg.Transfers)) // notes beside unfinished downloads
 	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(j.plan.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(j.plan.Files))
-	need.Bytes += overhead + dirs*blockSize + int64(len(j.plan.Files))*overheadPerFile
+	need.Bytes += overhead + dirs*space.BlockSize + int64(len(j.plan.Files))*overheadPerFile
 	return need
 }
 
 // needOfGeneration is for the names of all manifests in the next generation, and
 // the link that replaces `current`.
-func (s *reservation) needOfGeneration() mirror.Space {
+func (s *reservation) needOfGeneration() space.Amount {
 	names := map[string]bool{}
 	for name := range s.cfg.Mirror.Current().Records {
 		names[name] = true
 	}
-	var need mirror.Space
+	var need space.Amount
 	for _, j := range openJobs(s.jobs) {
 		names[j.target.Name] = true
 		need.Bytes -= int64(len(j.active.Files)) * overheadPerFile // need counts its new record
@@ -163,7 +164,7 @@ func (s *reservation) needOfGeneration() mirror.Space {
 		need.Bytes += int64(len(record.Files)) * overheadPerFile
 	}
 	need.Inodes = mirror.GenerationInodes(len(names)) + 1
-	need.Bytes = max(need.Bytes, 0) + need.Inodes*blockSize
+	need.Bytes = max(need.Bytes, 0) + need.Inodes*space.BlockSize
 	return need
 }
 

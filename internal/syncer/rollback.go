@@ -10,6 +10,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/space"
 	"syncd/internal/store"
 )
 
@@ -35,7 +36,7 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
-		return report.Sync{}, noSpace(err)
+		return report.Sync{}, space.RefuseIfFull(err)
 	}
 	s.pruning.request()
 	result.Generation, result.Changed = next.Number, true

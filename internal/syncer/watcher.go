@@ -8,16 +8,16 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
-	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 
 // downloader fetches single files, for syncs and repairs. Safe for concurrent use.
 type downloader struct {
 	fetcher  Fetcher
-	free     func() (mirror.Space, error)
+	free     func() (space.Amount, error)
 	metrics  *metrics.Metrics
 	progress *report.Progress
 }
@@ -32,7 +32,7 @@ func (d *downloader) fetch(ctx context.Context, name string, file manifest.File,
 	defer w.download.Finish()
 	fetched, err := d.fetcher.Fetch(ctx, file, w)
 	if err != nil {
-		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, noSpace(err))
+		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
 	}
 	return fetched, nil
 }
@@ -40,7 +40,7 @@ func (d *downloader) fetch(ctx context.Context, name string, file manifest.File,
 // watcher follows one download: it counts its bytes and guards the free space.
 type watcher struct {
 	manifest string
-	free     func() (mirror.Space, error)
+	free     func() (space.Amount, error)
 	metrics  *metrics.Metrics
 	arrived  func(bytes int64)
 	download *report.Download
@@ -63,8 +63,8 @@ func (w *watcher) Announced(size int64) error {
 		return err
 	}
 	free.Inodes = -1 // the file exists
-	if need := spaceFor(size - w.done); !fits(need, free) {
-		return noRoom(need, free, "")
+	if need := space.OfContent(size - w.done); !space.Fits(need, free) {
+		return space.Refuse(need, free, "")
 	}
 	return nil
 }
