@@ -10,7 +10,6 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/syncer"
 	"syncd/internal/terminal"
 )
 
@@ -62,7 +61,7 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	if err != nil {
 		return result, err
 	}
-	result, _, err = syncer.Verify(ctx, m, req)
+	result, _, err = report.Verify(ctx, m, req)
 	return result, err
 }
 

@@ -15,7 +15,6 @@ import (
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/syncer"
 )
 
 // asked returns the paths that the last sync asked the release service for and
@@ -75,7 +74,7 @@ func (w *world) whole() {
 	if len(w.cfg.Mirror.Current().Records) == 0 {
 		return
 	}
-	result, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, request.Verify{})
+	result, _, err := report.Verify(context.Background(), w.cfg.Mirror, request.Verify{})
 	if err != nil || !result.OK() {
 		w.Errorf("current is not whole: %v %+v", err, result.Damage)
 	}

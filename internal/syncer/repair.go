@@ -2,8 +2,6 @@ package syncer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"syncd/internal/manifest"
@@ -11,32 +9,6 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
-
-// Verify re-reads the served files of the named manifests, of all for none. It
-// changes nothing.
-func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (report.Verification, []mirror.Damage, error) {
-	names := req.Manifests
-	if len(names) == 0 {
-		names = m.Current().Names()
-	}
-	if len(names) == 0 {
-		return report.Verification{}, nil, errors.New("nothing is served: run `syncd sync`")
-	}
-	for _, name := range names {
-		if _, served := m.Current().Records[name]; !served {
-			return report.Verification{}, nil, fmt.Errorf("manifest %q is not served: `syncd status` shows what is", name)
-		}
-	}
-	checked, err := m.Verify(ctx, names, req.Rate)
-	if err != nil {
-		return report.Verification{}, nil, err
-	}
-	result := report.Verification{Files: checked.Files, Bytes: checked.Bytes, Damage: []report.DamagedFile{}}
-	for _, d := range checked.Damage {
-		result.Damage = append(result.Damage, report.DamagedFile{Manifest: d.Manifest, Path: d.File.Path, Error: report.OneLine(d.Err.Error())})
-	}
-	return result, checked.Damage, nil
-}
 
 // Repair verifies, and replaces each damaged file in every revision that has it: by
 // its object if that is whole, else by a proven copy from the provider.
@@ -46,7 +18,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if err := s.cfg.Mirror.Intact(); err != nil {
 		return report.Verification{}, err
 	}
-	result, damage, err := Verify(ctx, s.cfg.Mirror, req)
+	result, damage, err := report.Verify(ctx, s.cfg.Mirror, req)
 	if err != nil {
 		return report.Verification{}, err
 	}

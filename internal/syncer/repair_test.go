@@ -9,7 +9,6 @@ import (
 
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/syncer"
 )
 
 func (w *world) repair() report.Verification {
@@ -91,7 +90,7 @@ func TestRepairRefusesAReplacedFile(t *testing.T) {
 
 func TestVerifyOfAManifestThatIsNotServedSaysSo(t *testing.T) {
 	w := served(t)
-	_, _, err := syncer.Verify(context.Background(), w.cfg.Mirror, request.Verify{Manifests: []string{"nosuch"}})
+	_, _, err := report.Verify(context.Background(), w.cfg.Mirror, request.Verify{Manifests: []string{"nosuch"}})
 	if err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}
