@@ -92,7 +92,7 @@ func scenes() map[string]*scene {
 	})
 	with("failed", func(m *report.ManifestStatus) {
 		m.State, m.Newest, m.Failing, m.Reason, m.RetryAt = report.StateRefused, "2026.11", "2026.11", "hash_mismatch", ago(-100*time.Minute)
-		m.Error = "fetch ews.txt: digest sha256:9f86d081884c7d65 does not match the promised sha256:60303ae22b998861, also when fetched again"
+		m.Error = "fetch ews.txt: digest sha256:9f86d081884c7d65 does not match the expected sha256:60303ae22b998861, also when fetched again"
 	})
 	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
