@@ -325,7 +325,7 @@ func TestRefusalsKeepTheOldDataAndNameTheReason(t *testing.T) {
 		{"a hash that does not end", "too_large", false, func(p *emulator.Emulator) {
 			p.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "huge", Path: "/SHA256/*"})
 		}},
-		{"bytes that are of another digest", "hash_mismatch", false, func(p *emulator.Emulator) {
+		{"bytes with another digest", "hash_mismatch", false, func(p *emulator.Emulator) {
 			p.SetManifest("m", "2026.11", file("a", "new"), file("b", "2"), file("c", "3"))
 			p.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload})
 		}},

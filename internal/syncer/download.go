@@ -35,11 +35,11 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 	_ = forAll(ctx, len(tasks), r.cfg.Transfers, func(ctx context.Context, i int) error {
 		t := tasks[i]
 		if file, fetched := r.fetch(ctx, t); fetched {
-			r.stock.Add(file, func(err error) { t.settle(file.Object, err) })
+			r.session.Add(file, func(err error) { t.settle(file.Object, err) })
 		}
 		return nil // each failure is its jobs' own
 	})
-	r.stock.Flush()
+	r.session.Flush()
 }
 
 func tasksOf(jobs []*job) []*task {

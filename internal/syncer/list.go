@@ -86,7 +86,7 @@ func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
 		if then, found := j.active.File(f.Path); found && then.Expected == f.Expected {
 			return false
 		}
-		return !r.stock.Has(ctx, f.Expected)
+		return !r.session.Has(ctx, f.Expected)
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *run) isHeld(j *job) bool {
 // plan finds the contents that are on disk and proven. The second plan of a sync
 // reuses those of the first.
 func (r *run) plan(ctx context.Context, j *job) error {
-	plan, err := r.stock.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})
+	plan, err := r.session.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (r *run) record() error {
 func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news bool) {
 	name := j.target.Name
 	if len(j.plan.Files) > 0 {
-		changes.Proofs[name] = r.stock.Proofs(j.plan.Known)
+		changes.Proofs[name] = r.session.Proofs(j.plan.Known)
 	}
 	switch j.result {
 	case report.Failed, report.Refused:

@@ -27,7 +27,7 @@ type run struct {
 
 	progress  *report.Progress
 	provider  *questions
-	stock     *inventory.Session
+	session   *inventory.Session
 	downloads *downloader
 	pruner    *pruner
 }
@@ -99,7 +99,7 @@ func (r *run) interrupted(ctx context.Context) error {
 	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
 	for _, j := range r.jobs {
 		if len(j.plan.Files) > 0 {
-			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.stock.Proofs(j.plan.Known)
+			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
 		}
 	}
 	r.pruneReplacedWants(wanted)
@@ -112,10 +112,10 @@ func (r *run) interrupted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// release frees memory before pruning reads the records on disk: only the plans of
-// unfinished jobs are still needed.
-func (r *run) release() {
-	r.stock.Release()
+// freeMemory drops all but the plans of unfinished jobs, before pruning reads the
+// records on disk.
+func (r *run) freeMemory() {
+	r.session.Release()
 	for _, j := range r.jobs {
 		if !j.isUnfinished() {
 			j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil

@@ -130,7 +130,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	}
 	err = r.record()
 	result := r.report()
-	r.release()
+	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)
 	return result, err
 }
@@ -168,7 +168,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	now := time.Now()
 	return &run{
 		cfg: &s.cfg, req: req, started: now, previous: s.cfg.Mirror.Current().Number,
-		progress: s.progress, stock: s.inventory.NewSession(), downloads: s.downloads,
+		progress: s.progress, session: s.inventory.NewSession(), downloads: s.downloads,
 		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log},
 		pruner:   &pruner{cfg: &s.cfg, inventory: s.inventory, schedule: &s.pruning, started: now},
 	}
