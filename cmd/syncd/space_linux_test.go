@@ -54,7 +54,7 @@ type neighbour struct {
 	failed atomic.Value // an error
 }
 
-// leave fills the disk until only so many blocks and inodes are free; -1 fills
+// leave fills the disk until only that many blocks and inodes are free; -1 fills
 // nothing. Any goroutine may call it; clear reports its errors.
 func (n *neighbour) leave(blocks, inodes int64) {
 	if err := n.fill(blocks, inodes); err != nil && !errors.Is(err, unix.ENOSPC) { // syncd was faster
@@ -263,7 +263,7 @@ func TestMissingInodesAreRefusedBeforeTheDownload(t *testing.T) {
 	c.proven()
 }
 
-// offerMiB publishes a release of one file of so many MiB.
+// offerMiB publishes a release of one file of the given size in MiB.
 func (h *host) offerMiB(release string, seed uint64, mib int64) {
 	h.provider.SetManifest("m", release, emulator.File{Name: "a.dat", Content: emulator.Random(seed, mib<<20)})
 }

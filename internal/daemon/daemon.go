@@ -28,7 +28,7 @@ type Daemon struct {
 	engine    *engine.Engine
 	load      func() (*config.Config, error) // reads the configuration again, for SIGHUP
 	log       zerolog.Logger
-	watchdog  time.Duration     // systemd restarts a daemon that is silent for so long; 0 for no watchdog
+	watchdog  time.Duration     // systemd restarts a daemon that is silent for longer; 0 for no watchdog
 	requests  chan request.Sync // from the API
 	timetable *timetable
 	awakeAt   atomic.Pointer[time.Time] // last round of the loop
@@ -37,7 +37,7 @@ type Daemon struct {
 // New returns a Daemon over an open engine. load reads the configuration again.
 func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logger) *Daemon {
 	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), timetable: newTimetable(e.Jitter())}
-	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment asks for no watchdog
+	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment means no watchdog
 	d.stayAwake(time.Now())
 	return d
 }

@@ -39,8 +39,8 @@ func (r *byteRange) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// clip cuts ranges off at the end of a file of so many bytes. It returns nil when
-// they are out of order or overlap, because then none of them can be trusted.
+// clip cuts ranges off at the end of a file of size bytes. It returns nil when they
+// are out of order or overlap, because then no range can be trusted.
 func clip(ranges []byteRange, size int64) []byteRange {
 	var kept []byteRange
 	var end int64 = -1

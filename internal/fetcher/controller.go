@@ -40,7 +40,7 @@ type controller struct {
 	isHolding bool    // the decision is made
 }
 
-// observe takes the rate, in bytes per second, of so many connections together since
+// observe takes the rate, in bytes per second, of that many connections together since
 // the last call.
 func (c *controller) observe(rate float64, connections int) {
 	c.each = rate / float64(connections)

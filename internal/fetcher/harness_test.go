@@ -223,7 +223,7 @@ func readAll(t testing.TB, content emulator.Content) []byte {
 	return all
 }
 
-// interrupt leaves a partial file of so many bytes, like a process that was stopped.
+// interrupt leaves a partial file of `after` bytes, like a process that was stopped.
 func (b *fixture) interrupt(after int64) {
 	b.t.Helper()
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: after, Times: 1})
@@ -258,7 +258,7 @@ func readFile(t testing.TB, path string) []byte {
 	return data
 }
 
-// cancellingWatcher cancels a fetch once so many bytes are present.
+// cancellingWatcher cancels a fetch once `at` bytes are present.
 type cancellingWatcher struct {
 	watcher
 	at     int64

@@ -22,7 +22,7 @@ import (
 // fourSegments is the default configuration.
 var fourSegments = Config{Files: 4, Segments: 4}
 
-// limitRate caps each connection at so many bytes per second.
+// limitRate caps the rate of each connection, in bytes per second.
 func (b *fixture) limitRate(rate int64) { b.fault(emulator.Fault{Kind: emulator.KindSlow, Rate: rate}) }
 
 func (b *fixture) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
@@ -153,7 +153,7 @@ func TestWatcherErrorInWorkerEndsFetch(t *testing.T) {
 	}
 }
 
-// failingWatcher returns an error once so many bytes are present.
+// failingWatcher returns err once `at` bytes are present.
 type failingWatcher struct {
 	watcher
 	at  int64

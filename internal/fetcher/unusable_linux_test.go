@@ -17,7 +17,7 @@ import (
 	"syncd/internal/verify"
 )
 
-// swappingWatcher replaces the open partial file by another one, once so many bytes are
+// swappingWatcher replaces the open partial file by another one, once `at` bytes are
 // present.
 type swappingWatcher struct {
 	watcher

@@ -7,8 +7,9 @@ import (
 	"syncd/internal/verify"
 )
 
-// A batch of so many files or bytes is full. A killed process leaves the files of
-// its batch whole among the unfinished downloads, where the next sync finds them.
+// A batch is full at batchFiles files or batchBytes bytes. A killed process leaves the
+// complete files of its batch among the unfinished downloads, where the next sync
+// finds them.
 const batchFiles, batchBytes = 1000, 64 << 20
 
 // intake collects small files, because syncing many together is cheaper. Safe for

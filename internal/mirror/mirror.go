@@ -196,8 +196,8 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 	return m.disk.SyncDir(filepath.Dir(dir))
 }
 
-// GenerationInodes is the number of inodes that a generation of so many manifests
-// takes: its directory, and a link, a record and sums for each manifest.
+// GenerationInodes is the number of inodes of a generation: its directory, and a
+// link, a record and a file of sums for each manifest.
 func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
 
 // Free returns what this user may still take of the data directory's file system.

@@ -37,7 +37,7 @@ func Free(dir string) (Amount, error) {
 	return free, nil
 }
 
-// OfContent returns the space that so many bytes of content take.
+// OfContent returns the space that size bytes of content take, in whole blocks.
 func OfContent(size int64) Amount {
 	return Amount{Bytes: (min(size, Max) + BlockSize - 1) / BlockSize * BlockSize}
 }
@@ -85,7 +85,7 @@ func Lacking(need, free Amount) Lack {
 	return LacksNothing
 }
 
-// Text is the part of an amount that is lacking, for people; "" for none of it.
+// Text shows the bytes or the inodes of an amount, whichever are lacking; "" for zero.
 func (l Lack) Text(amount Amount) string {
 	switch {
 	case l == LacksBytes && amount.Bytes > 0:

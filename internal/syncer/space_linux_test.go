@@ -39,7 +39,7 @@ func startOnDisk(t *testing.T, options string, names ...string) *world {
 
 const mib = 1 << 20
 
-// offer makes the provider offer a release of one file with so many bytes.
+// offer makes the provider offer a release of one file of the given size.
 func (w *world) offer(month int, size int64) {
 	w.provider.SetManifest("data", fmt.Sprintf("2026.%02d", month), emulator.File{Name: "large.dat", Content: emulator.Random(uint64(month), size)})
 }

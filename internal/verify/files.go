@@ -21,11 +21,11 @@ type Files struct {
 	buffers sync.Pool
 }
 
-// unlimited lets the functions of this package share buffers.
+// unlimited is shared by the functions of this package, so that they reuse buffers.
 var unlimited = NewFiles(0)
 
-// NewFiles returns a Files that reads at most so many bytes per second over all
-// files; 0 for no limit.
+// NewFiles returns a Files with a limit on the rate of all its reads together; 0 for
+// no limit.
 func NewFiles(bytesPerSecond int64) *Files {
 	f := &Files{limiter: rate.NewLimiter(rate.Inf, 0)}
 	if bytesPerSecond > 0 {

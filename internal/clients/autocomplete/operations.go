@@ -24,7 +24,7 @@ var (
 	locality           = text("Locality", "locality", "city")
 	administrativeArea = text("AdministrativeArea", "administrativearea", "state or province")
 	inPostalCode       = text("PostalCode", "postalcode", "complete postal code")
-	maxRecords         = service.Input{Name: "MaxRecords", Query: "maxrecords", Kind: service.Whole(1, 100), Help: "at most so many results; 10 by default"}
+	maxRecords         = service.Input{Name: "MaxRecords", Query: "maxrecords", Kind: service.Whole(1, 100), Help: "highest number of results; 10 by default"}
 	nativeCharset      = service.Input{Name: "NativeCharset", Query: "nativecharset", Kind: truth, Help: "True native script, False Latin; that of the input by default"}
 	diacriticReplace   = service.Input{Name: "DiacriticReplace", Query: "diacriticreplace", Kind: truth, Help: "True strips accents"}
 	options            = []service.Input{

@@ -68,7 +68,7 @@ var (
 	Booleans  = Kind{Name: "list of true or false", shape: booleans, check: truth}
 )
 
-// Objects is a list of at most so many objects; 0 means any number.
+// Objects is a list of at most `most` objects; 0 means any number.
 func Objects(most int) Kind { return Kind{Name: "list", shape: objects, most: most} }
 
 // Known is a text with some known values. Others are allowed.
@@ -80,7 +80,7 @@ func Numeric(k Kind) Kind {
 	return k
 }
 
-// checked returns a text as it is sent.
+// checked returns a text in the form in which it is sent.
 func (k Kind) checked(s string) (string, error) {
 	if k.check == nil || s == "" {
 		return s, nil

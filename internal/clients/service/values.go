@@ -31,10 +31,10 @@ func Whole(least, most int64) Kind {
 // Decimals is a number, sent as text.
 func Decimals(least, most float64) Kind { return between("number", least, most) }
 
-// Digits is a text of exactly so many digits.
+// Digits is a text of exactly count digits.
 func Digits(count int) Kind { return digits(fmt.Sprintf("number of %d digits", count), count, count) }
 
-// AtLeast is a text of at least so many characters.
+// AtLeast is a text of at least count characters.
 func AtLeast(count int) Kind {
 	return Kind{Name: fmt.Sprintf("text of at least %d characters", count), check: func(s string) (string, error) {
 		if utf8.RuneCountInString(strings.TrimSpace(s)) < count {

@@ -72,7 +72,7 @@ func missingInput(r service.Record) string {
 	return "AddressLine1"
 }
 
-// isNumber returns whether a text consists of so many digits.
+// isNumber returns whether a text consists of the given number of digits.
 func isNumber(text string, digits int) bool {
 	_, err := strconv.ParseUint(text, 10, 64)
 	return err == nil && len(text) == digits
@@ -162,7 +162,7 @@ func (l lookups) byKeyOrText(mak, text string) *gazetteer.Address {
 	return l.world.MatchFreeForm(text)
 }
 
-// replyFound answers with rows, of a total that may be larger.
+// replyFound answers with one page of rows. total counts the rows of all pages.
 func replyFound(c *service.Call, total int, rows []wire.Fields) {
 	codes := ""
 	if total > 0 {
