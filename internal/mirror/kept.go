@@ -11,9 +11,9 @@ import (
 	"syncd/internal/fsops"
 )
 
-// The newest record of each revision is also kept by itself in the state directory,
-// because `retain` keeps revisions that no generation shows any more. A lost one
-// does no harm while a generation has it.
+// The state directory has a copy of the newest record of each revision, because
+// `retain` keeps revisions that no generation shows any more. Losing the copy does no
+// harm while a generation has the record.
 
 func (m *Mirror) recordDir(name string) string { return m.path("state", "records", name) }
 
@@ -50,8 +50,8 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 		return nil, err
 	}
 	for _, r := range kept {
-		// The numbers of generations tell their order whatever the clock did. A record
-		// that is in none has only its time.
+		// Generations are ordered by number, so a changed clock has no effect on them.
+		// A record that is in no generation has only its time.
 		older := slices.IndexFunc(records, func(other Record) bool { return r.PublishedAt.After(other.PublishedAt) })
 		if older < 0 {
 			older = len(records)
@@ -85,13 +85,13 @@ func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, erro
 	return records, nil
 }
 
-// pruneRecords removes the kept records of revisions that are gone.
+// pruneRecords removes the kept records of revisions that are not in keep.
 func (m *Mirror) pruneRecords(keep map[string]bool) error {
-	names, err := os.ReadDir(m.path("state", "records"))
+	manifests, err := os.ReadDir(m.path("state", "records"))
 	if isGone(err) {
 		return nil
 	}
-	for _, name := range names {
+	for _, name := range manifests {
 		entries, readErr := os.ReadDir(m.recordDir(name.Name()))
 		err = errors.Join(err, readErr)
 		for _, entry := range entries {

@@ -88,7 +88,7 @@ func makeReadable(root *os.Root, dir string, made map[string]bool) error {
 	return root.Chmod(dir, 0o755)
 }
 
-// linkObject links an object at a path within the data directory.
+// linkObject links one object at a path within the data directory, for Relink.
 func (m *Mirror) linkObject(root *os.Root, id manifest.ObjectID, path string) error {
 	dir, name := filepath.Split(objectName(id))
 	from, err := root.Open(dir)

@@ -12,7 +12,7 @@ type openDirs struct {
 	byDir map[string]*os.File
 }
 
-// open returns a directory, which stays open until others take its place.
+// open returns an open directory. It closes all others first if limit are open.
 func (d *openDirs) open(dir string) (*os.File, error) {
 	if file, isOpen := d.byDir[dir]; isOpen {
 		return file, nil

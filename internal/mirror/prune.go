@@ -13,8 +13,8 @@ import (
 
 // Prune removes generations, revisions and objects that nothing keeps, in this
 // order, so that a crash leaves no generation without its revisions and no
-// revision without its objects. next is when a generation may go that stays now
-// only because it left `current` recently; the zero time for none.
+// revision without its objects. Generations that left `current` recently stay for a
+// time; next is when the first of them can be pruned, the zero time for none.
 func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error) {
 	found, err := m.survey(now)
 	if err != nil {
@@ -42,9 +42,9 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 	return next, errors.Join(m.pruneRevisions(chosen.revisions), m.pruneRecords(chosen.revisions), m.pruneObjects(chosen))
 }
 
-// Freeable returns the space that Prune would free, and when the last generation
-// may go that would stay only because it left `current` recently; the zero time for
-// none. It changes nothing on disk.
+// Freeable returns the space that Prune would free. Generations that left `current`
+// recently would stay; last is when the last of them can be pruned, the zero time
+// for none. It changes nothing on disk.
 func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, last time.Time, err error) {
 	found, err := m.survey(now)
 	if err != nil {

@@ -71,9 +71,8 @@ func (m *Mirror) prepare(record Record) error {
 	return m.keepRecord(record)
 }
 
-// swapTo swaps `current` on disk and in memory. After a failed fsync readers may
-// have the new generation all the same, so it counts as current whenever the link
-// names it.
+// swapTo swaps `current` on disk and in memory. Even when the fsync fails, readers
+// may see the new generation: it is the current one if the link names it.
 func (m *Mirror) swapTo(next Generation) error {
 	m.swapping.Lock()
 	defer m.swapping.Unlock()

@@ -123,8 +123,8 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	return g, nil
 }
 
-// readServed is readRecord without reading a record of the current generation whose
-// file is unchanged: a poll with nothing new looks at every record.
+// readServed reads a record of a generation. It returns the one in memory if the
+// file is unchanged and the generation is current, because each poll checks all.
 func (m *Mirror) readServed(number int, path string) (Record, error) {
 	m.mu.Lock()
 	current, stats := m.current, m.stats
@@ -217,7 +217,7 @@ func (r Record) check() error {
 	return manifest.CheckTree(paths)
 }
 
-// globEscape makes the data directory's own name literal.
+// globEscape escapes a directory's name for use in a pattern of filepath.Glob.
 func globEscape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }

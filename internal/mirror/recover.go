@@ -10,8 +10,8 @@ import (
 	"syncd/internal/fsops"
 )
 
-// MakeState creates the data directory and its state directory. The lock lies
-// there and comes before every other change.
+// MakeState creates the data directory and its state directory, which holds the
+// lock. Every other change needs the lock.
 func (m *Mirror) MakeState() error {
 	if err := m.makeRoot(m.dir); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (m *Mirror) sweep() error {
 
 // recoverCurrent returns the generation that `current` names. When that one is
 // missing or damaged, which no crash of syncd causes, it falls back to the newest
-// complete one. Without any, `current` stays as it is until the next Publish, which
-// counts on from its number.
+// complete one. If there is none, `current` stays as it is, and the next Publish
+// uses the number after it.
 func (m *Mirror) recoverCurrent() (Generation, error) {
 	number, err := m.readCurrent()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"syncd/internal/manifest"
 )
 
-// Retention says what stays on disk beside the current generation.
+// Retention says what stays on disk in addition to the current generation.
 type Retention struct {
-	Revisions int                        // of each served manifest, beside the served one
+	Revisions int                        // earlier ones of each served manifest
 	Displaced map[string]bool            // manifests that keep one revision fewer, because a new one is about to displace it
 	For       time.Duration              // how long everything stays after it left `current`
 	Objects   map[manifest.ObjectID]bool // wanted by unfinished syncs
-	Unknown   bool                       // not all of those are known: only objects that were served may go
+	Unknown   bool                       // Objects may be incomplete: remove only objects that were served
 }
 
-// beside is how many revisions of a manifest stay beside the served one.
-func (keep Retention) beside(name string) int {
+// earlier returns how many earlier revisions of a manifest stay.
+func (keep Retention) earlier(name string) int {
 	if keep.Displaced[name] {
 		return max(keep.Revisions-1, 0)
 	}
@@ -29,7 +29,7 @@ func (keep Retention) beside(name string) int {
 // choice says what pruning removes and keeps.
 type choice struct {
 	dropped    []Generation               // the newest first
-	next, last time.Time                  // when the first and the last generation may go that stay only for a time; zero for none
+	next, last time.Time                  // the first and the last end of Retention.For among the kept generations; zero if none waits for it
 	revisions  map[string]bool            // keys of the kept ones
 	objects    map[manifest.ObjectID]bool // the kept ones
 	unknown    bool                       // Retention.Unknown
@@ -82,6 +82,8 @@ func (c *choice) drop(g Generation) {
 	}
 }
 
+// waitUntil notes a generation that stays only because it left `current` recently,
+// and when that ends. The zero time means that it stays for another reason.
 func (c *choice) waitUntil(until time.Time) {
 	if until.IsZero() {
 		return
@@ -140,7 +142,7 @@ func (m *Mirror) retained(all []Generation, keep Retention) (map[string]Record, 
 			return nil, err
 		}
 		records = slices.DeleteFunc(records, func(r Record) bool { return r.ID() == served.ID() })
-		for _, record := range records[:min(keep.beside(name), len(records))] {
+		for _, record := range records[:min(keep.earlier(name), len(records))] {
 			retained[record.key()] = record
 		}
 	}

@@ -15,8 +15,8 @@ type survey struct {
 	future  []int        // indexes in all of generations with a time in the future
 }
 
-// survey reads the generations. Nothing may go while one cannot be read, because it
-// may be whole. It changes nothing on disk.
+// survey reads the generations. If one cannot be read it returns an error, so that
+// nothing is pruned: that generation may be whole. It changes nothing on disk.
 func (m *Mirror) survey(now time.Time) (found survey, err error) {
 	current := m.Current().Number
 	numbers, err := m.numbers()
@@ -41,12 +41,12 @@ func (m *Mirror) survey(now time.Time) (found survey, err error) {
 	return found, nil
 }
 
-// clockSlack is how far in the future a time may lie before its clock counts as
-// wrong: file systems and NTP are off by less.
+// clockSlack is the greatest distance of a time in the future that is no sign of a
+// wrong clock: file systems and NTP are off by less.
 const clockSlack = time.Minute
 
-// mendTimes gives generations from the future the present time. Their clock was
-// ahead and was put right; nothing could go until the clock gets there again.
+// mendTimes replaces times in the future by the present: the clock was ahead and has
+// been corrected. Otherwise pruning would wait until the clock reaches those times.
 func (s *survey) mendTimes(now time.Time) {
 	for i, g := range s.all {
 		if g.PublishedAt.After(now.Add(clockSlack)) {
@@ -81,7 +81,7 @@ func (m *Mirror) noteLeft(number int, at time.Time) {
 }
 
 // leftAt is when all[i], the newest first, left `current`. A time that this process
-// has seen is right even if the clock was set since.
+// has noted is right even if the clock was set later.
 func (m *Mirror) leftAt(all []Generation, i int) time.Time {
 	if at, known := m.left[all[i].Number]; known {
 		return at

@@ -129,8 +129,9 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 	return nil
 }
 
-// relinkOne makes its temporary name beside the revisions, where Recover sweeps,
-// because a published tree holds nothing but the provider's files.
+// relinkOne replaces the file at path by a link to the object. The temporary link is
+// made next to the revisions, where Recover finds a leftover: a published tree holds
+// only the provider's files.
 func (m *Mirror) relinkOne(root *os.Root, name string, id manifest.ObjectID, path string) error {
 	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
 		return err
