@@ -9,7 +9,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// withServices configures the emulator's services beside the release service.
+// withServices configures all services of the emulator, not only the release service.
 func (h *host) withServices() *host {
 	h.Helper()
 	p := h.provider

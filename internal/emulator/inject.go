@@ -67,8 +67,8 @@ func (e *Emulator) editHeaders(f Fault, w http.ResponseWriter, r *http.Request, 
 	next.ServeHTTP(edited, r)
 }
 
-// ignoredConditions returns the conditions on a validator that the answer lacks or
-// changes. A range under If-Range becomes the whole content.
+// ignoredConditions returns the headers that compare a validator, for faults that
+// remove or change it. Without them a range under If-Range becomes the whole content.
 func ignoredConditions(r *http.Request) []string {
 	names := []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"}
 	if r.Header.Get("If-Range") != "" {

@@ -51,7 +51,7 @@ type hosted struct {
 	service *service.Service
 }
 
-// services returns the services beside the release service.
+// services returns all services except the release service.
 func (e *Emulator) services() []hosted {
 	cfg := service.Config{CustomerID: e.cfg.CustomerID, Prefix: e.cfg.Prefix, World: e.world}
 	return []hosted{

@@ -29,7 +29,7 @@ import (
 // stateTimeout bounds the wait for another process to close the state database.
 const stateTimeout = 10 * time.Second
 
-// Options are what an Engine needs beside its configuration.
+// Options are what an Engine needs in addition to its configuration.
 type Options struct {
 	Log       zerolog.Logger
 	Registry  prometheus.Registerer

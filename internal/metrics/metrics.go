@@ -15,7 +15,7 @@ import (
 
 const namespace = "syncd"
 
-// Metrics are the series. Its methods are safe for concurrent use.
+// Metrics holds all series. Its methods are safe for concurrent use.
 type Metrics struct {
 	syncRuns        *prometheus.CounterVec
 	syncDuration    prometheus.Histogram

@@ -33,7 +33,7 @@ func Open(path string, timeout time.Duration) (s *Store, note string, err error)
 	return s, fmt.Sprintf("%v; set aside as %s and rebuilt from disk", damaged, aside), err
 }
 
-// OpenReadOnly opens the state file at path for reading, also beside other readers.
+// OpenReadOnly opens the state file at path for reading, also while others read it.
 // It returns fs.ErrNotExist for a missing file and *DamagedError for one that cannot
 // be used.
 func OpenReadOnly(path string, timeout time.Duration) (*Store, error) {

@@ -115,7 +115,7 @@ func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 	}
 }
 
-// TestBboltCheckOverlooksDamage shows why checkTree is needed beside bbolt's own
+// TestBboltCheckOverlooksDamage shows why checkTree is needed in addition to bbolt's own
 // check. When this test fails, bbolt may have learned to find such damage.
 func TestBboltCheckOverlooksDamage(t *testing.T) {
 	good, at := inBranch(t)

@@ -291,7 +291,7 @@ func TestOpenReportsALockedFile(t *testing.T) {
 	}
 	second.Close()
 	if _, _, err := Open(path, atOnce); err == nil || err.Error() != want {
-		t.Errorf("to write beside a reader: %v", err)
+		t.Errorf("write while another process reads: %v", err)
 	}
 	if leftovers := aside(t, path); len(leftovers) != 0 {
 		t.Errorf("a locked file was set aside: %q", leftovers)

@@ -131,8 +131,8 @@ func TestAPollWithNothingNewIsOneConditionalRequestAManifest(t *testing.T) {
 		s.CheckedAt, s.SyncedAt = states[name].CheckedAt, states[name].SyncedAt
 		after[name] = s
 	}
-	equal(t, "remembered beside check times", after, states)
-	equal(t, "files beside the state", w.listing(), disk)
+	equal(t, "state other than check times", after, states)
+	equal(t, "files other than the state", w.listing(), disk)
 }
 
 func (w *world) states() map[string]store.Manifest {
@@ -142,7 +142,7 @@ func (w *world) states() map[string]store.Manifest {
 	return states
 }
 
-// listing is every name in the data directory, beside the state, with its time.
+// listing is every name in the data directory except the state, with its time.
 func (w *world) listing() map[string]string {
 	w.Helper()
 	names := map[string]string{}

@@ -114,7 +114,7 @@ func xmlNames(root string, groups []string, further ...string) service.XML {
 }
 
 // columns returns the input that chooses the columns of an answer. Single columns
-// are allowed beside groups.
+// may be combined with groups.
 func columns(groups []string) service.Input {
 	return service.Input{
 		Name: "Columns", Query: "cols", Kind: service.Known("columns and groups with commas between", groups...),

@@ -220,7 +220,7 @@ var endpoints = []endpoint{
 	{"ManifestReleases", "/ManifestReleases/dq_addr_data", func(t *testing.T, c *Client) error {
 		ids, now, notModified, err := c.ManifestReleases(t.Context(), "dq_addr_data", Validators{})
 		if err != nil && (ids != nil || now != Validators{} || notModified) {
-			t.Error("a result beside the error")
+			t.Error("got a result and an error")
 		}
 		return err
 	}},

@@ -227,7 +227,7 @@ func FuzzParseList(f *testing.F) {
 		items, err := parseList(body)
 		if !refusedOr(t, err) {
 			if items != nil {
-				t.Fatal("items beside the error")
+				t.Fatal("got items and an error")
 			}
 			return
 		}
@@ -313,7 +313,7 @@ func FuzzParseHash(f *testing.F) {
 		digest, err := parseHash(algorithms[i], body)
 		if !refusedOr(t, err) {
 			if digest != (manifest.Digest{}) {
-				t.Fatal("a digest beside the error")
+				t.Fatal("got a digest and an error")
 			}
 			return
 		}

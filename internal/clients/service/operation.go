@@ -29,7 +29,7 @@ type Operation struct {
 	Success  []Code   // an answer needs one of these; if empty, only error codes are failures
 	Writes   bool     // changes something at the provider: is never retried
 	AnyShape bool     // the answer need not be an object: a list, a digest, a page, a file
-	Open     bool     // takes query parameters beside the described ones
+	Open     bool     // accepts query parameters that are not described
 	XML      XML
 	Fields
 }

@@ -159,7 +159,7 @@ func TestErrorsHaveTheirKindAndNeverTheCustomerID(t *testing.T) {
 			}
 			res, body, err := c.Do(t.Context(), req)
 			if res != nil || body != nil {
-				t.Errorf("an answer of %d bytes beside the error", len(body))
+				t.Errorf("got an answer of %d bytes and an error", len(body))
 			}
 			var failed *Error
 			if !errors.As(err, &failed) {

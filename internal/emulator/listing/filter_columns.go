@@ -46,7 +46,8 @@ func columnText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// ignored checks the type of a value that the world lacks.
+// ignored reads a filter on data that the gazetteer does not have: it checks the type
+// of the value and filters nothing.
 func ignored[T any](raw json.RawMessage) (predicate, error) {
 	return nil, json.Unmarshal(raw, new(T))
 }

@@ -88,8 +88,8 @@ func (v view) structure(group string) wire.Fields {
 	return nil
 }
 
-// code returns the words, or a code made from the first letters of each unless
-// the caller asked for texts.
+// code returns the words if the caller asked for texts. Otherwise it returns a code
+// made from the first two letters of each word.
 func (v view) code(words string) string {
 	if v.described {
 		return words

@@ -22,7 +22,7 @@ type Input struct {
 	Query, Body string
 	Kind        Kind
 	// InRecord marks an input that a body carries in each of its Records. A
-	// query holds one record, beside the other inputs.
+	// query holds one record, next to the other inputs.
 	InRecord bool
 }
 

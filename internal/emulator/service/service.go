@@ -1,4 +1,4 @@
-// Package service is the frame of the emulated services beside the release
+// Package service is the frame of all emulated services except the release
 // service. A Service is data: operations with their methods, inputs and blank
 // answers. The frame finds the operation, reads the inputs from a query or a
 // body, checks the Customer ID and writes the answer.
