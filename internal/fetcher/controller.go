@@ -18,8 +18,9 @@ const (
 	minGain = 1.25
 	// minBusy is how long a request should keep a connection busy at least.
 	minBusy = 250 * time.Millisecond
-	// maxLatencyShare is the share of a connection's time that may go into waiting for
-	// responses. Short segments keep what arrives in order, and a kill costs less.
+	// maxLatencyShare bounds the share of a connection's time that it waits for
+	// responses. It is not smaller because shorter segments leave fewer gaps, and a
+	// kill then costs less.
 	maxLatencyShare = 0.05
 )
 

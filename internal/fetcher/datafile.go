@@ -9,8 +9,8 @@ import (
 	"syncd/internal/fsops"
 )
 
-// writeBackEvery is how much is written before the disk is asked to start on it.
-// Without that, the fsync at the end would wait for the whole file.
+// writeBackEvery is the number of bytes after which the kernel starts to write them
+// to the disk. Otherwise the fsync at the end would wait for the whole file.
 const writeBackEvery = 8 << 20
 
 // dataFile holds the bytes of a partial file. It remembers whether the disk failed:

@@ -75,9 +75,9 @@ func New(source Source, dir string, c Config) *Fetcher {
 // starts again from zero; a second one is a refusal. A mismatch that bytes of an
 // earlier call may have caused does not count.
 //
-// Other errors come from the source, the Watcher, the disk or the context, of which
-// Fetch returns the cause. The next call continues with the bytes that arrived, unless
-// the disk failed: then it starts from zero. A full disk is a refusal.
+// Other errors come from the source, the Watcher or the disk, or are the context's
+// cause. The next call continues with the bytes that arrived, unless the disk failed:
+// then it starts from zero. A full disk is a refusal.
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (verify.Proven, error) {
 	d, err := newDownload(ctx, f, file, watch)
 	if err != nil {

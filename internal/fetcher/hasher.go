@@ -36,7 +36,7 @@ type hasher struct {
 	next      int64      // the bytes before it are hashed, or being hashed
 	end       int64      // the bytes before it are in the file
 	backlog   []chunk    // in order; all lie between next and end
-	abandoned bool       // nobody needs the digest any more
+	abandoned bool       // the digest is not needed any more
 	err       error      // of reading back
 }
 

@@ -104,7 +104,7 @@ func (p *partial) request(c *claim) byteRange {
 	return c.requested
 }
 
-// learnTotal notes the size of the file, from a response that brings the rest of it.
+// learnTotal notes the size of the file, from a response with the rest of it.
 func (p *partial) learnTotal(c *claim, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +242,7 @@ func (p *partial) close() {
 	isStale := p.hasGaps && p.mayBeSaved && p.unsaved > 0
 	p.mu.Unlock()
 	if isStale {
-		_ = p.saveCheckpoint() // without it, the bytes since the last one come again
+		_ = p.saveCheckpoint() // without it, the bytes since the last one are downloaded again
 	}
 	p.file.file.Close()
 }

@@ -83,7 +83,7 @@ func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) 
 }
 
 // fetch requests a claim and receives its bytes. The claim grows to the whole file
-// when the response brings that.
+// if the response contains the whole file.
 func (t *transfer) fetch(ctx context.Context, c *connection) error {
 	if err := t.open(ctx, c); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (t *transfer) acceptRange(c *connection) error {
 	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: err}
 }
 
-// restart empties the file, and makes the claim one to the whole file.
+// restart empties the file, and extends the claim to the whole file.
 func (t *transfer) restart(c *connection) error {
 	t.workers.stop()
 	t.continues = false

@@ -110,9 +110,9 @@ func (v validator) save(path string) error {
 // certain: see RFC 9110 section 8.8.1.
 func (v validator) isStrong() bool { return strings.HasPrefix(v.Condition, `"`) }
 
-// checkRange returns an error unless a 206 brings the bytes of want, of the same
-// content. The end of want is endless if the rest of the file was requested. The
-// validator is compared too, because a server may ignore If-Range.
+// checkRange returns an error unless a 206 has the range want of the same content.
+// The end of want is endless if the rest of the file was requested. The validator is
+// compared too, because a server may ignore If-Range.
 func (v validator) checkRange(want byteRange, res *transport.Response) (contentRange, error) {
 	got, err := parseContentRange(res.Header)
 	if err != nil {

@@ -114,7 +114,7 @@ func (w *workers) work(ctx context.Context) {
 }
 
 // fetchSegment fetches one segment. It returns false if the worker should end. It does
-// not report errors of the source: the main connection meets and reports them too.
+// not report errors of the source: the main connection gets and reports them too.
 func (w *workers) fetchSegment(ctx context.Context) bool {
 	claim, _ := w.claim()
 	if claim == nil {
@@ -193,7 +193,7 @@ func (w *workers) observeLatency(latency time.Duration) {
 	w.controller.latency = latency
 }
 
-// backOff lets the workers end: for the rest of the transfer, or until the controller
+// backOff ends the workers: for the rest of the transfer, or until the controller
 // tries them again.
 func (w *workers) backOff(forGood bool) {
 	w.mu.Lock()

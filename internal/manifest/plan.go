@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// File is one file of a release, with the digest that the provider expects of it.
+// File is one file of a release, with its expected digest.
 type File struct {
 	Reference Reference
 	Path      string // within the manifest

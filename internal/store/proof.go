@@ -35,7 +35,7 @@ const (
 // NewProofs returns an empty set with capacity for n proofs.
 func NewProofs(n int) *Proofs { return &Proofs{entries: make([]proofEntry, 0, n)} }
 
-// Add adds an object's proof. Of finds it after Sort.
+// Add adds an object's proof. Call Sort after the last Add and before Of.
 func (p *Proofs) Add(object manifest.ObjectID, proof Proof) {
 	p.entries = append(p.entries, proofEntry{object, proof})
 }

@@ -14,9 +14,9 @@ import (
 	"syncd/internal/store"
 )
 
-// job is one manifest in one sync. Between the steps of a sync one goroutine owns
-// all jobs. During a step a job belongs to the goroutine that takes it, except while
-// downloading: then several goroutines change the fields under mu.
+// job is one manifest in one sync. Between the steps of a sync, the goroutine of
+// Sync owns all jobs. During a step a job belongs to the step's goroutine for it,
+// except in downloads: there several goroutines change the fields under mu.
 type job struct {
 	target Target
 	active mirror.Record // the served one, if served
@@ -29,8 +29,8 @@ type job struct {
 	links    string                    // fingerprint of the provider's list
 	files    []manifest.File           // listed, after filters; nil once planned
 	plan     manifest.Plan             // downloads add to its Known, under mu
-	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata told
-	noSizes  atomic.Bool               // Metadata failed and is asked no more
+	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
+	noSizes  atomic.Bool               // Metadata failed, so no more sizes are requested
 	mismatch error                     // why the plan started over
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
@@ -40,8 +40,8 @@ type job struct {
 	result     report.Result // "" while open
 	err        error
 	finished   time.Time
-	fetched    map[manifest.Digest]bool
-	downloaded int64 // bytes that arrived
+	fetched    map[manifest.Digest]bool // contents whose download this job counts
+	downloaded int64                    // bytes that arrived
 }
 
 // errAborted ends the downloads of a manifest that failed elsewhere.

@@ -51,7 +51,7 @@ func (r *run) checkListed(j *job) error {
 		return refusal.New(refusal.Empty, "release %s of %s lists no files", j.release, j.target.Name)
 	}
 	if j.served && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
-		return refusal.New(refusal.Shrink, "release %s of %s lists %d files, the served one had %d (guards.min_keep_ratio %g): `syncd sync --force` takes it",
+		return refusal.New(refusal.Shrink, "release %s of %s lists %d files, the served one had %d (guards.min_keep_ratio %g): `syncd sync --force` accepts it",
 			j.release, j.target.Name, j.listed, j.active.Listed, r.cfg.MinKeepRatio)
 	}
 	return nil
@@ -74,9 +74,9 @@ func (r *run) askDigests(ctx context.Context, j *job) error {
 	})
 }
 
-// surelyNew returns a test for contents that a plan will surely miss, before there is
-// a plan. In doubt the test says no, and askSizes asks later, because a check without
-// news must not ask for sizes.
+// surelyNew returns a function that is true for a content that the plan will miss for
+// certain. It is false in doubt, because a check without news must not ask for sizes;
+// askSizes asks for those sizes later.
 func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
 	served := j.active.Files
 	if len(served) > 0 && (j.active.Held != nil || served[0].Expected.Algorithm != r.cfg.Algorithm) {
@@ -115,8 +115,8 @@ func (r *run) isCurrent(j *job) bool {
 	return fingerprint == j.active.Fingerprint() || matchOf(fingerprint, j.active) == j.state.Matches
 }
 
-// matchOf notes that a set of expected digests was found to be a revision, whose
-// record may have them in another algorithm.
+// matchOf is the text that the state keeps when a set of expected digests turned out
+// to be a revision whose record has other digests, such as those of another algorithm.
 func matchOf(fingerprint string, record mirror.Record) string { return fingerprint + " " + record.ID() }
 
 // isHeld is true while a rollback keeps the manifest from the chosen release.

@@ -90,7 +90,7 @@ func (r *run) record() error {
 	if news {
 		changes.History = report.HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: result}
 	}
-	r.pruneReplacedWants(changes.Wanted)
+	r.pruneIfWantsChanged(changes.Wanted)
 	return r.cfg.Store.Commit(changes)
 }
 
@@ -129,9 +129,9 @@ func (r *run) measure(j *job) {
 	}
 }
 
-// pruneReplacedWants makes pruning due when unfinished syncs no longer want the
-// same contents: downloads for failing releases must not pile up.
-func (r *run) pruneReplacedWants(wanted map[string][]store.Wanted) {
+// pruneIfWantsChanged makes pruning due when unfinished syncs no longer want the same
+// contents, so that downloads of failing releases do not accumulate.
+func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 	for name, now := range wanted {
 		if !slices.Equal(r.wanted[name], now) {
 			r.pruner.schedule.request()
@@ -147,10 +147,10 @@ func (r *run) recordSuccess(j *job, now time.Time) {
 	}
 }
 
-// recordFailure lets the schedule try the same release again after 1 h, 2 h, 4 h …
-// up to the recheck interval. A failure before the release was known has no
-// backoff: it says nothing about a release. The result is true when the failure is
-// another one than the saved one.
+// recordFailure saves a failure. The schedule tries the same release again after 1 h,
+// 2 h, 4 h and so on, up to the recheck interval. A failure before the release was
+// known has no backoff, because it says nothing about a release. news is true when
+// the failure differs from the saved one.
 func (r *run) recordFailure(j *job, now time.Time) (news bool) {
 	if j.release != "" {
 		j.state.CheckedAt = now
@@ -158,7 +158,7 @@ func (r *run) recordFailure(j *job, now time.Time) (news bool) {
 	if j.repeated {
 		return false
 	}
-	if j.release != "" { // a full check under this configuration stays owed
+	if j.release != "" { // so that the next sync does a full check
 		j.state.FullAt, j.state.Config = time.Time{}, r.cfg.fingerprint(j.target)
 	}
 	failure := &store.Failure{

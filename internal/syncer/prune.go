@@ -41,8 +41,9 @@ func (p *pruner) pruneIfDue(ctx context.Context) {
 	}
 }
 
-// prune also removes the old revisions that new ones are about to displace, of the
-// manifests in displaced. The next sync does what it could not finish.
+// prune removes what retention does not keep. For the manifests in displaced, it also
+// removes the old revision that a new one will displace. If pruning fails, the next
+// sync prunes again.
 func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 	now := time.Now()
 	p.schedule.next = now
@@ -60,9 +61,9 @@ func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 	}
 }
 
-// freeable is the space that pruning would free, under a changed retention if
-// change is given, and when the last generation may go that stays for a time only.
-// It changes nothing on disk.
+// freeable returns the space that pruning would free, and when the last generation
+// that waits for the end of `retain_for` can be pruned. change, which may be nil,
+// edits the retention first. Nothing on disk is changed.
 func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
 	keep, _, err := p.retention(ctx)
 	keep.Displaced = displaced
@@ -79,8 +80,8 @@ func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change
 }
 
 // retention says what pruning keeps: the configured number of revisions, and the
-// contents that unfinished syncs of configured manifests want, by the plans of this
-// sync and by the state. partials are the names of their unfinished downloads.
+// contents that unfinished syncs want. Those are in the plans of this sync and, for
+// other syncs, in the state. partials are the names of their unfinished downloads.
 func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
 	wanted, err := p.wanted()
 	if err != nil {
@@ -133,9 +134,9 @@ func (p *pruner) wanted() (map[string][]store.Wanted, error) {
 	return wanted, nil
 }
 
-// stateIsNew is true while the state knows nothing of a manifest and may have been
-// lost: then any object may be one that an unfinished sync of that manifest has
-// proven. After the recheck interval such a sync counts as abandoned.
+// stateIsNew is true while the state has no record of a manifest, perhaps because it
+// was lost. Any object may then belong to an unfinished sync of that manifest. After
+// the recheck interval such a sync counts as abandoned.
 func (p *pruner) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
 	created, err := p.cfg.Store.Created()
 	if err != nil || p.started.Sub(created).Abs() >= p.cfg.Recheck {

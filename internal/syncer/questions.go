@@ -37,7 +37,8 @@ func (q *questions) ask(ctx context.Context, request func() error) error {
 	return request()
 }
 
-// releases asks for the releases of a manifest, unless they are as before.
+// releases asks for the releases of a manifest. notModified is true if since still
+// matches them.
 func (q *questions) releases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
 	err = q.ask(ctx, func() (err error) {
 		ids, now, notModified, err = q.provider.ManifestReleases(ctx, name, since)
@@ -64,13 +65,13 @@ func (q *questions) digest(ctx context.Context, ref manifest.Reference) (digest 
 	return digest, err
 }
 
-// metadataTimeout bounds one Metadata request: sizes help to foresee a full disk,
-// and a sync goes on without them.
+// metadataTimeout bounds one Metadata request. It is short because sizes only help to
+// foresee a full disk: a sync continues without them.
 const metadataTimeout = 10 * time.Second
 
-// size asks for the size of a content that was not asked for yet. The first
-// lasting failure ends the asking for the manifest: then Content-Length tells the
-// sizes. The error is for the context's end alone.
+// size asks for the size of a content, unless that was done before. After the first
+// failure it asks no more for this manifest, and Content-Length gives the sizes. It
+// returns an error only when the context has ended.
 func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
 	if j.noSizes.Load() || !q.sizes.claim(f.Expected) {
 		return nil
@@ -92,8 +93,8 @@ func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
 	return nil
 }
 
-// sizes are the sizes from Metadata, so that each content is asked for once,
-// however many files and manifests have it. Safe for concurrent use.
+// sizes are the sizes from Metadata. One request is made for each content, even if
+// several files and manifests have it. Safe for concurrent use.
 type sizes struct {
 	mu sync.Mutex
 	of map[manifest.Digest]int64 // unknownSize while the question is under way
@@ -126,7 +127,7 @@ func (s *sizes) answer(content manifest.Digest, size int64, err error) {
 	s.of[content] = size
 }
 
-// known returns a size that Metadata has told.
+// known returns a size that Metadata has given.
 func (s *sizes) known(content manifest.Digest) (size int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"syncd/internal/report"
 )
 
-// chooseRelease resolves the configured release once; the sync uses only that one.
-// It settles the job when the release is the served one and no full check is due.
+// chooseRelease resolves the configured release once, so that all steps of the sync
+// use the same one. It settles the job when the release is the served one and no full
+// check is due.
 func (r *run) chooseRelease(ctx context.Context, j *job) error {
 	r.progress.SetPhase(j.target.Name, report.PhaseChecking)
 	if setting := j.target.Release; setting != manifest.Latest && !setting.IsMonth() {
@@ -26,7 +27,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) error {
 	if j.release == manifest.Latest {
 		j.release = newest
 		if j.served && j.active.Release.Newer(newest) && !r.req.Force {
-			return refusal.New(refusal.Downgrade, "newest release %s is older than %s, which stays: `syncd sync --force` would go back", newest, j.active.Release)
+			return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force` goes back", newest, j.active.Release)
 		}
 	}
 	heldBack := j.active.Held != nil && !j.release.Newer(j.active.Held.Release)

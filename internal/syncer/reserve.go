@@ -29,8 +29,8 @@ type reservation struct {
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
 }
 
-// reserveSpace refuses, in the order of the configuration, the manifests that
-// would not fit beside those before them, even when pruning takes all that it may.
+// reserveSpace goes through the manifests in the order of the configuration. It
+// refuses each that does not fit in addition to those before it, even after pruning.
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
 	s := &reservation{
 		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun,
@@ -38,7 +38,7 @@ func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
 	}
 	for _, j := range openJobs(jobs) {
 		if ctx.Err() != nil {
-			return // a sync that ends must not displace an old revision
+			return // a cancelled sync must not displace an old revision
 		}
 		if err := s.reserve(ctx, j); err != nil {
 			j.fail(err)
@@ -68,15 +68,15 @@ func (s *reservation) reserve(ctx context.Context, j *job) error {
 	return nil
 }
 
-// free is what the manifests before leave of the disk's free space.
+// free is the disk's free space without the space of the manifests before.
 func (s *reservation) free() (space.Amount, error) {
 	free, err := s.cfg.Mirror.Free()
 	return free.Minus(s.taken), err
 }
 
-// makeRoom prunes what nothing keeps and, only if that makes the manifest fit, the
-// revision that its new one is about to displace from `retain`. It returns what
-// is free then.
+// makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom
+// also prunes the revision that the new one will displace from `retain`, but only if
+// that makes it fit. It returns the space that is free afterwards.
 func (s *reservation) makeRoom(ctx context.Context, name string, need space.Amount) (space.Amount, error) {
 	pruned, err := s.afterPruning(ctx)
 	if err != nil || space.Fits(need, pruned) {
@@ -94,7 +94,8 @@ func (s *reservation) makeRoom(ctx context.Context, name string, need space.Amou
 	return s.afterPruning(ctx)
 }
 
-// afterPruning prunes and returns what is free then; a dry run only computes it.
+// afterPruning prunes and returns the space that is free afterwards. A dry run only
+// computes it.
 func (s *reservation) afterPruning(ctx context.Context) (space.Amount, error) {
 	if !s.dryRun {
 		s.pruner.prune(ctx, s.displaced)
@@ -141,7 +142,7 @@ func (s *reservation) need(j *job) space.Amount {
 		}
 	}
 	missing := len(j.plan.Missing)
-	need.Inodes += int64(min(missing, s.cfg.Transfers)) // notes beside unfinished downloads
+	need.Inodes += int64(min(missing, s.cfg.Transfers)) // their .validator files
 	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(j.plan.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(j.plan.Files))
 	need.Bytes += overhead + dirs*space.BlockSize + int64(len(j.plan.Files))*overheadPerFile

@@ -15,7 +15,8 @@ import (
 	"syncd/internal/store"
 )
 
-// run is one sync. One goroutine owns its fields; each step shares out the jobs.
+// run is one sync. One goroutine owns its fields; each step hands one job to each of
+// its goroutines.
 type run struct {
 	cfg      *Config
 	req      request.Sync
@@ -32,8 +33,8 @@ type run struct {
 	pruner    *pruner
 }
 
-// each takes the steps for every open job, the jobs side by side. A job ends with
-// the step that settles it or fails; the other jobs go on.
+// each runs the steps for every open job, all jobs in parallel. A job ends with the
+// step that settles it or fails; the other jobs continue.
 func (r *run) each(ctx context.Context, jobs []*job, steps ...func(context.Context, *job) error) {
 	var group errgroup.Group
 	for _, j := range openJobs(jobs) {
@@ -52,9 +53,9 @@ func (r *run) each(ctx context.Context, jobs []*job, steps ...func(context.Conte
 	_ = group.Wait() // each failure is its job's own
 }
 
-// forAll calls do for 0 to n-1 in their order, atOnce at a time, until the first
-// error or the context's end. It starts few goroutines, because each of thousands
-// would grow a stack of its own.
+// forAll calls do for 0 to n-1 in order, atOnce in parallel, until the first error or
+// the context's end. It starts only atOnce goroutines: one for each of thousands of
+// files would need a stack for each.
 func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
 	var begun atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -102,7 +103,7 @@ func (r *run) interrupted(ctx context.Context) error {
 			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
 		}
 	}
-	r.pruneReplacedWants(wanted)
+	r.pruneIfWantsChanged(wanted)
 	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("state not written")
 	}

@@ -1,5 +1,5 @@
-// Package syncer brings the mirror up to date. Every sync takes the same steps,
-// whether it is the first, the hundredth or the one after a crash. See Sync.
+// Package syncer updates the mirror from the provider. Every sync takes the same
+// steps, whether it is the first, the hundredth or the one after a crash. See Sync.
 package syncer
 
 import (
@@ -98,9 +98,9 @@ func New(cfg Config, progress *report.Progress) *Syncer {
 	}
 }
 
-// Sync does one sync. The result tells what became of each manifest, also of
-// those that failed. The error is for what ended the whole sync: an unknown
-// manifest, the context's end, or a disk that takes nothing.
+// Sync does one sync. The result has the outcome of each manifest, failed ones
+// included. The error says why the whole sync ended: an unknown manifest, the
+// context's end, or a state or data directory that cannot be used.
 func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	r, err := s.start(req)
 	if err != nil {
@@ -114,10 +114,10 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		r.chooseRelease, // asks ManifestReleases, one request
 		r.waitAfterFailure,
 		r.listFiles,  // asks Manifest, one request
-		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
+		r.askDigests, // asks Hash for each file, and Metadata for each content that is surely new
 		r.settleIfCurrent,
 		r.plan)
-	r.askSizes(ctx, r.jobs) // asks Metadata of the other missing files
+	r.askSizes(ctx, r.jobs) // asks Metadata for the other missing contents
 	r.reserveSpace(ctx, r.jobs)
 	if req.DryRun {
 		return r.report(), context.Cause(ctx)
@@ -174,8 +174,8 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	}
 }
 
-// choose returns the targets with the given names, all for none. Unknown names
-// are an error unless skipUnknown.
+// choose returns the targets with the given names; without names, all targets.
+// Unknown names are an error unless skipUnknown.
 func (s *Syncer) choose(names []string, skipUnknown bool) ([]Target, error) {
 	if len(names) == 0 {
 		return s.cfg.Targets, nil

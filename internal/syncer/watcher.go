@@ -23,7 +23,7 @@ type downloader struct {
 }
 
 // fetch downloads one file for a manifest. size is the expected one, -1 when
-// unknown; arrived is called with the number of bytes as they come.
+// unknown. arrived is called with the number of bytes of each part that arrives.
 func (d *downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
 	w := &watcher{
 		manifest: name, free: d.free, metrics: d.metrics, arrived: arrived,
@@ -69,7 +69,7 @@ func (w *watcher) Announced(size int64) error {
 	return nil
 }
 
-// Moved counts bytes, and guards the disk against a file without an end.
+// Moved counts bytes, and ends the download of a file that would fill the disk.
 func (w *watcher) Moved(bytes, done int64) error {
 	w.done = done
 	w.download.Move(bytes, done)
@@ -103,7 +103,7 @@ func (w *watcher) checkUnexpected() error {
 	return nil
 }
 
-// Resumed counts bytes of an unfinished download that need not come again.
+// Resumed counts bytes of an unfinished download that are not downloaded again.
 func (w *watcher) Resumed(bytes int64) { w.metrics.Resumed(w.manifest, bytes) }
 
 // Mismatch counts a file whose digest was not the expected one.
