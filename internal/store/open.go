@@ -56,11 +56,10 @@ func open(path string, timeout time.Duration, readOnly bool) (s *Store, err erro
 			s, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("%v", p)}
 		}
 	}()
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: timeout, ReadOnly: readOnly, PreLoadFreelist: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync})
+	s, err = openChecked(path, timeout, readOnly)
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	s = &Store{db: db}
 	err = s.prepare()
 	if err == nil && !readOnly { // the name may be new, or from a process that was killed before it synced
 		err = (&durable.Disk{}).SyncDir(filepath.Dir(path))
@@ -70,6 +69,28 @@ func open(path string, timeout time.Duration, readOnly bool) (s *Store, err erro
 		return nil, openError(path, err)
 	}
 	return s, nil
+}
+
+// openChecked opens the file with bbolt. Before that it checks the pages by way of
+// bbolt's read-only mode, which neither writes nor loads the list of free pages.
+func openChecked(path string, timeout time.Duration, readOnly bool) (*Store, error) {
+	options := bbolt.Options{Timeout: timeout, ReadOnly: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync}
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		db, err := bbolt.Open(path, 0o600, &options)
+		if err != nil {
+			return nil, err
+		}
+		s := &Store{db: db}
+		if err := errors.Join(s.view(checkTree), s.Close()); err != nil {
+			return nil, err
+		}
+	}
+	options.ReadOnly, options.PreLoadFreelist = readOnly, true
+	db, err := bbolt.Open(path, 0o600, &options)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: db}, nil
 }
 
 // openError tells damage from errors of the system, which say nothing about the
@@ -85,14 +106,10 @@ func openError(path string, err error) error {
 	return &DamagedError{Path: path, Err: err}
 }
 
-// prepare creates the buckets of a new file and checks any other. It never writes to
-// a file that it has not checked: that would spread the damage.
+// prepare creates the buckets of a new file and checks any other.
 func (s *Store) prepare() error {
 	isNew := false
 	err := s.view(func(tx *bbolt.Tx) error {
-		if err := checkTree(tx); err != nil {
-			return err
-		}
 		first, _ := tx.Cursor().First()
 		isNew = first == nil
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 // checkTree checks the pages that are in use: that every page, key, value and bucket
-// lies within the file, and that nothing is reachable twice. It reads the file, not
-// bbolt's mapping of it.
+// lies within the file, and that nothing is reachable twice. It also checks the list
+// of free pages. It reads the file, not bbolt's mapping of it.
 //
 // bbolt's Tx.Check cannot do this, not even in a child process. It follows a length
 // out of the file, which is a fault, and a page that is its own child without end.
@@ -26,8 +26,10 @@ func checkTree(tx *bbolt.Tx) error {
 	defer file.Close()
 	size := tx.DB().Info().PageSize
 	t := &tree{file: file, pageSize: size, pages: uint64(tx.Size()) / uint64(size), seen: map[uint64]bool{}}
-	_, err = t.checkPage(uint64(tx.Cursor().Bucket().RootPage()))
-	return err
+	if _, err = t.checkPage(uint64(tx.Cursor().Bucket().RootPage())); err != nil {
+		return err
+	}
+	return t.checkFreeList()
 }
 
 // tree reads the pages of a bbolt file. A page has a header (number, type, count,

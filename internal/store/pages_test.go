@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +82,52 @@ func TestFileWithADamagedTreeIsSetAside(t *testing.T) {
 			}
 			fill(t, s)
 		})
+	}
+}
+
+func TestFreeListThatClaimsMoreEntriesThanFitIsSetAside(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		path := newPath(t)
+		s := mustOpen(t, path)
+		fill(t, s)
+		s.Close()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages := len(data) / os.Getpagesize()
+		tree := &tree{file: bytes.NewReader(data), pageSize: os.Getpagesize(), pages: uint64(pages), seen: map[uint64]bool{}}
+		id, err := tree.freeList()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := data[int(id)*os.Getpagesize():]
+		binary.NativeEndian.PutUint16(list[10:], manyFree)
+		binary.NativeEndian.PutUint64(list[headerSize:], 1<<29) // 4 GiB
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		says := ""
+		if readOnly {
+			_, err := OpenReadOnly(path, atOnce)
+			says = fmt.Sprint(err)
+		} else {
+			s, note, err := Open(path, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			says = note
+		}
+		runtime.ReadMemStats(&after)
+		if !strings.Contains(says, "no room for 536870912 entries") {
+			t.Errorf("read only %v: %s", readOnly, says)
+		}
+		if cost := after.TotalAlloc - before.TotalAlloc; cost > 64<<20 {
+			t.Errorf("read only %v: %d bytes were allocated", readOnly, cost)
+		}
 	}
 }
 
