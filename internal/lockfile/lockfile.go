@@ -33,11 +33,18 @@ func (e *HeldError) Error() string {
 }
 
 // Acquire locks the file at path and creates it if it is missing. It does not wait:
-// if another process holds the lock, it returns *HeldError.
+// if another process holds the lock, it returns *HeldError. It refuses anything but a
+// file of this user with one name, because it overwrites the file.
 func Acquire(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s is a symlink: remove it", path)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if err := checkOwn(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close()
@@ -48,6 +55,23 @@ func Acquire(path string) (*Lock, error) {
 	}
 	_ = writePID(f) // only HeldError needs the id: a full disk must not stop syncd from starting
 	return &Lock{path: path, file: f}, nil
+}
+
+// checkOwn requires a regular file of this user that has no second name.
+func checkOwn(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return &os.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%s is not a regular file: remove it", f.Name())
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d: remove it, or run syncd as that user", f.Name(), st.Uid)
+	case st.Nlink != 1:
+		return fmt.Errorf("%s is a hard link to another file: remove it", f.Name())
+	}
+	return nil
 }
 
 // VanishedError says that Path no longer names the locked file: another process
@@ -73,7 +97,7 @@ func (l *Lock) Check() error {
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.path, err)
 	}
-	found, err := os.Stat(l.path)
+	found, err := os.Lstat(l.path)
 	if err != nil || !os.SameFile(held, found) {
 		return &VanishedError{Path: l.path, Err: err}
 	}

@@ -184,16 +184,67 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 }
 
 func TestAcquireSucceedsWhenItCannotWriteTheProcessID(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	if err := os.Symlink("/dev/full", path); err != nil { // takes no byte and no truncation
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("NOT TESTED: a full disk needs a tmpfs of its own, which only root may mount here: %v", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 4<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := Acquire(path)
+	lock, err := Acquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
 	if err := lock.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	rows := []struct {
+		name string
+		make func(path string) error
+		says string
+	}{
+		{"a symlink to a file", func(path string) error { return os.Symlink(victim, path) }, "is a symlink"},
+		{"a symlink to nothing", func(path string) error { return os.Symlink(filepath.Join(dir, "none"), path) }, "is a symlink"},
+		{"a hard link", func(path string) error { return os.Link(victim, path) }, "is a hard link"},
+		{"a FIFO", func(path string) error { return unix.Mkfifo(path, 0o600) }, "is not a regular file"},
+		{"another user's file", func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("theirs"), 0o666), os.Chown(path, 23456, 23456))
+		}, "belongs to user 23456"},
+	}
+	for i, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if err := os.WriteFile(victim, []byte("content"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, fmt.Sprint("lock", i))
+			if err := row.make(path); errors.Is(err, os.ErrPermission) {
+				t.Skip("NOT TESTED: only root can make another user's file")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.Lstat(path)
+			lock, err := Acquire(path)
+			if err == nil {
+				lock.Release()
+			}
+			if err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), "remove it") {
+				t.Errorf("%v", err)
+			}
+			data, _ := os.ReadFile(victim)
+			after, _ := os.Lstat(path)
+			if string(data) != "content" || after.Size() != before.Size() {
+				t.Errorf("the victim holds %q, the lock %d bytes", data, after.Size())
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "none")); err == nil {
+				t.Error("the target of a link was made")
+			}
+		})
 	}
 }
