@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
-	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -223,36 +221,6 @@ func (a *app) logger(level zerolog.Level) zerolog.Logger {
 		out = zerolog.ConsoleWriter{Out: a.stderr, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
-}
-
-// becomeOwner changes from root to the owner of an existing data directory, so that
-// new files in it belong to the same user.
-func becomeOwner(dataDir string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	info, err := os.Stat(dataDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // syncd creates it as root
-	}
-	if err != nil {
-		return fmt.Errorf("data_dir: %w", err)
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || owner.Uid == 0 {
-		return nil
-	}
-	gid, uid := int(owner.Gid), int(owner.Uid)
-	for _, step := range []func() error{
-		func() error { return syscall.Setgroups([]int{gid}) },
-		func() error { return syscall.Setgid(gid) },
-		func() error { return syscall.Setuid(uid) },
-	} {
-		if err := step(); err != nil {
-			return fmt.Errorf("change to user %d, the owner of %s: %w", uid, dataDir, err)
-		}
-	}
-	return nil
 }
 
 // progress shows the progress of a sync on stderr.

@@ -4,7 +4,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -33,6 +36,27 @@ func TestRootKeepsTheOwnerOfTheDataDir(t *testing.T) {
 	h.expect(0, "history")
 	h.expect(0, "verify")
 	h.ownedByOther()
+}
+
+// A setgid folder gives new folders its own group. Their owners may not be members.
+func TestRootTakesTheOwnersGroupsAndNotTheFoldersGroup(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	account, err := user.LookupId("1")
+	if err != nil {
+		t.Skipf("NOT TESTED: no user 1 here: %v", err)
+	}
+	groups, err := exec.Command("id", "-G", account.Username).Output()
+	h.must(err)
+	h.must(os.Mkdir(h.data, 0o755))
+	h.must(os.Chown(h.data, 1, otherGID))
+	p := h.daemon()
+	p.logged("sync")
+	status, err := os.ReadFile("/proc/" + itoa(p.cmd.Process.Pid) + "/status")
+	h.must(err)
+	own := account.Gid
+	h.contains("the daemon's status", string(status), "Uid:\t1\t1\t1\t1\n", "Gid:\t"+own+"\t"+own+"\t"+own+"\t"+own+"\n", "Groups:\t"+strings.TrimSpace(string(groups))+" \n")
+	p.terminate()
 }
 
 // asRoot returns a host; it skips the test when it does not run as root.
