@@ -1,8 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
@@ -37,6 +40,28 @@ type Config struct {
 // New returns a client that sends its requests through cfg.Web.
 func New(cfg Config) *Client {
 	return &Client{name: cfg.Name, prefix: cfg.Prefix, customerID: cfg.CustomerID, web: cfg.Web, jsonp: cfg.JSONP}
+}
+
+// Connect returns a client for the service with that name. cfg.Base is the
+// address of the service; jsonp is its JSONP address, or nil. Connect fails
+// without an address. It sends nothing.
+func Connect(name, prefix string, cfg transport.Config, jsonp *url.URL) (*Client, error) {
+	if cfg.Base == nil {
+		return nil, fmt.Errorf("the %s service has no address: set services.%s.url in the configuration", name, name)
+	}
+	cfg.IDParam = cmp.Or(cfg.IDParam, "id")
+	web, err := transport.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	own := Config{Name: name, Prefix: prefix, CustomerID: cfg.CustomerID, Web: web}
+	if jsonp != nil {
+		cfg.Base = jsonp
+		if own.JSONP, err = transport.New(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return New(own), nil
 }
 
 // Prefix returns the vendor's word in the names of this client's bodies.
@@ -139,4 +164,43 @@ func typed[R any](answer Answer, prefix string) *R {
 		wire.Decode(o, r, prefix)
 	}
 	return r
+}
+
+// Preview is the request of a call, without the Customer ID.
+type Preview struct {
+	Method string
+	URL    string
+	Header http.Header
+	Body   []byte // nil with GET
+}
+
+// Preview returns the request that Send would send, and sends nothing. Its error
+// is an *InputError.
+func (c *Client) Preview(call *Call) (*Preview, error) {
+	t, req, err := c.encode(call)
+	if err != nil {
+		return nil, err
+	}
+	redact := t.Redactor()
+	address := t.URL(req)
+	return &Preview{
+		Method: req.Method, URL: redact.String(transport.PublicURL(address) + shownQuery(address, req)),
+		Header: req.Header, Body: redact.Bytes(req.Body),
+	}, nil
+}
+
+// shownQuery returns the query of an address. It shows only the values that the
+// call itself sets: the others are the Customer ID, and parts of the configured
+// address that may be secret.
+func shownQuery(address *url.URL, req transport.Request) string {
+	query := address.Query()
+	for name := range query {
+		if !req.Query.Has(name) {
+			query[name] = []string{"REDACTED"}
+		}
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
 }
