@@ -208,16 +208,7 @@ func (m *Mirror) checkFile(path string, f File) error {
 // but not served yet.
 func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	current := m.Current()
-	next := Generation{Number: current.Number + 1, PublishedAt: time.Now(), Records: maps.Clone(current.Records)}
-	if next.Records == nil {
-		next.Records = map[string]Record{}
-	}
-	for _, name := range change.Remove {
-		delete(next.Records, name)
-	}
-	for _, record := range change.Set {
-		next.Records[record.Manifest] = record
-	}
+	next := current.after(change)
 	if number, err := m.readCurrent(); err != nil {
 		return next, err
 	} else if number != current.Number {
@@ -246,6 +237,21 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 		return next, err
 	}
 	return next, m.disk.Rename(temp, final)
+}
+
+// after returns the generation that follows g with a change. Nothing is on disk yet.
+func (g Generation) after(change Change) Generation {
+	next := Generation{Number: g.Number + 1, PublishedAt: time.Now(), Records: maps.Clone(g.Records)}
+	if next.Records == nil {
+		next.Records = map[string]Record{}
+	}
+	for _, name := range change.Remove {
+		delete(next.Records, name)
+	}
+	for _, record := range change.Set {
+		next.Records[record.Manifest] = record
+	}
+	return next
 }
 
 // writeEntry writes the link, the record and the sums of a manifest. The
