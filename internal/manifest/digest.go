@@ -43,8 +43,8 @@ func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 	return Digest{}, refusal.New(refusal.BadShape, "not a %s digest: %.40q", algorithm, text)
 }
 
-// ReadDigest reads what Digest.String writes.
-func ReadDigest(text string) (Digest, error) {
+// parseText reads what Digest.String writes.
+func parseText(text string) (Digest, error) {
 	algorithm, hex, _ := strings.Cut(text, ":")
 	return ParseDigest(Algorithm(strings.ToUpper(algorithm)), hex)
 }
@@ -75,9 +75,9 @@ func (d Digest) ObjectID() (id ObjectID, ok bool) {
 // MarshalText writes the digest as String does.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads the digest as ReadDigest does. Any other text, such as one
+// UnmarshalText reads the digest as parseText does. Any other text, such as one
 // with an algorithm of a later version, becomes the zero value: not known.
 func (d *Digest) UnmarshalText(text []byte) error {
-	*d, _ = ReadDigest(string(text)) // the zero value after an error
+	*d, _ = parseText(string(text)) // the zero value after an error
 	return nil
 }
