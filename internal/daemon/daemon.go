@@ -120,10 +120,10 @@ func (d *Daemon) Trigger(ctx context.Context, req request.Sync) error {
 // stayAwake notes a round of the loop.
 func (d *Daemon) stayAwake(now time.Time) { d.awakeAt.Store(&now) }
 
-// errStuck says that the loop has not gone round for a long time.
+// errStuck says that the loop has made no round for a long time.
 var errStuck = errors.New("the scheduler's loop is stuck: restart syncd")
 
-// Alive is nil while the loop goes round and the data directory is in its place.
+// Alive is nil while the loop runs and the data directory is in its place.
 // It reads the monotonic clock, so that setting the wall clock has no effect.
 func (d *Daemon) Alive() error {
 	if time.Since(*d.awakeAt.Load()) > 4*maxSleep {

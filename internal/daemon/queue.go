@@ -10,7 +10,7 @@ import (
 // queue holds the syncs that wait for the running one. It belongs to the loop.
 type queue struct {
 	due     map[string]bool // manifests that are due by the schedule, at start or after a reload
-	trigger string          // of the due ones
+	trigger string          // of the sync of the due manifests
 	demand  *request.Sync   // all requests on demand since the running sync began, merged
 }
 

@@ -20,7 +20,8 @@ func (d *Daemon) Status() (report.Status, error) {
 	return status, err
 }
 
-// The engine answers the rest of what the control socket and the web server ask.
+// The following methods pass requests of the control socket and the web server on to
+// the engine.
 
 // Progress returns the progress of the running work.
 func (d *Daemon) Progress() report.Snapshot { return d.engine.Progress() }

@@ -57,7 +57,7 @@ func (e *Emulator) Faults() []FaultState { return e.faults.snapshot() }
 
 type faultList struct {
 	mu     sync.Mutex
-	last   int // id
+	last   int // ID of the newest fault
 	faults []*FaultState
 }
 

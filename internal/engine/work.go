@@ -35,8 +35,8 @@ func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.
 	return result, err
 }
 
-// work waits for the turn and runs f with the configuration in force by then. It
-// refuses while the data directory is gone, and works again once it is back.
+// work waits until no other work runs, then runs f with the configuration of that
+// moment. It returns an error while the data directory is missing.
 func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 	select {
 	case <-e.turn:

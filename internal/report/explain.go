@@ -128,7 +128,8 @@ func (e explanation) downloaded() string {
 	return text
 }
 
-// roughly rounds a time left: up to seconds, above an hour to minutes.
+// roughly rounds a time left up to whole seconds, and one above an hour to the nearest
+// minute.
 func roughly(seconds float64) time.Duration {
 	unit := time.Second
 	if seconds > 3600 {

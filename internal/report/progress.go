@@ -120,7 +120,7 @@ func (d *Download) Move(received, done int64) {
 	d.file.Done = done
 }
 
-// Finish removes the download, whatever became of it.
+// Finish removes the download, whether it succeeded or failed.
 func (d *Download) Finish() {
 	p := d.progress
 	p.mu.Lock()

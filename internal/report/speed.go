@@ -5,8 +5,8 @@ import "time"
 // A speed is the mean over speedWindow, from samples at least speedStep apart.
 const speedWindow, speedStep = 20 * time.Second, time.Second
 
-// speed measures how fast bytes arrive. It takes a sample whenever it is asked,
-// so a sync that nobody watches pays nothing for it.
+// speed measures how fast bytes arrive. It takes a sample only when the speed is
+// read, so an unobserved sync has no cost.
 type speed struct{ samples []sample }
 
 type sample struct {

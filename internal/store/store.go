@@ -52,8 +52,8 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Created returns when the file was created: the store knows nothing from before. It
-// returns the zero time for a file of an earlier version.
+// Created returns when the file was created: it has no facts from before. A file of
+// an earlier version has the zero time.
 func (s *Store) Created() (at time.Time, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		if at.UnmarshalText(tx.Bucket(bucketMeta).Get(keyCreated)) != nil {

@@ -51,7 +51,7 @@ type watcher struct {
 	checkedAt    int64 // done when the free space was last checked
 }
 
-// Announced checks a size that Metadata did not tell against the free space.
+// Announced checks the free space if the file is larger than expected.
 func (w *watcher) Announced(size int64) error {
 	w.download.Resize(size)
 	if size <= w.size {

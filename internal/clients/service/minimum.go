@@ -111,8 +111,8 @@ func keysOf(v wire.Value) []string {
 	return keys
 }
 
-// without returns the keys that others lacks. A key that stands twice must stand
-// twice in others too.
+// without returns the keys that are missing in others. Each key in others accounts
+// for one equal key only.
 func without(keys, others []string) []string {
 	others = slices.Clone(others)
 	var only []string

@@ -63,7 +63,8 @@ func (d directory) file(f File) (*Item, bool) {
 	return nil, false
 }
 
-// fileOf finds a file in one release: by its path, else in the list without case.
+// fileOf finds a file in one release: by its exact path, otherwise by its listed name
+// without regard to case.
 func (d directory) fileOf(manifest, release string, f File) (*Item, bool) {
 	dir, spelled, ok := d.releaseDir(manifest, release)
 	if !ok || f.Class != ClassData {

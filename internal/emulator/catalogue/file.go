@@ -16,8 +16,8 @@ const (
 
 var classes = []string{ClassData, ClassLibrary, ClassInterface, ClassProduct}
 
-// ParseClass returns a class as the constants spell it, "" for an unknown one.
-// Classes have no case.
+// ParseClass returns the class with the given name, or "" for an unknown one. It
+// ignores case.
 func ParseClass(s string) string {
 	for _, class := range classes {
 		if strings.EqualFold(class, s) {
