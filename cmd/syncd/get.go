@@ -46,7 +46,9 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	f := fetcher.New(client, temp, fetcher.Config{Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth})
+	f := fetcher.New(client, temp, fetcher.Config{
+		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate),
+	})
 	disk := new(durable.Disk)
 	for _, ref := range refs {
 		fetched, err := getOne(ctx, client, f, cfg, ref)

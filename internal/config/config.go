@@ -79,6 +79,7 @@ func Default() *Config {
 			CustomerIDParam: "id",
 			Hash:            "SHA256",
 			StallTimeout:    30 * time.Second,
+			MinRate:         MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
 			Retry:           Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute},
 		},
 		DataDir:         "/var/lib/syncd",

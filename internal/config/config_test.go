@@ -109,6 +109,7 @@ source:
   ca_file: roots.pem
   allow_insecure_http: false
   stall_timeout: 1m
+  min_rate: {rate: 2KiB/s, over: 3m}
   retry: {initial_interval: 1s, max_interval: 1s, max_elapsed: 1h}
 data_dir: mirror
 schedule: "CRON_TZ=America/Los_Angeles  0 3 * * *"
@@ -143,7 +144,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	s := c.Services
 	got := map[string]any{
 		"data_dir": c.DataDir, "url": c.Source.URL.String(), "param": c.Source.CustomerIDParam, "hash": c.Source.Hash,
-		"ca_file": c.Source.CAFile, "stall": c.Source.StallTimeout, "retry": c.Source.Retry, "schedule": c.Schedule.String(),
+		"ca_file": c.Source.CAFile, "stall": c.Source.StallTimeout, "retry": c.Source.Retry, "min_rate": c.Source.MinRate, "schedule": c.Schedule.String(),
 		"jitter": c.Jitter, "recheck": c.RecheckInterval, "transfers": c.Transfers, "retain": c.Retain, "retain_for": c.RetainFor,
 		"keep": c.Guards.MinKeepRatio, "http": c.HTTP, "prefix": s.Prefix, "jsonp": s.Autocomplete.JSONPURL.String(),
 		"own ca": s.Autocomplete.CAFile, "inherited ca": s.List.CAFile, "own stall": s.ReverseGeo.StallTimeout,
@@ -151,7 +152,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}
 	want := map[string]any{
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
-		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
+		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20}, "retain": 0, "retain_for": time.Duration(0),
 		"keep": 1.0, "http": HTTP{":9797", filepath.Join(dir, "web.yaml")}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
@@ -248,6 +249,8 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"recheck 0", top("recheck_interval: 0"), []string{"5:19 recheck_interval: must be longer than 0"}},
 		{"files", top("transfers: {files: 65, segments: 0}"), []string{"5:20 transfers.files: is out of range", "5:34 transfers.segments: is out of range"}},
 		{"files a fraction", top("transfers: {files: 1.5}"), []string{"5:20 transfers.files: is not a whole number"}},
+		{"min_rate over", source("min_rate: {over: 0s}"), []string{"3:20 source.min_rate.over: must be longer than 0"}},
+		{"min_rate one value", source("min_rate: 1KiB"), []string{"3:13 source.min_rate: must be a mapping"}},
 		{"bandwidth", top("transfers: {bandwidth: fast}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large"}},
@@ -345,6 +348,7 @@ func TestLoadAcceptsValidFiles(t *testing.T) {
 		{"empty sections", minimal + "transfers:\nguards:\nhttp: {}\nservices:\n"},
 		{"29 February", minimal + "schedule: 0 0 29 2 *\n"},
 		{"hourly", minimal + "schedule: '@hourly'\n"},
+		{"min_rate 0", strings.Replace(minimal, "data_dir:", "  min_rate: {rate: 0}\ndata_dir:", 1)},
 		{"bandwidth 0", minimal + "transfers: {bandwidth: 0}\n"},
 		{"no web server", minimal + "http: {listen: ''}\n"},
 		{"v6 listen", minimal + "http: {listen: '[::]:0'}\n"},

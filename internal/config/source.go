@@ -18,7 +18,15 @@ type Source struct {
 	CAFile            string // absolute after Load, "" = only the system's roots
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration // a transfer without a byte for this long is retried
+	MinRate           MinRate
 	Retry             Retry
+}
+
+// MinRate is the least rate of a transfer. One that is slower over a whole window is
+// dropped and retried.
+type MinRate struct {
+	Rate int64 // bytes per second, 0 = none
+	Over time.Duration
 }
 
 // Retry is the backoff between retries. InitialInterval is at most MaxInterval.
@@ -35,8 +43,16 @@ func (d *decoder) source(s *Source) setter {
 		"ca_file":             scalar(&s.CAFile, d.besideConfig),
 		"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
 		"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
+		"min_rate":            keys(s.MinRate.table()),
 		"retry":               keys(s.Retry.table()),
 	}))
+}
+
+func (m *MinRate) table() table {
+	return table{
+		"rate": scalar(&m.Rate, parseBandwidth),
+		"over": scalar(&m.Over, parsePositiveDuration),
+	}
 }
 
 func (r *Retry) table() table {

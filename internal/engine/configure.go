@@ -59,6 +59,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
+			MinRate: fetcher.MinRate(cfg.Source.MinRate),
 		}),
 		Log: e.options.Log, Version: e.options.Version,
 		Source:    transport.PublicURL(cfg.Source.URL),

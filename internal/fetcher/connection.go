@@ -17,6 +17,7 @@ type connection struct {
 	transfer *transfer
 	claim    *claim
 	res      *transport.Response // set by open
+	limited  time.Duration       // that the bandwidth limit cost the last receive
 }
 
 // open requests the bytes of the claim, without compression: a compressed body could
@@ -66,7 +67,8 @@ func (c *connection) isRange() bool {
 // receive stores the bytes of the body that belong to the claim.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
-	body := bodyReader{body: c.res.Body, limiter: f.limiter}
+	body := bodyReader{body: c.res.Body, limiter: f.limiter, pace: pace{least: f.minRate}}
+	defer func() { c.limited = body.limited }()
 	for {
 		b := f.buffers.get()
 		readErr := body.read(ctx, b)

@@ -40,6 +40,7 @@ type Config struct {
 	Files     int   // large files at once; below 1 counts as 1
 	Segments  int   // connections of one large file at most; below 1 counts as 1
 	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
+	MinRate   MinRate
 }
 
 // Fetcher downloads files. Safe for concurrent use by one process, as long as no
@@ -50,6 +51,7 @@ type Fetcher struct {
 	segments    int                 // connections of one file at most
 	connections *semaphore.Weighted // the budget of all files and their segments
 	limiter     *rate.Limiter
+	minRate     MinRate
 	buffers     *bufferPool
 	running     atomic.Int32 // files that are being transferred
 }
@@ -63,10 +65,11 @@ func New(source Source, dir string, c Config) *Fetcher {
 		source: source, dir: dir, segments: c.Segments,
 		connections: semaphore.NewWeighted(int64(max(c.Files, c.Segments))),
 		limiter:     rate.NewLimiter(rate.Inf, 0),
+		minRate:     c.MinRate,
 		buffers:     newBufferPool(),
 	}
 	if c.Bandwidth > 0 {
-		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), bufferSize)
+		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), int(min(c.Bandwidth, bufferSize)))
 	}
 	return f
 }

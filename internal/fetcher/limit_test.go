@@ -71,8 +71,8 @@ func TestBandwidthLimitIsShared(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// The burst is one buffer.
-		if want := time.Duration(3*mib-bufferSize) * time.Second / perSecond; time.Since(begin).Round(time.Millisecond) != want {
+		// The burst is what one second brings.
+		if want := time.Duration(3*mib-perSecond) * time.Second / perSecond; time.Since(begin).Round(time.Millisecond) != want {
 			t.Errorf("%v, want %v", time.Since(begin), want)
 		}
 	})
@@ -87,7 +87,7 @@ func TestDeadlineUnderBandwidthLimitIsNoEndOfFile(t *testing.T) {
 		file := fileOf(t, content)
 		w := &watcher{}
 		_, err := New(&memorySource{content: content}, dir, Config{Bandwidth: 1}).Fetch(ctx, file, w)
-		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != bufferSize {
+		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != int64(time.Hour/time.Second)+1 { // the burst is one byte
 			t.Errorf("%+v, %v", w, err)
 		}
 	})

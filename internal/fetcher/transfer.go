@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/refusal"
@@ -19,7 +20,8 @@ type transfer struct {
 
 	// The main connection owns these fields.
 	furthest  int64 // the most bytes that were present at once
-	continues bool  // the last response was received to its end, so the next is no restart
+	headway   headway
+	continues bool // the last response was received to its end, so the next is no restart
 }
 
 // run returns when all bytes are present. They are not proven yet.
@@ -40,6 +42,7 @@ func (t *transfer) run(parent context.Context) error {
 		if c == nil {
 			return context.Cause(ctx)
 		}
+		t.headway = headway{least: f.minRate, since: time.Now()}
 		err := f.source.Retry(ctx, func(progress func()) error { return t.attempt(ctx, c, progress) })
 		t.workers.release(c.claim)
 		if err != nil {
@@ -69,15 +72,23 @@ func (t *transfer) next(ctx context.Context) *connection {
 }
 
 // attempt makes one request for a claim. It calls progress only if more bytes are
-// present than ever before. Otherwise a server that always fails at the same place
-// would be retried without end.
+// present than ever before, and only if they came fast enough. Otherwise a server that
+// always fails at the same place, or that drips, would be retried without end.
 func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) error {
 	before := t.partial.size()
+	c.limited = 0
 	err := t.fetch(ctx, c)
 	t.continues = err == nil
+	t.headway.pause(c.limited)
 	if size := t.partial.size(); size > t.furthest && size != before { // bytes of an earlier call don't count
+		gained := size - t.furthest
+		if size > before {
+			gained = size - max(t.furthest, before)
+		}
 		t.furthest = size
-		progress()
+		if t.headway.renews(gained) {
+			progress()
+		}
 	}
 	return err
 }
