@@ -50,15 +50,15 @@ func TestImportsOnlyGoDown(t *testing.T) {
 	for pkg, imports := range load(t) {
 		row, family := place(pkg)
 		if row < 0 {
-			t.Errorf("%s stands in no row: give it one, and draw it in the design", pkg)
+			t.Errorf("%s is in no row: add it to rows and to ARCHITECTURE.md", pkg)
 		}
 		for _, imported := range imports {
 			below, _ := place(imported)
 			switch {
 			case isEmulator(imported) && !isEmulator(pkg) && (imported != emulator || pkg != "cmd/syncd"):
-				t.Errorf("%s imports %s", pkg, imported)
+				t.Errorf("%s imports %s, which belongs to the emulator", pkg, imported)
 			case below < row, below == row && !siblings[[2]string{family, imported}]:
-				t.Errorf("%s imports %s, which is not below it", pkg, imported)
+				t.Errorf("%s imports %s, which is not in a lower row", pkg, imported)
 			}
 		}
 	}

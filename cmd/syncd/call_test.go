@@ -144,7 +144,7 @@ func TestXMLIsPrintedAsJSON(t *testing.T) {
 }
 
 // A 404 names the missing file once on stderr, and its body ends with a newline.
-func TestNotFoundIsToldOnce(t *testing.T) {
+func TestNotFoundIsPrintedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).withServices()
 	for _, operation := range []string{"Metadata/Data", "Download/Data"} {

@@ -94,7 +94,7 @@ func (row lastingFault) bear(t *testing.T) {
 	}
 	same(h, "generation", 2, h.sync(0).Generation)
 	if faults := h.provider.Faults(); len(faults) > 0 && faults[1].Hits == 0 {
-		t.Error("the fault hit nothing")
+		t.Error("no request met the fault")
 	}
 	h.proven()
 }

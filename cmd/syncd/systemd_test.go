@@ -127,7 +127,7 @@ func TestBadWebConfigFailsBeforeREADY(t *testing.T) {
 		}
 	}
 	if message := s.told(time.Millisecond); message != "" {
-		t.Errorf("systemd is told %q", message)
+		t.Errorf("systemd got the message %q", message)
 	}
 	same(h, "requests", 0, len(h.provider.Requests()))
 }

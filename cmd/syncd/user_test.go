@@ -39,7 +39,7 @@ func TestRootKeepsTheOwnerOfTheDataDir(t *testing.T) {
 }
 
 // A setgid folder gives new folders its own group. Their owners may not be members.
-func TestRootTakesTheOwnersGroupsAndNotTheFoldersGroup(t *testing.T) {
+func TestRootRunsWithTheOwnersGroupsNotTheFoldersGroup(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
 	account, err := user.LookupId("1")

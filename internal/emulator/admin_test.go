@@ -27,7 +27,7 @@ func TestAdministration(t *testing.T) {
 		t.Errorf("wrong line: %d %s", a.StatusCode, a.Text)
 	}
 	if a := get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 429 || a.Header.Get("Retry-After") != "5" {
-		t.Errorf("not hit: %d", a.StatusCode)
+		t.Errorf("the fault had no effect: status %d", a.StatusCode)
 	}
 	want := `[{"id":1,"fault":"kind=status,times=1,status=429,retry_after=5","matched":1,"hits":1},` +
 		`{"id":2,"fault":"kind=no_ranges,host=download","matched":0,"hits":0}]`

@@ -390,6 +390,6 @@ func TestCloseEndsSlowAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := io.ReadAll(resp.Body); err == nil {
-		t.Error("all of it came")
+		t.Error("the whole body arrived")
 	}
 }

@@ -81,7 +81,7 @@ func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 				"alive": e.Alive(), "ready": e.Ready(0), "status": errors.New(told.Error),
 			} {
 				if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" vanished or was replaced") || !strings.Contains(err.Error(), "put it back, or restart syncd") {
-					t.Errorf("%s: %v", what, err)
+					t.Errorf("%s: got %v, want an error that data_dir vanished", what, err)
 				}
 			}
 			if told.State != report.StateFailed {
@@ -133,7 +133,7 @@ func TestReadOnlyDataDirHasAClearErrorAndAReadableStatus(t *testing.T) {
 		cfg.DataDir = dir
 		_, err := Open(&cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
 		if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" is read-only") || !strings.Contains(err.Error(), "mount it for writing") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want an error that data_dir is read-only", err)
 		}
 	}
 	m, err := mirror.Open(w.cfg.DataDir, &durable.Disk{})
@@ -144,7 +144,7 @@ func TestReadOnlyDataDirHasAClearErrorAndAReadableStatus(t *testing.T) {
 	status, err := StatusOnDisk(w.cfg, m, s)
 	must(t, err)
 	if got := state(t, status, "one"); got.State != report.StateInSync || got.Release != "2026.09" || got.CheckedAt == nil {
-		t.Errorf("%+v", got)
+		t.Errorf("got status %+v, want in_sync with 2026.09", got)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestOpenErrorsHaveANextStep(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			err := openError("/data", row.err)
 			if !errors.Is(err, row.err) || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want the cause and the advice", err)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestSweepKeepsOnlyWantedDownloads(t *testing.T) {
 		t.Error(diff)
 	}
 	if err := Sweep(dir, nil); err != nil || len(fileNames(t, dir)) != 0 {
-		t.Errorf("%v are left, %v", fileNames(t, dir), err)
+		t.Errorf("leftover files %v, %v", fileNames(t, dir), err)
 	}
 	if err := Sweep(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)

@@ -169,7 +169,7 @@ func (s *erratic) wantWhole(t *testing.T, got verify.Proven) {
 		t.Errorf("a wrong content was proven; requests %q", s.asked)
 	}
 	if left := fileNames(t, filepath.Dir(got.Path)); len(left) != 1 {
-		t.Errorf("files are left: %q", left)
+		t.Errorf("leftover files: %q", left)
 	}
 	if err := os.Remove(got.Path); err != nil {
 		t.Fatal(err)

@@ -221,6 +221,6 @@ func TestTooLargeDownloadLeavesNothing(t *testing.T) {
 		}
 	})
 	if left := fileNames(t, dir); len(left) > 0 {
-		t.Errorf("files are left: %q", left)
+		t.Errorf("leftover files: %q", left)
 	}
 }

@@ -50,7 +50,7 @@ func TestFullDiskIsRefusedAndFreed(t *testing.T) {
 	_, _, err := b.fetch(patient, time.Minute)
 	wantNoSpace(t, err)
 	if names := fileNames(t, b.dir); len(names) != 0 || freeBytes(t, b.dir) != before {
-		t.Errorf("%v are left, %d of %d bytes free", names, freeBytes(t, b.dir), before)
+		t.Errorf("leftover files %v, %d of %d bytes free", names, freeBytes(t, b.dir), before)
 	}
 	if n := len(b.downloads()); n != 1 {
 		t.Errorf("%d downloads", n)
@@ -69,7 +69,7 @@ func TestDiskWithoutInodesIsRefused(t *testing.T) {
 		_, _, err := b.fetch(patient, time.Minute)
 		wantNoSpace(t, err)
 		if names := fileNames(t, b.dir); len(names) != 0 {
-			t.Errorf("%s: %v are left", inodes, names)
+			t.Errorf("%s: leftover files %v", inodes, names)
 		}
 	}
 }
@@ -80,6 +80,6 @@ func TestWriteWithoutSpaceIsRefused(t *testing.T) {
 	_, err := b.fetchInto("/dev/full", 0)
 	wantNoSpace(t, err)
 	if names := fileNames(t, b.dir); len(names) != 0 {
-		t.Errorf("%v are left", names)
+		t.Errorf("leftover files %v", names)
 	}
 }

@@ -80,7 +80,7 @@ func TestFileIsRemovedAfterFailedFsync(t *testing.T) {
 			t.Errorf("%s: got %v", algorithm, err)
 		}
 		if names := fileNames(t, b.dir); len(names) != 0 {
-			t.Errorf("%s: %v are left", algorithm, names)
+			t.Errorf("%s: leftover files %v", algorithm, names)
 		}
 		b.ResetRequests()
 		got, _, err := b.fetch(patient, time.Minute)
@@ -142,7 +142,7 @@ func TestUnusablePartialFilesAreReplaced(t *testing.T) {
 			b.wantProven(got, err)
 			b.wantRanges("")
 			if names := fileNames(t, b.dir); len(names) != 1 {
-				t.Errorf("%v are left", names)
+				t.Errorf("leftover files %v", names)
 			}
 		})
 	}

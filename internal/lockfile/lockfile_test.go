@@ -70,7 +70,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	_, err := Acquire(path)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != holder.Process.Pid || held.Path != path {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want a HeldError with the holder's PID", err)
 	}
 	want := fmt.Sprintf("%s is locked by process %d: is another syncd running?", path, holder.Process.Pid)
 	if err.Error() != want {
@@ -135,7 +135,7 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 		_, err = Acquire(path)
 		var held *HeldError
 		if !errors.As(err, &held) || held.PID != 0 || !strings.Contains(err.Error(), "by another process") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("lock file %q: got %v, want a HeldError without a PID", text, err)
 		}
 		f.Close()
 	}
@@ -143,7 +143,7 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 
 func TestAcquireReportsAMissingDirectory(t *testing.T) {
 	if _, err := Acquire(filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 		err := lock.Check()
 		var vanished *VanishedError
 		if !errors.As(err, &vanished) || vanished.Path != path || !strings.Contains(err.Error(), says) || errors.Is(err, os.ErrNotExist) != missing {
-			t.Errorf("%s: %v", when, err)
+			t.Errorf("%s: got %v, want a VanishedError", when, err)
 		}
 	}
 	must(lock.Check())
@@ -235,7 +235,7 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 				lock.Release()
 			}
 			if err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), "remove it") {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want the advice to remove the file", err)
 			}
 			data, _ := os.ReadFile(victim)
 			after, _ := os.Lstat(path)

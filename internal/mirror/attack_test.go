@@ -28,7 +28,7 @@ func TestPublishRefusesHarmfulPaths(t *testing.T) {
 		var build *BuildError
 		if !errors.As(err, &build) || build.Manifest != "a" {
 			lost++
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want a BuildError of manifest a", name, err)
 		}
 		if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
 			t.Fatalf("%s left something: %s", name, diff)

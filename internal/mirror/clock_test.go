@@ -15,7 +15,7 @@ const year = 365 * 24 * time.Hour
 // These tests set the times of generations, which has the same effect as setting the
 // clock.
 
-func TestAClockThatJumpsAheadTakesNothingFromReaders(t *testing.T) {
+func TestAClockThatJumpsAheadPrunesNothingEarly(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2")
 	setTime(t, m, 2, time.Now().Add(-year))

@@ -253,11 +253,11 @@ func asOrdinaryUser(t *testing.T) bool {
 	var status *exec.ExitError
 	switch {
 	case errors.As(err, &status):
-		t.Errorf("as nobody: %v\n%s", err, out)
+		t.Errorf("run as the user nobody: %v\n%s", err, out)
 	case err != nil:
 		t.Skipf("NOT TESTED: cannot run as another user: %v", err)
 	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("as nobody it did not run:\n%s", out)
+		t.Errorf("the test did not run as the user nobody:\n%s", out)
 	}
 	return false
 }

@@ -72,7 +72,7 @@ func TestAnExistingDataDirectoryKeepsItsPermissions(t *testing.T) {
 	}
 	recovered(t, dir)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("got mode %v of a directory made by hand, want it unchanged: %v", info.Mode(), err)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestADataDirectoryWithGlobCharactersInItsName(t *testing.T) {
 func TestFreeReturnsBytesAndInodes(t *testing.T) {
 	free, err := newMirror(t).Free()
 	if err != nil || free.Bytes <= 0 || free.Inodes == 0 {
-		t.Errorf("%+v, %v", free, err)
+		t.Errorf("got free space %+v, %v", free, err)
 	}
 	m, _ := Open(filepath.Join(t.TempDir(), "missing"), &durable.Disk{})
 	if _, err := m.Free(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v for a missing directory, want fs.ErrNotExist", err)
 	}
 }

@@ -251,7 +251,7 @@ func TestNothingIsPrunedWhenAGenerationCannotBeRead(t *testing.T) {
 		}
 		checkWhole(t, m)
 		if diff := cmp.Diff([]string{"1: a1", "2: a2"}, shown(t, m)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("with %s unreadable, other generations stayed: %s", name, diff)
 		}
 	}
 }

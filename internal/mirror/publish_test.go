@@ -48,10 +48,10 @@ func TestPublishingAddsReplacesAndRemovesManifests(t *testing.T) {
 		t.Errorf("%d generations, %v", len(all), err)
 	}
 	if g, err := m.Generation(2); err != nil || g.Records["b"].ID() != b1.ID() {
-		t.Errorf("%+v, %v", g, err)
+		t.Errorf("got generation %+v, %v, want the first revision of b", g, err)
 	}
 	if _, err := m.Generation(99); !errors.Is(err, errNoGeneration) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errNoGeneration", err)
 	}
 }
 
@@ -199,15 +199,15 @@ func TestAnEndedContextPublishesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
 	if _, err := m.Publish(ctx, Change{Set: []Record{recordOf(t, m, "a", "2026.10", files{"x": "2"})}}); !errors.Is(err, stop) {
-		t.Errorf("%v", err)
+		t.Errorf("publish under an ended context: got %v", err)
 	}
 	if _, err := m.Publish(ctx, Change{Remove: []string{"a"}}); !errors.Is(err, stop) {
-		t.Errorf("%v", err)
+		t.Errorf("removal under an ended context: got %v", err)
 	}
 	recovered(t, m.dir)
 	checkWhole(t, m)
 	if m.Current().Records["a"].Release != "2026.09" {
-		t.Errorf("%+v", m.Current())
+		t.Errorf("got current %+v, want release 2026.09 of a", m.Current())
 	}
 }
 
@@ -242,7 +242,7 @@ func TestPublishRefusesRecordsThatLeaveTheirDirectory(t *testing.T) {
 	mustPublish(t, m, good)
 }
 
-func TestAnUnsyncedSwapIsNeverBuiltOver(t *testing.T) {
+func TestAnUnsyncedSwapIsRepeatedBeforeTheNextGeneration(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return
 	}
@@ -293,7 +293,7 @@ func TestAdoptIsSafeForConcurrentUseAndReplacesAnObject(t *testing.T) {
 	for i := range 20 {
 		text := fmt.Sprint("text ", i)
 		if object, ok := m.Object(sumOf(text)); !ok || object.Size != int64(len(text)) {
-			t.Errorf("%q: %+v, %v", text, object, ok)
+			t.Errorf("object of %q: got %+v, %v", text, object, ok)
 		}
 	}
 	replace(t, m.ObjectPath(sumOf("text 0")), "damaged")

@@ -149,7 +149,7 @@ func TestAnExpectedDigestOfAnUnknownAlgorithmIsReadAsUnknown(t *testing.T) {
 	const text = `{"manifest":"m","release":"2026.10","revision":"r","files":[{"path":"x","sha256":"` + sixtyFour + `","promised":"sha512:00"}]}`
 	record, err := decodeRecord("m", strings.NewReader(text))
 	if err != nil || !record.Files[0].Expected.IsZero() {
-		t.Errorf("%+v, %v", record, err)
+		t.Errorf("got %+v, %v, want an expected digest of zero", record, err)
 	}
 }
 

@@ -20,13 +20,13 @@ func TestAMissingDataDirectoryIsEmptyAndOpenChangesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	m, err := Open(dir, &durable.Disk{})
 	if err != nil || m.Current().Number != 0 {
-		t.Fatalf("%+v, %v", m.Current(), err)
+		t.Fatalf("got current %+v, %v, want none", m.Current(), err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it was made: %v", err)
 	}
 	if all, err := m.Generations(); err != nil || len(all) != 0 {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("got generations %v, %v, want none", all, err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestNoLeftoverBlocksTheNextPublish(t *testing.T) {
 			checkWhole(t, m)
 			for _, folder := range []string{"generations", "revisions", "revisions/a", "current/a/sub"} {
 				if info, err := os.Stat(m.path(folder)); err != nil || info.Mode().Perm() != 0o755 {
-					t.Errorf("%s: %v, %v", folder, info, err)
+					t.Errorf("%s is not readable for all: %v, %v", folder, info, err)
 				}
 			}
 		})
@@ -193,7 +193,7 @@ func TestWithoutACompleteGenerationTheDamagedOneStays(t *testing.T) {
 	replace(t, m.path("current/b.json"), "")
 	var broken *BrokenError
 	if _, err := Open(m.dir, m.disk); !errors.As(err, &broken) || broken.Generation != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a BrokenError of generation 1", err)
 	}
 	m = recovered(t, m.dir)
 	if data, err := os.ReadFile(m.path("current/a/x")); string(data) != "1" {
@@ -263,7 +263,7 @@ func TestGenerationsCountOnBeyondSixDigits(t *testing.T) {
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
 	m = recovered(t, m.dir)
 	if numbers, err := m.numbers(); err != nil || !slices.Equal(numbers, []int{999999, 1000000}) || m.Current().Number != 1000000 {
-		t.Errorf("%v, %v", numbers, err)
+		t.Errorf("got generations %v, %v, want 999999 and 1000000", numbers, err)
 	}
 	checkWhole(t, m)
 }

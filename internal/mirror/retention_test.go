@@ -82,7 +82,7 @@ func TestARevisionIsRetainedWhenNoGenerationShowsItAnyMore(t *testing.T) {
 	}
 }
 
-func TestNothingGoesSoonerThanRetainForAfterLeavingCurrent(t *testing.T) {
+func TestNothingIsPrunedBeforeRetainForHasPassed(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1", "a2", "a3")
 	at := time.Now().Add(-10 * time.Hour).Truncate(time.Second)
@@ -108,7 +108,7 @@ func TestNothingGoesSoonerThanRetainForAfterLeavingCurrent(t *testing.T) {
 			t.Errorf("%s: again at %v, want %v; %v", step.name, next, step.next, err)
 		}
 		if diff := cmp.Diff(step.want, shown(t, m)); diff != "" {
-			t.Errorf("%s: %s", step.name, diff)
+			t.Errorf("%s: other generations stayed: %s", step.name, diff)
 		}
 		checkWhole(t, m)
 		checkNoOrphans(t, m, nil)

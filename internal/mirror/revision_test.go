@@ -73,7 +73,7 @@ func TestADamagedRevisionThatIsServedIsNotRebuilt(t *testing.T) {
 			_, err := m.Publish(context.Background(), Change{Set: []Record{first}})
 			var broken *BuildError
 			if !errors.As(err, &broken) || broken.Manifest != "a" {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want a BuildError of manifest a", err)
 			}
 			if after := listing(t, m.revisionDir(first)); strings.Join(before, "\n") != strings.Join(after, "\n") {
 				t.Errorf("it was touched:\n%s", strings.Join(after, "\n"))

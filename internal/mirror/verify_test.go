@@ -38,7 +38,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	both := []string{"a", "b"}
 	checked, err := m.Verify(context.Background(), both, 0)
 	if diff := cmp.Diff(Checked{Files: 9, Bytes: 52}, checked); diff != "" || err != nil {
-		t.Fatalf("%s, %v", diff, err)
+		t.Fatalf("verify of whole files: %s, %v", diff, err)
 	}
 	overwrite(t, m.path("current/a/flipped"), "0123456780") // also b's, which is the same object
 	overwrite(t, m.path("current/a/sub/truncated"), "abcdefghi")
@@ -80,7 +80,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
 	if checked, err := m.Verify(ctx, []string{"a"}, 0); !errors.Is(err, stop) || len(checked.Damage) != 0 {
-		t.Errorf("%+v, %v", checked, err)
+		t.Errorf("verify under an ended context: got %+v, %v", checked, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestRelinkWithoutTheObjectChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := m.Relink(sumOf("1")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}
 	checkWhole(t, m)
 	if temps := below(t, m, "revisions/*/.tmp-*"); len(temps) != 0 {

@@ -16,7 +16,7 @@ func TestFileFromANewerSyncdIsNotCalledDamaged(t *testing.T) {
 	alter(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keySchema, []byte{0, 0, 0, schema + 1}) })
 	_, err := OpenReadOnly(path, atOnce)
 	if err == nil || strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "newer syncd") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error that names a newer syncd", err)
 	}
 	s, note, err := Open(path, time.Minute)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCreatedSurvivesReopening(t *testing.T) {
 	s := mustOpen(t, path)
 	made, err := s.Created()
 	if err != nil || made.Before(before) || made.After(time.Now()) {
-		t.Fatalf("%v, %v", made, err)
+		t.Fatalf("got created %v, %v, want now", made, err)
 	}
 	s.Close()
 	s = mustOpen(t, path)

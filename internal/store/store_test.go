@@ -131,7 +131,7 @@ func TestStateFileIsPrivate(t *testing.T) {
 	mustOpen(t, path)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("got mode %v, %v, want 0600", info.Mode(), err)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestHistoryEntriesStayValidAfterClose(t *testing.T) {
 	fill(t, s)
 	s.Close()
 	if string(entries[0]) != `"first"` {
-		t.Errorf("%s", entries[0])
+		t.Errorf("an entry read before changed to %s", entries[0])
 	}
 }
 
@@ -236,7 +236,7 @@ func TestJitterIsDrawnOnce(t *testing.T) {
 	for range 3 {
 		s := mustOpen(t, path)
 		if share, err := s.Jitter(draw); share != 0.75 || err != nil {
-			t.Errorf("%v, %v", share, err)
+			t.Errorf("got jitter %v, %v, want 0.75", share, err)
 		}
 		s.Close()
 	}
@@ -336,7 +336,7 @@ func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 		_, err := OpenReadOnly(path, atOnce)
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) || damaged.Path != path {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want a DamagedError", name, err)
 		}
 		if after, _ := os.ReadFile(path); !bytes.Equal(data, after) {
 			t.Errorf("%s: the file changed", name)
@@ -533,7 +533,7 @@ func useDamaged(t *testing.T, path string) bool {
 	t.Helper()
 	s, note, err := Open(path, time.Minute)
 	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+		t.Fatalf("open %s: %v", path, err)
 	}
 	defer s.Close()
 	if (note != "") != (len(aside(t, path)) == 1) {
@@ -559,7 +559,7 @@ func useDamaged(t *testing.T, path string) bool {
 		}
 	}
 	if _, err := s.Jitter(func() float64 { return 0.5 }); err != nil {
-		t.Errorf("%s: %v", path, err)
+		t.Errorf("jitter of %s: %v", path, err)
 	}
 	after, err := contentOf(s)
 	if err != nil || after.Manifests["manifest_45"].ETag != strings.Repeat("new", 90) {
@@ -590,7 +590,7 @@ func TestSetCoolDownRemovesExpiredCoolDowns(t *testing.T) {
 	}
 	got, err := mustOpen(t, path).CoolDowns()
 	if diff := cmp.Diff(map[string]time.Time{"https://a.example.net": soon, "https://b.example.net": soon}, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
+		t.Errorf("read cool-downs: %v %s", err, diff)
 	}
 }
 
@@ -607,7 +607,7 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 	}
 	wanted, err := s.Wanted()
 	if err != nil || len(wanted["m"]) != 2 || wanted["m"][0].Size != 3 || wanted["m"][0].Object.IsZero() || !wanted["m"][1].Object.IsZero() {
-		t.Fatalf("%+v, %v", wanted, err)
+		t.Fatalf("got wanted contents %+v, %v", wanted, err)
 	}
 	if err := s.Commit(Changes{Wanted: map[string][]Wanted{"again": wanted["m"]}}); err != nil {
 		t.Fatal(err)

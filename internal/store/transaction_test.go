@@ -77,7 +77,7 @@ func TestNothingIsWrittenAfterADiskError(t *testing.T) {
 	before, _ := os.ReadFile(path)
 	for name, err := range map[string]error{"a commit": s.Commit(entry(2)), "a cool-down": s.SetCoolDown("https://a.example.net", time.Now())} {
 		if !errors.Is(err, syscall.EBADF) || !strings.HasPrefix(err.Error(), "state not written: restart syncd: ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want EBADF and the advice to restart", name, err)
 		}
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
@@ -105,7 +105,7 @@ func TestWritesAreRetriedAfterAFullDisk(t *testing.T) {
 	restore := instead(t, path, "/dev/full", os.O_RDWR)
 	for range 2 {
 		if err := s.Commit(entry(1)); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "restart") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want ENOSPC without the advice to restart", err)
 		}
 	}
 	restore()
@@ -139,11 +139,11 @@ func TestJitterIsUsedEvenIfItCannotBeKept(t *testing.T) {
 	s := mustOpen(t, path)
 	restore := instead(t, path, "/dev/full", os.O_RDWR)
 	if share, err := s.Jitter(func() float64 { return 0.75 }); share != 0.75 || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("%v, %v", share, err)
+		t.Errorf("with a full disk: got jitter %v, %v", share, err)
 	}
 	restore()
 	if share, err := s.Jitter(func() float64 { return 0.5 }); share != 0.5 || err != nil {
-		t.Errorf("%v, %v", share, err)
+		t.Errorf("after the full disk: got jitter %v, %v", share, err)
 	}
 	defer instead(t, path, "/dev/full", os.O_RDWR)()
 	if share, err := s.Jitter(func() float64 { return 0.25 }); share != 0.5 || err != nil {

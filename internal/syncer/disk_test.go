@@ -13,12 +13,12 @@ func TestDiskUseCountsEachContentOnce(t *testing.T) {
 	disk, err := report.ReadDiskUse(w.cfg.Mirror)
 	must(t, err)
 	if len(disk.Generations) != 2 || !disk.Generations[0].Current || disk.Generations[1].Current || disk.Free <= 0 {
-		t.Fatalf("%+v", disk)
+		t.Fatalf("got disk use %+v, want two generations, the current one first", disk)
 	}
 	newer, older := disk.Generations[0], disk.Generations[1]
 	equal(t, "the newer shows", newer.Shows, []report.ManifestRelease{{Name: "data", Release: "2026.10"}})
 	if shared := newer.Bytes - newer.Own; shared <= 0 || shared != older.Bytes-older.Own || disk.Bytes != newer.Own+older.Own+shared {
-		t.Errorf("%+v", disk)
+		t.Errorf("the shared bytes do not add up: %+v", disk)
 	}
 }
 

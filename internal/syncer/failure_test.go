@@ -262,7 +262,7 @@ func TestRetryAfterIsKeptAcrossProcessesAndHonouredOnDemand(t *testing.T) {
 	w.expect(w.demand(), "data", report.Updated)
 }
 
-func TestADiskThatTakesNoStateFailsTheWholeSync(t *testing.T) {
+func TestAStateThatCannotBeWrittenFailsTheWholeSync(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	must(t, w.cfg.Store.Close())
@@ -274,7 +274,7 @@ func TestADiskThatTakesNoStateFailsTheWholeSync(t *testing.T) {
 	w.open()
 }
 
-func TestARevisionThatCannotBeBuiltHoldsUpNoOtherManifest(t *testing.T) {
+func TestARevisionThatCannotBeBuiltFailsOnlyItsOwnManifest(t *testing.T) {
 	w := start(t, "bad", "good")
 	w.publish("bad", "2026.09", files{"bad.dat": "bytes"})
 	w.publish("good", "2026.09", september())

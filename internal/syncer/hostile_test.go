@@ -126,10 +126,10 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 			must(t, w.cfg.Mirror.Intact())
 			must(t, damage(w))
 			if err := w.cfg.Mirror.Intact(); err == nil {
-				t.Error("Intact does not say so")
+				t.Error("Intact reports no damage")
 			}
 			if m := only(t, w.poll(), "data"); m.Error != "" {
-				t.Fatalf("%s: %s", m.Result, m.Error)
+				t.Fatalf("the sync after the damage is %s: %s", m.Result, m.Error)
 			}
 			w.serves("data", october())
 			w.whole()
@@ -153,7 +153,7 @@ func TestDamageOfARepublishedReleaseServesNoOlderRevision(t *testing.T) {
 	w.expect(w.demand(), "data", report.Updated)
 	must(t, os.Remove(filepath.Join(w.dir, "generations", "000002", "data")))
 	if m := only(t, w.poll(), "data"); m.Error != "" {
-		t.Fatalf("%s: %s", m.Result, m.Error)
+		t.Fatalf("the sync after the damage is %s: %s", m.Result, m.Error)
 	}
 	w.serves("data", october())
 }
@@ -169,7 +169,7 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if w.cfg.Mirror.Intact() == nil {
-			t.Error("Intact does not say so")
+			t.Error("Intact reports no damage")
 		}
 	}
 	must(t, os.Remove(current))
@@ -191,7 +191,7 @@ func TestRepairReportsOnlyFilesThatReadBackWhole(t *testing.T) {
 					t.Errorf("%s is said to be repaired and holds %q", line.Path, data)
 				}
 				if !line.Repaired && !strings.Contains(line.Error, "not repaired") {
-					t.Errorf("%s: %s", line.Path, line.Error)
+					t.Errorf("the error of %s does not say that it was not repaired: %s", line.Path, line.Error)
 				}
 			}
 			if _, statErr := os.Stat(filepath.Join(w.dir, "current", "data")); statErr != nil && err == nil && result.OK() {
@@ -220,7 +220,7 @@ func TestHugeSizesNeitherOverflowNorBlockOtherManifests(t *testing.T) {
 				w.expect(result, "data", report.Updated)
 				for what, value := range map[string]any{"report": result, "progress": w.progress.Snapshot(), "status": w.status()} {
 					if text, err := json.Marshal(value); err != nil || strings.Contains(string(text), ":-") {
-						t.Errorf("%s: %s, %v", what, text, err)
+						t.Errorf("%s has a negative number: %s, %v", what, text, err)
 					}
 				}
 			}
@@ -282,7 +282,7 @@ func TestBidirectionalControlsInNamesAreNotPrinted(t *testing.T) {
 	must(t, err)
 	for where, text := range map[string]string{"report": m.Error, "status": string(status), "history": string(told)} {
 		if !strings.Contains(text, "gpj") || strings.Contains(text, `\u2028`) || strings.ContainsAny(text, "\u202e\u200b\u2028\u2066") {
-			t.Errorf("%s: %q", where, text)
+			t.Errorf("%s has characters that change the display: %q", where, text)
 		}
 	}
 	w.provider.ClearFaults()

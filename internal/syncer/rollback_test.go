@@ -195,7 +195,7 @@ func TestRollbackWithNothingToGoBackTo(t *testing.T) {
 	for _, req := range []request.Rollback{{}, {Generation: 1}, {Generation: 99}} {
 		_, err := w.syncer.Rollback(context.Background(), req)
 		if err == nil {
-			t.Errorf("%+v worked", req)
+			t.Errorf("rollback %+v succeeded, want an error", req)
 		}
 	}
 	equal(t, "generation", w.generation(), 1)

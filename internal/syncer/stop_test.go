@@ -192,7 +192,7 @@ func (w *world) keeps(fetched []string, want map[string]files) {
 	}
 }
 
-func TestACallThatFailsAnywhereCostsOnlyItsOwnManifest(t *testing.T) {
+func TestAFailedRequestFailsOnlyItsOwnManifest(t *testing.T) {
 	for name, tt := range stopCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +225,7 @@ func (tt stopCase) failAt(t *testing.T, n int) bool {
 		}
 	}
 	if updated == len(tt.want) != result.OK() || len(tt.want)-updated > 1 {
-		t.Errorf("%+v", result)
+		t.Errorf("too few manifests were updated: %+v", result)
 	}
 	tt.goesOn(w, stop, n%2 == 0)
 	return stop.stopped()

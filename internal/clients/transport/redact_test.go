@@ -366,7 +366,7 @@ func TestRedactorErrorHidesTheCustomerIDInTheWholeChain(t *testing.T) {
 		t.Errorf("an error without the Customer ID became %v", got)
 	}
 	if r.Error(nil) != nil {
-		t.Error("no error became one")
+		t.Error("redacting nil returned an error")
 	}
 	if got := r.Error(errors.New(strings.Repeat("é", 1<<20))); len(got.Error()) > maxCause+len("…") || !utf8.ValidString(got.Error()) {
 		t.Errorf("an error of %d bytes", len(got.Error()))

@@ -7,7 +7,7 @@ import (
 )
 
 // An indented answer has space inside the elements of empty sub-objects.
-func TestDecodeTakesABlankElementForAnObject(t *testing.T) {
+func TestDecodeReadsABlankElementAsAnObject(t *testing.T) {
 	v, err := wire.ParseXML([]byte("<R><Legal>\n  </Legal><Tax>1</Tax></R>"), wire.Schema{})
 	if err != nil {
 		t.Fatal(err)

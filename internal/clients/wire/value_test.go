@@ -28,7 +28,7 @@ func TestJSONKeepsOrderNumbersAndRepeatedNames(t *testing.T) {
 // records is the schema of most answers.
 var records = wire.Schema{Lists: []string{"Records"}}
 
-func TestParseXMLTakesTheShapeOfJSON(t *testing.T) {
+func TestParseXMLReturnsTheShapeOfJSON(t *testing.T) {
 	deep := wire.Schema{Lists: []string{"Records"}, Objects: []string{"Records[].Pool"}, Numbers: []string{"Total", "Records[].Place.Distance"}}
 	tests := map[string]struct {
 		schema     wire.Schema

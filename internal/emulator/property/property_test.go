@@ -114,7 +114,7 @@ func TestLookupPropertyAllGroups(t *testing.T) {
 		}
 	}
 	if len(record["Shape"].(testclient.Object)) != 0 {
-		t.Error("the shape came without being asked for")
+		t.Error("the answer has a shape that was not requested")
 	}
 }
 
