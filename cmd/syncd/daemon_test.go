@@ -622,3 +622,32 @@ func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 	h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", taken.Addr().String()+"}", 1), 0o600)
 	h.contains("stderr", h.expect(1, "run").stderr, "http.listen", "in use")
 }
+
+func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	p := h.daemon()
+	p.logged("sync")
+	for n := range times(10, 200) {
+		for range 300 {
+			p.signal(syscall.SIGHUP)
+		}
+		p.signal(syscall.SIGUSR1)
+		for range 300 {
+			p.signal(syscall.SIGHUP)
+		}
+		same(h, "trigger", "signal", p.loggedTimes("sync", n+2)["trigger"])
+	}
+	h.settings.manifests = []string{"dq_addr_data", "dq_phone_data"}
+	h.configure()
+	for range 300 {
+		p.signal(syscall.SIGUSR1)
+	}
+	p.signal(syscall.SIGHUP)
+	h.eventually("the new manifest is served", func() bool { return len(h.served()) == 2 })
+	for range 300 {
+		p.signal(syscall.SIGHUP)
+		p.signal(syscall.SIGUSR1)
+	}
+	p.terminate()
+}

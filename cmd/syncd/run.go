@@ -38,9 +38,7 @@ SIGTERM and SIGINT stop the daemon; its next start continues unfinished download
 
 // runDaemon builds the daemon from its parts and runs it until a signal ends it.
 func (a *app) runDaemon(ctx context.Context) error {
-	signals := make(chan os.Signal, 8) // first, because an unhandled SIGHUP ends the process
-	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signals := daemon.Signals{Sync: pending(syscall.SIGUSR1), Reload: pending(syscall.SIGHUP)} // first, because an unhandled one ends the process
 
 	log := a.logger(zerolog.InfoLevel)
 	cfg, err := a.settings(log)
@@ -72,6 +70,15 @@ func (a *app) runDaemon(ctx context.Context) error {
 	}
 	log.Info().Msg("stopped")
 	return nil
+}
+
+// pending returns a channel that holds a value while a signal waits. One that waits
+// covers further ones, so none is lost. They are never passed on to their default,
+// which ends the process: signals may arrive until its last moment.
+func pending(s os.Signal) <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, s)
+	return signals
 }
 
 // settings reads the configuration and the Customer ID as the user who started

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
@@ -42,9 +41,16 @@ func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logg
 	return d
 }
 
-// Run syncs at once, then by the schedule, and on each SIGUSR1; SIGHUP reloads the
-// configuration. It returns nil once ctx has ended and the running sync has stopped.
-func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
+// Signals ask a daemon for work. Each has a channel of its own, because a burst of one
+// signal fills its channel and the runtime then drops every further signal for it.
+type Signals struct {
+	Sync, Reload <-chan os.Signal
+}
+
+// Run syncs at once, then by the schedule, and on each signal to sync; the other signal
+// reloads the configuration. It returns nil once ctx has ended and the running sync has
+// stopped.
+func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 	q := newQueue(d.engine.Config().Names())
 	d.timetable.plan(d.engine.Config(), time.Now(), nil)
 	notify(systemd.SdNotifyReady)
@@ -75,8 +81,10 @@ func (d *Daemon) Run(ctx context.Context, signals <-chan os.Signal) error {
 			return nil
 		case <-done:
 			running = false
-		case s := <-signals:
-			d.handleSignal(s, q)
+		case <-signals.Sync:
+			q.add(request.Sync{Demand: true, Trigger: request.TriggerSignal})
+		case <-signals.Reload:
+			d.reload(q)
 		case req := <-d.requests:
 			q.add(req)
 		case <-time.After(d.untilNext()):
@@ -95,15 +103,6 @@ func (d *Daemon) untilNext() time.Duration {
 		sleep = min(sleep, d.watchdog/2)
 	}
 	return min(sleep, d.timetable.untilNext())
-}
-
-func (d *Daemon) handleSignal(s os.Signal, q *queue) {
-	switch s {
-	case syscall.SIGUSR1:
-		q.add(request.Sync{Demand: true, Trigger: request.TriggerSignal})
-	case syscall.SIGHUP:
-		d.reload(q)
-	}
 }
 
 // Trigger queues a sync and returns without waiting for it. It waits for the loop

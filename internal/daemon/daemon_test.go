@@ -37,7 +37,7 @@ func TestSignalDuringASyncRunsAfterIt(t *testing.T) {
 	r := w.run()
 	<-held.arrived
 	for range 3 {
-		r.signals <- syscall.SIGUSR1
+		r.usr1 <- syscall.SIGUSR1
 	}
 	w.publish("one", "2026.10", "published during the sync")
 	w.let("/Manifest/2026.09/one")
@@ -59,7 +59,7 @@ func TestRequestsOnDemandAreMerged(t *testing.T) {
 	for range 2 {
 		must(t, r.Trigger(context.Background(), request.Sync{Demand: true, Trigger: "api", Manifests: []string{"one"}}))
 	}
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.let("/Manifest/2026.09/one")
 	w.eventually("all is done", func() bool { return w.logged(syncLogged) >= 2 && w.syncs("two") == 2 })
 	r.stop()
@@ -90,7 +90,7 @@ func TestReloadSyncsAddedAndChangedManifestsAtOnce(t *testing.T) {
 		c.Manifests = append(c.Manifests, all[2])
 		c.Manifests[1].Filter.Exclude = []string{"*.nosuch"}
 	})
-	r.signals <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.eventually("the reload's sync is done", func() bool { return w.logged(syncLogged, `"trigger":"reload"`) == 1 })
 	if w.content("three") != "three" || w.syncs("one") != 1 || w.syncs("two") != 2 {
 		t.Errorf("three serves %q, one asked %d times, two %d times", w.content("three"), w.syncs("one"), w.syncs("two"))
@@ -105,8 +105,8 @@ func TestReloadOfAScheduleSyncsNothing(t *testing.T) {
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
 	r.config(func(c *config.Config) { c.Manifests[0].Schedule = schedule(t, "@every 10h") })
-	r.signals <- syscall.SIGHUP
-	r.signals <- syscall.SIGCONT // is received when the reload is over
+	r.hup <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP // is received when the reload is over
 	status, err := r.Status()
 	must(t, err)
 	if next := *status.Manifests[0].NextSync; time.Until(next) < 9*time.Hour {
@@ -123,15 +123,15 @@ func TestRemovedManifestLeavesAtTheNextSync(t *testing.T) {
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
-	r.signals <- syscall.SIGHUP
-	r.signals <- syscall.SIGCONT
+	r.hup <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	if w.content("two") == "" {
 		t.Error("two left before a sync")
 	}
 	if w.hasSeries("syncd_mirror_bytes", "two") {
 		t.Error("two still has metrics")
 	}
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.eventually("two is gone", func() bool { return w.content("two") == "" })
 	w.eventually("one is still there", func() bool { return w.content("one") == "one" })
 }
@@ -148,10 +148,10 @@ func TestWaitingSyncUsesTheConfigurationInForceWhenItStarts(t *testing.T) {
 	<-held.arrived // the turn is the command's
 	must(t, r.Trigger(t.Context(), request.Sync{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
 	w.eventually("the loop has taken it", func() bool { return len(r.requests) == 0 })
-	r.signals <- syscall.SIGCONT // is received when it waits for its turn
+	r.hup <- syscall.SIGHUP // is received when it waits for its turn
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
-	r.signals <- syscall.SIGHUP
-	r.signals <- syscall.SIGCONT
+	r.hup <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.let("/ManifestReleases/one")
 	command.Wait()
 	w.eventually("it is over", func() bool { return w.logged(syncLogged, `"trigger":"api"`) == 1 })
@@ -168,16 +168,16 @@ func TestBadConfigurationKeepsTheOldOne(t *testing.T) {
 	r.mu.Lock()
 	r.bad = errors.New("syncd.yaml:3:1: no such key")
 	r.mu.Unlock()
-	r.signals <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.eventually("it is reported", func() bool { return w.logged("no such key", "the old one stays") == 1 })
 
 	r.config(func(c *config.Config) { c.Source.CAFile = filepath.Join(t.TempDir(), "nosuch.pem") })
-	r.signals <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.eventually("it is reported", func() bool { return w.logged("nosuch.pem", "the old one stays") == 1 })
 	if r.engine.Config() != before {
 		t.Error("the configuration in force is another one")
 	}
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.eventually("it still syncs", func() bool { return w.logged(syncLogged, `"trigger":"signal"`) == 1 })
 }
 
@@ -189,7 +189,7 @@ func TestReloadWarnsAboutSettingsThatNeedARestart(t *testing.T) {
 		c.DataDir, c.HTTP.Listen = filepath.Join(t.TempDir(), "elsewhere"), "127.0.0.1:1"
 		c.Retain = 7
 	})
-	r.signals <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.eventually("the rest is reloaded", func() bool { return r.engine.Config().Retain == 7 })
 	if w.logged("take effect at a restart") != 1 || r.engine.Config().DataDir != dataDir || r.engine.Config().HTTP != web {
 		t.Errorf("in force: %s %+v; the log:\n%s", r.engine.Config().DataDir, r.engine.Config().HTTP, w.log)
@@ -222,7 +222,7 @@ func TestFailureIsLoggedOnceAndTheDaemonGoesOn(t *testing.T) {
 	if err := r.Alive(); err != nil {
 		t.Error(err)
 	}
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.eventually("it goes on", func() bool { return w.logged(syncLogged) == 2 })
 }
 
@@ -306,7 +306,7 @@ func TestDaemonSurvivesAVanishedDataDir(t *testing.T) {
 	must(t, os.Rename(dir, away))
 	must(t, os.Mkdir(dir, 0o755))
 	w.publish("one", "2026.10", "new")
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.eventually("the sync fails", func() bool { return w.logged(syncLogged, `"level":"error"`, "vanished or was replaced") == 1 })
 	if r.Alive() == nil || r.Ready(0) == nil {
 		t.Errorf("alive: %v, ready: %v", r.Alive(), r.Ready(0))
@@ -318,7 +318,7 @@ func TestDaemonSurvivesAVanishedDataDir(t *testing.T) {
 	}
 	must(t, os.Remove(dir))
 	must(t, os.Rename(away, dir))
-	r.signals <- syscall.SIGUSR1
+	r.usr1 <- syscall.SIGUSR1
 	w.eventually("the new release is served", func() bool { return w.content("one") == "new" })
 	must(t, errors.Join(r.Alive(), r.Ready(0)))
 }
@@ -329,7 +329,7 @@ func TestManifestRemovedDuringASyncLeavesNoSeries(t *testing.T) {
 	r := w.run()
 	<-held.arrived
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
-	r.signals <- syscall.SIGHUP
+	r.hup <- syscall.SIGHUP
 	w.eventually("the reload is done", func() bool { return w.logged("configuration reloaded") == 1 })
 	w.let("/Manifest/2026.09/two")
 	w.eventually("the sync is done", func() bool { return w.logged(syncLogged) >= 1 })

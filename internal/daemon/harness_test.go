@@ -155,9 +155,9 @@ func (w *world) newDaemon() *Daemon {
 // running is a daemon whose loop runs.
 type running struct {
 	*Daemon
-	world   *world
-	signals chan os.Signal // unbuffered: a sent signal has been received
-	stop    func()
+	world     *world
+	hup, usr1 chan os.Signal // unbuffered: a sent signal has been received
+	stop      func()
 
 	mu   sync.Mutex
 	next *config.Config // what a reload reads
@@ -167,7 +167,7 @@ type running struct {
 func (w *world) run() *running {
 	w.Helper()
 	e := w.open()
-	r := &running{world: w, signals: make(chan os.Signal), next: w.cfg}
+	r := &running{world: w, hup: make(chan os.Signal), usr1: make(chan os.Signal), next: w.cfg}
 	r.Daemon = New(e, func() (*config.Config, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -175,7 +175,7 @@ func (w *world) run() *running {
 	}, w.logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx, r.signals) }()
+	go func() { done <- r.Run(ctx, Signals{Sync: r.usr1, Reload: r.hup}) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"syncd/internal/daemon"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -293,7 +293,7 @@ func TestBrowserShowsTheProgressOfASync(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	b.visit(base)
-	go func() { done <- s.daemon.Run(ctx, make(chan os.Signal)) }()
+	go func() { done <- s.daemon.Run(ctx, daemon.Signals{}) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-done)
