@@ -75,7 +75,7 @@ func open(path string, timeout time.Duration, readOnly bool) (s *Store, err erro
 // bbolt's read-only mode, which neither writes nor loads the list of free pages.
 func openChecked(path string, timeout time.Duration, readOnly bool) (*Store, error) {
 	options := bbolt.Options{Timeout: timeout, ReadOnly: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync}
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		db, err := bbolt.Open(path, 0o600, &options)
 		if err != nil {
 			return nil, err
