@@ -12,6 +12,7 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
+	"syncd/internal/clock"
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/request"
@@ -52,7 +53,7 @@ type Signals struct {
 // stopped.
 func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 	q := newQueue(d.engine.Config().Names())
-	d.timetable.plan(d.engine.Config(), time.Now(), nil)
+	d.timetable.plan(d.engine.Config(), clock.Now(), nil)
 	notify(systemd.SdNotifyReady)
 	headlines := make(chan struct{})
 	go func() {
@@ -89,9 +90,8 @@ func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 			q.add(req)
 		case <-time.After(d.untilNext()):
 		}
-		now := time.Now()
-		d.timetable.collectDue(d.engine.Config(), q, now, *d.awakeAt.Load())
-		d.stayAwake(now)
+		d.timetable.collectDue(d.engine.Config(), q, clock.Now())
+		d.stayAwake(time.Now())
 		notify(systemd.SdNotifyWatchdog)
 	}
 }
@@ -102,7 +102,7 @@ func (d *Daemon) untilNext() time.Duration {
 	if d.watchdog > 0 {
 		sleep = min(sleep, d.watchdog/2)
 	}
-	return min(sleep, d.timetable.untilNext())
+	return min(sleep, d.timetable.untilNext(clock.Now()))
 }
 
 // Trigger queues a sync and returns without waiting for it. It waits for the loop

@@ -3,8 +3,8 @@ package daemon
 import (
 	"reflect"
 	"slices"
-	"time"
 
+	"syncd/internal/clock"
 	"syncd/internal/config"
 	"syncd/internal/request"
 )
@@ -23,7 +23,7 @@ func (d *Daemon) reload(q *queue) {
 	for _, name := range changed {
 		q.due[name], q.trigger = true, request.TriggerReload
 	}
-	d.timetable.plan(d.engine.Config(), time.Now(), before)
+	d.timetable.plan(d.engine.Config(), clock.Now(), before)
 }
 
 // configure reads the configuration file and puts it in force, but for the

@@ -3,6 +3,7 @@ package daemon
 import (
 	"time"
 
+	"syncd/internal/clock"
 	"syncd/internal/report"
 )
 
@@ -11,8 +12,9 @@ import (
 func (d *Daemon) Status() (report.Status, error) {
 	status, err := d.engine.Status()
 	status.Daemon = true
+	now := clock.Now()
 	for i := range status.Manifests {
-		if at, planned := d.timetable.due(status.Manifests[i].Name); planned {
+		if at, planned := d.timetable.due(status.Manifests[i].Name, now); planned {
 			status.Manifests[i].NextSync = &at
 		}
 	}
@@ -20,8 +22,7 @@ func (d *Daemon) Status() (report.Status, error) {
 	return status, err
 }
 
-// The following methods pass requests of the control socket and the web server on to
-// the engine.
+// The engine answers the rest of what the control socket and the web server ask.
 
 // Progress returns the progress of the running work.
 func (d *Daemon) Progress() report.Snapshot { return d.engine.Progress() }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/clock"
 	"syncd/internal/config"
 )
 
@@ -13,27 +14,27 @@ import (
 // it; due may be called at any time.
 type timetable struct {
 	jitter float64 // this host's share of every jitter
-	next   atomic.Pointer[map[string]time.Time]
+	next   atomic.Pointer[map[string]clock.Deadline]
 }
 
 func newTimetable(jitter float64) *timetable {
 	t := &timetable{jitter: jitter}
-	t.next.Store(&map[string]time.Time{})
+	t.next.Store(&map[string]clock.Deadline{})
 	return t
 }
 
 // due returns when a manifest is due next, if it is planned.
-func (t *timetable) due(manifest string) (at time.Time, planned bool) {
-	at, planned = (*t.next.Load())[manifest]
-	return at, planned
+func (t *timetable) due(manifest string, now clock.Instant) (at time.Time, planned bool) {
+	deadline, planned := (*t.next.Load())[manifest]
+	return now.Wall.Add(deadline.Left(now)), planned
 }
 
 // untilNext is how long it takes until a manifest is due, very long when none is planned.
-func (t *timetable) untilNext() time.Duration {
+func (t *timetable) untilNext(now clock.Instant) time.Duration {
 	const never = time.Duration(1<<63 - 1)
 	left := never
-	for _, at := range *t.next.Load() {
-		left = min(left, time.Until(at))
+	for _, deadline := range *t.next.Load() {
+		left = min(left, deadline.Left(now))
 	}
 	return max(left, 0)
 }
@@ -41,13 +42,13 @@ func (t *timetable) untilNext() time.Duration {
 // plan computes when each manifest is due next. A manifest whose schedule is the
 // same in before keeps its time, so that frequent reloads do not put a sync off
 // for ever. before is nil when there is no earlier configuration.
-func (t *timetable) plan(cfg *config.Config, now time.Time, before *config.Config) {
+func (t *timetable) plan(cfg *config.Config, now clock.Instant, before *config.Config) {
 	planned := *t.next.Load()
-	next := make(map[string]time.Time, len(cfg.Manifests))
+	next := make(map[string]clock.Deadline, len(cfg.Manifests))
 	for _, m := range cfg.Manifests {
 		at, known := planned[m.Name]
 		if !known || before == nil || !sameSchedule(before, m) {
-			at = t.first(cfg, m.Schedule, now)
+			at = now.Until(t.first(cfg, m.Schedule, now.Wall))
 		}
 		next[m.Name] = at
 	}
@@ -68,26 +69,32 @@ func (t *timetable) first(cfg *config.Config, schedule config.Schedule, now time
 }
 
 // after is the first time of a schedule after now, shifted by this host's jitter.
-// It has no monotonic reading: the monotonic clock stands still while a machine is
-// suspended.
 func (t *timetable) after(cfg *config.Config, schedule config.Schedule, now time.Time) time.Time {
 	shift := time.Duration(t.jitter * float64(cfg.Jitter))
-	return schedule.Next(now.Round(0).Add(-shift)).Add(shift)
+	return schedule.Next(now.Add(-shift)).Add(shift)
 }
 
-// collectDue moves the manifests that are due into the queue. When the clock was
-// set back since the last call, it plans anew: the planned times are far ahead.
-func (t *timetable) collectDue(cfg *config.Config, q *queue, now, last time.Time) {
-	if now.Before(last.Round(0).Add(-time.Minute)) {
-		t.plan(cfg, now, nil)
-		return
-	}
+// collectDue moves the manifests that are due into the queue.
+func (t *timetable) collectDue(cfg *config.Config, q *queue, now clock.Instant) {
 	next := maps.Clone(*t.next.Load())
 	for _, m := range cfg.Manifests {
-		if at := next[m.Name]; !at.After(now) {
+		if at := next[m.Name]; at.Passed(now) {
 			q.due[m.Name] = true
-			next[m.Name] = t.after(cfg, m.Schedule, now)
+			next[m.Name] = now.Until(t.after(cfg, m.Schedule, ran(m.Schedule, at, now)))
 		}
 	}
 	t.next.Store(&next)
+}
+
+// smallStep is how far a clock may be set back before a run at a time of day, which the
+// monotonic clock started a little early, is repeated at that time.
+const smallStep = time.Minute
+
+// ran is the time at which a run counts.
+func ran(schedule config.Schedule, planned clock.Deadline, now clock.Instant) time.Time {
+	early := planned.Wall().Sub(now.Wall)
+	if schedule.Interval() == 0 && early > 0 && early < smallStep {
+		return planned.Wall()
+	}
+	return now.Wall
 }

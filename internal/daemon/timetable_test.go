@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/clock"
 	"syncd/internal/config"
 	"syncd/internal/request"
 )
@@ -28,60 +29,98 @@ func configuration(t *testing.T, schedules map[string]string) *config.Config {
 	return cfg
 }
 
+// instant is a moment at which both clocks agree.
+func instant(wall time.Time) clock.Instant {
+	return clock.Instant{Wall: wall, Monotonic: wall.Sub(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))}
+}
+
+// planned are the planned times on the wall clock.
+func (t *timetable) planned() map[string]time.Time {
+	planned := map[string]time.Time{}
+	for name, at := range *t.next.Load() {
+		planned[name] = at.Wall()
+	}
+	return planned
+}
+
 func TestEachScheduleIsShiftedByTheJitter(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"hourly": "CRON_TZ=UTC 0 * * * *", "nightly": "CRON_TZ=UTC 0 3 * * *", "every": "@every 1h"}), newTimetable(0.5)
-	now := time.Date(2026, 10, 3, 2, 4, 0, 0, time.UTC)
-	tt.plan(cfg, now, nil)
 	at := func(hour, minute int) time.Time { return time.Date(2026, 10, 3, hour, minute, 0, 0, time.UTC) }
+	tt.plan(cfg, instant(at(2, 4)), nil)
 	want := map[string]time.Time{"hourly": at(2, 5), "nightly": at(3, 5), "every": at(3, 9)}
-	if diff := cmp.Diff(want, *tt.next.Load()); diff != "" {
+	if diff := cmp.Diff(want, tt.planned()); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
 
 	q := &queue{due: map[string]bool{}, trigger: "schedule"}
-	tt.collectDue(cfg, q, at(2, 4), now)
+	tt.collectDue(cfg, q, instant(at(2, 4)))
 	if req, any := q.next(); any {
 		t.Errorf("due before its time: %+v", req)
 	}
-	tt.collectDue(cfg, q, at(3, 9), now) // one is due, and two are late
+	tt.collectDue(cfg, q, instant(at(3, 9))) // one is due, and two are late
 	req, _ := q.next()
 	if diff := cmp.Diff(request.Sync{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule", Queued: true}, req); diff != "" {
 		t.Errorf("due together is one sync (-want +got):\n%s", diff)
 	}
-	tt.collectDue(cfg, q, at(3, 9), now)
+	tt.collectDue(cfg, q, instant(at(3, 9)))
 	if req, any := q.next(); any {
 		t.Errorf("due twice: %+v", req)
 	}
 	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 9)}
-	if diff := cmp.Diff(want, *tt.next.Load()); diff != "" {
+	if diff := cmp.Diff(want, tt.planned()); diff != "" {
 		t.Errorf("planned next (-want +got):\n%s", diff)
 	}
 }
 
 func TestClockSetBackDelaysNoSchedule(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"every": "@every 1h"}), newTimetable(0.5)
-	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
+	now := instant(time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC))
 	tt.plan(cfg, now, nil)
-	back := now.AddDate(-1, 0, 0)
+	now.Wall = now.Wall.AddDate(-1, 0, 0)
 	q := &queue{due: map[string]bool{}}
-	tt.collectDue(cfg, q, back, now)
-	if next := (*tt.next.Load())["every"]; !next.Equal(back.Add(time.Hour+5*time.Minute)) || len(q.due) > 0 {
-		t.Errorf("next at %v after the clock went back to %v, due %v", next, back, q.due)
+	tt.collectDue(cfg, q, now)
+	if next, _ := tt.due("every", now); !next.Equal(now.Wall.Add(time.Hour+5*time.Minute)) || len(q.due) > 0 {
+		t.Errorf("next at %v after the clock went back to %v, due %v", next, now.Wall, q.due)
 	}
 }
 
-func TestPlannedTimesHaveNoMonotonicReading(t *testing.T) {
-	cfg, tt := configuration(t, map[string]string{"every": "@every 1h"}), newTimetable(0.5)
-	tt.plan(cfg, time.Now(), nil)
-	if next := (*tt.next.Load())["every"]; next != next.Round(0) {
-		t.Errorf("%v has a monotonic reading, which stands still while a machine sleeps", next)
+func TestClockSetBackAgainAndAgainDelaysNoSchedule(t *testing.T) {
+	for text, want := range map[string]int{"@every 1h": 24, "CRON_TZ=UTC 0 * * * *": 24, "CRON_TZ=UTC 0 3 * * *": 1} {
+		cfg, tt := configuration(t, map[string]string{"one": text}), newTimetable(0)
+		now := instant(time.Date(2026, 10, 3, 0, 0, 0, 0, time.UTC))
+		tt.plan(cfg, now, nil)
+		q, runs := &queue{due: map[string]bool{}}, 0
+		for range 24 * 60 { // a day in which the clock is set back by 50 s every minute
+			now.Monotonic += time.Minute
+			now.Wall = now.Wall.Add(10 * time.Second)
+			tt.collectDue(cfg, q, now)
+			if _, due := q.next(); due {
+				runs++
+			}
+		}
+		if runs < want {
+			t.Errorf("%s: %d runs in a day, want %d", text, runs, want)
+		}
+	}
+}
+
+func TestRunThatASmallStepMadeEarlyIsNotRepeated(t *testing.T) {
+	cfg, tt := configuration(t, map[string]string{"one": "CRON_TZ=UTC 0 3 * * *"}), newTimetable(0)
+	now := instant(time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC))
+	tt.plan(cfg, now, nil)
+	now.Monotonic += time.Hour
+	now.Wall = now.Wall.Add(time.Hour - time.Second)
+	q := &queue{due: map[string]bool{}}
+	tt.collectDue(cfg, q, now)
+	if next, _ := tt.due("one", now); len(q.due) != 1 || !next.Equal(time.Date(2026, 10, 4, 3, 0, 0, 0, time.UTC)) {
+		t.Errorf("due %v, next at %v", q.due, next)
 	}
 }
 
 func TestReloadKeepsPlannedTimes(t *testing.T) {
 	cfg, tt := configuration(t, map[string]string{"same": "@every 1h", "other": "@every 1h"}), newTimetable(0.5)
 	now := time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)
-	tt.plan(cfg, now, nil)
+	tt.plan(cfg, instant(now), nil)
 	after := *cfg
 	after.Manifests = slices.Clone(cfg.Manifests)
 	for i := range after.Manifests {
@@ -91,9 +130,9 @@ func TestReloadKeepsPlannedTimes(t *testing.T) {
 	}
 	after.Manifests = append(after.Manifests, config.Manifest{Name: "new", Schedule: schedule(t, "@every 3h")})
 	now = now.Add(30 * time.Minute)
-	tt.plan(&after, now, cfg)
+	tt.plan(&after, instant(now), cfg)
 	want := map[string]time.Time{"same": now.Add(35 * time.Minute), "other": now.Add(2*time.Hour + 5*time.Minute), "new": now.Add(3*time.Hour + 5*time.Minute)}
-	if diff := cmp.Diff(want, *tt.next.Load()); diff != "" {
+	if diff := cmp.Diff(want, tt.planned()); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
 }
