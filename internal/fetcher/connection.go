@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -80,7 +79,7 @@ func (c *connection) receive(ctx context.Context) error {
 		switch {
 		case err != nil || stored < n: // the rest belongs to another connection
 			return err
-		case errors.Is(readErr, io.EOF):
+		case readErr == io.EOF: //nolint:errorlint // a wrapped one is a failure
 			return c.checkEnd()
 		case readErr != nil && p.room(c.claim) == 0:
 			return nil // all bytes are present; a request for none could not be retried

@@ -336,3 +336,21 @@ func TestBodyThatFailsAfterLastByteIsComplete(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A failure that wraps io.EOF, such as that of a proxy, is not the end of a body.
+func TestWrappedEOFIsNoEndOfBody(t *testing.T) {
+	content := readAll(t, emulator.Random(1, 2*mib))
+	lost := &transport.Error{Kind: transport.Transient, Err: fmt.Errorf("connection lost: %w", io.EOF)}
+	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
+		func(http.Header) (*transport.Response, error) {
+			res := wholeResponse(content)
+			res.Body, res.Length = endAfter(res.Body, mib, lost), -1
+			return res, nil
+		},
+		func(http.Header) (*transport.Response, error) { return wholeResponse(content), nil },
+	}}
+	w := &watcher{}
+	if _, err := New(source, t.TempDir(), Config{}).Fetch(t.Context(), fileOf(t, content), w); err != nil || w.mismatches != 0 {
+		t.Errorf("%d mismatches, %v", w.mismatches, err)
+	}
+}
