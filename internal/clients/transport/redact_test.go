@@ -91,6 +91,8 @@ func TestRedactorRemovesEverySpellingWhole(t *testing.T) {
 			"JSON of XML numbers":      jsonText(t, entities(id, "&#%d;")),
 			"Go":                       goText(id),
 			"Go, of query":             goText(url.QueryEscape(id)),
+			".NET JSON of JSON":        dotNetJSON.Replace(quoteMore(id)),
+			".NET HTML of query":       dotNetHTML.Replace(url.QueryEscape(id)),
 			"first half encoded":       url.QueryEscape(firstHalf(id)) + id[len(firstHalf(id)):],
 			"second half encoded":      firstHalf(id) + url.QueryEscape(id[len(firstHalf(id)):]),
 			"every other character so": alternate(id),

@@ -17,6 +17,7 @@ var outerEncoders = []func(string) string{
 	url.QueryEscape, url.PathEscape, percentLower,
 	quoteJSON, quoted.Replace, quotedSlash.Replace, eachUTF16(`\u%04x`), eachUTF16(`\u%04X`),
 	html.EscapeString, xmlNames.Replace,
+	dotNetJSON.Replace, dotNetHTML.Replace,
 }
 
 // encoders are outerEncoders and those that escape every character.
@@ -30,6 +31,8 @@ var (
 	quoted      = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	quotedSlash = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `/`, `\/`)
 	xmlNames    = strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&apos;")
+	dotNetJSON  = strings.NewReplacer(`\`, `\\`, `"`, `\u0022`, `&`, `\u0026`, `'`, `\u0027`, `+`, `\u002B`, `<`, `\u003C`, `>`, `\u003E`, "`", `\u0060`)
+	dotNetHTML  = strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;", `+`, "&#x2B;", "`", "&#x60;")
 )
 
 // spellingsOf returns the texts that can stand for a character: encoded once or twice,
