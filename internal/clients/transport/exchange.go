@@ -18,48 +18,63 @@ import (
 // is not redacted: callers redact what they pass on. Errors are *Error, *CoolingDown
 // or the context's.
 func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byte, err error) {
-	attempt := func(func()) (err error) {
-		res, body, err = c.exchange(ctx, &req)
+	err = c.Read(ctx, req, func(answer *Response) (err error) {
+		res = answer
+		body, err = io.ReadAll(answer.Body)
 		return err
-	}
-	if req.Once {
-		err = attempt(nil)
-	} else {
-		err = c.Retry(ctx, req.Endpoint, attempt)
-	}
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return res, body, nil
 }
 
+// Read is Do for a body that is read as it arrives. Each attempt calls read with a body
+// of at most req.Limit bytes. An error of the body reaches Read's caller or a further
+// attempt; any other error of read ends the request and is returned unchanged.
+func (c *Client) Read(ctx context.Context, req Request, read func(*Response) error) error {
+	attempt := func(func()) error { return c.exchange(ctx, &req, read) }
+	if req.Once {
+		return attempt(nil)
+	}
+	return c.Retry(ctx, req.Endpoint, attempt)
+}
+
 // exchange sends a request once and reads the body. It gives a slow body up after the
 // retry budget and one stall timeout.
-func (c *Client) exchange(ctx context.Context, req *Request) (*Response, []byte, error) {
+func (c *Client) exchange(ctx context.Context, req *Request, read func(*Response) error) error {
 	watch := newStallWatch(ctx, c.cfg.StallTimeout)
 	defer watch.end()
 	defer watch.endAfter(c.cfg.Retry.MaxElapsed + c.cfg.StallTimeout).Stop()
 	res, err := c.open(ctx, req, watch)
-	var body []byte
 	if err == nil {
 		defer res.Body.Close()
-		body, err = c.readAll(ctx, req, res)
+		tooLarge := func() error {
+			return c.fail(ctx, req, res.Status, refusal.New(refusal.TooLarge, "the response body is larger than %d bytes", req.Limit))
+		}
+		res.Body = &limitedBody{ReadCloser: res.Body, left: req.Limit, tooLarge: tooLarge}
+		err = read(res)
 	}
 	if errors.Is(err, errTooSlow) {
 		err = c.fail(ctx, req, 0, errTooSlow)
 	}
-	return res, body, err
+	return err
 }
 
-func (c *Client) readAll(ctx context.Context, req *Request, res *Response) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, req.Limit+1))
-	if err != nil {
-		return nil, err
+// limitedBody is a body that fails instead of giving more bytes than its limit.
+type limitedBody struct {
+	io.ReadCloser
+	left     int64
+	tooLarge func() error
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	if int64(n) > b.left {
+		n, err = int(b.left), b.tooLarge()
 	}
-	if int64(len(body)) > req.Limit {
-		return nil, c.fail(ctx, req, res.Status, refusal.New(refusal.TooLarge, "the response body is larger than %d bytes", req.Limit))
-	}
-	return body, nil
+	b.left -= int64(n)
+	return n, err
 }
 
 // Open sends a request once, without retries, follows redirects and returns the
