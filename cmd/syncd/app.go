@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	log.SetOutput(a.stderr) // net/http quotes a server's bytes there
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	code := a.exitCode(err)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = errInterrupted
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil && !errors.Is(err, errPrinted) {
 		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
 		if code == exitUsage && !a.started {
-			fmt.Fprintln(a.stderr, "Run 'syncd --help' for usage.")
+			fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
 		}
 	}
 	return code
@@ -82,6 +82,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("syncd {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(

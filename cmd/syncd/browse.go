@@ -15,7 +15,7 @@ import (
 
 func (a *app) releasesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: cobra.ExactArgs(1),
+		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, client, err := a.connect()
 			if err != nil {
@@ -32,7 +32,7 @@ func (a *app) releasesCommand() *cobra.Command {
 
 func (a *app) manifestsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: cobra.MaximumNArgs(1),
+		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args)
 			if err != nil {
@@ -57,7 +57,7 @@ func (a *app) manifestsCommand() *cobra.Command {
 
 func (a *app) filesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: cobra.RangeArgs(1, 2),
+		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args[1:])
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check the configuration file, the Customer ID and http.web_config", Args: cobra.NoArgs,
+		Use: "check", Short: "Check the configuration file, the Customer ID and http.web_config", Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {

@@ -24,7 +24,7 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show a mirror at work, without configuration, network or licence", Args: cobra.NoArgs,
+		Use: "demo", Short: "Show a mirror at work, without configuration, network or licence", Args: arguments(0, 0),
 		Long: `Run a provider on loopback and mirror it: a first sync, a new release while a
 program reads the old one, a corrupted download, a rollback and a verification.
 The demo explains each step, ends by itself and keeps its data directory.`,

@@ -14,7 +14,7 @@ func (a *app) emulatorCommand() *cobra.Command {
 	cfg := emulator.Config{}
 	var faults []string
 	cmd := &cobra.Command{
-		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: cobra.NoArgs,
+		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: arguments(0, 0),
 		Long: `Run the provider's services on loopback, with invented sample data or with your own
 files. --root DIR serves DIR/<manifest>/<release>/...; a folder added while the
 emulator runs is a new release. The other services answer from about 450 invented

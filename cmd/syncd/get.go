@@ -20,7 +20,7 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: cobra.MinimumNArgs(1),
+		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: arguments(1, -1),
 		Long: `Download files of any class and release. A file gets its name only after its
 content matches the digest of its Hash endpoint:
 

@@ -15,7 +15,7 @@ import (
 func (a *app) healthcheckCommand() *cobra.Command {
 	var ready bool
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Check that the daemon is alive: exit 0 or 1", Args: cobra.NoArgs,
+		Use: "healthcheck", Short: "Check that the daemon is alive: exit 0 or 1", Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.healthcheck(cmd.Context(), ready) },
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "also require that every manifest has data")

@@ -40,6 +40,8 @@ func parseRollback(req *request.Rollback, args []string) error {
 		switch {
 		case err == nil && number > 0 && req.Generation == 0:
 			req.Generation = number
+		case err == nil && req.Generation > 0:
+			return usagef("`syncd rollback` takes one generation, not %d and %s", req.Generation, arg)
 		case err != nil && len(req.Manifests) > 0:
 			req.Manifests = append(req.Manifests, arg)
 		default:

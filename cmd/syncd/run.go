@@ -25,7 +25,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: cobra.NoArgs,
+		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: arguments(0, 0),
 		Long: `Run the daemon. It syncs at start and then by schedule.
 
 SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the configuration. If

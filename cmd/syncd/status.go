@@ -24,7 +24,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the served releases and their state, with or without a daemon", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the served releases and their state, with or without a daemon", Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
@@ -55,7 +55,7 @@ func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status,
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain [MANIFEST]", Short: "Explain in one sentence what is happening, or why nothing is",
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
@@ -94,7 +94,7 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 func (a *app) historyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: cobra.NoArgs,
+		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {

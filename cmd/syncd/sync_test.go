@@ -286,6 +286,24 @@ func TestUnknownManifestsAndFlagsAreUsageErrors(t *testing.T) {
 	}
 }
 
+func TestUsageErrorsShowTheFormOfTheCommand(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"releases"}, "got 0, but the form is `syncd releases MANIFEST`\nRun 'syncd releases --help' for usage.\n"},
+		{[]string{"status", "x"}, "got 1, but the form is `syncd status`\n"},
+		{[]string{"config", "check", "x"}, "got 1, but the form is `syncd config check`\n"},
+		{[]string{"files", "a", "b", "c"}, "got 3, but the form is `syncd files MANIFEST [RELEASE]`\n"},
+		{[]string{"rollback", "1", "2"}, "takes one generation, not 1 and 2\n"},
+		{[]string{"sync", "--force=maybe"}, "--force: \"maybe\" is not a value of this flag\n"},
+	} {
+		h.contains(strings.Join(row.args, " "), h.expect(2, row.args...).stderr, row.want)
+	}
+}
+
 func TestOneBadManifestDoesNotHoldUpAnother(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
