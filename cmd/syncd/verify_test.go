@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -147,7 +148,8 @@ func TestRollbackToANamedGenerationAndOfNamedManifests(t *testing.T) {
 	h.provider.AdvanceSample()
 	h.sync(0)
 
-	h.expect(1, "rollback", "99")
+	h.contains("a generation that is gone", h.expect(1, "rollback", "99").stderr, "generation 99 is not on disk: `syncd history`")
+	h.contains("the served generation", h.expect(1, "rollback", fmt.Sprint(h.status().Generation)).stderr, "is the served one")
 	h.expect(0, "rollback", "1", "--manifest", "dq_addr_bins")
 	var releases []string
 	for _, m := range h.status().Manifests {

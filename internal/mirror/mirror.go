@@ -113,6 +113,9 @@ func (m *Mirror) readCurrent() (int, error) {
 	if isGone(err) {
 		return 0, nil
 	}
+	if errors.Is(err, unix.ENOTDIR) {
+		return 0, fmt.Errorf("data_dir %s is not a directory", m.dir)
+	}
 	if err != nil && !errors.Is(err, unix.EINVAL) {
 		return 0, err
 	}
@@ -204,13 +207,13 @@ func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
 func (m *Mirror) Free() (space.Amount, error) { return space.Free(m.dir) }
 
 // errNoGeneration says that a generation is not on disk, or no longer.
-var errNoGeneration = errors.New("no such generation on disk")
+var errNoGeneration = errors.New("is not on disk")
 
 // Generation returns one generation by its number.
 func (m *Mirror) Generation(number int) (Generation, error) {
 	g, err := m.readGeneration(number)
 	if isGone(errors.Unwrap(err)) || isGone(err) {
-		return Generation{}, fmt.Errorf("generation %d: %w: `syncd history` lists what there is", number, errNoGeneration)
+		return Generation{}, fmt.Errorf("generation %d %w: `syncd history` marks those that are", number, errNoGeneration)
 	}
 	return g, err
 }

@@ -31,8 +31,11 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	}
 	current := s.cfg.Mirror.Current()
 	change, result := s.goBack(goal, targets)
+	if len(change.Set) == 0 && goal.Number == current.Number {
+		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)
+	}
 	if len(change.Set) == 0 {
-		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d has the same revisions as generation %d", goal.Number, current.Number)
+		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
 	}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
