@@ -130,7 +130,7 @@ func (p *process) announced() (url string) {
 func TestHealthcheckAsksTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.contains("stderr", h.expect(1, "healthcheck").stderr, "no syncd is running")
+	h.contains("stderr", h.expect(1, "healthcheck").stderr, "no syncd is running on data_dir "+h.data)
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
 	p := h.daemon()
 	p.logged("sync")

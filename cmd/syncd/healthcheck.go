@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +36,9 @@ func (a *app) healthcheck(ctx context.Context, ready bool) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
 	client, err := control.Dial(ctx, stateDir(cfg))
+	if errors.Is(err, control.ErrNotRunning) {
+		err = fmt.Errorf("%w on data_dir %s: start it, or read its log", err, cfg.DataDir)
+	}
 	if err != nil {
 		return cmp.Or(broken, err)
 	}

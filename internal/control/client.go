@@ -20,7 +20,7 @@ import (
 
 // ErrNotRunning says that no engine is running on the data directory, or that it
 // does not listen yet.
-var ErrNotRunning = errors.New("no syncd is running on this data directory")
+var ErrNotRunning = errors.New("no syncd is running")
 
 // dialTimeout bounds the wait for an engine that is stuck.
 const dialTimeout = 5 * time.Second
@@ -58,6 +58,9 @@ func dialError(stateDir string, err error) error {
 		return ErrNotRunning
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: permission denied: run this as the user that owns data_dir", filepath.Join(stateDir, socketName))
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("data_dir %s is not a directory", filepath.Dir(stateDir))
 	}
 	return fmt.Errorf("control socket: %w", err)
 }

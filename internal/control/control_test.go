@@ -255,6 +255,17 @@ func TestDialWithoutASocketReturnsErrNotRunning(t *testing.T) {
 	}
 }
 
+func TestDialNamesADataDirThatIsAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := "data_dir " + file + " is not a directory"
+	if _, err := Dial(context.Background(), filepath.Join(file, "state")); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
