@@ -158,13 +158,15 @@ func (m *Mirror) checkEntry(dir string, r Record) error {
 	if err == nil && link != r.link() {
 		return fmt.Errorf("%s is %w: its link leads to %q", filepath.Join(dir, r.Manifest), errDamaged, link)
 	}
+	missing := filepath.Join(dir, r.Manifest)
 	for _, path := range []string{m.revisionDir(r), filepath.Join(dir, r.Manifest+sumsSuffix)} {
 		if err == nil {
+			missing = path
 			_, err = os.Stat(path)
 		}
 	}
 	if isGone(err) {
-		return fmt.Errorf("%w: %w", errDamaged, err)
+		return fmt.Errorf("%w: %s is missing", errDamaged, missing)
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func (m *Mirror) recoverCurrent() (Generation, error) {
 	if err != nil || len(all) == 0 {
 		return Generation{Number: number}, err
 	}
-	m.warn("current named no complete generation; serving generation %d: run `syncd sync`", all[0].Number)
+	m.warn("current named no complete generation; it now names generation %d, the newest complete one: `syncd sync` updates it", all[0].Number)
 	return all[0], m.swap(all[0].Number)
 }
 
