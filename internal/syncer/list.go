@@ -51,8 +51,8 @@ func (r *run) checkListed(j *job) error {
 		return refusal.New(refusal.Empty, "release %s of %s lists no files", j.release, j.target.Name)
 	}
 	if j.served && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
-		return refusal.New(refusal.Shrink, "release %s of %s lists %d files, the served one had %d (guards.min_keep_ratio %g): `syncd sync --force` accepts it",
-			j.release, j.target.Name, j.listed, j.active.Listed, r.cfg.MinKeepRatio)
+		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
+			j.release, j.active.Listed, j.listed, r.cfg.MinKeepRatio, j.target.Name, j.target.Name)
 	}
 	return nil
 }

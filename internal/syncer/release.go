@@ -27,7 +27,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) error {
 	if j.release == manifest.Latest {
 		j.release = newest
 		if j.served && j.active.Release.Newer(newest) && !r.req.Force {
-			return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force` goes back", newest, j.active.Release)
+			return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", newest, j.active.Release, j.target.Name)
 		}
 	}
 	heldBack := j.active.Held != nil && !j.release.Newer(j.active.Held.Release)
@@ -59,6 +59,9 @@ func (r *run) newestRelease(ctx context.Context, j *job) (manifest.Release, erro
 	}
 	if notModified {
 		return manifest.Release(j.state.Newest), nil
+	}
+	if len(ids) == 0 {
+		return "", refusal.New(refusal.BadShape, "the provider lists no release of %s", j.target.Name)
 	}
 	newest, ignored := manifest.Newest(ids)
 	if len(ignored) > 0 {
