@@ -33,7 +33,7 @@ var lastingFaults = map[string]lastingFault{
 	"a circle of redirects":      {emulator.Fault{Kind: emulator.KindRedirect, Location: "self", Path: atList}, "more than 10 redirects"},
 
 	"a download that stops":          {emulator.Fault{Kind: emulator.KindStall, Host: emulator.HostDownload}, "stalled"},
-	"a download cut short":           {emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload}, "unexpected EOF"},
+	"a download cut short":           {emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload}, "the response ended before it was complete"},
 	"a connection that is reset":     {emulator.Fault{Kind: emulator.KindReset, Host: emulator.HostDownload}, "fetch a.dat"},
 	"bytes that are not right":       {emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload}, "also after a clean retry"},
 	"a server without ranges":        {emulator.Fault{Kind: emulator.KindNoRanges, Host: emulator.HostDownload}, ""},

@@ -83,8 +83,8 @@ var matrix = map[string]matrixRow{
 
 	"reset at once": {fault: emulator.Fault{Kind: emulator.KindReset}, short: passing(""), long: passing("")},
 	"reset":         {fault: emulator.Fault{Kind: emulator.KindReset, After: 3}, short: passing("reset"), long: harmless()},
-	"truncated":     {fault: emulator.Fault{Kind: emulator.KindTruncate, After: 3}, short: passing("unexpected EOF"), long: harmless()}, // three bytes each time are progress
-	"never a byte":  {fault: emulator.Fault{Kind: emulator.KindTruncate}, short: passing("unexpected EOF"), long: passing("unexpected EOF")},
+	"truncated":     {fault: emulator.Fault{Kind: emulator.KindTruncate, After: 3}, short: passing("the response ended before it was complete"), long: harmless()}, // three bytes each time are progress
+	"never a byte":  {fault: emulator.Fault{Kind: emulator.KindTruncate}, short: passing("the response ended before it was complete"), long: passing("the response ended before it was complete")},
 	"stalled": {
 		fault: emulator.Fault{Kind: emulator.KindStall}, stall: soonStalled,
 		short: passing("stalled"), long: passing("stalled"),

@@ -1,12 +1,12 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -58,17 +58,35 @@ func (e *Error) Error() string {
 	if e.Status != 0 && e.Err == nil {
 		parts = append(parts, fmt.Sprintf("status %d %s", e.Status, http.StatusText(e.Status)))
 	}
-	details := []string{e.Type, strings.TrimSuffix(e.Message, ".")}
+	message := strings.TrimSuffix(e.Message, ".")
+	if message == http.StatusText(e.Status) {
+		message = ""
+	}
+	details := []string{e.Type, message}
 	if strings.Contains(e.Type, ":") { // a link that explains the status is the least useful part
 		slices.Reverse(details)
 	}
 	parts = append(parts, details...)
 	if e.Err != nil {
-		parts = append(parts, cmp.Or(strings.TrimSpace(e.Err.Error()), "no reason given"))
+		parts = append(parts, causeText(e.Err))
 	}
 	text := joinNonEmpty(parts, ": ")
 	if e.Kind == Licence {
 		text += "; check the Customer ID and its licence"
+	}
+	return text
+}
+
+// causeText replaces the texts of bare EOFs, which only Go programmers know.
+func causeText(err error) string {
+	text := strings.TrimSpace(err.Error())
+	switch text {
+	case "":
+		return "no reason given"
+	case io.EOF.Error():
+		return "the server closed the connection without a response"
+	case io.ErrUnexpectedEOF.Error():
+		return "the response ended before it was complete"
 	}
 	return text
 }

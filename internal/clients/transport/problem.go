@@ -41,7 +41,8 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	if p.TraceID != "" {
 		texts = append(texts, "trace "+p.TraceID) // the provider's support asks for it
 	}
-	return Printable(redact.String(p.Type)), Printable(redact.String(joinNonEmpty(texts, "; ")))
+	joined := strings.ReplaceAll(joinNonEmpty(texts, "; "), ".; ", "; ")
+	return Printable(redact.String(p.Type)), Printable(redact.String(joined))
 }
 
 // fieldText returns the texts of one field of problem.Errors.
