@@ -169,8 +169,10 @@ func (e explanation) serving() string {
 	return "still serving " + e.Release
 }
 
+// lastError is empty for the error of a request that waits for the cool-down, which
+// the sentence has named already.
 func (e explanation) lastError() string {
-	if e.Error == "" {
+	if e.Error == "" || strings.HasSuffix(e.Error, "(Retry-After)") {
 		return ""
 	}
 	return "; the last sync" + of(e.Failing) + " failed: " + e.Error

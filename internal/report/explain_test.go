@@ -43,6 +43,10 @@ func TestExplanationOfEachState(t *testing.T) {
 			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10"},
 		"cooling down after a failure": {m: with(func(m *ManifestStatus) { m.State, m.CoolingUntil, m.Error = StateFailed, at(3), "status 429" }),
 			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10; the last sync failed: status 429"},
+		"cooling down, said once": {m: with(func(m *ManifestStatus) {
+			m.State, m.CoolingUntil, m.Error = StateFailed, at(3), "https://h asked to wait until 2026-10-20T15:00:00Z (Retry-After)"
+		}),
+			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10"},
 		"a cool-down that is over": {m: with(func(m *ManifestStatus) { m.CoolingUntil = at(-1) }), expect: "up to date with 2026.10" + since},
 		"refused": {m: with(func(m *ManifestStatus) {
 			m.State, m.Failing, m.Reason, m.Error, m.RetryAt = StateRefused, "2026.11", "shrink", "3 files, were 9", at(4)
