@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 )
 
@@ -21,7 +22,7 @@ func (a *app) configCommand() *cobra.Command {
 			if err := checkWebConfig(cfg); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "%s: ok, %d manifests\n", cfg.Path, len(cfg.Manifests))
+			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 			return nil
 		},
 	})

@@ -11,7 +11,7 @@ import (
 func TestConfigCheckOfAGoodFileExits0(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.contains("config check", h.expect(0, "config", "check").stdout, "syncd.yaml: ok, 1 manifests")
+	h.contains("config check", h.expect(0, "config", "check").stdout, "syncd.yaml: ok, 1 manifest\n")
 	same(h, "requests", 0, len(h.provider.Requests()))
 	if _, err := os.Stat(h.data); err == nil {
 		t.Error("the check created the data directory")

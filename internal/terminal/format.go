@@ -5,9 +5,13 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+
+// files is a number of files.
+func files(n int) string { return english.Plural(n, "file", "") }
 
 // seconds is a time left, in whole seconds and at most 1000 days.
 func seconds(s float64) time.Duration {

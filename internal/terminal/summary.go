@@ -45,12 +45,12 @@ func PrintVerification(w io.Writer, v report.Verification) {
 		}
 		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, d.Manifest, d.Path, d.Error)
 	}
-	fmt.Fprintf(w, "%d files (%s) read, %d damaged\n", v.Files, size(v.Bytes), len(v.Damage))
+	fmt.Fprintf(w, "%s (%s) read, %d damaged\n", files(v.Files), size(v.Bytes), len(v.Damage))
 }
 
 func manifestLine(m report.ManifestResult, dryRun bool) string {
 	if m.Result == report.Unchanged {
-		return fmt.Sprintf("%s  %s  unchanged: %d files", m.Name, releaseName(m.Release, m.Revision), m.FilesTotal)
+		return fmt.Sprintf("%s  %s  unchanged: %s", m.Name, releaseName(m.Release, m.Revision), files(m.FilesTotal))
 	}
 	verb := "downloaded"
 	if dryRun {
@@ -62,6 +62,8 @@ func manifestLine(m report.ManifestResult, dryRun bool) string {
 
 func generationLine(s report.Sync, dryRun bool) string {
 	switch {
+	case dryRun && s.Generation == 0:
+		return "dry run: nothing was changed, and nothing is served yet"
 	case dryRun:
 		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", s.Generation)
 	case s.Changed:

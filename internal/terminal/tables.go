@@ -51,7 +51,10 @@ func PrintHistory(w io.Writer, h report.History) error {
 	table := newTable(w)
 	fmt.Fprintln(table, "TIME\tGENERATION\tTRIGGER\tMANIFEST\tRELEASE\tRESULT\tDOWNLOADED")
 	for _, entry := range h.Entries {
-		number := fmt.Sprint(entry.Generation)
+		number := "-"
+		if entry.Generation > 0 {
+			number = fmt.Sprint(entry.Generation)
+		}
 		if entry.OnDisk {
 			number += " *"
 		}
