@@ -218,5 +218,5 @@ func (d *demonstration) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.printVerification(result, false)
+	return d.printVerification(result, true, false)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ are not slowed down.`,
 			if err != nil {
 				return err
 			}
-			return a.printVerification(result, asJSON)
+			return a.printVerification(result, repair, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files with verified copies")
@@ -66,13 +67,16 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 }
 
 // printVerification prints a result; damage that is left decides the exit code.
-func (a *app) printVerification(result report.Verification, asJSON bool) error {
+func (a *app) printVerification(result report.Verification, repair, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(result); err != nil {
 			return err
 		}
 	} else {
 		terminal.PrintVerification(a.stdout, result)
+		if !repair && !result.OK() {
+			fmt.Fprintln(a.stdout, "`syncd verify --repair` replaces them with verified copies")
+		}
 	}
 	if !result.OK() {
 		return errPrinted

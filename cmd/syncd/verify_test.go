@@ -33,7 +33,7 @@ func TestRepairReplacesADamagedFileInEveryRevision(t *testing.T) {
 	h.downloads()
 
 	r := h.expect(1, "verify")
-	h.contains("verify", r.stdout, "DAMAGED  dq_addr_data/ews.txt", "DAMAGED  dq_addr_data/mdAddr.lic", "2 damaged")
+	h.contains("verify", r.stdout, "DAMAGED  dq_addr_data/ews.txt", "DAMAGED  dq_addr_data/mdAddr.lic", "2 damaged", "`syncd verify --repair` replaces them")
 	h.expect(1, "verify", "--json")
 	h.wantDownloads()
 
