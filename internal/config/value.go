@@ -68,7 +68,7 @@ func parseBandwidth(text string) (int64, *fault) {
 func ParseRate(text string) (int64, error) {
 	n, f := parseBandwidth(text)
 	if f != nil {
-		return 0, fmt.Errorf("%q %s: %s", text, f.problem, f.suggestion)
+		return 0, fmt.Errorf("%q %s: use a form such as 50MiB, or 0 for no limit", text, f.problem)
 	}
 	return n, nil
 }
