@@ -16,7 +16,6 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
 	"syncd/internal/store"
 	"syncd/internal/terminal"
 )
@@ -61,10 +60,8 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, name := range args {
-				if !cfg.Has(name) {
-					return &request.UnknownManifestError{Name: name}
-				}
+			if err := checkNames(cfg, args); err != nil {
+				return err
 			}
 			status, err := a.statusNow(cmd.Context(), cfg)
 			if err != nil {
