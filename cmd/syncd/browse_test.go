@@ -58,7 +58,7 @@ func TestGetWritesIntoTheOutputFolder(t *testing.T) {
 	h.must(os.Mkdir(h.path("out"), 0o755))
 	h.expect(0, "get", "Data/2026.10/ews.txt", "Data/2026.09/Congress.csv", "-o", "out")
 	same(h, "files", []string{"Congress.csv", "ews.txt"}, namesIn(h, h.path("out")))
-	h.expect(1, "get", "Data/2026.10/ews.txt", "-o", "absent")
+	h.contains("no folder", h.expect(1, "get", "Data/2026.10/ews.txt", "-o", "absent").stderr, "--output absent: no such file or directory: name a folder that exists")
 	h.contains("clash", h.expect(2, "get", "Data/2026.10/ews.txt", "Data/2026.08/ews.txt").stderr, "two folders")
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -42,6 +44,10 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	temp, err := os.MkdirTemp(dir, ".syncd-get-")
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		return fmt.Errorf("--output %s: %w: name a folder that exists and that you may write to", dir, cause.Err)
+	}
 	if err != nil {
 		return err
 	}
