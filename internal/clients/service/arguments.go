@@ -23,10 +23,10 @@ func (o *Operation) Arguments(method, prefix string, body wire.Object, args []st
 	if body != nil {
 		filled = canonical(o.Fields, body, prefix).(wire.Object)
 	}
-	for _, arg := range args {
+	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || name == "" { // the argument is not shown, because it could be the Customer ID
-			c.fail("an argument is not name=value")
+			c.fail("argument %d is not name=value", i+1)
 			continue
 		}
 		slot, err := o.slot(name, method, prefix)
