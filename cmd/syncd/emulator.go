@@ -47,7 +47,7 @@ func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string)
 	for _, text := range faults {
 		fault, err := emulator.ParseFault(text)
 		if err != nil {
-			return usagef("--fault: %w", err)
+			return usagef("--%w", err)
 		}
 		parsed = append(parsed, fault)
 	}

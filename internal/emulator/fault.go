@@ -118,10 +118,10 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 // check returns what is wrong with a fault.
 func (f Fault) check() error {
 	if _, ok := kinds[f.Kind]; !ok {
-		return fmt.Errorf("unknown kind %q: valid are %s", f.Kind, strings.Join(Kinds(), ", "))
+		return fmt.Errorf("unknown kind %q: use one of %s", f.Kind, strings.Join(Kinds(), ", "))
 	}
 	if f.Host != "" && !slices.Contains(hosts, f.Host) {
-		return fmt.Errorf("unknown host %q: valid are %s", f.Host, strings.Join(hosts, ", "))
+		return fmt.Errorf("unknown host %q: use one of %s", f.Host, strings.Join(hosts, ", "))
 	}
 	if _, err := path.Match(f.Path, ""); err != nil {
 		return fmt.Errorf("path %q is not a valid glob", f.Path)
@@ -145,9 +145,9 @@ func (f Fault) checkKind() error {
 	case f.Kind == KindRedirect && f.Location == "":
 		return errors.New("kind redirect needs location, a URL or self")
 	case f.Kind == KindShape && shapes[f.Shape] == nil:
-		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(shapeNames(), ", "))
+		return fmt.Errorf("unknown shape %q: use one of %s", f.Shape, strings.Join(shapeNames(), ", "))
 	case f.Kind == KindStatus && f.Shape != "" && !slices.Contains(wire.Shapes, f.Shape):
-		return fmt.Errorf("unknown shape %q: valid are %s", f.Shape, strings.Join(wire.Shapes, ", "))
+		return fmt.Errorf("unknown shape %q: use one of %s", f.Shape, strings.Join(wire.Shapes, ", "))
 	}
 	return nil
 }

@@ -35,8 +35,10 @@ var parameters = []parameter{
 			return f.Delay.String()
 		},
 		set: func(f *Fault, s string) (err error) {
-			f.Delay, err = time.ParseDuration(s)
-			return err
+			if f.Delay, err = time.ParseDuration(s); err != nil {
+				return fmt.Errorf("%q is not a duration such as 2s", s)
+			}
+			return nil
 		},
 	},
 	numberKey("after", func(f *Fault) *int64 { return &f.After }),
@@ -142,7 +144,7 @@ func (f *Fault) set(key, value string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("unknown key %q: valid are %s", key, strings.Join(allKeys(), ", "))
+	return fmt.Errorf("unknown key %q: use one of %s", key, strings.Join(allKeys(), ", "))
 }
 
 func allKeys() []string {
@@ -156,12 +158,12 @@ func allKeys() []string {
 // checkKeys returns an error for a parameter that the kind would ignore.
 func (f Fault) checkKeys(given map[string]bool) error {
 	if f.Kind == "" {
-		return fmt.Errorf("kind is missing: valid are %s", strings.Join(Kinds(), ", "))
+		return fmt.Errorf("kind is missing: use one of %s", strings.Join(Kinds(), ", "))
 	}
 	own, known := kinds[f.Kind]
 	for _, key := range allKeys() {
 		if known && given[key] && !slices.Contains(own, key) && !slices.Contains(commonKeys, key) {
-			return fmt.Errorf("kind %s does not take %s: valid are %s",
+			return fmt.Errorf("kind %s does not take %s: it takes %s",
 				f.Kind, key, strings.Join(slices.Concat(commonKeys, own), ", "))
 		}
 	}
