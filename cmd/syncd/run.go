@@ -119,7 +119,7 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handl
 	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return fmt.Errorf("http.listen: %w", err)
+		return fmt.Errorf("http.listen: %w: free the address or configure another one", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
 	group.Go(func() error { return web.Serve(ctx, listener, handler, cfg.WebConfig, slogTo(log)) })

@@ -33,7 +33,7 @@ func (e *Emulator) listenAll() error {
 func (e *Emulator) listen(address string) (*listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("emulator: %w", err)
+		return nil, fmt.Errorf("emulator: %w: name another address", err)
 	}
 	if e.cfg.Wrap != nil {
 		ln = e.cfg.Wrap(ln)
