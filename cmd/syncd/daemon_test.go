@@ -447,7 +447,7 @@ func TestMetricsExistFromTheStartAndFollowSyncs(t *testing.T) {
 			t.Errorf("at the start %s is %q, want 0", name, value)
 		}
 	}
-	for reason := range strings.FieldsSeq("hash_mismatch bad_name path_clash empty shrink downgrade no_space too_large bad_shape insecure") {
+	for reason := range strings.FieldsSeq("hash_mismatch bad_name bad_release path_clash empty shrink downgrade no_space too_large bad_shape insecure") {
 		if start[fmt.Sprintf(`syncd_refusals_total{manifest="m",reason=%q}`, reason)] != "0" {
 			t.Errorf("no series for refusals because of %s", reason)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,6 +23,20 @@ func version() string {
 		return info.Main.Version
 	}
 	return "devel"
+}
+
+// buildTime is the time of the commit that the program was built from, or zero.
+func buildTime() time.Time {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return time.Time{}
+	}
+	i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.time" })
+	if i < 0 {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339, info.Settings[i].Value) // zero when it is no time
+	return at
 }
 
 func userAgent() string { return "syncd/" + version() }

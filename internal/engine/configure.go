@@ -61,7 +61,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate),
 		}),
-		Log: e.options.Log, Version: e.options.Version,
+		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,
 		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,

@@ -34,6 +34,7 @@ type Options struct {
 	Log       zerolog.Logger
 	Registry  prometheus.Registerer
 	Version   string
+	Built     time.Time               // zero when not known
 	AddSecret func(customerID string) // called with each Customer ID before its first use, so that output is redacted
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Release is the version of a manifest or of a file: a month `YYYY.MM`, or an
@@ -50,6 +51,22 @@ func (r Release) MonthsTo(other Release) int {
 		return 0
 	}
 	return other.months() - r.months()
+}
+
+// maxAhead is how many months before its time a provider may publish a release.
+const maxAhead = 2
+
+// sound is a time before which no clock is right: this line is younger.
+var sound = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+// TooFarAhead is true when r is a month more than two months ahead of the clock. No
+// release is too far ahead for a clock that is older than the program, because that
+// clock is wrong. built is when the program was built, zero when that is not known.
+func (r Release) TooFarAhead(now, built time.Time) bool {
+	if now.Before(built) || now.Before(sound) {
+		return false
+	}
+	return Release(now.UTC().Format("2006.01")).MonthsTo(r) > maxAhead
 }
 
 // months is the number of months since the year 0. r must be a month.

@@ -3,6 +3,7 @@ package manifest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -60,6 +61,33 @@ func TestMonthsBetweenReleases(t *testing.T) {
 	for _, row := range rows {
 		if got := row.from.MonthsTo(row.to); got != row.want {
 			t.Errorf("from %q to %q: %d months, want %d", row.from, row.to, got, row.want)
+		}
+	}
+}
+
+func TestReleaseMoreThanTwoMonthsAheadOfTheClock(t *testing.T) {
+	november := time.Date(2026, 11, 30, 23, 59, 59, 0, time.UTC)
+	rows := []struct {
+		name       string
+		release    Release
+		now, built time.Time
+		want       bool
+	}{
+		{"this month", "2026.11", november, time.Time{}, false},
+		{"two months ahead", "2027.01", november, time.Time{}, false},
+		{"three months ahead", "2027.02", november, time.Time{}, true},
+		{"the month of UTC counts", "2027.02", november.Add(time.Second).In(time.FixedZone("", -3600)), time.Time{}, false},
+		{"far ahead", "9999.12", november, time.Time{}, true},
+		{"past", "0001.01", november, time.Time{}, false},
+		{"an alias", "2099.Q4", november, time.Time{}, false},
+		{"latest", Latest, november, time.Time{}, false},
+		{"clock older than the program", "9999.12", november, november.Add(time.Second), false},
+		{"clock as old as the program", "9999.12", november, november, true},
+		{"clock without a battery", "2026.11", time.Unix(0, 0), time.Time{}, false},
+	}
+	for _, row := range rows {
+		if got := row.release.TooFarAhead(row.now, row.built); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
 		}
 	}
 }

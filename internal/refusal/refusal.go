@@ -16,6 +16,7 @@ type Reason string
 const (
 	HashMismatch Reason = "hash_mismatch"
 	BadName      Reason = "bad_name"
+	BadRelease   Reason = "bad_release"
 	PathClash    Reason = "path_clash"
 	Empty        Reason = "empty"
 	Shrink       Reason = "shrink"
@@ -28,7 +29,7 @@ const (
 
 // Reasons returns every reason, in the order of the contract.
 func Reasons() []Reason {
-	return []Reason{HashMismatch, BadName, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure}
+	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure}
 }
 
 // Error is a refusal: a reason for programs and a cause for people.

@@ -218,6 +218,8 @@ func inWords(reason refusal.Reason) string {
 		return "the content of a file does not match its digest, even after a second download"
 	case refusal.BadName:
 		return "a file name is not a plain name"
+	case refusal.BadRelease:
+		return "the release is more than two months ahead of this machine's clock"
 	case refusal.PathClash:
 		return "two files have the same path"
 	case refusal.Empty:

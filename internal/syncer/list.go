@@ -126,7 +126,7 @@ func (r *run) isHeld(j *job) bool {
 		return false
 	}
 	if j.release != hold.Release {
-		return !j.release.Newer(hold.Release)
+		return !r.endsHold(j)
 	}
 	if hold.Selection != r.cfg.selection(j.target) { // digests of other files cannot be compared
 		r.cfg.Log.Warn().Str("manifest", j.target.Name).Msg("filters changed while held after a rollback: `syncd sync --force` ends the hold")

@@ -266,6 +266,25 @@ func TestRefusesInsecureRedirect(t *testing.T) {
 	}
 }
 
+func TestRefusesAReleaseFarAheadOfTheClockEvenByForce(t *testing.T) {
+	w := served(t)
+	w.publish("data", "9999.12", october())
+	m := w.refuses(refusal.BadRelease)
+	if m.Release != "2026.09" || !strings.Contains(m.Error, "9999.12 is more than two months ahead of this machine's clock") {
+		t.Errorf("serves %s, error %q", m.Release, m.Error)
+	}
+	equal(t, "reason", w.expect(w.force(), "data", report.Refused).Reason, "bad_release")
+	w.serves("data", september())
+
+	w.target("data", func(t *syncer.Target) { t.Release = "9999.12" })
+	equal(t, "reason of a pinned one", w.expect(w.poll(), "data", report.Refused).Reason, "bad_release")
+	w.target("data", func(t *syncer.Target) { t.Release = manifest.Latest })
+
+	w.provider.RemoveRelease("data", "9999.12")
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", report.Updated)
+}
+
 func TestForceOverridesNoOtherRefusal(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
@@ -276,7 +295,7 @@ func TestForceOverridesNoOtherRefusal(t *testing.T) {
 
 func TestTheReasonsMatchTheContract(t *testing.T) {
 	want := []refusal.Reason{
-		refusal.HashMismatch, refusal.BadName, refusal.PathClash, refusal.Empty, refusal.Shrink,
+		refusal.HashMismatch, refusal.BadName, refusal.BadRelease, refusal.PathClash, refusal.Empty, refusal.Shrink,
 		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure,
 	}
 	equal(t, "reasons", refusal.Reasons(), want)

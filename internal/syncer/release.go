@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"time"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
@@ -26,15 +27,34 @@ func (r *run) chooseRelease(ctx context.Context, j *job) error {
 	j.release = j.target.Release
 	if j.release == manifest.Latest {
 		j.release = newest
+	}
+	if r.tooFarAhead(j.release) {
+		return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
+			j.release, r.started.UTC().Format(time.DateOnly))
+	}
+	if j.target.Release == manifest.Latest {
 		if j.served && j.active.Release.Newer(newest) && !r.req.Force {
 			return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", newest, j.active.Release, j.target.Name)
 		}
 	}
-	heldBack := j.active.Held != nil && !j.release.Newer(j.active.Held.Release)
+	heldBack := j.active.Held != nil && !r.endsHold(j)
 	if !r.fullCheckDue(j) && (j.release == j.active.Release || heldBack) {
 		j.settle(report.Unchanged)
 	}
 	return nil
+}
+
+// tooFarAhead is true when the clock says that no such release can exist yet.
+func (r *run) tooFarAhead(release manifest.Release) bool {
+	return release.TooFarAhead(r.started, r.cfg.Built)
+}
+
+// endsHold is true when the chosen release is newer than the one that a rollback left.
+// A hold from a release that cannot exist yet ends with any release that is newer than
+// the served one.
+func (r *run) endsHold(j *job) bool {
+	left := j.active.Held.Release
+	return j.release.Newer(left) || r.tooFarAhead(left) && j.release.Newer(j.active.Release)
 }
 
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even

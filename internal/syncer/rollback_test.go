@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -138,6 +139,25 @@ func TestAHoldEndsWithANewerRelease(t *testing.T) {
 	w.publish("data", "2026.12", december)
 	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", december)
+	w.held("")
+}
+
+func TestAHoldFromAReleaseThatCannotExistYetEndsWithTheNextPlausibleOne(t *testing.T) {
+	w := served(t)
+	w.cfg.Built = time.Now().Add(time.Hour) // a clock that is older than the program refuses nothing
+	w.configure()
+	w.publish("data", "9999.12", november())
+	w.expect(w.poll(), "data", report.Updated)
+	w.cfg.Built = time.Time{}
+	w.configure()
+	w.rollback(request.Rollback{})
+	w.held("9999.12")
+	w.expect(w.poll(), "data", report.Refused)
+	w.provider.RemoveRelease("data", "9999.12")
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", october())
 	w.held("")
 }
 

@@ -52,7 +52,8 @@ type Config struct {
 	Store    *store.Store
 	Metrics  *metrics.Metrics
 	Log      zerolog.Logger
-	Version  string // of syncd, for records
+	Version  string    // of syncd, for records
+	Built    time.Time // when syncd was built, zero when not known
 
 	Source       string // base URL as records show it
 	Algorithm    manifest.Algorithm
