@@ -36,3 +36,22 @@ func TestNowHasNoMonotonicReadingInItsWallTime(t *testing.T) {
 		t.Error("the zero deadline has not passed")
 	}
 }
+
+func TestSavedTimeIsNotPostponedBySmallSteps(t *testing.T) {
+	now := Instant{Wall: time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC)}
+	var deadlines Deadlines
+	retry := now.Wall.Add(time.Hour)
+	for minute := range 60 {
+		if deadlines.Passed("retry", retry, now) {
+			t.Fatalf("passed after %d minutes", minute)
+		}
+		now.Monotonic += time.Minute
+		now.Wall = now.Wall.Add(10 * time.Second) // and set back by 50 s
+	}
+	if !deadlines.Passed("retry", retry, now) {
+		t.Error("not passed after an hour")
+	}
+	if deadlines.Passed("retry", retry.Add(2*time.Hour), now) {
+		t.Error("the time of another failure has passed")
+	}
+}

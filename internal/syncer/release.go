@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clock"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
@@ -63,7 +64,7 @@ func (r *run) fullCheckDue(j *job) bool {
 	return !j.served || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
 		j.state.Config != r.cfg.fingerprint(j.target) ||
 		j.state.FullAt.After(r.started) || // the clock was set back
-		r.started.Sub(j.state.FullAt) >= r.cfg.Recheck
+		r.deadlines.Passed("recheck of "+j.target.Name, j.state.FullAt.Add(r.cfg.Recheck), clock.Now())
 }
 
 // newestRelease asks for the manifest's releases, conditionally, and picks the
@@ -99,7 +100,7 @@ func (r *run) newestRelease(ctx context.Context, j *job) (manifest.Release, erro
 func (r *run) waitAfterFailure(_ context.Context, j *job) error {
 	failure := j.state.Failure
 	if failure == nil || failure.Release != string(j.release) || r.req.Demand || r.req.Force ||
-		j.state.Config != r.cfg.fingerprint(j.target) || !r.started.Before(failure.NextTry) ||
+		j.state.Config != r.cfg.fingerprint(j.target) || r.deadlines.Passed("retry of "+j.target.Name, failure.NextTry, clock.Now()) ||
 		failure.NextTry.Sub(r.started) > r.cfg.Recheck { // the clock was set back
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"syncd/internal/clock"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -27,6 +28,7 @@ type run struct {
 	removed  []string                  // manifests that left with this sync's generation
 
 	progress  *report.Progress
+	deadlines *clock.Deadlines
 	provider  *questions
 	session   *inventory.Session
 	downloads *downloader

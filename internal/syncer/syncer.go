@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clock"
 	"syncd/internal/fetcher"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
@@ -84,6 +85,7 @@ type Syncer struct {
 	requests  *semaphore.Weighted // small requests of all manifests
 	downloads *downloader
 	pruning   pruneSchedule
+	deadlines clock.Deadlines // of saved times
 }
 
 // New returns a Syncer that reports its progress to progress.
@@ -169,7 +171,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	now := time.Now()
 	return &run{
 		cfg: &s.cfg, req: req, started: now, previous: s.cfg.Mirror.Current().Number,
-		progress: s.progress, session: s.inventory.NewSession(), downloads: s.downloads,
+		progress: s.progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
 		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log},
 		pruner:   &pruner{cfg: &s.cfg, inventory: s.inventory, schedule: &s.pruning, started: now},
 	}
