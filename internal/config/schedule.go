@@ -60,7 +60,7 @@ func parseSchedule(text string) (Schedule, *fault) {
 	if err != nil || when == "" {
 		return Schedule{}, &fault{"is not a schedule", `use cron's five fields such as "0 3 * * *", or "@every 1h"`}
 	}
-	s := Schedule{text: text, cron: parsed}
+	s := Schedule{text: text, cron: withDaylight(parsed)}
 	if s.Next(time.Now()).IsZero() {
 		return Schedule{}, &fault{"never runs: its date does not exist", "check its day and month"}
 	}
