@@ -202,6 +202,9 @@ func CheckConfig(path string) error {
 	if err != nil && strings.HasPrefix(err.Error(), "yaml: ") {
 		return errors.New("is not a web configuration file of the Prometheus exporter-toolkit")
 	}
+	if err != nil && strings.HasPrefix(err.Error(), "crypto/bcrypt: ") {
+		return errors.New("a password in basic_auth_users is not a bcrypt hash")
+	}
 	return err
 }
 

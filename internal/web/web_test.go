@@ -334,6 +334,14 @@ func TestUnreadableWebConfigFailsServe(t *testing.T) {
 	}
 }
 
+func TestCheckConfigSaysThatAPasswordIsNoHash(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yml")
+	must(t, os.WriteFile(file, []byte("basic_auth_users: {alice: hunter2}\n"), 0o600))
+	if err := CheckConfig(file); err == nil || err.Error() != "a password in basic_auth_users is not a bcrypt hash" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestServeEndsWithItsContext(t *testing.T) {
 	s := open(t)
 	base := serve(t, s, "")
