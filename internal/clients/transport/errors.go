@@ -71,8 +71,13 @@ func (e *Error) Error() string {
 		parts = append(parts, causeText(e.Err))
 	}
 	text := joinNonEmpty(parts, ": ")
-	if e.Kind == Licence {
+	switch {
+	case e.Kind == Licence:
 		text += "; check the Customer ID and its licence"
+	case e.Type == "invalidManifest":
+		text += "; `syncd manifests` lists all"
+	case e.Type == "invalidRelease":
+		text += "; `syncd releases MANIFEST` lists all"
 	}
 	return text
 }
