@@ -5,19 +5,25 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
+
+	"syncd/internal/clients/transport"
 )
 
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check the configuration file, the Customer ID and http.web_config", Args: arguments(0, 0),
+		Use: "check", Short: "Check the configuration file, the Customer ID, source.ca_file and http.web_config", Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
 				return err
 			}
-			if _, err := a.readID(cfg); err != nil {
+			id, err := a.readID(cfg)
+			if err != nil {
 				return err
+			}
+			if _, err := transport.New(clientConfig(cfg.Source.Service(), id)); err != nil { // reads ca_file
+				return &usageError{err}
 			}
 			if err := checkWebConfig(cfg); err != nil {
 				return err

@@ -156,6 +156,7 @@ func TestCustomerIDIsInNoConnectionError(t *testing.T) {
 	h.settings.id = "customer_id_file: id\n  ca_file: absent.pem"
 	h.configure()
 	h.contains("stderr", h.syncd("sync").stderr, "absent.pem")
+	h.contains("config check", h.expect(2, "config", "check").stderr, "absent.pem cannot be read")
 }
 
 // selfSigned is a certificate for loopback and its PEM form.

@@ -9,7 +9,9 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -101,7 +103,11 @@ func loadRoots(caFile string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fmt.Errorf("ca_file %s cannot be read: %w: name a PEM file with root certificates", caFile, err)
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
