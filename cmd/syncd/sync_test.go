@@ -251,7 +251,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	r := h.expect(0, "sync", "--dry-run")
-	h.contains("dry run", r.stdout, "5 of 5 files to download", "dry run: nothing was changed")
+	h.contains("dry run", r.stdout, "would be updated: 5 of 5 files to download", "dry run: nothing was changed, and nothing is served yet")
 	h.wantDownloads()
 	same(h, "files after a first dry run", []string{}, treeFiles(t, h.data))
 

@@ -52,11 +52,11 @@ func manifestLine(m report.ManifestResult, dryRun bool) string {
 	if m.Result == report.Unchanged {
 		return fmt.Sprintf("%s  %s  unchanged: %s", m.Name, releaseName(m.Release, m.Revision), files(m.FilesTotal))
 	}
-	verb := "downloaded"
+	result, verb := string(m.Result), "downloaded"
 	if dryRun {
-		verb = "to download"
+		result, verb = "would be updated", "to download"
 	}
-	return fmt.Sprintf("%s  %s  %s: %d of %d files %s (%s), %d reused (%s)", m.Name, releaseName(m.Release, m.Revision), m.Result,
+	return fmt.Sprintf("%s  %s  %s: %d of %d files %s (%s), %d reused (%s)", m.Name, releaseName(m.Release, m.Revision), result,
 		m.FilesDownloaded, m.FilesTotal, verb, size(m.BytesDownloaded), m.FilesReused, size(m.BytesReused))
 }
 

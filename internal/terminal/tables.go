@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"syncd/internal/report"
@@ -10,11 +11,14 @@ import (
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// PrintStatus writes a table of the manifests, followed by their errors.
+// PrintStatus writes a table of the manifests, followed by their progress and errors.
 func PrintStatus(w io.Writer, s report.Status) error {
 	generation := fmt.Sprint(s.Generation)
 	if s.Generation == 0 {
 		generation = "none yet: run `syncd sync`"
+		if slices.ContainsFunc(s.Manifests, isSyncing) {
+			generation = "none yet"
+		}
 	}
 	daemon := "not running"
 	if s.Daemon {
@@ -35,12 +39,17 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		return err
 	}
 	for _, m := range s.Manifests {
-		if m.Error != "" {
+		switch {
+		case isSyncing(m):
+			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Explanation)
+		case m.Error != "":
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
 		}
 	}
 	return nil
 }
+
+func isSyncing(m report.ManifestStatus) bool { return m.State == report.StateSyncing }
 
 // PrintHistory writes a table with a line for each manifest of each entry.
 func PrintHistory(w io.Writer, h report.History) error {
