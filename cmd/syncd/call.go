@@ -82,7 +82,7 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.BoolVar(&flags.get, "get", false, "use GET (the default where the operation has it)")
 	f.BoolVar(&flags.post, "post", false, "use POST")
 	f.StringVar(&flags.format, "format", "", "format of the request and the answer, e.g. json or xml (default: the operation's first)")
-	f.BoolVar(&flags.jsonp, "jsonp", false, "call the JSONP address; callback=NAME asks for a call of NAME")
+	f.BoolVar(&flags.jsonp, "jsonp", false, "call the JSONP address; callback=NAME wraps the answer in a call of that function")
 	f.StringVar(&flags.body, "body", "", "`FILE` with the body of a POST, - for stdin; name=value adds to it")
 	f.BoolVar(&flags.raw, "raw", false, "print the answer as it came, without the Customer ID")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")

@@ -93,7 +93,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	build := gauge("build_info", "The version of syncd, and of Go that built it; always 1.", "version", "goversion")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	diskFree := prometheus.NewGaugeFunc(value("disk_free_bytes", "Bytes that syncd may still write to the file system of the data directory."), probes.DiskFree)
-	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "Until when the provider wants no requests; 0 when requests are welcome."),
+	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait."),
 		func() float64 { return seconds(probes.CoolDown()) })
 	reg.MustRegister(m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown,
