@@ -7,16 +7,17 @@ package transport
 
 import (
 	"cmp"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 	readBuffer     = 8 << 10   // of a connection: headers and a small file come in one read
 	idlePerHost    = 64        // idle connections kept: at least as many as a caller uses at once
 	connectTimeout = 30 * time.Second
+	writeTimeout   = 10 * time.Second // requests are small
 	keepIdle       = 90 * time.Second
 
 	defaultStall           = 30 * time.Second
@@ -61,7 +63,8 @@ type Client struct {
 	base   base
 	redact Redactor
 	folded Redactor // for HoldsID
-	rt     *http.Transport
+	roots  *x509.CertPool
+	rt     atomic.Pointer[http.Transport]
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails
@@ -78,23 +81,19 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Gate == nil {
 		cfg.Gate = NewGate(nil, nil)
 	}
-	return &Client{
+	c := &Client{
 		cfg:    cfg,
 		base:   newBase(cfg),
 		redact: NewRedactor(cfg.CustomerID),
 		folded: foldedRedactor(cfg.CustomerID),
-		rt: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    connectTimeout,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    idlePerHost,
-			IdleConnTimeout:        keepIdle,
-			MaxResponseHeaderBytes: maxHeader,
-			ReadBufferSize:         readBuffer,
-		},
-	}, nil
+		roots:  roots,
+	}
+	rt := c.newTransport()
+	if _, err := http2.ConfigureTransports(rt); err != nil {
+		return nil, err
+	}
+	c.rt.Store(rt)
+	return c, nil
 }
 
 func loadRoots(caFile string) (*x509.CertPool, error) {
@@ -118,9 +117,6 @@ func loadRoots(caFile string) (*x509.CertPool, error) {
 	}
 	return roots, nil
 }
-
-// Close closes idle connections.
-func (c *Client) Close() { c.rt.CloseIdleConnections() }
 
 // Redactor returns the Redactor for the client's Customer ID.
 func (c *Client) Redactor() Redactor { return c.redact }

@@ -101,9 +101,9 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 		}
 		location := redirection(answer)
 		if location == "" {
-			return c.checkStatus(req, target, c.response(ctx, req, answer, watch))
+			return c.checkStatus(req, target, c.response(ctx, req, answer, watch), watch)
 		}
-		drain(answer)
+		drain(answer, watch)
 		if target, err = c.follow(req, target.url, location); err != nil {
 			return nil, err
 		}
@@ -125,9 +125,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	}
 	request.URL, request.Host = target.url, target.url.Host
 	request.Header = c.base.header(req, target.origin)
-	watch.resume()
-	answer, err := c.rt.RoundTrip(request)
-	watch.pause()
+	answer, err := c.roundTrip(request, watch)
 	if err != nil {
 		c.observe(req.Endpoint, "error")
 		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, err))
@@ -175,13 +173,13 @@ func (c *Client) fail(ctx context.Context, req *Request, status int, err error) 
 
 // checkStatus passes a success on and turns every other status into an error. A 304
 // is a success only for a conditional request.
-func (c *Client) checkStatus(req *Request, target address, res *Response) (*Response, error) {
+func (c *Client) checkStatus(req *Request, target address, res *Response, watch *stallWatch) (*Response, error) {
 	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
 		res.Header = c.redactHeader(res.Header)
 		return res, nil
 	}
 	defer res.Body.Close()
-	defer time.AfterFunc(c.cfg.StallTimeout, func() { res.Body.Close() }).Stop() // do not wait for a slow error body
+	defer watch.endAfter(c.cfg.StallTimeout).Stop() // do not wait for a slow error body
 	var body []byte
 	if res.Status >= 200 { // the body of a 101 is the bare connection: reading it may never end
 		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // without a body the status is still an error

@@ -28,9 +28,10 @@ const (
 )
 
 // drain reads and closes the body of a redirect.
-func drain(answer *http.Response) {
-	defer answer.Body.Close()
+func drain(answer *http.Response, watch *stallWatch) {
+	defer watch.close(answer.Body)
 	if answer.ContentLength != 0 && answer.ContentLength <= maxDrained {
+		watch.resume()
 		defer time.AfterFunc(drainTime, func() { answer.Body.Close() }).Stop()
 		_, _ = io.CopyN(io.Discard, answer.Body, maxDrained+1) // a failure only costs the connection
 	}

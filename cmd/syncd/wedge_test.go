@@ -1,0 +1,112 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"syncd/internal/emulator"
+)
+
+// wedges are attacks that block the HTTP/2 client of Go 1.26: by a deadlock, and by a
+// write that holds its lock.
+var wedges = map[string]func(fr *http2.Framer, stream uint32) error{
+	"window overflow": func(fr *http2.Framer, stream uint32) error {
+		fr.WriteWindowUpdate(stream, 1<<31-1)
+		return fr.WriteWindowUpdate(stream, 1<<31-1)
+	},
+	"pings within the body, never reads": func(fr *http2.Framer, stream uint32) error {
+		_ = fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: []byte{0x88}, EndHeaders: true}) // :status 200
+		_ = fr.WriteData(stream, false, make([]byte, 16<<10))
+		for {
+			if err := fr.WritePing(false, [8]byte{}); err != nil {
+				return err
+			}
+		}
+	},
+}
+
+// startWedge is an HTTP/2 server that wedges each connection at its first request, and
+// keeps it until the client closes it.
+func startWedge(h *host, certificate tls.Certificate, wedge func(*http2.Framer, uint32) error) (base string, requests <-chan struct{}) {
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}})
+	h.must(err)
+	arrived := make(chan struct{}, 1000)
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		_, _ = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
+		fr := http2.NewFramer(conn, conn)
+		_ = fr.WriteSettings()
+		for {
+			frame, err := fr.ReadFrame()
+			if err != nil {
+				return
+			}
+			if frame.Header().Type == http2.FrameHeaders {
+				arrived <- struct{}{}
+				_ = wedge(fr, frame.Header().StreamID)
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, conn)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { serve(conn) })
+		}
+	})
+	h.Cleanup(serving.Wait)
+	h.Cleanup(func() { listener.Close() })
+	return "https://" + listener.Addr().String(), arrived
+}
+
+func TestADaemonServesBesideAServerThatWedgesHTTP2(t *testing.T) {
+	t.Parallel()
+	for name, wedge := range wedges {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.sync(0)
+			h.provider.SetManifest("dq_addr_data", "2026.11", emulator.File{Name: "new.txt", Content: emulator.Text("new")})
+			h.sync(0, "--force")
+			certificate, authority := selfSigned(h)
+			h.write("ca.pem", authority, 0o644)
+			base, requests := startWedge(h, certificate, wedge)
+			h.settings.url, h.settings.source = base, "ca_file: ca.pem"
+			h.settings.stall, h.settings.elapsed = "300ms", "50ms"
+			h.configure()
+
+			p := h.daemon()
+			p.loggedTimes("sync", 1)
+			p.signal(syscall.SIGUSR1)
+			p.loggedTimes("sync", 2)
+			h.expect(0, "rollback")
+
+			h.settings.stall = "1h" // SIGTERM arrives within a request
+			h.configure()
+			p.signal(syscall.SIGHUP)
+			p.logged("configuration reloaded")
+			for len(requests) > 0 {
+				<-requests
+			}
+			p.signal(syscall.SIGUSR1)
+			<-requests
+			begin := time.Now()
+			p.terminate()
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("ended %v after SIGTERM", took)
+			}
+		})
+	}
+}
