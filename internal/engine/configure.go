@@ -36,6 +36,15 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	return nil
 }
 
+// finish ends work that began under a. A reload during the work could not close the
+// connections in use, and they are idle now.
+func (e *Engine) finish(a *active) {
+	e.dropSeries(a.config)
+	if e.active.Load() != a {
+		a.client.Close()
+	}
+}
+
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 

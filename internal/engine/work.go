@@ -51,6 +51,6 @@ func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 		return err
 	}
 	active := e.active.Load()
-	defer e.dropSeries(active.config)
+	defer e.finish(active)
 	return f(active.syncer)
 }
