@@ -26,7 +26,7 @@ func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
 	}
 	lost := 0
 	for _, a := range attacks {
-		refs, err := ParseLinks(a.Links)
+		refs, err := parseLinks(a.Links)
 		if err == nil {
 			err = CheckPaths(refs)
 		}

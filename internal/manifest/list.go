@@ -1,40 +1,63 @@
 package manifest
 
 import (
-	"fmt"
+	"crypto/sha256"
 	"path"
+	"strings"
 
 	"syncd/internal/refusal"
 )
 
-// ParseLinks reads every link of a manifest. Identical links become one reference.
-// One unreadable link refuses the whole list, which would otherwise publish half a
-// release.
-func ParseLinks(links []string) ([]Reference, error) {
-	seen := make(map[Reference]bool, len(links))
-	refs := make([]Reference, 0, len(links))
-	for i, link := range links {
-		ref, err := ParseLink(link)
-		if err != nil {
-			return nil, &refusal.Error{Reason: refusal.ReasonOf(err), Err: &linkError{entry: i + 1, err: err}}
-		}
-		if id := ref.identity(); !seen[id] {
-			seen[id] = true
-			refs = append(refs, ref)
-		}
+// maxNames limits the text of a list's references, in bytes. Texts of other segments
+// than the name are shared.
+const maxNames = 16 << 20
+
+// mapEntry is about what an entry of List.segments costs besides its text, in bytes.
+const mapEntry = 64
+
+// List collects the references of a manifest without keeping the links they come from.
+// Identical files become one reference. The zero value is empty.
+type List struct {
+	refs     []Reference
+	seen     map[[sha256.Size]byte]struct{} // hashes of identities take a quarter of their memory
+	segments map[string]string
+	text     int // bytes kept in refs and segments
+}
+
+// Add adds a reference. The list keeps none of its memory.
+func (l *List) Add(ref Reference) error {
+	if l.seen == nil {
+		l.seen, l.segments = map[[sha256.Size]byte]struct{}{}, map[string]string{}
 	}
-	return refs, nil
+	id := sha256.Sum256([]byte(ref.identity().String()))
+	if _, seen := l.seen[id]; seen {
+		return nil
+	}
+	l.seen[id] = struct{}{}
+	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release)} {
+		*segment = l.shared(*segment)
+	}
+	ref.Name = strings.Clone(ref.Name)
+	if l.text += len(ref.Name); l.text > maxNames {
+		return refusal.New(refusal.TooLarge, "list with over %d bytes of names: more are not accepted", maxNames)
+	}
+	l.refs = append(l.refs, ref)
+	return nil
 }
 
-// linkError names the refused entry of a list by its number, because the link itself
-// may hold the Customer ID.
-type linkError struct {
-	entry int
-	err   error
+// shared returns an equal text that all references share.
+func (l *List) shared(segment string) string {
+	if known, found := l.segments[segment]; found || segment == "" {
+		return known
+	}
+	own := strings.Clone(segment)
+	l.segments[own] = own
+	l.text += len(own) + mapEntry
+	return own
 }
 
-func (e *linkError) Error() string { return fmt.Sprintf("entry %d: %v", e.entry, e.err) }
-func (e *linkError) Unwrap() error { return e.err }
+// References returns what was added, in that order.
+func (l *List) References() []Reference { return l.refs }
 
 // CheckPaths applies CheckTree to the paths of references.
 func CheckPaths(refs []Reference) error {

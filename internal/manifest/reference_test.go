@@ -136,7 +136,7 @@ func TestErrorsOfLinksDoNotRepeatTheCustomerID(t *testing.T) {
 		"ftp://releases.example.net/?ID=SECRET",
 		"?ID=SECRET",
 	} {
-		_, err := ParseLinks([]string{link})
+		_, err := parseLinks([]string{link})
 		if err == nil || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%s: %v", link, err)
 		}
@@ -272,7 +272,7 @@ func BenchmarkParseLinks(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseLinks(links); err != nil {
+		if _, err := parseLinks(links); err != nil {
 			b.Fatal(err)
 		}
 	}

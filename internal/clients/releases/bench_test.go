@@ -30,7 +30,7 @@ func BenchmarkParseHash(b *testing.B) {
 	}
 }
 
-// BenchmarkManifestList parses a list of 10,000 links without their queries.
+// BenchmarkManifestList reads a list of 10,000 links.
 func BenchmarkManifestList(b *testing.B) {
 	links := make([]string, 10_000)
 	for i := range links {
@@ -44,14 +44,27 @@ func BenchmarkManifestList(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				list, err := parseList([]byte(body))
-				if err == nil {
-					err = c.stripQueries(list)
-				}
-				if err != nil || len(list) != len(links) {
-					b.Fatal(len(list), err)
+				refs, err := c.readFiles(b.Context(), strings.NewReader(body))
+				if err != nil || len(refs) != len(links) {
+					b.Fatal(len(refs), err)
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkEscapedLinks reads links in which nearly each byte is an escape, the most
+// expensive ones to search for the Customer ID.
+func BenchmarkEscapedLinks(b *testing.B) {
+	var body strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&body, "/Download/Data/2026.10/%s%d\n", strings.Repeat("%25", 200), i)
+	}
+	c := connect(b, "https://provider.example")
+	b.SetBytes(int64(body.Len()))
+	for b.Loop() {
+		if _, err := c.readFiles(b.Context(), strings.NewReader(body.String())); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

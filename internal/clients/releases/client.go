@@ -4,11 +4,13 @@
 package releases
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
@@ -25,16 +27,18 @@ const (
 // jsonFormat is the query of every request except downloads.
 var jsonFormat = url.Values{"format": {"json"}}
 
-// maxEntries limits the entries of a list, because each file costs at least one request.
-const maxEntries = 250_000
-
 // Client calls the release service. Its errors are those of transport.Client; a body
 // that cannot be used is a *transport.Error of kind Malformed with a refusal as its
 // cause. Safe for concurrent use.
-type Client struct{ t *transport.Client }
+type Client struct {
+	t     *transport.Client
+	large *semaphore.Weighted // one long list is decoded at a time
+}
 
 // New returns a client that sends its requests through t.
-func New(t *transport.Client) *Client { return &Client{t: t} }
+func New(t *transport.Client) *Client {
+	return &Client{t: t, large: semaphore.NewWeighted(1)}
+}
 
 // Validators make a later request conditional. An empty one is not sent.
 type Validators struct {
@@ -70,17 +74,19 @@ func (c *Client) BrowseURL(manifestName, release, sort string) *url.URL {
 // validators of an earlier call. If nothing changed since then, notModified is true and
 // ids is empty.
 func (c *Client) ManifestReleases(ctx context.Context, name string, since Validators) (ids []string, now Validators, notModified bool, err error) {
-	res, ids, err := c.list(ctx, "ManifestReleases", since.header(), "ManifestReleases", name)
+	err = c.read(ctx, "ManifestReleases", since.header(), func(res *transport.Response) (err error) {
+		if notModified = res.Status == http.StatusNotModified; notModified {
+			ids, now = nil, since
+			return nil
+		}
+		now = Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}
+		ids, err = readIDs(ctx, res.Body, c.t.Redactor())
+		return err
+	}, "ManifestReleases", name)
 	if err != nil {
 		return nil, Validators{}, false, err
 	}
-	if res.Status == http.StatusNotModified {
-		return nil, since, true, nil
-	}
-	for i := range ids {
-		ids[i] = c.redacted(ids[i])
-	}
-	return ids, Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}, false, nil
+	return ids, now, notModified, nil
 }
 
 // maxValidator limits a validator in bytes. Servers refuse requests with large headers,
@@ -94,86 +100,43 @@ func validator(res *transport.Response, name string) string {
 	return ""
 }
 
-// maxText limits a text of the provider that callers may show, in bytes.
-const maxText = 1000
-
-// redacted returns a text of the provider without the Customer ID and limited in length.
-func (c *Client) redacted(text string) string {
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return c.t.Redactor().String(text)
-}
-
 // FileReleases returns the ids of all releases of a file. It ignores ref.Release.
 func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]string, error) {
 	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
-	_, ids, err := c.list(ctx, "Releases", nil, segments...)
-	for i := range ids {
-		ids[i] = c.redacted(ids[i])
+	var ids []string
+	err := c.read(ctx, "Releases", nil, func(res *transport.Response) (err error) {
+		ids, err = readIDs(ctx, res.Body, c.t.Redactor())
+		return err
+	}, segments...)
+	if err != nil {
+		return nil, err
 	}
-	return ids, err
+	return ids, nil
 }
 
 // Manifest returns the files of a manifest's release. One unusable link refuses the
 // whole list. An empty list is no error.
 func (c *Client) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
-	_, links, err := c.list(ctx, "Manifest", nil, "Manifest", string(release), name)
+	var refs []manifest.Reference
+	err := c.read(ctx, "Manifest", nil, func(res *transport.Response) (err error) {
+		refs, err = c.readFiles(ctx, res.Body)
+		return err
+	}, "Manifest", string(release), name)
 	if err != nil {
 		return nil, err
-	}
-	var refs []manifest.Reference
-	if err = c.stripQueries(links); err == nil {
-		refs, err = manifest.ParseLinks(links)
-	}
-	if err != nil {
-		return nil, c.refuse("Manifest", err, "Manifest", string(release), name)
 	}
 	return refs, nil
 }
 
-// maxLink limits a link in bytes; real ones have about a hundred.
-const maxLink = 8 << 10
-
-// stripQueries removes the query of each link, where the provider puts the Customer
-// ID. A link with the ID in its path is refused: as part of a file's name it would be
-// stored on disk and in every record.
-func (c *Client) stripQueries(links []string) error {
-	for i, link := range links {
-		if len(link) > maxLink {
-			return refusal.New(refusal.BadShape, "entry %d of the list has %d bytes: a link has at most %d", i+1, len(link), maxLink)
-		}
-		if cut := strings.IndexAny(link, "?#"); cut >= 0 {
-			links[i] = link[:cut]
-		}
-		if c.t.HoldsID(links[i]) {
-			return refusal.New(refusal.BadName, "entry %d of the list has the Customer ID in its path", i+1)
-		}
-	}
-	return nil
-}
-
-// Entry is one manifest of a release.
-type Entry struct {
-	Name        string `json:"manifestName" xml:"manifestName"`
-	Description string `json:"description" xml:"description"`
-	URL         string `json:"url" xml:"url"` // without the Customer ID; may name an older release
-}
-
 // ManifestList returns the manifests that are available for a release.
 func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]Entry, error) {
-	_, body, err := c.get(ctx, "ManifestList", maxList, nil, "ManifestList", string(release))
+	var entries []Entry
+	err := c.read(ctx, "ManifestList", nil, func(res *transport.Response) (err error) {
+		entries, err = readEntries(ctx, res.Body, c.t.Redactor())
+		return err
+	}, "ManifestList", string(release))
 	if err != nil {
 		return nil, err
-	}
-	entries, err := parseEntries(body)
-	if err != nil {
-		return nil, c.refuse("ManifestList", err, "ManifestList", string(release))
-	}
-	for i := range entries {
-		for _, text := range []*string{&entries[i].Name, &entries[i].Description, &entries[i].URL} {
-			*text = c.redacted(*text)
-		}
 	}
 	return entries, nil
 }
@@ -221,22 +184,18 @@ func (c *Client) Retry(ctx context.Context, op func(progress func()) error) erro
 	return c.t.Retry(ctx, "Download", op)
 }
 
-func (c *Client) list(ctx context.Context, endpoint string, header http.Header, segments ...string) (*transport.Response, []string, error) {
-	res, body, err := c.get(ctx, endpoint, maxList, header, segments...)
-	if err != nil || res.Status == http.StatusNotModified {
-		return res, nil, err
+// read requests a list. decode reads the response of an attempt as it arrives.
+func (c *Client) read(ctx context.Context, endpoint string, header http.Header, decode func(*transport.Response) error, segments ...string) error {
+	if err := checkSegments(segments); err != nil {
+		return c.refuse(endpoint, err, segments...)
 	}
-	if bytes.HasPrefix(trim(body), []byte("{")) { // an error object: parseList quotes a part of it
-		body = c.t.Redactor().Bytes(body[:min(len(body), maxMetadata)])
+	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat}
+	err := c.t.Read(ctx, req, decode)
+	var failed *transport.Error
+	if refusal.ReasonOf(err) != "" && !errors.As(err, &failed) {
+		return c.refuse(endpoint, err, segments...)
 	}
-	items, err := parseList(body)
-	if err == nil && len(items) > maxEntries {
-		err = refusal.New(refusal.TooLarge, "list of %d entries: at most %d are accepted", len(items), maxEntries)
-	}
-	if err != nil {
-		return nil, nil, c.refuse(endpoint, err, segments...)
-	}
-	return res, items, nil
+	return err
 }
 
 func (c *Client) get(ctx context.Context, endpoint string, limit int64, header http.Header, segments ...string) (*transport.Response, []byte, error) {

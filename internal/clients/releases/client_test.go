@@ -23,7 +23,16 @@ import (
 	"syncd/internal/refusal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if base := os.Getenv(hostileURL); base != "" {
+		if err := measureAll(base); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -68,20 +77,27 @@ func startEmulator(t testing.TB) *emulator.Emulator {
 
 func connect(t testing.TB, base string) *Client {
 	t.Helper()
-	u, err := url.Parse(base)
+	c, err := client(base)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func client(base string) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err
 	}
 	carrier, err := transport.New(transport.Config{
 		Base: u, CustomerID: testID, IDParam: "id", UserAgent: "syncd/test", StallTimeout: time.Minute,
 		Retry: transport.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: time.Minute},
 	})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	c := New(carrier)
-	t.Cleanup(c.Close)
-	return c
+	return New(carrier), nil
 }
 
 // downloadAll returns the body of a download.
@@ -508,19 +524,31 @@ func TestAVeryLongETagIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAListOfOver250000EntriesIsRefused(t *testing.T) {
+func TestAListOfTooManyEntriesIsRefused(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
-	for format, body := range map[string]func(n int) string{
-		"json": func(n int) string { return "[" + strings.Repeat(`"2026.10",`, n-1) + `"2026.10"]` },
-		"xml":  func(n int) string { return "<a>" + strings.Repeat("<s>2026.10</s>", n) + "</a>" },
+	for format, body := range map[string]func(item string, n int) string{
+		"json": func(item string, n int) string {
+			return "[" + strings.Repeat(`"`+item+`",`, n-1) + `"` + item + `"]`
+		},
+		"xml":  func(item string, n int) string { return "<a>" + strings.Repeat("<s>"+item+"</s>", n) + "</a>" },
+		"text": func(item string, n int) string { return strings.Repeat(item+"\r\n", n) },
 	} {
-		for n, want := range map[int]refusal.Reason{250_000: "", 250_001: refusal.TooLarge} {
-			e.ClearFaults()
-			e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body(n)})
-			_, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{})
-			if refusal.ReasonOf(err) != want || want == "" && err != nil {
-				t.Errorf("%s, %d entries: %v", format, n, err)
+		for _, row := range []struct {
+			allowed int
+			item    string
+			call    func() error
+		}{
+			{100_000, "2026.10", func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }},
+			{250_000, "/Download/Data/2026.10/a", func() error { _, err := c.Manifest(t.Context(), "2026.10", "m"); return err }},
+			{100_000, "dq_a", func() error { _, err := c.ManifestList(t.Context(), "2026.10"); return err }},
+		} {
+			for n, want := range map[int]refusal.Reason{row.allowed: "", row.allowed + 1: refusal.TooLarge} {
+				e.ClearFaults()
+				e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body(row.item, n)})
+				if err := row.call(); refusal.ReasonOf(err) != want || want == "" && err != nil {
+					t.Errorf("%s, %d times %q: %v, want %q", format, n, row.item, err, want)
+				}
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package releases
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -35,6 +38,23 @@ func xmlOf(items []string, indent string) string {
 		b.WriteString(indent + "<string>" + strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(item) + "</string>")
 	}
 	return b.String() + indent + "</ArrayOfstring>"
+}
+
+// parseList reads a list that is in memory.
+func parseList(body []byte) ([]string, error) {
+	var items []string
+	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e Entry) error {
+		items = append(items, e.Name)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+func parseEntries(body []byte) ([]Entry, error) {
+	return readEntries(context.Background(), bytes.NewReader(body), transport.Redactor{})
 }
 
 func TestParseListReadsEveryFormat(t *testing.T) {

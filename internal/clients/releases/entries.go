@@ -1,0 +1,70 @@
+package releases
+
+import (
+	"cmp"
+	"context"
+	"io"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// Entry is one manifest of a release.
+type Entry struct {
+	Name        string `json:"manifestName" xml:"manifestName"`
+	Description string `json:"description" xml:"description"`
+	URL         string `json:"url" xml:"url"` // without the Customer ID; may name an older release
+}
+
+// readEntries reads the manifests of a ManifestList: objects in JSON or XML, or names
+// alone in any list format.
+func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor) ([]Entry, error) {
+	entries, limit := []Entry{}, limit{entries: maxManifests}
+	var refused error // of the first unusable entry: later ones are only counted
+	err := readList(ctx, body, true, redact, func(entry Entry) error {
+		if err := limit.count(); err != nil || refused != nil {
+			return err
+		}
+		if refused = checkEntry(entry, limit.seen); refused != nil {
+			return nil
+		}
+		for _, text := range []*string{&entry.Name, &entry.Description, &entry.URL} {
+			*text = redacted(*text, redact)
+		}
+		entries = append(entries, entry)
+		return limit.keep(entry.Name, entry.Description, entry.URL)
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+func checkEntry(entry Entry, number int) error {
+	if entry.Name == "" {
+		return refusal.New(refusal.BadShape, "entry %d of the list has no manifest name", number)
+	}
+	if manifest.CheckSegment(entry.Name) != nil {
+		return refusal.New(refusal.BadName, "entry %d of the list has a name that is not one plain path segment", number)
+	}
+	return nil
+}
+
+// readIDs reads the ids of releases.
+func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]string, error) {
+	var ids []string
+	limit := limit{entries: maxReleases}
+	err := readList(ctx, body, false, redact, func(entry Entry) error {
+		if err := limit.count(); err != nil {
+			return err
+		}
+		id := redacted(entry.Name, redact)
+		ids = append(ids, id)
+		return limit.keep(id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}

@@ -1,0 +1,62 @@
+package releases
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"syncd/internal/refusal"
+)
+
+func TestOneBadLinkRefusesTheListAndIsNamedByItsPlace(t *testing.T) {
+	refs, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader("/Download/Data/2026.10/a\n/Download/Data/2026.10/..\n/Download/Data/2026.10/c"))
+	if refs != nil || refusal.ReasonOf(err) != refusal.BadName || !strings.HasPrefix(err.Error(), "entry 2: ") {
+		t.Errorf("%v, %v, want a refusal of entry 2", refs, err)
+	}
+}
+
+// endless is a list of escaped links. It counts what is read after cancel.
+type endless struct {
+	sent, after int
+	cancel      context.CancelFunc
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	const link = `"/Download/Data/2026.10/%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525%2525",`
+	n := 0
+	if e.sent == 0 {
+		n = copy(p, "[")
+	}
+	for n < len(p) {
+		n += copy(p[n:], link[(e.sent+n+len(link)-1)%len(link):])
+	}
+	if e.sent += n; e.sent > 1<<20 {
+		e.cancel()
+		e.after += n
+	}
+	return n, nil
+}
+
+func TestACancelledListIsNotReadToItsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	body := &endless{cancel: cancel}
+	refs, err := connect(t, "http://127.0.0.1:1").readFiles(ctx, body)
+	if refs != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d files, %v, want the context's error", len(refs), err)
+	}
+	if body.after > 2*maxItem {
+		t.Errorf("%d bytes read after the cancellation, want at most %d", body.after, 2*maxItem)
+	}
+}
+
+func TestALinkOfOver8KiBIsRefused(t *testing.T) {
+	for length, want := range map[int]refusal.Reason{8 << 10: "", 8<<10 + 1: refusal.BadShape} {
+		link := "/Download/Data/2026.10/a?"
+		link += strings.Repeat("x", length-len(link))
+		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader(link))
+		if refusal.ReasonOf(err) != want {
+			t.Errorf("%d bytes: %v, want reason %q", length, err, want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package releases
+
+import (
+	"strings"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/refusal"
+)
+
+// Limits of lists in entries. Each file of a manifest costs at least one request.
+const (
+	maxFiles     = 250_000
+	maxReleases  = 100_000
+	maxManifests = 100_000
+)
+
+// maxKept limits the text that is kept of a list of ids or of manifests, in bytes.
+const maxKept = 8 << 20
+
+// limit bounds what is kept of a list.
+type limit struct {
+	entries int // allowed
+	seen    int
+	text    int // bytes kept
+}
+
+// count counts an entry before it is kept.
+func (l *limit) count() error {
+	if l.seen++; l.seen > l.entries {
+		return refusal.New(refusal.TooLarge, "list of over %d entries: more are not accepted", l.entries)
+	}
+	return nil
+}
+
+// keep counts the texts of an entry.
+func (l *limit) keep(texts ...string) error {
+	for _, text := range texts {
+		l.text += len(text)
+	}
+	if l.text > maxKept {
+		return refusal.New(refusal.TooLarge, "list with over %d bytes of text: more are not accepted", maxKept)
+	}
+	return nil
+}
+
+// maxText limits a text of the provider that callers may show, in bytes.
+const maxText = 1000
+
+// redacted returns a text of the provider without the Customer ID and limited in length.
+func redacted(text string, redact transport.Redactor) string {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return redact.String(text)
+}

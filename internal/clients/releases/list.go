@@ -1,0 +1,255 @@
+package releases
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/refusal"
+)
+
+// listReader reads a list in any format of the service: JSON, XML, or text with CR LF,
+// LF, tab or comma between the items (docs/wire/releases.md, "List formats"). The first
+// byte tells the format, because a server may ignore the one that was asked for. The
+// reader gives each item to visit at once, so that it never holds the whole list.
+type listReader struct {
+	src     *source
+	objects bool // items may be objects with the members of Entry: all or none
+	redact  transport.Redactor
+	visit   func(Entry) error
+
+	isObject bool // the first item of a JSON array is an object
+}
+
+// readList calls visit with each item of a list. A plain text becomes an Entry's name.
+func readList(ctx context.Context, body io.Reader, objects bool, redact transport.Redactor, visit func(Entry) error) error {
+	l := &listReader{src: newSource(ctx, body), objects: objects, redact: redact, visit: visit}
+	err := l.read()
+	if l.src.err != nil {
+		return l.src.err // the parser's error follows from this one
+	}
+	return err
+}
+
+func (l *listReader) read() error {
+	if err := l.src.skipSpace(); err != nil {
+		return err
+	}
+	head, whole, err := l.src.peek()
+	switch {
+	case err != nil:
+		return err
+	case len(head) == 0:
+		return nil
+	case head[0] == '[':
+		return l.readJSON()
+	case head[0] == '<':
+		return l.readXML()
+	case head[0] == '{':
+		return l.notAList()
+	case head[0] == '"':
+		return l.readQuoted()
+	}
+	if text := string(head); whole && (text == "null" || text == "true" || text == "false") {
+		return refusal.New(refusal.BadShape, "got the JSON value %s instead of a list", text)
+	}
+	return l.readText(l.src, separatorsOf(head))
+}
+
+var errNotStrings = refusal.New(refusal.BadShape, "list is not a JSON array of strings")
+
+// readJSON reads an array item by item.
+func (l *listReader) readJSON() error {
+	decoder := json.NewDecoder(l.src)
+	if _, err := decoder.Token(); err != nil {
+		return errNotStrings
+	}
+	var item json.RawMessage // its bytes are reused
+	for entry := 1; decoder.More(); entry++ {
+		if decoder.Decode(&item) != nil {
+			return errNotStrings
+		}
+		l.src.used = decoder.InputOffset()
+		if err := l.visitJSON(item, entry); err != nil {
+			return err
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return errNotStrings
+	}
+	l.src.unbounded()
+	rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), l.src))
+	if skipSpace(rest); endOf(rest) {
+		return nil
+	}
+	return errNotStrings
+}
+
+func (l *listReader) visitJSON(item json.RawMessage, number int) error {
+	var entry Entry
+	var err error
+	switch {
+	case !utf8.Valid(item):
+		return errNotUTF8
+	case string(item) == "null":
+		return refusal.New(refusal.BadShape, "entry %d of the list is null", number)
+	case number > 1 && (item[0] == '{') != l.isObject:
+		return errNotStrings
+	case l.objects && item[0] == '{':
+		l.isObject = true
+		err = json.Unmarshal(item, &entry)
+	default:
+		entry.Name, err = unquote(item)
+	}
+	if err != nil {
+		return errNotStrings
+	}
+	return l.visit(entry)
+}
+
+var errNotUTF8 = refusal.New(refusal.BadShape, "list is not valid UTF-8")
+
+// unquote decodes a JSON string. Nearly all of them have no escapes to decode.
+func unquote(value []byte) (string, error) {
+	if inner, isString := bytes.CutPrefix(value, []byte(`"`)); isString && bytes.IndexByte(inner, '\\') < 0 {
+		return string(bytes.TrimSuffix(inner, []byte(`"`))), nil
+	}
+	var text string
+	err := json.Unmarshal(value, &text)
+	return text, err
+}
+
+// notAList returns the error for an object instead of a list. It quotes an error
+// object, which some servers send with status 200.
+func (l *listReader) notAList() error {
+	l.src.unbounded()
+	body, err := io.ReadAll(io.LimitReader(l.src, maxMetadata))
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(body) {
+		return errNotUTF8
+	}
+	var problem struct{ Type, Message, Title string }
+	if json.Unmarshal(l.redact.Bytes(body), &problem) == nil && problem.Type+problem.Message+problem.Title != "" {
+		return refusal.New(refusal.BadShape, "got an error object instead of a list: %.40q %.200q", problem.Type, problem.Message+problem.Title)
+	}
+	return refusal.New(refusal.BadShape, "got an object instead of a list")
+}
+
+// maxQuoted limits a text list within one JSON string, in bytes: the decoder keeps it whole.
+const maxQuoted = 2 << 20
+
+// readQuoted reads a JSON string that holds a text list.
+func (l *listReader) readQuoted() error {
+	l.src.unbounded()
+	body, err := io.ReadAll(io.LimitReader(l.src, maxQuoted+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > maxQuoted:
+		return refusal.New(refusal.TooLarge, "list in a JSON string of over %d bytes", maxQuoted)
+	case !utf8.Valid(body):
+		return errNotUTF8
+	}
+	var text string
+	if json.Unmarshal(bytes.TrimSpace(body), &text) != nil {
+		return refusal.New(refusal.BadShape, "list begins with a quote but is no JSON string")
+	}
+	return l.readText(strings.NewReader(text), separatorsOf([]byte(text[:min(len(text), maxItem)])))
+}
+
+// separatorsOf returns the bytes that separate the items of a text, whose beginning is
+// head. A longer text without a separator in its head has an item that is too long.
+func separatorsOf(head []byte) string {
+	for _, separators := range []string{"\r\n", "\t"} {
+		if bytes.ContainsAny(head, separators) {
+			return separators
+		}
+	}
+	return ","
+}
+
+// readText reads a text format.
+func (l *listReader) readText(text io.Reader, separators string) error {
+	l.src.unbounded() // the scanner has a limit of its own
+	scanner := bufio.NewScanner(text)
+	scanner.Buffer(nil, maxItem)
+	scanner.Split(splitAt(separators))
+	visit, finish := l.visitText, func() error { return nil }
+	if separators == "," {
+		joined := &commaJoiner{visit: l.visitText}
+		visit, finish = joined.add, joined.finish
+	}
+	for scanner.Scan() {
+		item := bytes.TrimSpace(scanner.Bytes())
+		if !utf8.Valid(item) {
+			return errNotUTF8
+		}
+		if err := visit(item); err != nil {
+			return err
+		}
+	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		return errTooLong
+	}
+	if err := scanner.Err(); err != nil {
+		return err
+	}
+	return finish()
+}
+
+func (l *listReader) visitText(item []byte) error {
+	if len(item) == 0 {
+		return nil
+	}
+	return l.visit(Entry{Name: string(item)})
+}
+
+func splitAt(separators string) bufio.SplitFunc {
+	return func(data []byte, atEOF bool) (int, []byte, error) {
+		if i := bytes.IndexAny(data, separators); i >= 0 {
+			return i + 1, data[:i], nil
+		}
+		if atEOF { // a last comma is a part of its link, so an empty item ends the text
+			return len(data), data, bufio.ErrFinalToken
+		}
+		return 0, nil, nil
+	}
+}
+
+// commaJoiner joins the parts of links that hold commas: in a list of links only a
+// comma before another link is a separator.
+type commaJoiner struct {
+	visit func([]byte) error
+	item  []byte // not visited yet
+	begun bool
+	links bool // the first item is a link
+}
+
+func (j *commaJoiner) add(part []byte) error {
+	isLink := bytes.Contains(part, []byte("://"))
+	if j.begun && j.links && !isLink {
+		j.item = append(append(j.item, ','), part...)
+		if len(j.item) > maxItem {
+			return errTooLong
+		}
+		return nil
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	err := j.finish()
+	j.links = isLink && !j.begun || j.links
+	j.begun = true
+	j.item = append(j.item[:0], part...)
+	return err
+}
+
+func (j *commaJoiner) finish() error { return j.visit(j.item) }

@@ -1,0 +1,110 @@
+package releases
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// Metadata is what the service says about one file. All values are strings on the
+// wire, and any may be missing.
+type Metadata struct {
+	FileName string
+	Release  string
+	Size     int64                         // in bytes, -1 when missing or not a number
+	Digests  map[manifest.Algorithm]string // as sent, not validated
+	Other    map[string]string             // the remaining values by their key
+}
+
+// maxSize limits a file's announced size, so that no sum of sizes overflows.
+const maxSize = 1 << 50
+
+func parseMetadata(body []byte) (Metadata, error) {
+	body = trim(body)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil || !utf8.Valid(body) {
+		return Metadata{}, refusal.New(refusal.BadShape, "metadata is not a JSON object")
+	}
+	meta := Metadata{Size: -1, Digests: map[manifest.Algorithm]string{}, Other: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(members)) { // sorted, so that of names that differ only in case the same one always wins
+		text := jsonText(members[name])
+		switch strings.ToLower(name) {
+		case "filename":
+			meta.FileName = text
+		case "release":
+			meta.Release = text
+		case "filesize":
+			if size, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && size >= 0 && size <= maxSize {
+				meta.Size = size
+			}
+		case "md5", "sha1", "sha256":
+			meta.Digests[manifest.Algorithm(strings.ToUpper(name))] = text
+		default:
+			meta.Other[name] = text
+		}
+	}
+	return meta, nil
+}
+
+// jsonText returns the text of a JSON string, and any other value as it is written: a
+// number out of range must not refuse the other values.
+func jsonText(value json.RawMessage) string {
+	if inner, isString := bytes.CutPrefix(value, []byte(`"`)); isString && bytes.IndexByte(inner, '\\') < 0 {
+		return string(bytes.TrimSuffix(inner, []byte(`"`))) // no escapes to decode
+	}
+	var text string // stays empty for null
+	if json.Unmarshal(value, &text) != nil {
+		return string(value)
+	}
+	return text
+}
+
+// parseHash reads the result of a hash endpoint: one item in any list format, or one
+// XML element that holds only text.
+func parseHash(algorithm manifest.Algorithm, body []byte) (manifest.Digest, error) {
+	var single struct {
+		Text  string     `xml:",chardata"`
+		Other []struct{} `xml:",any"`
+	}
+	if body = trim(body); bytes.HasPrefix(body, []byte("<")) && xml.Unmarshal(body, &single) == nil && len(single.Other) == 0 {
+		return manifest.ParseDigest(algorithm, single.Text)
+	}
+	if digest, err := manifest.ParseDigest(algorithm, string(unquoted(body))); err == nil {
+		return digest, nil // nearly always: the rest is for other formats
+	}
+	var items []string
+	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e Entry) error {
+		items = append(items, e.Name)
+		return nil
+	})
+	if err != nil {
+		return manifest.Digest{}, err
+	}
+	if len(items) != 1 {
+		return manifest.Digest{}, refusal.New(refusal.BadShape, "got %d items instead of one digest", len(items))
+	}
+	return manifest.ParseDigest(algorithm, items[0])
+}
+
+// unquoted returns a text without the quotes around it.
+func unquoted(body []byte) []byte {
+	if len(body) > 1 && body[0] == '"' && body[len(body)-1] == '"' {
+		return body[1 : len(body)-1]
+	}
+	return body
+}
+
+// trim removes white space and the byte order mark that some servers send.
+func trim(body []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(mark)))
+}
