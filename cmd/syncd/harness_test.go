@@ -486,10 +486,15 @@ func (h *host) digestOf(path string) string {
 
 func (h *host) digest(r io.Reader) string {
 	h.Helper()
+	digest, err := digestOf(r)
+	h.must(err)
+	return digest
+}
+
+func digestOf(r io.Reader) (string, error) {
 	sum := sha256.New()
 	_, err := io.Copy(sum, r)
-	h.must(err)
-	return hex.EncodeToString(sum.Sum(nil))
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // downloads are the names of the files downloaded since the last call.
