@@ -1,11 +1,14 @@
 // Package gctune tunes the garbage collector for a process that is small most of
-// the time and handles long lists now and then.
+// the time and handles long lists now and then. Below the memory limit of the cgroup
+// it collects more often rather than being killed.
 package gctune
 
 import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // Between two collections the heap may grow by room, or by percent of the live heap
@@ -17,12 +20,26 @@ const (
 	percent = 50
 )
 
-// Start tunes the collector for the life of the process. It does nothing when GOGC
-// or GOMEMLIMIT are set: they belong to the operator.
+// Start tunes the collector for the life of the process. It leaves alone what the
+// operator has set: GOGC the percentage, GOMEMLIMIT that and the limit.
 func Start(getenv func(string) string) {
-	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
+	if getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	limit(memlimit.FromCgroup)
+	if getenv("GOGC") == "" {
 		tune()
 	}
+}
+
+// limitRatio is the part of the cgroup's limit for the heap. The rest is for stacks of
+// the kernel, the program's own pages and the peaks between two collections.
+const limitRatio = 0.9
+
+// limit sets the runtime's soft limit from that of the cgroup. Where no limit can be
+// read, there is none: a soft limit only helps, so that is no failure.
+func limit(cgroup memlimit.Provider) {
+	_, _ = memlimit.Set(memlimit.WithRatio(limitRatio), memlimit.WithProvider(cgroup))
 }
 
 // tune sets the percentage for the next collection, which then runs tune again: it

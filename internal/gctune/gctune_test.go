@@ -1,9 +1,12 @@
 package gctune
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 func TestPercentForGrantsRoomToSmallHeaps(t *testing.T) {
@@ -22,6 +25,28 @@ func TestStartLeavesTheEnvironmentsSettings(t *testing.T) {
 		if got := debug.SetGCPercent(77); got != 77 {
 			t.Errorf("with %s set: %d percent, want no change", name, got)
 		}
+	}
+}
+
+func TestTheSoftLimitIsNineTenthsOfTheCgroups(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	limit(memlimit.Limit(1000 << 20))
+	if got := debug.SetMemoryLimit(-1); got != 900<<20 {
+		t.Errorf("limit of %d MiB, want 900", got>>20)
+	}
+	limit(func() (uint64, error) { return 0, memlimit.ErrNoLimit })
+	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
+		t.Errorf("without a cgroup's limit: %d bytes, want none", got)
+	}
+}
+
+func TestStartLeavesTheOperatorsLimit(t *testing.T) {
+	before := debug.SetMemoryLimit(777 << 20)
+	defer debug.SetMemoryLimit(before)
+	Start(func(asked string) string { return map[string]string{"GOMEMLIMIT": "777MiB"}[asked] })
+	if got := debug.SetMemoryLimit(-1); got != 777<<20 {
+		t.Errorf("limit of %d MiB, want 777", got>>20)
 	}
 }
 
