@@ -22,7 +22,7 @@ var rows = [][]string{
 	{"internal/syncer"},
 	{"internal/inventory", "internal/report"},
 	{"internal/fetcher", "internal/mirror"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/gctune"},
 	{"internal/fsops"},
 	{emulator},

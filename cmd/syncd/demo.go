@@ -182,7 +182,12 @@ func (d *demonstration) newRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := verify.HashFile(ctx, path, manifest.SHA256)
+	again, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	now, err := verify.Reader(ctx, again, manifest.SHA256)
 	if err != nil {
 		return err
 	}

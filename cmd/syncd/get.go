@@ -15,6 +15,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -52,7 +53,12 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	f := fetcher.New(client, temp, fetcher.Config{
+	unfinished, err := fsops.OpenDir(temp)
+	if err != nil {
+		return err
+	}
+	defer unfinished.Close()
+	f := fetcher.New(client, unfinished, fetcher.Config{
 		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate),
 	})
 	disk := new(durable.Disk)
@@ -62,13 +68,13 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 			return err
 		}
 		target := filepath.Join(dir, ref.Name)
-		if err := os.Chmod(fetched.Path, 0o644); err != nil {
+		if err := unfinished.Chmod(fetched.Name, 0o644); err != nil {
 			return err
 		}
-		if err := disk.SyncFiles([]string{fetched.Path}); err != nil { // Fetch leaves a small file unsynced
+		if err := disk.SyncFiles(unfinished, []string{fetched.Name}); err != nil { // Fetch leaves a small file unsynced
 			return err
 		}
-		if err := os.Rename(fetched.Path, target); err != nil {
+		if err := os.Rename(filepath.Join(temp, fetched.Name), target); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "%s  %s  sha256:%s\n", target, humanize.IBytes(uint64(fetched.Object.Size)), fetched.Object.ID)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -129,7 +128,7 @@ func query[T any](ctx context.Context, a *app, cfg *config.Config, fromEngine fu
 	if err != nil {
 		return none, err
 	}
-	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), startPatience)
+	s, err := store.OpenReadOnly(m.Root(), engine.StateFile, startPatience)
 	var damaged *store.DamagedError
 	switch {
 	case err == nil:

@@ -253,7 +253,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	r := h.expect(0, "sync", "--dry-run")
 	h.contains("dry run", r.stdout, "would be updated: 5 of 5 files to download", "dry run: nothing was changed, and nothing is served yet")
 	h.wantDownloads()
-	same(h, "files after a first dry run", []string{}, treeFiles(t, h.data))
+	same(h, "files after a first dry run", []string{".syncd-data-dir"}, treeFiles(t, h.data))
 
 	h.sync(0)
 	release := h.provider.AdvanceSample()

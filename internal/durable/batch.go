@@ -2,9 +2,10 @@ package durable
 
 import (
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/fsops"
 )
 
 const (
@@ -20,49 +21,49 @@ const (
 )
 
 // SyncFiles makes the bytes and permissions of closed files durable. They must be on
-// one file system. After an error any of them may have lost bytes, see SyncFile.
-func (d *Disk) SyncFiles(paths []string) error {
-	if !prefersSyncfs(paths) {
-		return syncEach(paths, func(path string) error { return withFile(path, SyncFile) })
+// the file system of dir. After an error any of them may have lost bytes, see SyncFile.
+func (d *Disk) SyncFiles(dir *fsops.Dir, names []string) error {
+	if !prefersSyncfs(dir, names) {
+		return syncEach(names, func(name string) error { return withFile(dir, name, SyncFile) })
 	}
-	if err := syncFileSystem(filepath.Dir(paths[0])); err != nil {
+	if err := syncFileSystem(dir); err != nil {
 		return err
 	}
-	for _, path := range paths {
-		if err := withFile(path, checkWritten); err != nil {
+	for _, name := range names {
+		if err := withFile(dir, name, checkWritten); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SyncDirs makes the entries of directories durable. They must be on one file
-// system.
-func (d *Disk) SyncDirs(dirs []string) error {
-	if prefersSyncfs(dirs) {
-		return syncFileSystem(filepath.Dir(dirs[0]))
+// SyncDirs makes the entries of directories durable. They must be on the file system
+// of dir.
+func (d *Disk) SyncDirs(dir *fsops.Dir, names []string) error {
+	if prefersSyncfs(dir, names) {
+		return syncFileSystem(dir)
 	}
-	return syncEach(dirs, d.SyncDir)
+	return syncEach(names, func(name string) error { return d.SyncDir(dir, name) })
 }
 
 // prefersSyncfs is true when one syncfs is safe and cheaper than an fsync of each.
-func prefersSyncfs(paths []string) bool {
-	return len(paths) >= minSyncfs && hasReliableSyncfs(filepath.Dir(paths[0])) && dirtyBytes() < maxDirty
+func prefersSyncfs(dir *fsops.Dir, names []string) bool {
+	return len(names) >= minSyncfs && hasReliableSyncfs(dir) && dirtyBytes() < maxDirty
 }
 
-func syncEach(paths []string, syncOne func(path string) error) error {
+func syncEach(names []string, syncOne func(name string) error) error {
 	var group errgroup.Group
-	if group.SetLimit(concurrency); len(paths) < concurrency {
+	if group.SetLimit(concurrency); len(names) < concurrency {
 		group.SetLimit(1) // a few are fast one by one, and tests of crashes need a fixed order
 	}
-	for _, path := range paths {
-		group.Go(func() error { return syncOne(path) })
+	for _, name := range names {
+		group.Go(func() error { return syncOne(name) })
 	}
 	return group.Wait()
 }
 
-func withFile(path string, do func(*os.File) error) error {
-	f, err := os.Open(path)
+func withFile(dir *fsops.Dir, name string, do func(*os.File) error) error {
+	f, err := dir.Open(name)
 	if err != nil {
 		return err
 	}

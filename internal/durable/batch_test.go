@@ -11,17 +11,19 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 func TestSyncFilesSyncsFewAndManyFiles(t *testing.T) {
 	for _, count := range []int{0, 1, minSyncfs - 1, minSyncfs} {
 		dir := t.TempDir()
-		var paths []string
+		var names []string
 		for i := range count {
-			paths = append(paths, filepath.Join(dir, fmt.Sprint(i)))
-			write(t, paths[i], "content")
+			names = append(names, fmt.Sprint(i))
+			write(t, filepath.Join(dir, names[i]), "content")
 		}
-		if err := new(Disk).SyncFiles(paths); err != nil {
+		if err := new(Disk).SyncFiles(open(t, dir), names); err != nil {
 			t.Errorf("%d files: %v", count, err)
 		}
 	}
@@ -39,19 +41,22 @@ func TestSyncFilesFailsIfOneFileFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	for want, bad := range map[error]string{unix.EINVAL: fifo, fs.ErrNotExist: filepath.Join(dir, "none")} {
-		if err := new(Disk).SyncFiles([]string{filepath.Join(dir, "whole"), bad}); !errors.Is(err, want) {
-			t.Errorf("%s: %v", filepath.Base(bad), err)
+	for want, bad := range map[error]string{unix.EINVAL: "fifo", fs.ErrNotExist: "none"} {
+		if err := new(Disk).SyncFiles(open(t, dir), []string{"whole", bad}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }
 
 func TestSyncDirsFailsForAMissingDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := new(Disk).SyncDirs([]string{dir, filepath.Dir(dir)}); err != nil {
+	dir := open(t, t.TempDir())
+	if err := dir.EnsureDir("sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(Disk).SyncDirs(dir, []string{"sub", "."}); err != nil {
 		t.Error(err)
 	}
-	if err := new(Disk).SyncDirs([]string{dir, filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+	if err := new(Disk).SyncDirs(dir, []string{"sub", "none"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -68,7 +73,7 @@ func TestKernelReleasesAreCompared(t *testing.T) {
 }
 
 func TestSyncfsIsUsedOnlyOnKnownFileSystems(t *testing.T) {
-	if hasReliableSyncfs("/proc") || hasReliableSyncfs(filepath.Join(t.TempDir(), "none")) {
+	if hasReliableSyncfs(open(t, "/proc")) || hasReliableSyncfs(nil) {
 		t.Error("syncfs is used on /proc or on a missing directory")
 	}
 }
@@ -103,15 +108,20 @@ func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T)
 		t.Fatal(err)
 	}
 	defer other.Close()
-	var paths []string
+	var names []string
 	for i := range minSyncfs {
-		paths = append(paths, filepath.Join(mounted, fmt.Sprint(i)))
-		write(t, paths[i], strings.Repeat("x", 64<<10))
+		names = append(names, fmt.Sprint(i))
+		write(t, filepath.Join(mounted, names[i]), strings.Repeat("x", 64<<10))
 	}
 	if err := unix.Syncfs(int(other.Fd())); err == nil {
 		t.Fatal("the other syncfs reported no error: the disk did not fail")
 	}
-	if err := new(Disk).SyncFiles(paths); err == nil {
+	dir, err := fsops.OpenDir(mounted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := new(Disk).SyncFiles(dir, names); err == nil {
 		t.Error("SyncFiles returned nil for files that the disk refused")
 	}
 }

@@ -34,20 +34,20 @@ func SyncFile(f *os.File) error {
 	return fsops.Step("fsync", f.Name(), func() error { return fsync(f) })
 }
 
-// SyncDir makes the entries of dir durable. Some network file systems answer
+// SyncDir makes the entries of a directory durable. Some network file systems answer
 // EINVAL. Then only the order of the steps protects against a crash, and SyncDir
 // calls Warn and returns nil.
-func (d *Disk) SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	err = fsops.Step("fsync-dir", dir, func() error { return fsync(f) })
+func (d *Disk) SyncDir(dir *fsops.Dir, name string) error {
+	return withFile(dir, name, d.syncDir)
+}
+
+func (d *Disk) syncDir(f *os.File) error {
+	path := filepath.Clean(f.Name()) // without the /. of a directory that is synced by itself
+	err := fsops.Step("fsync-dir", path, func() error { return fsync(f) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		d.warned.Do(func() {
 			if d.Warn != nil {
-				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may undo the newest publish, but never leaves half of one", dir))
+				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may undo the newest publish, but never leaves half of one", path))
 			}
 		})
 		return nil
@@ -55,69 +55,47 @@ func (d *Disk) SyncDir(dir string) error {
 	return err
 }
 
-// SyncTree makes the entries of every directory below root and of root itself
-// durable, the deepest first. Sync the bytes of new files before.
-func (d *Disk) SyncTree(root string) error {
-	var dirs []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			dirs = append(dirs, path)
-		}
-		return err
-	})
-	if err != nil {
+// Rename gives a file or directory another name and syncs the parents of both. The
+// content must be durable already.
+func (d *Disk) Rename(dir *fsops.Dir, oldName, newName string) error {
+	if err := dir.Rename(oldName, newName); err != nil {
 		return err
 	}
-	for i := len(dirs) - 1; i >= 0; i-- { // WalkDir visits parents before their children
-		if err := d.SyncDir(dirs[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Rename moves oldPath to newPath and syncs the parents of both. The content must
-// be durable already.
-func (d *Disk) Rename(oldPath, newPath string) error {
-	if err := fsops.Rename(oldPath, newPath); err != nil {
+	if err := d.SyncDir(dir, filepath.Dir(newName)); err != nil {
 		return err
 	}
-	if err := d.SyncDir(filepath.Dir(newPath)); err != nil {
-		return err
-	}
-	if filepath.Dir(oldPath) == filepath.Dir(newPath) {
+	if filepath.Dir(oldName) == filepath.Dir(newName) {
 		return nil
 	}
-	return d.SyncDir(filepath.Dir(oldPath))
+	return d.SyncDir(dir, filepath.Dir(oldName))
 }
 
-// ReplaceFile creates or replaces the file at path with the bytes that write
-// produces, in one step for readers. It gets the permissions perm whatever the
-// umask.
-func (d *Disk) ReplaceFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	return d.replace(path, func(temp string) error {
-		if err := fsops.CreateFile(temp, perm, write); err != nil {
+// ReplaceFile creates or replaces a file with the bytes that write produces, in one
+// step for readers. It gets the permissions perm whatever the umask.
+func (d *Disk) ReplaceFile(dir *fsops.Dir, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return d.replace(dir, name, func(temp string) error {
+		if err := dir.CreateFile(temp, perm, write); err != nil {
 			return err
 		}
-		return withFile(temp, SyncFile)
+		return withFile(dir, temp, SyncFile)
 	})
 }
 
-// ReplaceSymlink creates or replaces the symlink at path, in one step for readers.
-func (d *Disk) ReplaceSymlink(target, path string) error {
-	return d.replace(path, func(temp string) error { return fsops.Symlink(target, temp) })
+// ReplaceSymlink creates or replaces a symlink, in one step for readers.
+func (d *Disk) ReplaceSymlink(dir *fsops.Dir, target, name string) error {
+	return d.replace(dir, name, func(temp string) error { return dir.Symlink(target, temp) })
 }
 
-// replace creates a temporary file and renames it to path. If that fails, no
-// temporary file stays: repeated attempts would fill the disk.
-func (d *Disk) replace(path string, create func(temp string) error) error {
-	temp := fsops.TempName(path)
+// replace creates a temporary file and gives it its name. If that fails, no temporary
+// file stays: repeated attempts would fill the disk.
+func (d *Disk) replace(dir *fsops.Dir, name string, create func(temp string) error) error {
+	temp := fsops.TempName(name)
 	err := create(temp)
 	if err == nil {
-		err = d.Rename(temp, path)
+		err = d.Rename(dir, temp, name)
 	}
 	if err != nil {
-		os.Remove(temp)
+		dir.Discard(temp)
 	}
 	return err
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 // write creates a file and its parent directories.
@@ -25,6 +27,17 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// open opens a directory.
+func open(t *testing.T, path string) *fsops.Dir {
+	t.Helper()
+	d, err := fsops.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
 }
 
 // names lists a directory.
@@ -45,13 +58,13 @@ func TestRenameReplacesAcrossDirectories(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "new"), "new")
 	write(t, filepath.Join(dir, "b", "file"), "old")
-	if err := new(Disk).Rename(filepath.Join(dir, "a", "new"), filepath.Join(dir, "b", "file")); err != nil {
+	if err := new(Disk).Rename(open(t, dir), "a/new", "b/file"); err != nil {
 		t.Fatal(err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "b", "file")); string(data) != "new" {
 		t.Errorf("content %q", data)
 	}
-	if err := new(Disk).Rename(filepath.Join(dir, "missing"), filepath.Join(dir, "b", "file")); !errors.Is(err, fs.ErrNotExist) {
+	if err := new(Disk).Rename(open(t, dir), "missing", "b/file"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing source: %v", err)
 	}
 }
@@ -61,7 +74,7 @@ func TestReplaceFileCreatesAndReplaces(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	var disk Disk
 	for _, text := range []string{"first", "second"} {
-		err := disk.ReplaceFile(path, 0o600, func(w io.Writer) error {
+		err := disk.ReplaceFile(open(t, dir), "file", 0o600, func(w io.Writer) error {
 			_, err := io.WriteString(w, text)
 			return err
 		})
@@ -79,7 +92,7 @@ func TestReplaceFileKeepsTheOldFileWhenWritingFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "old")
 	failed := errors.New("no more bytes")
-	err := new(Disk).ReplaceFile(filepath.Join(dir, "file"), 0o600, func(w io.Writer) error {
+	err := new(Disk).ReplaceFile(open(t, dir), "file", 0o600, func(w io.Writer) error {
 		_, err := io.WriteString(w, "new")
 		return errors.Join(err, failed)
 	})
@@ -98,7 +111,8 @@ func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprint(i), "file"), fmt.Sprint(i))
 	}
 	var disk Disk
-	if err := disk.ReplaceSymlink("0", link); err != nil {
+	d := open(t, dir)
+	if err := disk.ReplaceSymlink(d, "0", "current"); err != nil {
 		t.Fatal(err)
 	}
 	var stop atomic.Bool
@@ -120,7 +134,7 @@ func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 	<-started
 	<-started
 	for i := range 300 {
-		if err := disk.ReplaceSymlink(fmt.Sprint(i%2), link); err != nil {
+		if err := disk.ReplaceSymlink(d, fmt.Sprint(i%2), "current"); err != nil {
 			t.Error(err)
 			break
 		}
@@ -135,23 +149,11 @@ func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 func TestReplaceSymlinkLeavesNoTempNameWhenItFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "current", "file"), "a directory of the operator")
-	if err := new(Disk).ReplaceSymlink("0", filepath.Join(dir, "current")); err == nil {
+	if err := new(Disk).ReplaceSymlink(open(t, dir), "0", "current"); err == nil {
 		t.Error("ReplaceSymlink replaced a directory")
 	}
 	if diff := cmp.Diff([]string{"current"}, names(t, dir)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestSyncTreeReportsAMissingDirectory(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a", "b", "file"), "x")
-	disk := Disk{Warn: func(message string) { t.Error(message) }}
-	if err := disk.SyncTree(dir); err != nil {
-		t.Error(err)
-	}
-	if err := disk.SyncTree(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing directory: %v", err)
 	}
 }
 
@@ -168,14 +170,14 @@ func TestSyncDirWarnsOnceIfTheFileSystemCannotSyncDirectories(t *testing.T) {
 	var warnings []string
 	disk := Disk{Warn: func(message string) { warnings = append(warnings, message) }}
 	for range 3 {
-		if err := disk.SyncDir(proc); err != nil {
+		if err := disk.SyncDir(open(t, proc), "."); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], proc) {
 		t.Errorf("warnings %q", warnings)
 	}
-	if err := new(Disk).SyncDir(proc); err != nil {
+	if err := new(Disk).SyncDir(open(t, proc), "."); err != nil {
 		t.Errorf("without Warn: %v", err)
 	}
 }

@@ -13,17 +13,15 @@ import (
 	"syncd/internal/fsops"
 )
 
-func syncFileSystem(dir string) error {
-	return withFile(dir, func(f *os.File) error {
-		return fsops.Step("syncfs", dir, func() error { return syncfs(f) })
-	})
+func syncFileSystem(dir *fsops.Dir) error {
+	return fsops.Step("syncfs", dir.Path(), func() error { return syncfs(dir.Self()) })
 }
 
 // hasReliableSyncfs is true where syncfs(2) waits for the disk and reports write
 // errors: local file systems, on Linux 5.8 and later.
-func hasReliableSyncfs(dir string) bool {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
+func hasReliableSyncfs(dir *fsops.Dir) bool {
+	st, err := dir.Statfs()
+	if err != nil {
 		return false
 	}
 	switch uint32(st.Type) {

@@ -138,7 +138,7 @@ func TestReadOnlyDataDirHasAClearErrorAndAReadableStatus(t *testing.T) {
 	}
 	m, err := mirror.Open(w.cfg.DataDir, &durable.Disk{})
 	must(t, err)
-	s, err := store.OpenReadOnly(filepath.Join(m.State(), "syncd.db"), time.Second)
+	s, err := store.OpenReadOnly(m.Root(), StateFile, time.Second)
 	must(t, err)
 	defer s.Close()
 	status, err := StatusOnDisk(w.cfg, m, s)

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -25,6 +25,9 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/store"
 )
+
+// StateFile is the path of the state database in the data directory.
+const StateFile = "state/syncd.db"
 
 // stateTimeout bounds the wait for another process to close the state database.
 const stateTimeout = 10 * time.Second
@@ -69,7 +72,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err := m.MakeState(); err != nil {
 		return nil, openError(cfg.DataDir, err)
 	}
-	lock, err := lockfile.Acquire(filepath.Join(m.State(), "lock"))
+	lock, err := lockfile.Acquire(m.Root(), "state/lock")
 	if err != nil {
 		return nil, openError(cfg.DataDir, err)
 	}
@@ -99,7 +102,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 	if err := e.mirror.Recover(); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}
-	s, note, err := store.Open(filepath.Join(e.mirror.State(), "syncd.db"), stateTimeout)
+	s, note, err := store.Open(e.mirror.Root(), StateFile, stateTimeout)
 	if err != nil {
 		return err
 	}
@@ -139,6 +142,16 @@ func (e *Engine) checkDataDir() error {
 	return nil
 }
 
+// checkWritable is nil while files can be made by the path of the data directory. A
+// read-only mount over it does not change the directory that this process holds open.
+func (e *Engine) checkWritable() error {
+	dir := e.mirror.Dir()
+	if err := unix.Access(dir, unix.W_OK); err != nil {
+		return openError(dir, err)
+	}
+	return nil
+}
+
 // Close waits for the running work, which the caller ends by way of its context,
 // and unlocks the data directory.
 func (e *Engine) Close() error {
@@ -154,5 +167,5 @@ func (e *Engine) release() error {
 	if e.store != nil {
 		err = e.store.Close()
 	}
-	return errors.Join(err, e.lock.Release())
+	return errors.Join(err, e.lock.Release(), e.mirror.Close())
 }

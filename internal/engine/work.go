@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -47,7 +48,7 @@ func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := e.checkDataDir(); err != nil {
+	if err := errors.Join(e.checkDataDir(), e.checkWritable()); err != nil {
 		return err
 	}
 	active := e.active.Load()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,11 +33,11 @@ func TestCancelledFetchesReturnTheirConnections(t *testing.T) {
 	}
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		f := New(source, dir, fourSegments)
+		f := New(source, open(t, dir), fourSegments)
 		for round := range rounds {
 			var running sync.WaitGroup
 			for _, file := range files {
-				running.Go(func() { fetchForAWhile(t, f, file) })
+				running.Go(func() { fetchForAWhile(t, f, dir, file) })
 			}
 			running.Wait()
 			if !f.connections.TryAcquire(4) || f.running.Load() != 0 {
@@ -52,14 +53,14 @@ func TestCancelledFetchesReturnTheirConnections(t *testing.T) {
 	})
 }
 
-func fetchForAWhile(t *testing.T, f *Fetcher, file manifest.File) {
+func fetchForAWhile(t *testing.T, f *Fetcher, dir string, file manifest.File) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(time.Second))))
 	defer cancel()
 	w := &endedWatcher{t: t}
 	got, err := f.Fetch(ctx, file, w)
 	w.ended.Store(true)
 	if err == nil {
-		os.Remove(got.Path)
+		os.Remove(filepath.Join(dir, got.Name))
 	}
 }
 

@@ -30,24 +30,28 @@ func TestSweepKeepsOnlyWantedDownloads(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "folder", "within"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := Sweep(dir, map[string]bool{Name(digest): true}); err != nil {
+	if err := Sweep(open(t, dir), map[string]bool{Name(digest): true}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{Name(digest), Name(digest) + validatorSuffix}, fileNames(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := Sweep(dir, nil); err != nil || len(fileNames(t, dir)) != 0 {
+	if err := Sweep(open(t, dir), nil); err != nil || len(fileNames(t, dir)) != 0 {
 		t.Errorf("leftover files %v, %v", fileNames(t, dir), err)
 	}
-	if err := Sweep(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := Sweep(nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFetchIntoMissingFolderFails(t *testing.T) {
 	b := newFixture(t, emulator.Random(2, 10), manifest.SHA256)
-	b.dir = filepath.Join(b.dir, "none")
-	if _, _, err := b.fetch(patient, time.Minute); !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
+	dir := open(t, b.dir)
+	if err := os.Remove(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := New(connect(t, b.URL(), patient, time.Minute), dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
+	if !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
 		t.Errorf("%d requests, %v", len(b.Requests()), err)
 	}
 }

@@ -142,36 +142,36 @@ func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, source.part = range []float64{0.5, 0.2} {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(source.rand.Int64N(int64(30*time.Second))))
-					got, err := New(source, dir, fourSegments).Fetch(ctx, file, &watcher{})
+					got, err := New(source, open(t, dir), fourSegments).Fetch(ctx, file, &watcher{})
 					var failed *transport.Error
 					if cancel(); err == nil {
-						source.wantWhole(t, got)
+						source.wantWhole(t, dir, got)
 					} else if ctx.Err() == nil && refusal.ReasonOf(err) == "" && !errors.As(err, &failed) {
 						t.Errorf("%v: %q", err, source.asked)
 					}
 				}
 				source.part = 0
 				w := &watcher{}
-				got, err := New(source, dir, fourSegments).Fetch(t.Context(), file, w)
+				got, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), file, w)
 				if err != nil || w.mismatches == 0 && w.moved+w.resumed != int64(len(source.content)) {
 					t.Errorf("%v, watcher got %+v: %q", err, w, source.asked)
 				}
-				source.wantWhole(t, got)
+				source.wantWhole(t, dir, got)
 			})
 		})
 	}
 }
 
 // wantWhole checks the fetched file and removes it.
-func (s *erratic) wantWhole(t *testing.T, got verify.Proven) {
+func (s *erratic) wantWhole(t *testing.T, dir string, got verify.Proven) {
 	t.Helper()
-	if !bytes.Equal(readFile(t, got.Path), s.content) {
+	if !bytes.Equal(readFile(t, filepath.Join(dir, got.Name)), s.content) {
 		t.Errorf("a wrong content was proven; requests %q", s.asked)
 	}
-	if left := fileNames(t, filepath.Dir(got.Path)); len(left) != 1 {
+	if left := fileNames(t, dir); len(left) != 1 {
 		t.Errorf("leftover files: %q", left)
 	}
-	if err := os.Remove(got.Path); err != nil {
+	if err := os.Remove(filepath.Join(dir, got.Name)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -47,7 +45,7 @@ type Config struct {
 // two calls fetch the same digest at once.
 type Fetcher struct {
 	source      Source
-	dir         string
+	dir         *fsops.Dir
 	segments    int                 // connections of one file at most
 	connections *semaphore.Weighted // the budget of all files and their segments
 	limiter     *rate.Limiter
@@ -56,10 +54,10 @@ type Fetcher struct {
 	running     atomic.Int32 // files that are being transferred
 }
 
-// New returns a Fetcher that keeps unfinished downloads in dir, which must exist.
+// New returns a Fetcher that keeps unfinished downloads in dir.
 // Files and their segments share one budget of connections: the greater of
 // c.Files and c.Segments.
-func New(source Source, dir string, c Config) *Fetcher {
+func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 	c.Files, c.Segments = max(c.Files, 1), max(c.Segments, 1)
 	f := &Fetcher{
 		source: source, dir: dir, segments: c.Segments,
@@ -112,11 +110,11 @@ func Name(expected manifest.Digest) string {
 
 // Sweep removes everything from dir except the unfinished downloads whose names are
 // in wanted, and their validators. It returns all errors, joined.
-func Sweep(dir string, wanted map[string]bool) error {
-	entries, err := os.ReadDir(dir)
-	for _, entry := range entries {
-		if name := strings.TrimSuffix(entry.Name(), validatorSuffix); !wanted[name] {
-			err = errors.Join(err, fsops.RemoveAll(filepath.Join(dir, entry.Name())))
+func Sweep(dir *fsops.Dir, wanted map[string]bool) error {
+	names, err := dir.Names(".")
+	for _, name := range names {
+		if !wanted[strings.TrimSuffix(name, validatorSuffix)] {
+			err = errors.Join(err, dir.RemoveAll(name))
 		}
 	}
 	return err

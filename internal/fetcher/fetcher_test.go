@@ -38,7 +38,7 @@ func TestWatcherErrorEndsFetch(t *testing.T) {
 	b.interrupt(mib)
 	no := refusal.New(refusal.NoSpace, "2 MiB wanted, 1 MiB free")
 	w := &watcher{refuse: no}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(t.Context(), b.file, w)
+	_, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, w)
 	if err != no || !slices.Equal(w.announced, []int64{2 * mib}) || len(b.downloads()) != 1 || b.partialSize() != mib {
 		t.Errorf("announced %d, %d requests, %d bytes kept, %v", w.announced, len(b.downloads()), b.partialSize(), err)
 	}
@@ -52,7 +52,7 @@ func TestManyFilesShareOneFetcher(t *testing.T) {
 	}
 	b.SetManifest("m", "2026.10", files...)
 	b.fault(emulator.Fault{Kind: emulator.KindTruncate, After: 100_000, Times: 5})
-	f := New(connect(t, b.URL(), patient, time.Minute), b.dir, Config{})
+	f := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{})
 	var running sync.WaitGroup
 	for i, file := range files {
 		want := digestOf(t, file.Content, manifest.SHA1)
@@ -62,7 +62,7 @@ func TestManyFilesShareOneFetcher(t *testing.T) {
 				t.Errorf("%d: %+v, %v", i, got, err)
 				return
 			}
-			if _, err := verify.File(t.Context(), got.Path, want); err != nil {
+			if _, err := verify.File(t.Context(), open(t, b.dir), got.Name, want); err != nil {
 				t.Errorf("%d: %v", i, err)
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -110,7 +111,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
-	got, err := New(connect(b.t, b.URL(), retry, stall), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
+	got, err := New(connect(b.t, b.URL(), retry, stall), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, w)
 	return got, w, err
 }
 
@@ -121,22 +122,33 @@ func (b *fixture) wantProven(got verify.Proven, err error) {
 		b.t.Fatal(err)
 	}
 	want := manifest.Object{ID: digestOf(b.t, b.content, manifest.SHA256).Sum, Size: b.content.Size()}
-	if got.Object != want || got.Path != b.path() {
+	if got.Object != want || got.Name != Name(b.file.Expected) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
-	info, err := os.Stat(got.Path)
+	info, err := os.Stat(b.path())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	if info.Mode() != 0o444 || info.Size() != want.Size {
 		b.t.Errorf("%s, %d bytes", info.Mode(), info.Size())
 	}
-	if _, err := verify.File(b.t.Context(), got.Path, b.file.Expected); err != nil {
+	if _, err := verify.File(b.t.Context(), open(b.t, b.dir), got.Name, b.file.Expected); err != nil {
 		b.t.Error(err)
 	}
-	if _, err := os.Stat(got.Path + validatorSuffix); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(b.path() + validatorSuffix); !errors.Is(err, fs.ErrNotExist) {
 		b.t.Errorf("the validator is left: %v", err)
 	}
+}
+
+// open opens a folder of unfinished downloads.
+func open(t testing.TB, path string) *fsops.Dir {
+	t.Helper()
+	dir, err := fsops.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	return dir
 }
 
 func (b *fixture) path() string { return filepath.Join(b.dir, Name(b.file.Expected)) }

@@ -41,7 +41,7 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 				}
 			}
 			source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
-			d, err := newDownload(t.Context(), New(source, dir, Config{Files: 4, Segments: segments}), file, &watcher{})
+			d, err := newDownload(t.Context(), New(source, open(t, dir), Config{Files: 4, Segments: segments}), file, &watcher{})
 			if err != nil {
 				t.Fatal(err)
 			}

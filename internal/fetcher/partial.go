@@ -15,7 +15,8 @@ import (
 // digest, its validator in a file beside it, and the hash of its first bytes. The
 // connections of one download share it.
 type partial struct {
-	path      string
+	dir       *fsops.Dir
+	name      string
 	algorithm manifest.Algorithm
 	file      *dataFile
 	buffers   *bufferPool
@@ -229,7 +230,7 @@ func (p *partial) discardIfUseless(err error) error {
 	p.mu.Lock()
 	p.mayBeSaved = false // or close would save a checkpoint
 	p.mu.Unlock()
-	if removeErr := remove(p.path); removeErr != nil {
+	if removeErr := p.remove(); removeErr != nil {
 		return fmt.Errorf("%w: remove the unfinished download: %w", err, removeErr)
 	}
 	return err
@@ -255,5 +256,5 @@ func (p *partial) removeValidator() error {
 	if !mayBeSaved {
 		return nil
 	}
-	return p.file.track(fsops.RemoveAll(p.path + validatorSuffix))
+	return p.file.track(p.dir.RemoveAll(p.name + validatorSuffix))
 }

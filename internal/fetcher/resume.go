@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"syncd/internal/fsops"
@@ -17,9 +16,9 @@ import (
 
 // openPartial opens the unfinished download that an earlier call left, or creates
 // one. It replaces anything it cannot use, which would stop every later call too.
-func openPartial(ctx context.Context, dir string, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
-	p := &partial{path: filepath.Join(dir, Name(expected)), algorithm: expected.Algorithm, buffers: buffers}
-	file, err := fsops.OpenFile(p.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+func openPartial(ctx context.Context, dir *fsops.Dir, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
+	p := &partial{dir: dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
+	file, err := dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		return p, p.create(file)
 	}
@@ -30,7 +29,7 @@ func openPartial(ctx context.Context, dir string, expected manifest.Digest, buff
 	if err == nil || ctx.Err() != nil || isShortage(err) {
 		return p, err
 	}
-	if removeErr := remove(p.path); removeErr != nil {
+	if removeErr := p.remove(); removeErr != nil {
 		return nil, fmt.Errorf("%w: remove the unfinished download: %w", err, removeErr)
 	}
 	return p, p.reopen(ctx)
@@ -46,19 +45,19 @@ func isShortage(err error) bool {
 func (p *partial) create(file *os.File) error {
 	p.file = &dataFile{file: file}
 	p.reset()
-	if _, err := os.Lstat(p.path + validatorSuffix); err != nil {
+	if _, err := p.dir.Lstat(p.name + validatorSuffix); err != nil {
 		return nil //nolint:nilerr // there is nothing to remove
 	}
-	err := fsops.RemoveAll(p.path + validatorSuffix)
+	err := p.dir.RemoveAll(p.name + validatorSuffix)
 	if err != nil {
 		file.Close()
 	}
 	return err
 }
 
-// reopen continues the file at path, or creates it.
+// reopen continues the file, or creates it.
 func (p *partial) reopen(ctx context.Context) error {
-	file, err := openWritable(p.path)
+	file, err := p.openWritable()
 	if err != nil {
 		return err
 	}
@@ -72,21 +71,31 @@ func (p *partial) reopen(ctx context.Context) error {
 
 // openWritable also opens a file that was made read-only just before the last
 // process was killed.
-func openWritable(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path) // reading it could block for ever
+func (p *partial) openWritable() (*os.File, error) {
+	if err := p.checkOwn(); err != nil {
+		return nil, err
 	}
-	f, err := fsops.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if !errors.Is(err, os.ErrPermission) || fsops.Chmod(path, 0o600) != nil {
+	f, err := p.dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE, 0o600)
+	if !errors.Is(err, os.ErrPermission) || p.dir.Chmod(p.name, 0o600) != nil {
 		return f, err
 	}
-	return os.OpenFile(path, os.O_RDWR, 0o600)
+	return p.dir.OpenFile(p.name, os.O_RDWR, 0o600)
+}
+
+// checkOwn requires a regular file with one name, if there is any: opening a FIFO would
+// block for ever, and another name may be that of a file outside.
+func (p *partial) checkOwn() error {
+	info, err := p.dir.Info(p.name)
+	if err == nil && (!info.IsRegular() || info.Links() != 1) {
+		return fmt.Errorf("%s is not an unfinished download", p.dir.Path(p.name))
+	}
+	return nil
 }
 
 // resume finds out which bytes are present, and hashes those before the first gap.
 // It reads them all, because a power cut may have lost some.
 func (p *partial) resume(ctx context.Context) (err error) {
-	if p.validator, err = readValidator(p.path + validatorSuffix); err != nil {
+	if p.validator, err = readValidator(p.dir, p.name+validatorSuffix); err != nil {
 		return err
 	}
 	info, err := p.file.file.Stat()
@@ -160,7 +169,7 @@ func (p *partial) saveCheckpoint() error {
 	}
 	p.mayBeSaved, p.unsaved = true, 0
 	p.mu.Unlock()
-	err := p.file.track(v.save(p.path + validatorSuffix))
+	err := p.file.track(v.save(p.dir, p.name+validatorSuffix))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.isSaving = false
@@ -168,6 +177,6 @@ func (p *partial) saveCheckpoint() error {
 }
 
 // remove removes an unfinished download, or whatever has its name, and its validator.
-func remove(path string) error {
-	return errors.Join(fsops.RemoveAll(path), fsops.RemoveAll(path+validatorSuffix))
+func (p *partial) remove() error {
+	return errors.Join(p.dir.RemoveAll(p.name), p.dir.RemoveAll(p.name+validatorSuffix))
 }

@@ -68,7 +68,7 @@ func (s *swappingWatcher) swap() {
 func (b *fixture) fetchInto(other string, at int64) (verify.Proven, error) {
 	b.t.Helper()
 	w := &swappingWatcher{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
-	return New(connect(b.t, b.URL(), patient, time.Minute), b.dir, Config{}).Fetch(b.t.Context(), b.file, w)
+	return New(connect(b.t, b.URL(), patient, time.Minute), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, w)
 }
 
 // A FIFO refuses fsync. As after a failed fsync of a disk, the bytes written before can
@@ -155,6 +155,7 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("who"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	folder := open(t, dir)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPartial(t.Context(), dir, file.Expected, nil)
+	_, err := openPartial(t.Context(), folder, file.Expected, nil)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -55,10 +56,10 @@ func sendable(condition string) string {
 	return condition
 }
 
-// readValidator returns the validator saved at path. A missing or damaged one is
+// readValidator returns the validator saved as name in dir. A missing or damaged one is
 // empty, and the download then starts from zero, which is always safe.
-func readValidator(path string) (validator, error) {
-	info, err := os.Lstat(path)
+func readValidator(dir *fsops.Dir, name string) (validator, error) {
+	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return validator{}, nil
 	}
@@ -66,9 +67,14 @@ func readValidator(path string) (validator, error) {
 		return validator{}, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxValidatorFile {
-		return validator{}, fmt.Errorf("%s is not a validator's file", path)
+		return validator{}, fmt.Errorf("%s is not a validator's file", dir.Path(name))
 	}
-	data, err := os.ReadFile(path)
+	file, err := dir.OpenRegular(name)
+	if err != nil {
+		return validator{}, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
 	if err != nil {
 		return validator{}, err
 	}
@@ -84,24 +90,24 @@ func parseValidator(data []byte) validator {
 	return validator{Condition: sendable(v.Condition), Total: max(v.Total, 0), Present: v.Present}
 }
 
-// save replaces the validator at path. A kill leaves the old one or the new one. A
+// save replaces the validator saved as name in dir. A kill leaves the old one or the new one. A
 // power cut can lose both, because nothing is synced: the download starts again.
-func (v validator) save(path string) error {
+func (v validator) save(dir *fsops.Dir, name string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	temp := fsops.TempName(path)
-	f, err := fsops.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	temp := fsops.TempName(name)
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = fsops.Rename(temp, path)
+		err = dir.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, fsops.RemoveAll(temp))
+		return errors.Join(err, dir.RemoveAll(temp))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@
 // create, write, rename, link, remove. Nothing in it is durable by itself: a power
 // cut may undo any step, until package durable syncs the file and its directory.
 //
+// Every change lies below an open directory, a Dir, and follows no symlink out of it.
 // Every change that recovery must cope with goes through Step. A build with the
 // tag torture kills the process, or fails, at each of them in turn.
 package fsops
@@ -21,19 +22,19 @@ func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 
 // EnsureDir creates a directory unless it exists. It sets the permissions perm in both
 // cases, whatever the umask: an earlier attempt may have ended between the two steps.
-func EnsureDir(path string, perm fs.FileMode) error {
-	err := Step("mkdir", path, func() error { return os.Mkdir(path, perm) })
+func (d *Dir) EnsureDir(name string, perm fs.FileMode) error {
+	err := d.step("mkdir", name, func() error { return d.root.Mkdir(name, perm) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return Chmod(path, perm)
+	return d.Chmod(name, perm)
 }
 
 // OpenFile is os.OpenFile as a step, for files that it may create.
-func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	var f *os.File
-	err := Step("create", path, func() (err error) {
-		f, err = os.OpenFile(path, flag, perm)
+	err := d.step("create", name, func() (err error) {
+		f, err = d.root.OpenFile(name, flag, perm)
 		return err
 	})
 	if err != nil && f != nil {
@@ -45,13 +46,13 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 
 // CreateFile creates a file with the bytes that write produces. The file must not exist
 // yet. It gets the permissions perm whatever the umask.
-func CreateFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+func (d *Dir) CreateFile(name string, perm fs.FileMode, write func(io.Writer) error) error {
+	f, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = Step("write", path, func() error {
+	err = Step("write", d.Path(name), func() error {
 		buffer := bufio.NewWriterSize(f, 64<<10)
 		if err := write(buffer); err != nil {
 			return err
@@ -72,19 +73,19 @@ func Truncate(f *os.File, size int64) error {
 	return Step("truncate", f.Name(), func() error { return f.Truncate(size) })
 }
 
-// Rename is os.Rename as a step.
-func Rename(oldPath, newPath string) error {
-	return Step("rename", newPath, func() error { return os.Rename(oldPath, newPath) })
+// Rename renames a file or directory within d as a step.
+func (d *Dir) Rename(oldName, newName string) error {
+	return d.step("rename", newName, func() error { return d.root.Rename(oldName, newName) })
 }
 
-// Symlink is os.Symlink as a step.
-func Symlink(target, path string) error {
-	return Step("symlink", path, func() error { return os.Symlink(target, path) })
+// Symlink makes a symlink as a step.
+func (d *Dir) Symlink(target, name string) error {
+	return d.step("symlink", name, func() error { return d.root.Symlink(target, name) })
 }
 
-// Chmod is os.Chmod as a step.
-func Chmod(path string, perm fs.FileMode) error {
-	return Step("chmod", path, func() error { return os.Chmod(path, perm) })
+// Chmod sets the permissions of a file or directory as a step.
+func (d *Dir) Chmod(name string, perm fs.FileMode) error {
+	return d.step("chmod", name, func() error { return d.root.Chmod(name, perm) })
 }
 
 // Fchmod sets the permissions of an open file as a step.
@@ -92,14 +93,19 @@ func Fchmod(f *os.File, perm fs.FileMode) error {
 	return Step("chmod", f.Name(), func() error { return f.Chmod(perm) })
 }
 
-// Remove is os.Remove as a step.
-func Remove(path string) error {
-	return Step("remove", path, func() error { return os.Remove(path) })
+// Remove removes a file, a symlink or an empty directory as a step.
+func (d *Dir) Remove(name string) error {
+	return d.step("remove", name, func() error { return d.root.Remove(name) })
 }
 
-// RemoveAll is os.RemoveAll as a step.
-func RemoveAll(path string) error {
-	return Step("remove", path, func() error { return os.RemoveAll(path) })
+// RemoveAll removes a file, a symlink or a tree as a step.
+func (d *Dir) RemoveAll(name string) error {
+	return d.step("remove", name, func() error { return d.root.RemoveAll(name) })
+}
+
+// step is Step for a change below d.
+func (d *Dir) step(op, name string, change func() error) error {
+	return Step(op, d.Path(name), func() error { return d.err(change()) })
 }
 
 // StartWriteBack asks the disk to begin writing n bytes of a file from offset on,

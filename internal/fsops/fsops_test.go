@@ -23,6 +23,17 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// open opens a directory.
+func open(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
 // names lists a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
@@ -53,9 +64,10 @@ func text(s string) func(io.Writer) error {
 
 func TestCreateFileSetsPermissionsWhateverTheUmask(t *testing.T) {
 	for _, perm := range []fs.FileMode{0o444, 0o644, 0o600} {
-		path := filepath.Join(t.TempDir(), "file")
+		d := open(t, t.TempDir())
+		path := d.Path("file")
 		underUmask(0o077, func() {
-			if err := CreateFile(path, perm, text("text")); err != nil {
+			if err := d.CreateFile("file", perm, text("text")); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -76,8 +88,8 @@ func TestCreateFileNeverTouchesAnExistingFile(t *testing.T) {
 	if err := os.Symlink("elsewhere", link); err != nil {
 		t.Fatal(err)
 	}
-	for _, taken := range []string{path, link} {
-		if err := CreateFile(taken, 0o644, text("new")); !errors.Is(err, fs.ErrExist) {
+	for _, taken := range []string{"file", "link"} {
+		if err := open(t, dir).CreateFile(taken, 0o644, text("new")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", taken, err)
 		}
 	}
@@ -90,14 +102,14 @@ func TestCreateFileNeverTouchesAnExistingFile(t *testing.T) {
 }
 
 func TestEnsureDirSetsPermissionsOfNewAndExistingDirectories(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "dir")
+	d := open(t, t.TempDir())
 	for _, perm := range []fs.FileMode{0o755, 0o700} {
 		underUmask(0o077, func() {
-			if err := EnsureDir(dir, perm); err != nil {
+			if err := d.EnsureDir("dir", perm); err != nil {
 				t.Fatal(err)
 			}
 		})
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != perm {
+		if info, err := os.Stat(d.Path("dir")); err != nil || info.Mode().Perm() != perm {
 			t.Errorf("mode %v, %v; want %v", info.Mode(), err, perm)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -13,39 +12,46 @@ import (
 // and SweepTemps removes them.
 const tempPrefix = ".tmp-"
 
-// TempName returns a unique temporary name in the directory of path.
-func TempName(path string) string {
-	return filepath.Join(filepath.Dir(path), tempPrefix+filepath.Base(path)+"-"+rand.Text()[:10])
+// IsTemp is true for temporary names.
+func IsTemp(name string) bool { return strings.HasPrefix(filepath.Base(name), tempPrefix) }
+
+// TempName returns a unique temporary name in the directory of name.
+func TempName(name string) string {
+	return filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name)+"-"+rand.Text()[:10])
 }
 
-// SweepTemps removes everything in dir that has a temporary name. A missing dir is
-// no error.
-func SweepTemps(dir string) error {
-	entries, err := os.ReadDir(dir)
+// SweepTemps removes everything in a directory that has a temporary name. A missing
+// directory is no error.
+func (d *Dir) SweepTemps(dir string) error {
+	names, err := d.Names(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), tempPrefix) {
-			err = errors.Join(err, RemoveAll(filepath.Join(dir, entry.Name())))
+	for _, name := range names {
+		if IsTemp(name) {
+			err = errors.Join(err, d.RemoveAll(filepath.Join(dir, name)))
 		}
 	}
 	return err
 }
 
-// RemoveTree renames dir to a temporary name and removes it. A crash half-way
-// therefore never leaves the final name with half of its content. A missing dir is
+// RemoveTree renames a tree to a temporary name and removes it. A crash half-way
+// therefore never leaves the final name with half of its content. A missing tree is
 // no error.
-func RemoveTree(dir string) error {
-	if strings.HasPrefix(filepath.Base(dir), tempPrefix) {
-		return RemoveAll(dir)
+func (d *Dir) RemoveTree(name string) error {
+	if IsTemp(name) {
+		return d.RemoveAll(name)
 	}
-	temp := TempName(dir)
-	if err := Rename(dir, temp); err != nil {
+	temp := TempName(name)
+	if err := d.Rename(name, temp); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	return RemoveAll(temp)
+	return d.RemoveAll(temp)
 }
+
+// Discard removes a temporary file or tree after a failure, which is not one of the
+// steps of a change. What it cannot remove, SweepTemps removes later.
+func (d *Dir) Discard(temp string) { _ = d.root.RemoveAll(temp) }

@@ -26,7 +26,7 @@ func TestSweepTempsRemovesOnlyTempNames(t *testing.T) {
 	write(t, filepath.Join(dir, "kept"), "x")
 	write(t, filepath.Join(dir, "tree", ".tmp-within"), "x")
 	for range 2 {
-		if err := SweepTemps(dir); err != nil {
+		if err := open(t, dir).SweepTemps("."); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"kept", "tree"}, names(t, dir)); diff != "" {
@@ -36,7 +36,7 @@ func TestSweepTempsRemovesOnlyTempNames(t *testing.T) {
 	if diff := cmp.Diff([]string{".tmp-within"}, names(t, filepath.Join(dir, "tree"))); diff != "" {
 		t.Error(diff)
 	}
-	if err := SweepTemps(filepath.Join(dir, "missing")); err != nil {
+	if err := open(t, dir).SweepTemps("missing"); err != nil {
 		t.Errorf("missing folder: %v", err)
 	}
 }
@@ -49,7 +49,7 @@ func TestRemoveTreeRemovesReadOnlyFilesAndIgnoresAMissingTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := RemoveTree(tree); err != nil {
+		if err := open(t, dir).RemoveTree("tree"); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{}, names(t, dir)); diff != "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"syncd/internal/manifest"
-	"syncd/internal/verify"
 )
 
 // index finds objects by digests in other algorithms than their names.
@@ -96,7 +95,7 @@ func (v *Inventory) digestOf(ctx context.Context, algorithm manifest.Algorithm, 
 	if known {
 		return digest, nil
 	}
-	hasher, err := verify.HashFile(ctx, v.cfg.Mirror.ObjectPath(id), algorithm)
+	hasher, err := v.cfg.Mirror.HashObject(ctx, id, algorithm)
 	if err != nil {
 		return manifest.Digest{}, err
 	}

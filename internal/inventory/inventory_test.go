@@ -38,7 +38,7 @@ func newWorld(t testing.TB, algorithm manifest.Algorithm) *world {
 	m, err := mirror.Open(filepath.Join(t.TempDir(), "data"), &durable.Disk{})
 	must(t, err)
 	must(t, m.Recover())
-	s, _, err := store.Open(filepath.Join(m.State(), "syncd.db"), time.Second)
+	s, _, err := store.Open(m.Root(), "state/syncd.db", time.Second)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	w := &world{TB: t, mirror: m, store: s}
@@ -60,9 +60,13 @@ func must(t testing.TB, err error) {
 func (w *world) arrived(content string) verify.Proven {
 	w.Helper()
 	object := manifest.Object{ID: sha256.Sum256([]byte(content)), Size: int64(len(content))}
-	path := filepath.Join(w.mirror.Partial(), object.ID.String())
-	must(w, os.WriteFile(path, []byte(content), 0o444))
-	return verify.Proven{Path: path, Object: object}
+	name := object.ID.String()
+	must(w, os.WriteFile(w.mirror.Partial().Path(name), []byte(content), 0o444))
+	return verify.Proven{Name: name, Object: object}
+}
+
+func (w *world) objectPath(id manifest.ObjectID) string {
+	return w.mirror.Root().Path("objects", id.String()[:2], id.String())
 }
 
 // add makes an object of a content and returns its ID.
@@ -76,7 +80,7 @@ func (w *world) add(content string) manifest.ObjectID {
 // damage gives an object another content, and a file that looks otherwise.
 func (w *world) damage(id manifest.ObjectID) {
 	w.Helper()
-	path := w.mirror.ObjectPath(id)
+	path := w.objectPath(id)
 	must(w, os.Remove(path))
 	must(w, os.WriteFile(path, []byte("damaged "+time.Now().String()), 0o444))
 }
@@ -146,13 +150,13 @@ func TestSavedProofsSpareTheReadingUntilTheFileLooksDifferent(t *testing.T) {
 	must(t, err)
 	must(t, w.store.Commit(store.Changes{Proofs: map[string]*store.Proofs{"m": s.Proofs(plan.Known)}}))
 
-	info, err := os.Stat(w.mirror.ObjectPath(id))
+	info, err := os.Stat(w.objectPath(id))
 	must(t, err)
-	must(t, os.Chmod(w.mirror.ObjectPath(id), 0o644))
-	must(t, os.WriteFile(w.mirror.ObjectPath(id), []byte("CONTENT"), 0o644))
-	must(t, os.Chtimes(w.mirror.ObjectPath(id), info.ModTime(), info.ModTime()))
+	must(t, os.Chmod(w.objectPath(id), 0o644))
+	must(t, os.WriteFile(w.objectPath(id), []byte("CONTENT"), 0o644))
+	must(t, os.Chtimes(w.objectPath(id), info.ModTime(), info.ModTime()))
 	equal(t, []string(nil), w.plan(w.NewSession(), files)) // looks as it did: it is not read
-	must(t, os.Chtimes(w.mirror.ObjectPath(id), time.Time{}, info.ModTime().Add(time.Second)))
+	must(t, os.Chtimes(w.objectPath(id), time.Time{}, info.ModTime().Add(time.Second)))
 	equal(t, []string{"0"}, w.plan(w.NewSession(), files))
 }
 

@@ -3,16 +3,14 @@ package inventory
 import (
 	"cmp"
 	"context"
-	"os"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
-	"syncd/internal/verify"
 )
 
 // standing says whether a sync may reuse an object.
@@ -91,7 +89,7 @@ func (s *Session) readBack(ctx context.Context, manifestName string, objects []m
 func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.ObjectID) error {
 	m := s.inventory.cfg.Mirror
 	info, found := m.ObjectInfo(id) // before reading, so that a change meanwhile shows
-	_, err := verify.File(ctx, m.ObjectPath(id), id.Digest())
+	_, err := m.CheckObject(ctx, id, id.Digest())
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -109,12 +107,8 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 }
 
 // proofOf describes a file. It leaves out the ctime, which each new hard link changes.
-func proofOf(info os.FileInfo) store.Proof {
-	p := store.Proof{Size: info.Size(), ModTime: info.ModTime().UnixNano()}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		p.Inode = stat.Ino
-	}
-	return p
+func proofOf(info fsops.Info) store.Proof {
+	return store.Proof{Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode()}
 }
 
 // Proofs returns the proofs of a plan's objects, for the state. An object that the

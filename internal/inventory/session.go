@@ -7,7 +7,6 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
-	"syncd/internal/verify"
 )
 
 // Session is the inventory during one sync. It remembers the objects that this sync
@@ -130,7 +129,7 @@ func (s *Session) rehash(ctx context.Context, served mirror.Record, f manifest.F
 	if !found {
 		return manifest.Object{}, false
 	}
-	object, err := verify.File(ctx, m.ObjectPath(file.Object), f.Expected)
+	object, err := m.CheckObject(ctx, file.Object, f.Expected)
 	if err != nil || object.ID != file.Object {
 		return manifest.Object{}, false
 	}

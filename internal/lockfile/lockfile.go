@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 // Lock is a held lock. The kernel releases it when the process ends, so a crash
@@ -32,14 +34,15 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d: is another syncd running?", e.Path, e.PID)
 }
 
-// Acquire locks the file at path and creates it if it is missing. It does not wait:
+// Acquire locks a file in dir and creates it if it is missing. It does not wait:
 // if another process holds the lock, it returns *HeldError. It refuses anything but a
 // file of this user with one name, because it overwrites the file.
-func Acquire(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s is a symlink: remove it", path)
+func Acquire(dir *fsops.Dir, name string) (*Lock, error) {
+	path := dir.Path(name)
+	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: remove it", path)
 	}
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +60,13 @@ func Acquire(path string) (*Lock, error) {
 	return &Lock{path: path, file: f}, nil
 }
 
-// checkOwn requires a regular file of this user that has no second name.
+// checkOwn requires a file of this user that has no second name.
 func checkOwn(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return &os.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
 	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return fmt.Errorf("%s is not a regular file: remove it", f.Name())
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to user %d: remove it, or run syncd as that user", f.Name(), st.Uid)
 	case st.Nlink != 1:

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 // lockVariable names the lock that the re-executed test binary holds until its
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	lock, err := Acquire(path)
+	lock, err := acquire(path)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -32,6 +34,16 @@ func TestMain(m *testing.M) {
 	fmt.Println("locked")
 	io.Copy(io.Discard, os.Stdin)
 	lock.Release()
+}
+
+// acquire is Acquire with a path.
+func acquire(path string) (*Lock, error) {
+	dir, err := fsops.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return Acquire(dir, filepath.Base(path))
 }
 
 // holdElsewhere starts a process that acquires the lock, and returns its first line.
@@ -67,7 +79,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	if line != "locked" {
 		t.Fatal(line)
 	}
-	_, err := Acquire(path)
+	_, err := acquire(path)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != holder.Process.Pid || held.Path != path {
 		t.Fatalf("got %v, want a HeldError with the holder's PID", err)
@@ -80,7 +92,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	holder.Wait()
-	lock, err := Acquire(path)
+	lock, err := acquire(path)
 	if err != nil {
 		t.Fatalf("after the holder was killed: %v", err)
 	}
@@ -89,7 +101,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 
 func TestReleaseLetsAnotherProcessLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	lock, err := Acquire(path)
+	lock, err := acquire(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +121,7 @@ func TestLockFileIsPrivateAndHoldsOneProcessID(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("9", 30)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := Acquire(path)
+	lock, err := acquire(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +144,7 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Acquire(path)
+		_, err = acquire(path)
 		var held *HeldError
 		if !errors.As(err, &held) || held.PID != 0 || !strings.Contains(err.Error(), "by another process") {
 			t.Errorf("lock file %q: got %v, want a HeldError without a PID", text, err)
@@ -142,7 +154,7 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 }
 
 func TestAcquireReportsAMissingDirectory(t *testing.T) {
-	if _, err := Acquire(filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := acquire(filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
@@ -157,7 +169,7 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 		}
 	}
 	must(os.Mkdir(dir, 0o755))
-	lock, err := Acquire(path)
+	lock, err := acquire(path)
 	must(err)
 	defer lock.Release()
 	vanished := func(when, says string, missing bool) {
@@ -173,7 +185,7 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 	vanished("moved away", "vanished", true)
 	must(os.Mkdir(dir, 0o755))
 	vanished("an empty directory in its place", "vanished", true)
-	other, err := Acquire(path)
+	other, err := acquire(path)
 	must(err)
 	defer other.Release()
 	vanished("another lock in its place", "was replaced", false)
@@ -192,7 +204,7 @@ func TestAcquireSucceedsWhenItCannotWriteTheProcessID(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 4<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := Acquire(filepath.Join(dir, "lock"))
+	lock, err := acquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +222,8 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 		make func(path string) error
 		says string
 	}{
-		{"a symlink to a file", func(path string) error { return os.Symlink(victim, path) }, "is a symlink"},
-		{"a symlink to nothing", func(path string) error { return os.Symlink(filepath.Join(dir, "none"), path) }, "is a symlink"},
+		{"a symlink to a file", func(path string) error { return os.Symlink(victim, path) }, "is not a regular file"},
+		{"a symlink to nothing", func(path string) error { return os.Symlink(filepath.Join(dir, "none"), path) }, "is not a regular file"},
 		{"a hard link", func(path string) error { return os.Link(victim, path) }, "is a hard link"},
 		{"a FIFO", func(path string) error { return unix.Mkfifo(path, 0o600) }, "is not a regular file"},
 		{"another user's file", func(path string) error {
@@ -230,7 +242,7 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.Lstat(path)
-			lock, err := Acquire(path)
+			lock, err := acquire(path)
 			if err == nil {
 				lock.Release()
 			}

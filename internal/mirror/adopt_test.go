@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,8 @@ import (
 func TestAdoptRefusesBytesThatCannotBeSynced(t *testing.T) {
 	m := newMirror(t)
 	object := manifest.Object{ID: sumOf("a"), Size: 1}
-	path := filepath.Join(m.Partial(), "sha256-"+object.ID.String())
+	name := "sha256-" + object.ID.String()
+	path := m.path("partial", name)
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestAdoptRefusesBytesThatCannotBeSynced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := m.Adopt(verify.Proven{Path: path, Object: object}); !errors.Is(err, unix.EINVAL) {
+	if err := m.Adopt(verify.Proven{Name: name, Object: object}); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -57,17 +57,27 @@ func recovered(t tb, dir string) *Mirror {
 	return m
 }
 
+// path is the path of a name in the data directory.
+func (m *Mirror) path(elem ...string) string {
+	return filepath.Join(append([]string{m.dir}, elem...)...)
+}
+
+func (m *Mirror) revisionPath(r Record) string { return m.path(revisionDir(r)) }
+
+func (m *Mirror) objectPath(id manifest.ObjectID) string { return m.path(objectName(id)) }
+
 func sumOf(text string) manifest.ObjectID { return sha256.Sum256([]byte(text)) }
 
 // adopt makes an object of a text, as a finished download does.
 func adopt(t tb, m *Mirror, text string) manifest.Object {
 	t.Helper()
 	object := manifest.Object{ID: sumOf(text), Size: int64(len(text))}
-	path := filepath.Join(m.Partial(), "sha256-"+object.ID.String())
+	name := "sha256-" + object.ID.String()
+	path := m.path("partial", name)
 	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o444)); err != nil {
 		t.Fatalf("%v", err)
 	}
-	if err := m.Adopt(verify.Proven{Path: path, Object: object}); err != nil {
+	if err := m.Adopt(verify.Proven{Name: name, Object: object}); err != nil {
 		t.Fatalf("adopt: %v", err)
 	}
 	return object

@@ -3,27 +3,28 @@ package mirror
 import (
 	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"syncd/internal/fsops"
 )
 
 // The state directory has a copy of the newest record of each revision, because
 // `retain` keeps revisions that no generation shows any more. Losing the copy does no
 // harm while a generation has the record.
 
-func (m *Mirror) recordDir(name string) string { return m.path("state", "records", name) }
+const recordsDir = "state/records"
+
+func recordDir(name string) string { return filepath.Join(recordsDir, name) }
 
 // keepRecord writes the record of a revision that is about to be published.
 func (m *Mirror) keepRecord(r Record) error {
-	dir := m.recordDir(r.Manifest)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	dir := recordDir(r.Manifest)
+	for _, dir := range []string{recordsDir, dir} {
+		if err := m.root.EnsureDir(dir, 0o700); err != nil {
+			return err
+		}
 	}
-	return m.disk.ReplaceFile(filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.write)
+	return m.disk.ReplaceFile(m.root, filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.write)
 }
 
 // Revisions returns the record of every revision of a manifest on disk, the most
@@ -64,20 +65,20 @@ func (m *Mirror) revisionsOf(name string, generations []Generation) ([]Record, e
 // keptRecords reads the records in the state directory whose revision is on disk,
 // except those whose IDs are in known. It leaves out records that cannot be read.
 func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, error) {
-	entries, err := os.ReadDir(m.recordDir(name))
+	names, err := m.root.Names(recordDir(name))
 	if err != nil && !isGone(err) {
 		return nil, err
 	}
 	var records []Record
-	for _, entry := range entries {
-		if known[strings.TrimSuffix(entry.Name(), recordSuffix)] {
+	for _, file := range names {
+		if known[strings.TrimSuffix(file, recordSuffix)] {
 			continue
 		}
-		record, err := readRecordOf(name, filepath.Join(m.recordDir(name), entry.Name()))
-		if err != nil || record.ID()+recordSuffix != entry.Name() {
+		record, err := m.readRecordOf(name, filepath.Join(recordDir(name), file))
+		if err != nil || record.ID()+recordSuffix != file {
 			continue
 		}
-		if _, err := os.Stat(m.revisionDir(record)); err == nil {
+		if _, err := m.root.Lstat(revisionDir(record)); err == nil {
 			records = append(records, record)
 		}
 	}
@@ -87,19 +88,19 @@ func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, erro
 
 // pruneRecords removes the kept records of revisions that are not in keep.
 func (m *Mirror) pruneRecords(keep map[string]bool) error {
-	manifests, err := os.ReadDir(m.path("state", "records"))
+	manifests, err := m.root.Names(recordsDir)
 	if isGone(err) {
 		return nil
 	}
 	for _, name := range manifests {
-		entries, readErr := os.ReadDir(m.recordDir(name.Name()))
+		files, readErr := m.root.Names(recordDir(name))
 		err = errors.Join(err, readErr)
-		for _, entry := range entries {
-			if id := strings.TrimSuffix(entry.Name(), recordSuffix); !keep[filepath.Join(name.Name(), id)] {
-				err = errors.Join(err, fsops.Remove(filepath.Join(m.recordDir(name.Name()), entry.Name())))
+		for _, file := range files {
+			if id := strings.TrimSuffix(file, recordSuffix); !keep[filepath.Join(name, id)] {
+				err = errors.Join(err, m.root.Remove(filepath.Join(recordDir(name), file)))
 			}
 		}
-		_ = fsops.Remove(m.recordDir(name.Name())) // fails while it has records
+		_ = m.root.Remove(recordDir(name)) // fails while it has records
 	}
 	return err
 }

@@ -27,6 +27,7 @@ func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {
 	id := record.ID()
 	want := []string{
 		"drwxr-xr-x .",
+		"-r--r--r-- .syncd-data-dir",
 		"current -> generations/000001",
 		"drwxr-xr-x generations",
 		"drwxr-xr-x generations/000001",
@@ -58,7 +59,7 @@ func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(dir)); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the folder above, made on the way: %v, %v", info.Mode(), err)
 	}
-	object, _ := os.Stat(m.ObjectPath(sumOf("A")))
+	object, _ := os.Stat(m.objectPath(sumOf("A")))
 	published, err := os.Stat(filepath.Join(dir, "current", "dq", "a.dat"))
 	if err != nil || !os.SameFile(object, published) {
 		t.Errorf("the published file is not the object: %v", err)

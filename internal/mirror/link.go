@@ -2,7 +2,7 @@ package mirror
 
 import (
 	"bytes"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -10,34 +10,28 @@ import (
 	"syncd/internal/manifest"
 )
 
-// linkTree links every file of r below the directory temp. os.Root keeps all paths
-// within the data directory.
-func (m *Mirror) linkTree(r Record, temp string) error {
-	root, err := os.OpenRoot(m.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	base, err := filepath.Rel(m.dir, temp)
-	if err != nil {
-		return err
-	}
-	made := map[string]bool{}
-	if err := makeReadable(root, base, made); err != nil {
-		return err
+// linkTree links every file of r below the new directory temp. It returns the
+// directories of the tree, the deepest first: their entries are not durable yet.
+func (m *Mirror) linkTree(r Record, temp string) (dirs []string, err error) {
+	made := map[string]bool{filepath.Dir(temp): true}
+	if err := m.makeReadable(temp, made); err != nil {
+		return nil, err
 	}
 	for _, f := range r.Files {
-		if err := makeReadable(root, filepath.Dir(filepath.Join(base, f.Path)), made); err != nil {
-			return err
+		if err := m.makeReadable(filepath.Dir(filepath.Join(temp, f.Path)), made); err != nil {
+			return nil, err
 		}
 	}
-	return m.linkFiles(root, base, r.Files)
+	delete(made, filepath.Dir(temp))
+	dirs = slices.Sorted(maps.Keys(made)) // parents come before their children
+	slices.Reverse(dirs)
+	return dirs, m.linkFiles(temp, r.Files)
 }
 
 // linkFiles links files in the order of their objects, so that each object
 // directory is opened once, however many files there are.
-func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
-	objects, tree := openDirs{root: root, limit: 1}, openDirs{root: root, limit: maxOpenDirs}
+func (m *Mirror) linkFiles(base string, list []File) error {
+	objects, tree := openDirs{root: m.root, limit: 1}, openDirs{root: m.root, limit: maxOpenDirs}
 	defer objects.close()
 	defer tree.close()
 	order := make([]int32, len(list))
@@ -62,41 +56,38 @@ func (m *Mirror) linkFiles(root *os.Root, base string, list []File) error {
 			return err
 		}
 		if copied {
-			copies = append(copies, m.path(path))
+			copies = append(copies, path)
 		}
 	}
-	return m.disk.SyncFiles(copies)
+	return m.disk.SyncFiles(m.root, copies)
 }
 
 // makeReadable makes a directory and its parents with the readers' permissions,
 // whatever the umask. made holds the directories that exist.
-func makeReadable(root *os.Root, dir string, made map[string]bool) error {
+func (m *Mirror) makeReadable(dir string, made map[string]bool) error {
 	if made[dir] {
 		return nil
 	}
-	if _, err := root.Stat(dir); err == nil {
+	if _, err := m.root.Stat(dir); err == nil {
 		made[dir] = true
 		return nil
 	}
-	if err := makeReadable(root, filepath.Dir(dir), made); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, 0o755); err != nil {
+	if err := m.makeReadable(filepath.Dir(dir), made); err != nil {
 		return err
 	}
 	made[dir] = true
-	return root.Chmod(dir, 0o755)
+	return m.root.EnsureDir(dir, 0o755)
 }
 
 // linkObject links one object at a path within the data directory, for Relink.
-func (m *Mirror) linkObject(root *os.Root, id manifest.ObjectID, path string) error {
+func (m *Mirror) linkObject(id manifest.ObjectID, path string) error {
 	dir, name := filepath.Split(objectName(id))
-	from, err := root.Open(dir)
+	from, err := m.root.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := root.Open(filepath.Dir(path))
+	to, err := m.root.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -105,5 +96,5 @@ func (m *Mirror) linkObject(root *os.Root, id manifest.ObjectID, path string) er
 	if err != nil || !copied {
 		return err
 	}
-	return m.disk.SyncFiles([]string{m.path(path)})
+	return m.disk.SyncFiles(m.root, []string{path})
 }

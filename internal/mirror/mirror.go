@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/datadir"
 	"syncd/internal/durable"
 	"syncd/internal/fsops"
 	"syncd/internal/space"
@@ -30,6 +31,11 @@ import (
 type Mirror struct {
 	dir  string
 	disk *durable.Disk
+
+	// Set by Open and Recover.
+	root    *fsops.Dir // the data directory; nil while it is missing
+	objects *fsops.Dir // nil before Recover, as is partial
+	partial *fsops.Dir
 
 	// Used by the methods that change the data directory, one at a time.
 	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
@@ -44,9 +50,13 @@ type Mirror struct {
 }
 
 // Open reads the data directory dir as it is, which may be empty or missing, and
-// changes nothing.
+// changes nothing. It refuses one that is not safe, see package datadir.
 func Open(dir string, disk *durable.Disk) (*Mirror, error) {
 	m := &Mirror{dir: dir, disk: disk, left: map[int]time.Time{}, objectDirs: map[string]dirState{}}
+	var err error
+	if m.root, err = datadir.Open(dir); err != nil && !isGone(err) {
+		return m, err
+	}
 	number, err := m.readCurrent()
 	if err != nil || number == 0 {
 		return m, err
@@ -71,20 +81,25 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-func (m *Mirror) path(elem ...string) string {
-	return filepath.Join(append([]string{m.dir}, elem...)...)
+// Close closes the directories that the mirror holds open.
+func (m *Mirror) Close() error {
+	return errors.Join(m.objects.Close(), m.partial.Close(), m.root.Close())
 }
 
-func (m *Mirror) revisionDir(r Record) string { return m.path("revisions", r.Manifest, r.ID()) }
+// Names of files are relative to the data directory.
+
+func revisionDir(r Record) string { return filepath.Join("revisions", r.Manifest, r.ID()) }
+
+func generationDir(number int) string { return filepath.Join("generations", generationName(number)) }
 
 // Dir is the data directory.
 func (m *Mirror) Dir() string { return m.dir }
 
-// Partial is the directory of unfinished downloads.
-func (m *Mirror) Partial() string { return m.path("partial") }
+// Root is the data directory, opened by Open or MakeState. Close closes it.
+func (m *Mirror) Root() *fsops.Dir { return m.root }
 
-// State is the directory of the lock, the state file and the control socket.
-func (m *Mirror) State() string { return m.path("state") }
+// Partial is the directory of unfinished downloads, opened by Recover. Close closes it.
+func (m *Mirror) Partial() *fsops.Dir { return m.partial }
 
 // Current returns the generation that is served. Its records are shared: read only.
 func (m *Mirror) Current() Generation {
@@ -109,7 +124,7 @@ func generationName(number int) string { return fmt.Sprintf("%06d", number) }
 
 // readCurrent returns the number that `current` names, 0 when there is no such link.
 func (m *Mirror) readCurrent() (int, error) {
-	target, err := os.Readlink(m.path("current"))
+	target, err := m.root.Readlink("current")
 	if isGone(err) {
 		return 0, nil
 	}
@@ -120,18 +135,18 @@ func (m *Mirror) readCurrent() (int, error) {
 		return 0, err
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s is not the symlink that syncd makes: move it away: %w", m.path("current"), err)
+		return 0, fmt.Errorf("%s is not the symlink that syncd makes: move it away: %w", filepath.Join(m.dir, "current"), err)
 	}
 	match := currentForm.FindStringSubmatch(target)
 	if match == nil {
-		return 0, fmt.Errorf("%s points to %q, which is not a generation: move it away", m.path("current"), target)
+		return 0, fmt.Errorf("%s points to %q, which is not a generation: move it away", filepath.Join(m.dir, "current"), target)
 	}
 	return strconv.Atoi(match[1])
 }
 
 // numbers returns the numbers of all generations on disk, ascending.
 func (m *Mirror) numbers() ([]int, error) {
-	entries, err := os.ReadDir(m.path("generations"))
+	entries, err := m.root.ReadDir("generations")
 	if err != nil && !isGone(err) {
 		return nil, err
 	}
@@ -176,12 +191,12 @@ func (m *Mirror) Records() ([]Record, error) {
 	for _, g := range generations {
 		records = slices.AppendSeq(records, maps.Values(g.Records))
 	}
-	names, err := os.ReadDir(m.path("state", "records"))
+	names, err := m.root.Names(recordsDir)
 	if err != nil && !isGone(err) {
 		return nil, err
 	}
 	for _, name := range names {
-		kept, err := m.keptRecords(name.Name(), nil)
+		kept, err := m.keptRecords(name, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -193,10 +208,10 @@ func (m *Mirror) Records() ([]Record, error) {
 // makeDir makes a directory with the given permissions whatever the umask, and
 // makes its name durable. It also completes a directory that a crash left half made.
 func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
-	if err := fsops.EnsureDir(dir, perm); err != nil {
+	if err := m.root.EnsureDir(dir, perm); err != nil {
 		return err
 	}
-	return m.disk.SyncDir(filepath.Dir(dir))
+	return m.disk.SyncDir(m.root, filepath.Dir(dir))
 }
 
 // GenerationInodes is the number of inodes of a generation: its directory, and a
@@ -204,7 +219,7 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
 
 // Free returns what this user may still take of the data directory's file system.
-func (m *Mirror) Free() (space.Amount, error) { return space.Free(m.dir) }
+func (m *Mirror) Free() (space.Amount, error) { return space.Free(m.root) }
 
 // errNoGeneration says that a generation is not on disk, or no longer.
 var errNoGeneration = errors.New("is not on disk")

@@ -1,8 +1,8 @@
 package mirror
 
 import (
+	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,10 +13,10 @@ import (
 
 // Objects returns every object on disk, sorted by ID.
 func (m *Mirror) Objects() ([]manifest.ObjectID, error) {
-	paths, err := m.objectPaths()
+	names, err := m.objectNames()
 	var ids []manifest.ObjectID
-	for _, path := range paths {
-		if id, err := manifest.ParseObjectID(filepath.Base(path)); err == nil && path == m.ObjectPath(id) {
+	for _, name := range names {
+		if id, err := manifest.ParseObjectID(filepath.Base(name)); err == nil && name == objectName(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -34,19 +34,29 @@ func (m *Mirror) Object(id manifest.ObjectID) (manifest.Object, bool) {
 }
 
 // ObjectInfo describes the file of an object, if it is on disk.
-func (m *Mirror) ObjectInfo(id manifest.ObjectID) (info os.FileInfo, there bool) {
-	info, err := os.Stat(m.ObjectPath(id))
-	return info, err == nil && info.Mode().IsRegular()
+func (m *Mirror) ObjectInfo(id manifest.ObjectID) (info fsops.Info, there bool) {
+	info, err := m.objects.Info(inObjects(id))
+	return info, err == nil && info.IsRegular()
 }
 
-// ObjectPath is the path of an object's file, whether it is on disk or not.
-func (m *Mirror) ObjectPath(id manifest.ObjectID) string { return m.path(objectName(id)) }
+// CheckObject reads an object and compares it with an expected digest, see verify.File.
+func (m *Mirror) CheckObject(ctx context.Context, id manifest.ObjectID, expected manifest.Digest) (manifest.Object, error) {
+	return verify.File(ctx, m.root, objectName(id), expected)
+}
+
+// HashObject reads an object.
+func (m *Mirror) HashObject(ctx context.Context, id manifest.ObjectID, algorithm manifest.Algorithm) (*verify.Hasher, error) {
+	return verify.HashFile(ctx, m.root, objectName(id), algorithm)
+}
+
+// inObjects is an object's path within the directory of objects.
+func inObjects(id manifest.ObjectID) string {
+	name := id.String()
+	return filepath.Join(name[:2], name)
+}
 
 // objectName is an object's path within the data directory.
-func objectName(id manifest.ObjectID) string {
-	name := id.String()
-	return filepath.Join("objects", name[:2], name)
-}
+func objectName(id manifest.ObjectID) string { return filepath.Join("objects", inObjects(id)) }
 
 // Adopt makes proven files objects, see AdoptEach, and joins their errors.
 func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
@@ -57,15 +67,15 @@ func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.Adop
 // be synced are removed. Safe for concurrent use.
 func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 	errs := make([]error, len(files))
-	var paths []string
+	var names []string
 	for _, f := range files {
 		if !f.Durable {
-			paths = append(paths, f.Path)
+			names = append(names, f.Name)
 		}
 	}
-	if err := m.disk.SyncFiles(paths); err != nil {
-		for _, path := range paths { // a second fsync may report success for bytes that were lost
-			err = errors.Join(err, fsops.RemoveAll(path))
+	if err := m.disk.SyncFiles(m.partial, names); err != nil {
+		for _, name := range names { // a second fsync may report success for bytes that were lost
+			err = errors.Join(err, m.partial.RemoveAll(name))
 		}
 		for i := range errs {
 			errs[i] = err
@@ -79,12 +89,12 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 }
 
 func (m *Mirror) adopt(f verify.Proven) error {
-	target := m.ObjectPath(f.Object.ID)
+	target := inObjects(f.Object.ID)
 	dir := filepath.Dir(target)
 	if err := m.makeObjectDir(dir); err != nil {
 		return err
 	}
-	err := fsops.Rename(f.Path, target)
+	err := fsops.Move(m.partial, f.Name, m.objects, target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -103,10 +113,10 @@ func (m *Mirror) makeObjectDir(dir string) error {
 	if _, made := m.objectDirs[dir]; made {
 		return nil
 	}
-	if err := fsops.EnsureDir(dir, 0o755); err != nil {
+	if err := m.objects.EnsureDir(dir, 0o755); err != nil {
 		return err
 	}
-	m.objectDirs[dir], m.objectDirs[filepath.Dir(dir)] = clean, dirty
+	m.objectDirs[dir], m.objectDirs["."] = clean, dirty
 	return nil
 }
 
@@ -114,7 +124,7 @@ func (m *Mirror) makeObjectDir(dir string) error {
 // under way.
 func (m *Mirror) SyncObjects() error {
 	dirs := m.dirtyDirs()
-	if err := m.disk.SyncDirs(dirs); err != nil { // don't hold mu across fsync: Current needs it
+	if err := m.disk.SyncDirs(m.objects, dirs); err != nil { // don't hold mu across fsync: Current needs it
 		return err
 	}
 	m.mu.Lock()
@@ -148,9 +158,9 @@ const (
 // ObjectDirs is how many of the 256 directories for objects exist; 0 when they
 // cannot be read.
 func (m *Mirror) ObjectDirs() int {
-	entries, err := os.ReadDir(m.path("objects"))
+	names, err := m.root.Names("objects")
 	if err != nil {
 		return 0
 	}
-	return len(entries)
+	return len(names)
 }

@@ -1,13 +1,17 @@
 package mirror
 
-import "os"
+import (
+	"os"
+
+	"syncd/internal/fsops"
+)
 
 // maxOpenDirs is how many directories of a tree are kept open at once.
 const maxOpenDirs = 64
 
 // openDirs keeps directories within a root open, at most limit at once.
 type openDirs struct {
-	root  *os.Root
+	root  *fsops.Dir
 	limit int
 	byDir map[string]*os.File
 }

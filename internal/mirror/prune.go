@@ -5,9 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"syncd/internal/fsops"
 	"syncd/internal/space"
 )
 
@@ -30,7 +27,7 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 		useless = append(useless, g.Number)
 	}
 	for _, n := range useless {
-		err = errors.Join(err, fsops.RemoveTree(m.path("generations", generationName(n))))
+		err = errors.Join(err, m.root.RemoveTree(generationDir(n)))
 		delete(m.left, n)
 	}
 	if err != nil { // a generation that could not be removed still needs its revisions
@@ -57,11 +54,13 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, la
 	for _, g := range chosen.dropped {
 		freed.Inodes += GenerationInodes(len(g.Records))
 	}
-	paths, err := m.objectPaths()
-	for _, path := range paths {
-		var st unix.Stat_t
-		if !chosen.keeps(path) && unix.Lstat(path, &st) == nil {
-			freed.Bytes += st.Blocks * 512 // st_blocks counts 512-byte units on every file system
+	names, err := m.objectNames()
+	for _, name := range names {
+		if chosen.keeps(name) {
+			continue
+		}
+		if info, err := m.root.Info(name); err == nil {
+			freed.Bytes += info.Allocated()
 			freed.Inodes++
 		}
 	}
@@ -69,31 +68,41 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, la
 }
 
 func (m *Mirror) pruneRevisions(keep map[string]bool) error {
-	dirs, err := filepath.Glob(filepath.Join(globEscape(m.path("revisions")), "*", "*"))
-	if err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		name, relErr := filepath.Rel(m.path("revisions"), dir)
-		if relErr == nil && !keep[name] {
-			err = errors.Join(err, fsops.RemoveTree(dir))
-			_ = fsops.Remove(filepath.Dir(dir)) // fails while other revisions of the manifest are there
+	names, err := m.namesBelow("revisions")
+	for _, name := range names {
+		if key, _ := filepath.Rel("revisions", name); !keep[key] {
+			err = errors.Join(err, m.root.RemoveTree(name))
+			_ = m.root.Remove(filepath.Dir(name)) // fails while other revisions of the manifest are there
 		}
 	}
 	return err
 }
 
 func (m *Mirror) pruneObjects(chosen choice) error {
-	paths, err := m.objectPaths()
-	for _, path := range paths {
-		if !chosen.keeps(path) {
-			err = errors.Join(err, fsops.Remove(path))
+	names, err := m.objectNames()
+	for _, name := range names {
+		if !chosen.keeps(name) {
+			err = errors.Join(err, m.root.Remove(name))
 		}
 	}
 	return err
 }
 
-// objectPaths lists the files in the object directories, whatever their names.
-func (m *Mirror) objectPaths() ([]string, error) {
-	return filepath.Glob(filepath.Join(globEscape(m.path("objects")), "*", "*"))
+// objectNames lists the files in the object directories, whatever their names.
+func (m *Mirror) objectNames() ([]string, error) { return m.namesBelow("objects") }
+
+// namesBelow lists the entries of the directories in dir. It leaves out what cannot be
+// read, because it may be no directory.
+func (m *Mirror) namesBelow(dir string) (names []string, err error) {
+	parents, err := m.root.Names(dir)
+	if isGone(err) {
+		return nil, nil
+	}
+	for _, parent := range parents {
+		children, _ := m.root.Names(filepath.Join(dir, parent))
+		for _, child := range children {
+			names = append(names, filepath.Join(dir, parent, child))
+		}
+	}
+	return names, err
 }

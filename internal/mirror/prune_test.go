@@ -356,7 +356,7 @@ func relinkAny(t *rapid.T, m *Mirror) {
 	}
 	published := m.Current().Records[rapid.SampledFrom(names).Draw(t, "manifest")].Files
 	f := rapid.SampledFrom(published).Draw(t, "file")
-	data, err := os.ReadFile(m.ObjectPath(f.Object))
+	data, err := os.ReadFile(m.objectPath(f.Object))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (m *Mirror) swapTo(next Generation) error {
 // swap is the commit point: readers see the old generation before it, and the new
 // one after it.
 func (m *Mirror) swap(number int) error {
-	err := m.disk.ReplaceSymlink(filepath.Join("generations", generationName(number)), m.path("current"))
+	err := m.disk.ReplaceSymlink(m.root, generationDir(number), "current")
 	m.unsyncedSwap = err != nil
 	return err
 }
@@ -115,35 +115,36 @@ func (m *Mirror) repeatUnsyncedSwap() error {
 // buildRevision makes the tree of hard links, unless it exists. It replaces a tree
 // with other content when no generation shows it.
 func (m *Mirror) buildRevision(r Record) error {
-	final := m.revisionDir(r)
+	final := revisionDir(r)
 	if err := m.makeDir(filepath.Dir(final), 0o755); err != nil {
 		return err
 	}
-	_, err := os.Stat(final)
+	_, err := m.root.Lstat(final)
 	replaced := err == nil
 	if replaced {
 		wrong := m.checkRevision(r)
 		if wrong == nil {
-			return m.disk.SyncDir(filepath.Dir(final)) // a crash may have come before this fsync
+			return m.disk.SyncDir(m.root, filepath.Dir(final)) // a crash may have come before this fsync
 		}
 		if shown, err := m.shows(r); err != nil || shown {
 			return errors.Join(wrong, err)
 		}
 	}
 	temp := fsops.TempName(final)
-	defer os.RemoveAll(temp)
-	if err := m.linkTree(r, temp); err != nil {
+	defer m.root.Discard(temp)
+	dirs, err := m.linkTree(r, temp)
+	if err != nil {
 		return err
 	}
-	if err := m.disk.SyncTree(temp); err != nil {
+	if err := m.disk.SyncDirs(m.root, dirs); err != nil {
 		return err
 	}
 	if replaced {
-		if err := fsops.RemoveTree(final); err != nil {
+		if err := m.root.RemoveTree(final); err != nil {
 			return err
 		}
 	}
-	return m.disk.Rename(temp, final)
+	return m.disk.Rename(m.root, temp, final)
 }
 
 // shows is true when a generation on disk has the revision. A damaged generation
@@ -168,12 +169,12 @@ func (m *Mirror) shows(r Record) (bool, error) {
 // checkRevision requires that an existing tree holds the files of r and nothing
 // else: it may be damaged, or the 48 bits of its name may collide.
 func (m *Mirror) checkRevision(r Record) error {
-	dir, found := m.revisionDir(r), 0
-	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
+	name, found := revisionDir(r), 0
+	dir := m.root.Path(name)
+	err := m.root.Walk(name, func(_ string, entry fs.DirEntry) {
+		if !entry.IsDir() {
 			found++
 		}
-		return err
 	})
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (m *Mirror) checkRevision(r Record) error {
 		return fmt.Errorf("%s holds %d files instead of %d: move it away", dir, found, len(r.Files))
 	}
 	for _, f := range r.Files {
-		if err := m.checkFile(filepath.Join(dir, f.Path), f); err != nil {
+		if err := m.checkFile(filepath.Join(name, f.Path), f); err != nil {
 			return fmt.Errorf("%s exists with other content: run `syncd verify --repair` if it is damaged, else move it away: %w", dir, err)
 		}
 	}
@@ -191,16 +192,16 @@ func (m *Mirror) checkRevision(r Record) error {
 
 // checkFile requires the content of an object. It reads a copy, but not a link to
 // the object.
-func (m *Mirror) checkFile(path string, f File) error {
-	info, err := os.Stat(path)
+func (m *Mirror) checkFile(name string, f File) error {
+	info, err := m.root.Lstat(name)
 	if err != nil {
 		return err
 	}
-	object, err := os.Stat(m.ObjectPath(f.Object))
+	object, err := m.root.Lstat(objectName(f.Object))
 	if err == nil && os.SameFile(info, object) {
 		return nil
 	}
-	_, err = verify.File(context.Background(), path, f.Object.Digest())
+	_, err = verify.File(context.Background(), m.root, name, f.Object.Digest())
 	return err
 }
 
@@ -214,29 +215,29 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	} else if number != current.Number {
 		return next, fmt.Errorf("current names generation %d, not %d: is another program changing %s? Restart syncd", number, current.Number, m.dir)
 	}
-	final := m.path("generations", generationName(next.Number))
-	if err := fsops.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
+	final := generationDir(next.Number)
+	if err := m.root.RemoveTree(final); err != nil { // left by a Publish that failed after the rename
 		return next, err
 	}
 	temp := fsops.TempName(final)
-	defer os.RemoveAll(temp)
+	defer m.root.Discard(temp)
 	if err := m.makeDir(temp, 0o755); err != nil {
 		return next, err
 	}
 	var files []string
 	for _, name := range next.Names() {
-		if err := writeEntry(temp, next.Records[name]); err != nil {
+		if err := m.writeEntry(temp, next.Records[name]); err != nil {
 			return next, fmt.Errorf("%s: %w", name, err)
 		}
 		files = append(files, filepath.Join(temp, name+recordSuffix), filepath.Join(temp, name+sumsSuffix))
 	}
-	if err := m.disk.SyncFiles(files); err != nil {
+	if err := m.disk.SyncFiles(m.root, files); err != nil {
 		return next, err
 	}
-	if err := m.disk.SyncTree(temp); err != nil {
+	if err := m.disk.SyncDir(m.root, temp); err != nil {
 		return next, err
 	}
-	return next, m.disk.Rename(temp, final)
+	return next, m.disk.Rename(m.root, temp, final)
 }
 
 // after returns the generation that follows g with a change. Nothing is on disk yet.
@@ -256,12 +257,12 @@ func (g Generation) after(change Change) Generation {
 
 // writeEntry writes the link, the record and the sums of a manifest. The
 // bytes of its two files are not durable yet.
-func writeEntry(dir string, r Record) error {
-	if err := fsops.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
+func (m *Mirror) writeEntry(dir string, r Record) error {
+	if err := m.root.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
 		return err
 	}
-	if err := fsops.CreateFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
+	if err := m.root.CreateFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
 		return err
 	}
-	return fsops.CreateFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
+	return m.root.CreateFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
 }

@@ -170,7 +170,7 @@ func TestPublishedFilesNeverChange(t *testing.T) {
 	m := newMirror(t)
 	a := recordOf(t, m, "a", "2026.10", files{"x": "same", "sub/y": "other"})
 	mustPublish(t, m, a)
-	revision, generation := m.revisionDir(a), m.path("generations", "000001")
+	revision, generation := m.revisionPath(a), m.path("generations", "000001")
 	before, shown := identities(t, revision), identities(t, generation)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.11", files{"x": "same", "z": "new"}))   // shares an object
 	mustPublish(t, m, recordOf(t, m, "b", "2026.10", files{"x": "same", "y": "other"})) // in another manifest
@@ -296,7 +296,7 @@ func TestAdoptIsSafeForConcurrentUseAndReplacesAnObject(t *testing.T) {
 			t.Errorf("object of %q: got %+v, %v", text, object, ok)
 		}
 	}
-	replace(t, m.ObjectPath(sumOf("text 0")), "damaged")
+	replace(t, m.objectPath(sumOf("text 0")), "damaged")
 	adopt(t, m, "text 0")
 	if !m.ObjectIsWhole(context.Background(), sumOf("text 0")) {
 		t.Error("the damaged object stayed")

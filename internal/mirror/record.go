@@ -92,13 +92,13 @@ var errDamaged = errors.New("damaged")
 // readGeneration reads the records of a generation and requires the revision of
 // each to be on disk.
 func (m *Mirror) readGeneration(number int) (Generation, error) {
-	dir := m.path("generations", generationName(number))
-	info, err := os.Stat(dir)
+	dir := generationDir(number)
+	info, err := m.root.Lstat(dir)
 	if err != nil {
 		return Generation{}, err
 	}
 	g := Generation{Number: number, PublishedAt: info.ModTime(), Records: map[string]Record{}}
-	entries, err := os.ReadDir(dir)
+	entries, err := m.root.ReadDir(dir)
 	if err != nil {
 		return Generation{}, err
 	}
@@ -117,7 +117,7 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	}
 	for _, entry := range entries {
 		if _, known := g.Records[entry.Name()]; !known && entry.Type() == fs.ModeSymlink {
-			return Generation{}, fmt.Errorf("%s is %w: it has no record", filepath.Join(dir, entry.Name()), errDamaged)
+			return Generation{}, fmt.Errorf("%s is %w: it has no record", m.root.Path(dir, entry.Name()), errDamaged)
 		}
 	}
 	return g, nil
@@ -125,26 +125,26 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 
 // readServed reads a record of a generation. It returns the one in memory if the
 // file is unchanged and the generation is current, because each poll checks all.
-func (m *Mirror) readServed(number int, path string) (Record, error) {
+func (m *Mirror) readServed(number int, file string) (Record, error) {
 	m.mu.Lock()
 	current, stats := m.current, m.stats
 	m.mu.Unlock()
 	if number == current.Number {
-		name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
+		name := strings.TrimSuffix(filepath.Base(file), recordSuffix)
 		then, known := stats[name]
-		now, err := os.Lstat(path)
+		now, err := m.root.Lstat(file)
 		if known && err == nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime()) {
 			return current.Records[name], nil
 		}
 	}
-	return readRecord(path)
+	return m.readRecord(file)
 }
 
 // statRecords describes the files of a generation's records.
 func (m *Mirror) statRecords(g Generation) map[string]os.FileInfo {
 	stats := map[string]os.FileInfo{}
 	for name := range g.Records {
-		if info, err := os.Lstat(m.path("generations", generationName(g.Number), name+recordSuffix)); err == nil {
+		if info, err := m.root.Lstat(filepath.Join(generationDir(g.Number), name+recordSuffix)); err == nil {
 			stats[name] = info
 		}
 	}
@@ -154,19 +154,19 @@ func (m *Mirror) statRecords(g Generation) map[string]os.FileInfo {
 // checkEntry requires the link to a record's revision, the revision, and the sums:
 // readers of a generation need them.
 func (m *Mirror) checkEntry(dir string, r Record) error {
-	link, err := os.Readlink(filepath.Join(dir, r.Manifest))
+	link, err := m.root.Readlink(filepath.Join(dir, r.Manifest))
 	if err == nil && link != r.link() {
-		return fmt.Errorf("%s is %w: its link leads to %q", filepath.Join(dir, r.Manifest), errDamaged, link)
+		return fmt.Errorf("%s is %w: its link leads to %q", m.root.Path(dir, r.Manifest), errDamaged, link)
 	}
 	missing := filepath.Join(dir, r.Manifest)
-	for _, path := range []string{m.revisionDir(r), filepath.Join(dir, r.Manifest+sumsSuffix)} {
+	for _, path := range []string{revisionDir(r), filepath.Join(dir, r.Manifest+sumsSuffix)} {
 		if err == nil {
 			missing = path
-			_, err = os.Stat(path)
+			_, err = m.root.Lstat(path)
 		}
 	}
 	if isGone(err) {
-		return fmt.Errorf("%w: %s is missing", errDamaged, missing)
+		return fmt.Errorf("%w: %s is missing", errDamaged, m.root.Path(missing))
 	}
 	return err
 }
@@ -175,12 +175,12 @@ func (m *Mirror) checkEntry(dir string, r Record) error {
 func (r Record) link() string { return filepath.Join("..", "..", "revisions", r.Manifest, r.ID()) }
 
 // readRecord reads the record that a generation holds of a manifest.
-func readRecord(path string) (Record, error) {
-	return readRecordOf(strings.TrimSuffix(filepath.Base(path), recordSuffix), path)
+func (m *Mirror) readRecord(file string) (Record, error) {
+	return m.readRecordOf(strings.TrimSuffix(filepath.Base(file), recordSuffix), file)
 }
 
-func readRecordOf(name, path string) (Record, error) {
-	f, err := os.Open(path)
+func (m *Mirror) readRecordOf(name, file string) (Record, error) {
+	f, err := m.root.OpenRegular(file)
 	if err != nil {
 		return Record{}, err
 	}
@@ -191,7 +191,7 @@ func readRecordOf(name, path string) (Record, error) {
 	case errors.As(err, &fault): // reading failed
 		return Record{}, err
 	case err != nil:
-		return Record{}, fmt.Errorf("%s is %w: %w", path, errDamaged, err)
+		return Record{}, fmt.Errorf("%s is %w: %w", m.root.Path(file), errDamaged, err)
 	}
 	return record, nil
 }
@@ -217,11 +217,6 @@ func (r Record) check() error {
 		}
 	}
 	return manifest.CheckTree(paths)
-}
-
-// globEscape escapes a directory's name for use in a pattern of filepath.Glob.
-func globEscape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // isGone is true when a name does not exist.

@@ -47,21 +47,21 @@ func FuzzRecord(f *testing.F) {
 // the data directory.
 func requireInside(t *testing.T, m *Mirror, r Record) {
 	t.Helper()
-	revision := m.revisionDir(r)
+	revision := m.revisionPath(r)
 	if filepath.Dir(revision) != m.path("revisions", r.Manifest) || filepath.Dir(filepath.Dir(revision)) != m.path("revisions") {
 		t.Errorf("revision %q", revision)
 	}
 	if linked := m.path("generations", generationName(1), r.link()); linked != revision {
 		t.Errorf("the link leads to %q", linked)
 	}
-	if kept := m.recordDir(r.Manifest); filepath.Dir(kept) != m.path("state", "records") {
+	if kept := m.path(recordDir(r.Manifest)); filepath.Dir(kept) != m.path("state", "records") {
 		t.Errorf("record in %q", kept)
 	}
 	for _, file := range r.Files {
 		if path := filepath.Join(revision, file.Path); !strings.HasPrefix(path, revision+"/") || path != revision+"/"+file.Path {
 			t.Errorf("file %q", path)
 		}
-		if object := m.ObjectPath(file.Object); filepath.Dir(filepath.Dir(object)) != m.path("objects") {
+		if object := m.objectPath(file.Object); filepath.Dir(filepath.Dir(object)) != m.path("objects") {
 			t.Errorf("object %q", object)
 		}
 	}

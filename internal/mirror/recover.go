@@ -1,36 +1,28 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"syncd/internal/datadir"
 	"syncd/internal/fsops"
 )
 
 // MakeState creates the data directory and its state directory, which holds the
 // lock. Every other change needs the lock.
 func (m *Mirror) MakeState() error {
-	if err := m.makeRoot(m.dir); err != nil {
+	root, err := datadir.Claim(m.dir, m.disk)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(m.State(), 0o700); err != nil && !os.IsExist(err) {
+	if err := m.root.Close(); err != nil {
 		return err
 	}
-	return nil
-}
-
-// makeRoot creates dir and its parents so that readers can pass, unless they exist.
-func (m *Mirror) makeRoot(dir string) error {
-	if _, err := os.Stat(dir); !isGone(err) {
-		return err
-	}
-	if err := m.makeRoot(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	return m.makeDir(dir, 0o755)
+	m.root = root
+	return root.EnsureDir("state", 0o700)
 }
 
 // Recover prepares the data directory for changes: it creates missing directories
@@ -41,6 +33,9 @@ func (m *Mirror) Recover() error {
 		return err
 	}
 	if err := m.layOut(); err != nil {
+		return err
+	}
+	if err := m.openFolders(); err != nil {
 		return err
 	}
 	if err := m.sweep(); err != nil {
@@ -64,30 +59,37 @@ func (m *Mirror) warn(format string, args ...any) {
 }
 
 func (m *Mirror) layOut() error {
-	for _, dir := range []struct {
-		name string
-		perm os.FileMode
-	}{
-		{"generations", 0o755}, {"revisions", 0o755}, {"objects", 0o755}, {"partial", 0o700}, {"state", 0o700},
-	} {
-		if err := m.makeDir(m.path(dir.name), dir.perm); err != nil {
+	for _, folder := range datadir.Folders() {
+		if err := m.makeDir(folder.Name, folder.Perm); err != nil {
 			return fmt.Errorf("%w: does another user own the data directory?", err)
 		}
 	}
 	return nil
 }
 
+// openFolders opens the directories in which each download changes something.
+func (m *Mirror) openFolders() (err error) {
+	if err := errors.Join(m.objects.Close(), m.partial.Close()); err != nil {
+		return err
+	}
+	if m.objects, err = m.root.OpenDir("objects"); err != nil {
+		return err
+	}
+	m.partial, err = m.root.OpenDir("partial")
+	return err
+}
+
 // sweep removes temporary names from every directory where a change makes one.
 func (m *Mirror) sweep() error {
-	dirs := []string{m.dir, m.path("generations"), m.path("revisions"), m.path("objects"), m.path("state")}
-	entries, err := os.ReadDir(m.path("revisions"))
+	dirs := []string{".", "generations", "revisions", "objects", "state"}
+	entries, err := m.root.ReadDir("revisions")
 	for _, entry := range entries {
 		if entry.IsDir() {
-			dirs = append(dirs, m.path("revisions", entry.Name()), m.recordDir(entry.Name()))
+			dirs = append(dirs, filepath.Join("revisions", entry.Name()), recordDir(entry.Name()))
 		}
 	}
 	for _, dir := range dirs {
-		err = errors.Join(err, fsops.SweepTemps(dir))
+		err = errors.Join(err, m.root.SweepTemps(dir))
 	}
 	return err
 }
@@ -114,9 +116,30 @@ func (m *Mirror) recoverCurrent() (Generation, error) {
 	return all[0], m.swap(all[0].Number)
 }
 
+// checkFolders requires that the directories which the mirror holds open are still
+// those of the data directory: files in another one would be lost.
+func (m *Mirror) checkFolders() error {
+	for name, held := range map[string]*fsops.Dir{"objects": m.objects, "partial": m.partial} {
+		if held == nil {
+			continue
+		}
+		now, err := m.root.Info(name)
+		then, heldErr := held.Info(".")
+		if err := errors.Join(err, heldErr); err != nil || !now.Same(then) {
+			return fmt.Errorf("%s was removed or replaced while syncd was running: restart syncd: %w", m.root.Path(name), cmp.Or(err, errReplaced))
+		}
+	}
+	return nil
+}
+
+var errReplaced = errors.New("it is another directory now")
+
 // Refresh compares the generation in memory with the disk, which is the truth. When
 // the disk was changed or damaged, it recovers as at a start.
 func (m *Mirror) Refresh() error {
+	if err := m.checkFolders(); err != nil {
+		return err
+	}
 	if err := m.repeatUnsyncedSwap(); err != nil {
 		return err
 	}
@@ -161,7 +184,7 @@ func (m *Mirror) Intact() error {
 	}
 	for name := range current.Records {
 		for _, entry := range []string{name, name + recordSuffix, name + sumsSuffix} {
-			if _, err := os.Stat(m.path("generations", generationName(number), entry)); err != nil {
+			if _, err := m.root.Stat(filepath.Join(generationDir(number), entry)); err != nil {
 				return fmt.Errorf("%s of generation %d is missing: run `syncd sync`", entry, number)
 			}
 		}
@@ -175,7 +198,7 @@ func (m *Mirror) removeUnfinished(current int) error {
 	numbers, err := m.numbers()
 	for _, n := range slices.Backward(numbers) {
 		if n > current {
-			err = errors.Join(err, fsops.RemoveTree(m.path("generations", generationName(n))))
+			err = errors.Join(err, m.root.RemoveTree(generationDir(n)))
 		}
 	}
 	return err

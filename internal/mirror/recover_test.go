@@ -52,6 +52,12 @@ type leftover struct {
 	serve int // the generation that readers see after Recover
 }
 
+// halfBuild builds a revision's tree and does not give it its name.
+func halfBuild(m *Mirror, r Record) error {
+	_, err := m.linkTree(r, fsops.TempName(revisionDir(r)))
+	return err
+}
+
 func leftovers() []leftover {
 	must := func(t *testing.T, errs ...error) {
 		t.Helper()
@@ -70,16 +76,16 @@ func leftovers() []leftover {
 	return []leftover{
 		{"objects adopted", func(t *testing.T, m *Mirror, _ Record) {}, 2},
 		{"revision half built", func(t *testing.T, m *Mirror, next Record) {
-			must(t, m.linkTree(next, fsops.TempName(m.revisionDir(next))))
+			must(t, halfBuild(m, next))
 		}, 2},
 		{"revision of a new manifest half built", func(t *testing.T, m *Mirror, next Record) {
 			next.Manifest = "new"
-			must(t, os.Mkdir(m.path("revisions/new"), 0o700), m.linkTree(next, fsops.TempName(m.revisionDir(next))))
+			must(t, os.Mkdir(m.path("revisions/new"), 0o700), halfBuild(m, next))
 		}, 2},
 		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.buildRevision(next)) }, 2},
 		{"generation begun", func(t *testing.T, m *Mirror, next Record) {
-			temp := fsops.TempName(m.path("generations/000003"))
-			must(t, m.buildRevision(next), os.Mkdir(temp, 0o700), writeEntry(temp, next))
+			temp := fsops.TempName("generations/000003")
+			must(t, m.buildRevision(next), os.Mkdir(m.path(temp), 0o700), m.writeEntry(temp, next))
 		}, 2},
 		{"generation built", build, 2},
 		{"several generations above current", func(t *testing.T, m *Mirror, next Record) {
@@ -111,7 +117,7 @@ func leftovers() []leftover {
 		}, 2},
 		{"a revision half pruned", func(t *testing.T, m *Mirror, _ Record) {
 			g, err := m.Generation(1)
-			dir := m.revisionDir(g.Records["a"])
+			dir := m.revisionPath(g.Records["a"])
 			must(t, err, os.Rename(dir, fsops.TempName(dir)))
 		}, 2},
 		{"folders made under umask 077", func(t *testing.T, m *Mirror, _ Record) {
@@ -132,7 +138,7 @@ func leftovers() []leftover {
 		{"record of current that leads out", spoil("generations/000002/a.json", `{"manifest": "a", "release": "..", "revision": "/../../../.."}`), 1},
 		{"record of an older generation damaged", spoil("generations/000001/a.json", "\x00\x00"), 2},
 		{"revision of current gone", func(t *testing.T, m *Mirror, _ Record) {
-			must(t, os.RemoveAll(m.revisionDir(m.Current().Records["a"])))
+			must(t, os.RemoveAll(m.revisionPath(m.Current().Records["a"])))
 		}, 1},
 		{"generations gone", func(t *testing.T, m *Mirror, _ Record) { must(t, os.RemoveAll(m.path("generations"))) }, 0},
 		{"every record damaged", func(t *testing.T, m *Mirror, next Record) {

@@ -33,7 +33,7 @@ func TestARevisionThatNoGenerationShowsIsBuiltAnewWhenItIsWrong(t *testing.T) {
 			m := newMirror(t)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 			next := recordOf(t, m, "a", "2026.10", files{"x": "2", "sub/y": "y"})
-			if err := errors.Join(m.buildRevision(next), spoil(m.revisionDir(next))); err != nil {
+			if err := errors.Join(m.buildRevision(next), spoil(m.revisionPath(next))); err != nil {
 				t.Fatal(err)
 			}
 			mustPublish(t, m, next)
@@ -48,7 +48,7 @@ func TestARevisionOfADamagedGenerationIsBuiltAnew(t *testing.T) {
 	m := newMirror(t)
 	record := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	mustPublish(t, m, record)
-	if err := os.Remove(filepath.Join(m.revisionDir(record), "x")); err != nil {
+	if err := os.Remove(filepath.Join(m.revisionPath(record), "x")); err != nil {
 		t.Fatal(err)
 	}
 	replace(t, m.path("current", "a.json"), "{")
@@ -66,16 +66,16 @@ func TestADamagedRevisionThatIsServedIsNotRebuilt(t *testing.T) {
 			first := recordOf(t, m, "a", "2026.09", files{"x": "1", "sub/y": "y"})
 			mustPublish(t, m, first)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
-			if err := spoil(m.revisionDir(first)); err != nil {
+			if err := spoil(m.revisionPath(first)); err != nil {
 				t.Fatal(err)
 			}
-			before := listing(t, m.revisionDir(first))
+			before := listing(t, m.revisionPath(first))
 			_, err := m.Publish(context.Background(), Change{Set: []Record{first}})
 			var broken *BuildError
 			if !errors.As(err, &broken) || broken.Manifest != "a" {
 				t.Errorf("got %v, want a BuildError of manifest a", err)
 			}
-			if after := listing(t, m.revisionDir(first)); strings.Join(before, "\n") != strings.Join(after, "\n") {
+			if after := listing(t, m.revisionPath(first)); strings.Join(before, "\n") != strings.Join(after, "\n") {
 				t.Errorf("it was touched:\n%s", strings.Join(after, "\n"))
 			}
 		})

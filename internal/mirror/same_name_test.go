@@ -40,7 +40,7 @@ func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
 			r := recordOf(t, m, "a", "2026.09", files{"x": "1", "d/y": "2"})
 			mustPublish(t, m, r)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "3", "d/y": "2"}))
-			if err := spoil(t, m.revisionDir(r), m, &r); err != nil {
+			if err := spoil(t, m.revisionPath(r), m, &r); err != nil {
 				t.Fatal(err)
 			}
 			before := m.Current()
@@ -63,7 +63,7 @@ func TestARevisionDirectoryOfWholeCopiesIsPublishedAgain(t *testing.T) {
 	r := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	mustPublish(t, m, r)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
-	replace(t, filepath.Join(m.revisionDir(r), "x"), "1")
+	replace(t, filepath.Join(m.revisionPath(r), "x"), "1")
 	mustPublish(t, m, r)
 }
 
@@ -77,7 +77,7 @@ func TestIntactReportsDamageAndRefreshRecovers(t *testing.T) {
 		"link removed":     func(m *Mirror) error { return os.Remove(m.path("generations/000002/a")) },
 		"sums removed":     func(m *Mirror) error { return os.Remove(m.path("generations/000002/a.SHA256SUMS")) },
 		"record removed":   func(m *Mirror) error { return os.Remove(m.path("generations/000002/a.json")) },
-		"revision removed": func(m *Mirror) error { return os.RemoveAll(m.revisionDir(m.Current().Records["a"])) },
+		"revision removed": func(m *Mirror) error { return os.RemoveAll(m.revisionPath(m.Current().Records["a"])) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMirror(t)

@@ -3,7 +3,6 @@ package mirror
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 )
@@ -70,7 +69,7 @@ func (m *Mirror) saveTimes(found survey, now time.Time) {
 // saveTime writes to disk when a generation came into service, for later processes.
 // When that fails, its directory keeps the time at which it was built.
 func (m *Mirror) saveTime(number int, at time.Time) {
-	_ = os.Chtimes(m.path("generations", generationName(number)), time.Time{}, at)
+	_ = m.root.Chtimes(generationDir(number), at)
 }
 
 // noteLeft notes when a generation left `current`, unless that is known.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -37,7 +36,7 @@ type Checked struct {
 // bytes per second (0 for no limit). Safe for concurrent use.
 func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
 	generation := m.Current()
-	dir := m.path("generations", generationName(generation.Number))
+	dir := generationDir(generation.Number)
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
 	var checked Checked
@@ -45,7 +44,7 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range generation.published(names) {
 		group.Go(func() error {
-			object, err := files.Check(reading, filepath.Join(dir, p.manifest, p.Path), p.Object.Digest())
+			object, err := files.Check(reading, m.root, filepath.Join(dir, p.manifest, p.Path), p.Object.Digest())
 			if reading.Err() != nil {
 				return context.Cause(reading)
 			}
@@ -85,14 +84,14 @@ func (g Generation) published(names []string) []published {
 
 // Reread is nil when a file that was damaged has the recorded content now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
-	path := m.path("generations", generationName(m.Current().Number), d.Manifest, d.File.Path)
-	_, err := verify.File(ctx, path, d.File.Object.Digest())
+	name := filepath.Join(generationDir(m.Current().Number), d.Manifest, d.File.Path)
+	_, err := verify.File(ctx, m.root, name, d.File.Object.Digest())
 	return err
 }
 
 // ObjectIsWhole re-reads an object and compares it with its name.
 func (m *Mirror) ObjectIsWhole(ctx context.Context, id manifest.ObjectID) bool {
-	_, err := verify.File(ctx, m.ObjectPath(id), id.Digest())
+	_, err := m.CheckObject(ctx, id, id.Digest())
 	return err == nil
 }
 
@@ -106,11 +105,6 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(m.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	done := map[string]bool{}
 	for _, g := range all {
 		for _, record := range g.Records {
@@ -120,7 +114,7 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 					continue
 				}
 				done[path] = true
-				if err := m.relinkOne(root, record.Manifest, id, path); err != nil {
+				if err := m.relinkOne(record.Manifest, id, path); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 			}
@@ -132,19 +126,19 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 // relinkOne replaces the file at path by a link to the object. The temporary link is
 // made next to the revisions, where Recover finds a leftover: a published tree holds
 // only the provider's files.
-func (m *Mirror) relinkOne(root *os.Root, name string, id manifest.ObjectID, path string) error {
-	if err := makeReadable(root, filepath.Dir(path), map[string]bool{}); err != nil {
+func (m *Mirror) relinkOne(name string, id manifest.ObjectID, path string) error {
+	if err := m.makeReadable(filepath.Dir(path), map[string]bool{}); err != nil {
 		return err
 	}
 	temp := fsops.TempName(filepath.Join("revisions", name, "relink"))
-	defer func() { _ = root.Remove(temp) }() // rename(2) leaves both names when they are one file
-	if err := m.linkObject(root, id, temp); err != nil {
+	defer m.root.Discard(temp) // rename(2) leaves both names when they are one file
+	if err := m.linkObject(id, temp); err != nil {
 		return err
 	}
-	if err := root.Rename(temp, path); err != nil {
+	if err := m.root.Rename(temp, path); err != nil {
 		return err
 	}
-	return m.disk.SyncDir(m.path(filepath.Dir(path)))
+	return m.disk.SyncDir(m.root, filepath.Dir(path))
 }
 
 func sortDamage(damage []Damage) {

@@ -110,10 +110,10 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 		}
 		checkWhole(t, m)
 	}
-	object, _ := os.Stat(m.ObjectPath(sum))
+	object, _ := os.Stat(m.objectPath(sum))
 	for _, path := range []string{
-		filepath.Join(m.revisionDir(records[0]), "x"), filepath.Join(m.revisionDir(records[1]), "x"),
-		filepath.Join(m.revisionDir(records[1]), "sub/copy"), filepath.Join(m.revisionDir(records[2]), "deep/er/y"),
+		filepath.Join(m.revisionPath(records[0]), "x"), filepath.Join(m.revisionPath(records[1]), "x"),
+		filepath.Join(m.revisionPath(records[1]), "sub/copy"), filepath.Join(m.revisionPath(records[2]), "deep/er/y"),
 	} {
 		if info, err := os.Stat(path); err != nil || !os.SameFile(info, object) {
 			t.Errorf("%s is not the object: %v", path, err)
@@ -127,7 +127,7 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 func TestRelinkWithoutTheObjectChangesNothing(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
-	if err := os.Remove(m.ObjectPath(sumOf("1"))); err != nil {
+	if err := os.Remove(m.objectPath(sumOf("1"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Relink(sumOf("1")); !errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
-	"golang.org/x/sys/unix"
 
 	"syncd/internal/fsops"
 	"syncd/internal/refusal"
@@ -25,10 +24,10 @@ type Amount struct {
 }
 
 // Free returns what this user may still take of the file system of dir.
-func Free(dir string) (Amount, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return Amount{}, fmt.Errorf("statfs %s: %w", dir, err)
+func Free(dir *fsops.Dir) (Amount, error) {
+	st, err := dir.Statfs()
+	if err != nil {
+		return Amount{}, err
 	}
 	free := Amount{Bytes: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree)}
 	if st.Files == 0 {

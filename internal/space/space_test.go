@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/fsops"
 	"syncd/internal/refusal"
 )
 
@@ -57,11 +58,16 @@ func TestOnlyAFullDiskBecomesARefusal(t *testing.T) {
 }
 
 func TestFreeReturnsBytesAndInodes(t *testing.T) {
-	free, err := Free(t.TempDir())
+	dir, err := fsops.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	free, err := Free(dir)
 	if err != nil || free.Bytes <= 0 || free.Inodes == 0 {
 		t.Errorf("%+v, %v", free, err)
 	}
-	if _, err := Free("/no/such/directory"); err == nil {
+	if _, err := Free(nil); err == nil {
 		t.Error("a missing directory has free space")
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,26 +40,26 @@ func (e *newerError) Error() string {
 
 // setAside renames the file to a name that says why and when. It keeps only the
 // newest of the files that were set aside: repeated damage must not fill the disk.
-func setAside(path string, damaged *DamagedError) (aside string, err error) {
+func setAside(dir *fsops.Dir, name string, damaged *DamagedError) (aside string, err error) {
 	reason := "damaged"
 	var newer *newerError
 	if errors.As(damaged, &newer) {
 		reason = "newer"
 	}
-	prefix := path + "." + reason + "-"
+	prefix := name + "." + reason + "-"
 	aside = prefix + time.Now().UTC().Format("20060102T150405.000000000")
-	if err := fsops.Rename(path, aside); err != nil { // Open syncs the directory
+	if err := dir.Rename(name, aside); err != nil { // Open syncs the directory
 		return "", err
 	}
-	removeOldAside(filepath.Dir(path), filepath.Base(prefix))
-	return aside, nil
+	removeOldAside(dir, prefix)
+	return dir.Path(aside), nil
 }
 
 // removeOldAside ignores errors: a leftover file does no harm.
-func removeOldAside(dir, prefix string) {
-	entries, _ := os.ReadDir(dir) // sorted by name, and so by time
-	entries = slices.DeleteFunc(entries, func(entry os.DirEntry) bool { return !strings.HasPrefix(entry.Name(), prefix) })
-	for _, old := range entries[:max(0, len(entries)-maxAside)] {
-		_ = fsops.Remove(filepath.Join(dir, old.Name()))
+func removeOldAside(dir *fsops.Dir, prefix string) {
+	names, _ := dir.Names(filepath.Dir(prefix)) // sorted, and so by time
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, filepath.Base(prefix)) })
+	for _, old := range names[:max(0, len(names)-maxAside)] {
+		_ = dir.Remove(filepath.Join(filepath.Dir(prefix), old))
 	}
 }

@@ -14,55 +14,57 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
-// Open opens or creates the state file at path. It sets aside a file that is damaged
+// Open opens or creates the state file name in dir. It sets aside a file that is damaged
 // or from a newer syncd, creates an empty one in its place, and says so in note.
 // timeout bounds the wait for another process that has the file open.
-func Open(path string, timeout time.Duration) (s *Store, note string, err error) {
-	s, err = open(path, timeout, false)
+func Open(dir *fsops.Dir, name string, timeout time.Duration) (s *Store, note string, err error) {
+	s, err = open(dir, name, timeout, false)
 	var damaged *DamagedError
 	if !errors.As(err, &damaged) {
 		return s, "", err
 	}
-	aside, err := setAside(path, damaged)
+	aside, err := setAside(dir, name, damaged)
 	if err != nil {
 		return nil, "", err
 	}
-	s, err = open(path, timeout, false)
+	s, err = open(dir, name, timeout, false)
 	return s, fmt.Sprintf("%v; set aside as %s and rebuilt from disk", damaged, aside), err
 }
 
-// OpenReadOnly opens the state file at path for reading, also while others read it.
+// OpenReadOnly opens the state file name in dir for reading, also while others read it.
 // It returns fs.ErrNotExist for a missing file and *DamagedError for one that cannot
 // be used.
-func OpenReadOnly(path string, timeout time.Duration) (*Store, error) {
-	info, err := os.Stat(path)
+func OpenReadOnly(dir *fsops.Dir, name string, timeout time.Duration) (*Store, error) {
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() == 0 { // bbolt would write to it
-		return nil, &DamagedError{Path: path, Err: errors.New("the file is empty")}
+		return nil, &DamagedError{Path: dir.Path(name), Err: errors.New("the file is empty")}
 	}
-	return open(path, timeout, true)
+	return open(dir, name, timeout, true)
 }
 
 // open turns a panic into an error: bbolt panics on a broken file, and reading a
 // truncated file's mapping is a fault.
-func open(path string, timeout time.Duration, readOnly bool) (s *Store, err error) {
+func open(dir *fsops.Dir, name string, timeout time.Duration, readOnly bool) (s *Store, err error) {
+	path := dir.Path(name)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("%v", p)}
 		}
 	}()
-	s, err = openChecked(path, timeout, readOnly)
+	s, err = openChecked(dir, name, timeout, readOnly)
 	if err != nil {
 		return nil, openError(path, err)
 	}
 	err = s.prepare()
 	if err == nil && !readOnly { // the name may be new, or from a process that was killed before it synced
-		err = (&durable.Disk{}).SyncDir(filepath.Dir(path))
+		err = (&durable.Disk{}).SyncDir(dir, filepath.Dir(name))
 	}
 	if err != nil {
 		s.Close()
@@ -73,24 +75,39 @@ func open(path string, timeout time.Duration, readOnly bool) (s *Store, err erro
 
 // openChecked opens the file with bbolt. Before that it checks the pages by way of
 // bbolt's read-only mode, which neither writes nor loads the list of free pages.
-func openChecked(path string, timeout time.Duration, readOnly bool) (*Store, error) {
-	options := bbolt.Options{Timeout: timeout, ReadOnly: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync}
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		db, err := bbolt.Open(path, 0o600, &options)
+func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bool) (*Store, error) {
+	var file *os.File
+	options := bbolt.Options{
+		OpenFile: func(_ string, flag int, perm os.FileMode) (_ *os.File, err error) {
+			file, err = openRegular(dir, name, flag, perm)
+			return file, err
+		},
+		Timeout: timeout, ReadOnly: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync,
+	}
+	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		db, err := bbolt.Open(dir.Path(name), 0o600, &options)
 		if err != nil {
 			return nil, err
 		}
 		s := &Store{db: db}
-		if err := errors.Join(s.view(checkTree), s.Close()); err != nil {
+		if err := errors.Join(s.view(func(tx *bbolt.Tx) error { return checkTree(tx, file) }), s.Close()); err != nil {
 			return nil, err
 		}
 	}
 	options.ReadOnly, options.PreLoadFreelist = readOnly, true
-	db, err := bbolt.Open(path, 0o600, &options)
+	db, err := bbolt.Open(dir.Path(name), 0o600, &options)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{db: db}, nil
+}
+
+// openRegular opens a regular file and follows no symlink. Opening a FIFO would block.
+func openRegular(dir *fsops.Dir, name string, flag int, perm os.FileMode) (*os.File, error) {
+	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: dir.Path(name), Err: fmt.Errorf("it is not a regular file, move it away: %w", syscall.EISDIR)}
+	}
+	return dir.OpenFile(name, flag, perm)
 }
 
 // openError tells damage from errors of the system, which say nothing about the

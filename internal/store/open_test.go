@@ -14,11 +14,11 @@ func TestFileFromANewerSyncdIsNotCalledDamaged(t *testing.T) {
 	path := newPath(t)
 	mustOpen(t, path).Close()
 	alter(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keySchema, []byte{0, 0, 0, schema + 1}) })
-	_, err := OpenReadOnly(path, atOnce)
+	_, err := openReadOnlyAt(t, path, atOnce)
 	if err == nil || strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "newer syncd") {
 		t.Errorf("got %v, want an error that names a newer syncd", err)
 	}
-	s, note, err := Open(path, time.Minute)
+	s, note, err := openAt(t, path, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestOnlyTheNewestDamagedFilesAreKept(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, note, err := Open(path, time.Minute)
+		s, note, err := openAt(t, path, time.Minute)
 		if err != nil || note == "" {
 			t.Fatalf("note %q, %v", note, err)
 		}

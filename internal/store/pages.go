@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 
 	"go.etcd.io/bbolt"
 )
@@ -18,15 +17,10 @@ import (
 // out of the file, which is a fault, and a page that is its own child without end.
 // It overlooks values that end outside of their page, and keys of a branch that are
 // not the first of the child: the former fault later, the latter lose changes.
-func checkTree(tx *bbolt.Tx) error {
-	file, err := os.Open(tx.DB().Path())
-	if err != nil {
-		return err
-	}
-	defer file.Close()
+func checkTree(tx *bbolt.Tx, file io.ReaderAt) error {
 	size := tx.DB().Info().PageSize
 	t := &tree{file: file, pageSize: size, pages: uint64(tx.Size()) / uint64(size), seen: map[uint64]bool{}}
-	if _, err = t.checkPage(uint64(tx.Cursor().Bucket().RootPage())); err != nil {
+	if _, err := t.checkPage(uint64(tx.Cursor().Bucket().RootPage())); err != nil {
 		return err
 	}
 	return t.checkFreeList()

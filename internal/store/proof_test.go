@@ -25,7 +25,7 @@ func someProofs(n int) *Proofs {
 
 func TestProofsSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	s, _, err := Open(path, time.Second)
+	s, _, err := openAt(t, path, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestProofsSurviveReopening(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, note, err := Open(path, time.Second)
+	s, note, err := openAt(t, path, time.Second)
 	if err != nil || note != "" {
 		t.Fatal(note, err)
 	}
@@ -75,7 +75,7 @@ func TestDamagedProofsDecodeToAnEmptySet(t *testing.T) {
 
 func TestFileOfAnEarlierVersionHasNoProofsAndAcceptsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	s, _, err := Open(path, time.Second)
+	s, _, err := openAt(t, path, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

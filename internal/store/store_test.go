@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -38,12 +39,35 @@ func times(ci, full int) int {
 // mustOpen opens a state file and fails the test if it is damaged.
 func mustOpen(t *testing.T, path string) *Store {
 	t.Helper()
-	s, note, err := Open(path, time.Minute)
+	s, note, err := openAt(t, path, time.Minute)
 	if err != nil || note != "" {
 		t.Fatalf("note %q, %v", note, err)
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// folder opens the directory of a path.
+func folder(t *testing.T, path string) *fsops.Dir {
+	t.Helper()
+	dir, err := fsops.OpenDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	return dir
+}
+
+// openAt is Open with the path of the file.
+func openAt(t *testing.T, path string, timeout time.Duration) (*Store, string, error) {
+	t.Helper()
+	return Open(folder(t, path), filepath.Base(path), timeout)
+}
+
+// openReadOnlyAt is OpenReadOnly with the path of the file.
+func openReadOnlyAt(t *testing.T, path string, timeout time.Duration) (*Store, error) {
+	t.Helper()
+	return OpenReadOnly(folder(t, path), filepath.Base(path), timeout)
 }
 
 // newPath returns a path for a new state file.
@@ -273,24 +297,24 @@ func TestOpenReportsALockedFile(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	want := path + " is locked: is another syncd running?"
-	if _, note, err := Open(path, atOnce); err == nil || err.Error() != want || note != "" {
+	if _, note, err := openAt(t, path, atOnce); err == nil || err.Error() != want || note != "" {
 		t.Errorf("to write: note %q, %v", note, err)
 	}
-	if _, err := OpenReadOnly(path, atOnce); err == nil || err.Error() != want {
+	if _, err := openReadOnlyAt(t, path, atOnce); err == nil || err.Error() != want {
 		t.Errorf("to read: %v", err)
 	}
 	s.Close()
-	reader, err := OpenReadOnly(path, atOnce)
+	reader, err := openReadOnlyAt(t, path, atOnce)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	second, err := OpenReadOnly(path, atOnce)
+	second, err := openReadOnlyAt(t, path, atOnce)
 	if err != nil {
 		t.Fatalf("two readers: %v", err)
 	}
 	second.Close()
-	if _, _, err := Open(path, atOnce); err == nil || err.Error() != want {
+	if _, _, err := openAt(t, path, atOnce); err == nil || err.Error() != want {
 		t.Errorf("write while another process reads: %v", err)
 	}
 	if leftovers := aside(t, path); len(leftovers) != 0 {
@@ -300,7 +324,7 @@ func TestOpenReportsALockedFile(t *testing.T) {
 
 func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 	path := newPath(t)
-	if _, err := OpenReadOnly(path, atOnce); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := openReadOnlyAt(t, path, atOnce); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("missing: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -311,7 +335,7 @@ func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 	want := read(t, s)
 	s.Close()
 	before, _ := os.ReadFile(path)
-	reader, err := OpenReadOnly(path, atOnce)
+	reader, err := openReadOnlyAt(t, path, atOnce)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +357,7 @@ func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := OpenReadOnly(path, atOnce)
+		_, err := openReadOnlyAt(t, path, atOnce)
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) || damaged.Path != path {
 			t.Errorf("%s: got %v, want a DamagedError", name, err)
@@ -406,7 +430,7 @@ func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
 			mustOpen(t, path).Close()
 			alter(t, path, row.change)
 			before, _ := os.ReadFile(path)
-			s, note, err := Open(path, time.Minute)
+			s, note, err := openAt(t, path, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -442,7 +466,7 @@ func TestFileThatCannotBeOpenedIsNotSetAside(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil { // root may read any file, but opens no folder to write
 		t.Fatal(err)
 	}
-	_, note, err := Open(path, atOnce)
+	_, note, err := openAt(t, path, atOnce)
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) || note != "" || len(aside(t, path)) != 0 {
 		t.Errorf("note %q, %v", note, err)
@@ -531,7 +555,7 @@ func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 // file was set aside.
 func useDamaged(t *testing.T, path string) bool {
 	t.Helper()
-	s, note, err := Open(path, time.Minute)
+	s, note, err := openAt(t, path, time.Minute)
 	if err != nil {
 		t.Fatalf("open %s: %v", path, err)
 	}

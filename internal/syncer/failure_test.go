@@ -296,7 +296,7 @@ func TestAnObjectThatCannotBeRenamedFailsOnlyItsManifest(t *testing.T) {
 	w.publish("bad", "2026.09", files{"bad.dat": "bytes", "other.dat": "other"})
 	w.publish("good", "2026.09", september())
 	sum := manifest.ObjectID(sha256.Sum256([]byte("bytes")))
-	inTheWay := filepath.Join(w.cfg.Mirror.ObjectPath(sum), "folder")
+	inTheWay := filepath.Join(w.objectPath(sum), "folder")
 	must(t, os.MkdirAll(inTheWay, 0o755))
 	for range 2 {
 		result := w.demand()

@@ -110,6 +110,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
+func (w *world) objectPath(id manifest.ObjectID) string {
+	return filepath.Join(w.dir, "objects", id.String()[:2], id.String())
+}
+
 // open does what a process does when it starts.
 func (w *world) open() {
 	w.Helper()
@@ -117,7 +121,7 @@ func (w *world) open() {
 	must(w, err)
 	must(w, m.MakeState())
 	must(w, m.Recover())
-	s, note, err := store.Open(filepath.Join(m.State(), "syncd.db"), time.Second)
+	s, note, err := store.Open(m.Root(), "state/syncd.db", time.Second)
 	must(w, err)
 	w.cfg.Log = zerolog.New(zerolog.SyncWriter(&w.log))
 	if note != "" {

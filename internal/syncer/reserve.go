@@ -2,10 +2,10 @@ package syncer
 
 import (
 	"context"
-	"os"
 	"path"
 
 	"syncd/internal/fetcher"
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/space"
@@ -171,8 +171,8 @@ func (s *reservation) needOfGeneration() space.Amount {
 
 // unfinishedSizes returns the sizes of the files in a directory, by name. A file
 // that cannot be looked at counts as missing.
-func unfinishedSizes(dir string) map[string]int64 {
-	entries, _ := os.ReadDir(dir)
+func unfinishedSizes(dir *fsops.Dir) map[string]int64 {
+	entries, _ := dir.ReadDir(".")
 	sizes := make(map[string]int64, len(entries))
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil {

@@ -155,7 +155,7 @@ func TestPruningForSpaceKeepsTheObjectsOfTheRunningSync(t *testing.T) {
 // loose adds an object that neither a record nor the state names.
 func (w *world) loose(id manifest.ObjectID, content string) {
 	w.Helper()
-	path := w.cfg.Mirror.ObjectPath(id)
+	path := w.objectPath(id)
 	must(w, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(w, os.WriteFile(path, []byte(content), 0o444))
 }

@@ -3,7 +3,6 @@ package syncer
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := store.Open(filepath.Join(t.TempDir(), "state"), time.Second)
+	s, _, err := store.Open(m.Root(), "syncd.db", time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func (w *world) object(name, path string) string {
 	w.Helper()
 	for _, f := range w.cfg.Mirror.Current().Records[name].Files {
 		if f.Path == path {
-			return w.cfg.Mirror.ObjectPath(f.Object)
+			return w.objectPath(f.Object)
 		}
 	}
 	w.Fatalf("%s of %s is not served", path, name)

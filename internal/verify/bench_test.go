@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"syncd/internal/manifest"
@@ -32,18 +30,15 @@ func BenchmarkHasher(b *testing.B) {
 func BenchmarkFile(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 20} {
 		b.Run(fmt.Sprintf("%d KiB", size>>10), func(b *testing.B) {
-			path := filepath.Join(b.TempDir(), "file")
-			if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-				b.Fatal(err)
-			}
-			h, err := HashFile(context.Background(), path, manifest.SHA256)
+			dir := folderWith(b, string(make([]byte, size)))
+			h, err := HashFile(context.Background(), dir, "file", manifest.SHA256)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if _, err := File(context.Background(), path, h.Digest()); err != nil {
+				if _, err := File(context.Background(), dir, "file", h.Digest()); err != nil {
 					b.Fatal(err)
 				}
 			}

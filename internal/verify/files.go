@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
 	"sync"
 
 	"golang.org/x/time/rate"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -40,16 +40,16 @@ func NewFiles(bytesPerSecond int64) *Files {
 
 // Check reads a file and compares it with an expected digest. The error is
 // *Mismatch, an I/O error or the context's cause.
-func (f *Files) Check(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
-	h, err := f.hash(ctx, path, expected.Algorithm)
+func (f *Files) Check(ctx context.Context, dir *fsops.Dir, name string, expected manifest.Digest) (manifest.Object, error) {
+	h, err := f.hash(ctx, dir, name, expected.Algorithm)
 	if err != nil {
 		return manifest.Object{}, err
 	}
 	return h.Check(expected)
 }
 
-func (f *Files) hash(ctx context.Context, path string, algorithm manifest.Algorithm) (*Hasher, error) {
-	file, err := os.Open(path)
+func (f *Files) hash(ctx context.Context, dir *fsops.Dir, name string, algorithm manifest.Algorithm) (*Hasher, error) {
+	file, err := dir.OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,12 +47,9 @@ func TestAReadAtARateEndsWithItsContext(t *testing.T) {
 func TestTheRateDoesNotChangeTheDigest(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 100_000)
 	sum := sha256.Sum256(data)
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := folderWith(t, string(data))
 	for _, rate := range []int64{0, 1 << 30, 1 << 62} {
-		object, err := NewFiles(rate).Check(t.Context(), path, manifest.ObjectID(sum).Digest())
+		object, err := NewFiles(rate).Check(t.Context(), dir, "file", manifest.ObjectID(sum).Digest())
 		if err != nil || object.Size != int64(len(data)) {
 			t.Errorf("at %d: %+v, %v", rate, object, err)
 		}

@@ -5,7 +5,7 @@ import "syncd/internal/manifest"
 // Proven is a file whose content has the expected digest. Its owner may rename
 // it, but must not write to it.
 type Proven struct {
-	Path   string
+	Name   string // in the folder of unfinished downloads
 	Object manifest.Object
 	// Durable is true when the file's bytes are on stable storage, so that they
 	// survive a power cut. Otherwise they need an fsync before the file may get its

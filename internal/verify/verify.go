@@ -13,6 +13,7 @@ import (
 	"hash"
 	"io"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -80,14 +81,14 @@ func (h *Hasher) Check(expected manifest.Digest) (manifest.Object, error) {
 	return h.Object(), nil
 }
 
-// File reads a file and compares it with an expected digest, see Files.Check.
-func File(ctx context.Context, path string, expected manifest.Digest) (manifest.Object, error) {
-	return unlimited.Check(ctx, path, expected)
+// File reads a file below dir and compares it with an expected digest, see Files.Check.
+func File(ctx context.Context, dir *fsops.Dir, name string, expected manifest.Digest) (manifest.Object, error) {
+	return unlimited.Check(ctx, dir, name, expected)
 }
 
 // HashFile reads a whole file into a new Hasher.
-func HashFile(ctx context.Context, path string, algorithm manifest.Algorithm) (*Hasher, error) {
-	return unlimited.hash(ctx, path, algorithm)
+func HashFile(ctx context.Context, dir *fsops.Dir, name string, algorithm manifest.Algorithm) (*Hasher, error) {
+	return unlimited.hash(ctx, dir, name, algorithm)
 }
 
 // Reader reads r to its end into a new Hasher, or until the context ends.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -46,21 +46,26 @@ func digest(algorithm manifest.Algorithm, hex string) manifest.Digest {
 	return d
 }
 
-func fileWith(t *testing.T, text string) string {
+// folderWith opens a folder with one file, "file".
+func folderWith(t testing.TB, text string) *fsops.Dir {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	dir, err := fsops.OpenDir(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	t.Cleanup(func() { dir.Close() })
+	if err := os.WriteFile(dir.Path("file"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestFilesAreProvenByEveryAlgorithm(t *testing.T) {
 	for _, vector := range known {
-		path := fileWith(t, vector.text)
+		dir := folderWith(t, vector.text)
 		want := manifest.Object{ID: digest(manifest.SHA256, vector.hex[manifest.SHA256]).Sum, Size: int64(len(vector.text))}
 		for algorithm, hex := range vector.hex {
-			got, err := File(context.Background(), path, digest(algorithm, hex))
+			got, err := File(context.Background(), dir, "file", digest(algorithm, hex))
 			if err != nil {
 				t.Errorf("%s of %d bytes: %v", algorithm, want.Size, err)
 			}
@@ -75,7 +80,7 @@ func TestOtherContentIsAMismatchThatNamesBothDigests(t *testing.T) {
 	for algorithm, hex := range known[1].hex {
 		expected := digest(algorithm, hex)
 		for _, text := range []string{"", "ab", "abd", "abc\n", "Abc"} {
-			object, err := File(context.Background(), fileWith(t, text), expected)
+			object, err := File(context.Background(), folderWith(t, text), "file", expected)
 			var mismatch *Mismatch
 			if !errors.As(err, &mismatch) || object != (manifest.Object{}) {
 				t.Fatalf("%s of %q: %+v, %v", algorithm, text, object, err)
@@ -125,11 +130,14 @@ func TestHasherSeesOneContentHoweverItIsCut(t *testing.T) {
 func TestFilesThatCannotBeReadAreErrorsAndNoMismatch(t *testing.T) {
 	expected := digest(manifest.MD5, known[0].hex[manifest.MD5])
 	var mismatch *Mismatch
-	dir := t.TempDir()
-	if _, err := File(context.Background(), filepath.Join(dir, "missing"), expected); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &mismatch) {
+	dir := folderWith(t, "")
+	if err := os.Mkdir(dir.Path("folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := File(context.Background(), dir, "missing", expected); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &mismatch) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, err := File(context.Background(), dir, expected); err == nil || errors.As(err, &mismatch) {
+	if _, err := File(context.Background(), dir, "folder", expected); err == nil || errors.As(err, &mismatch) {
 		t.Errorf("folder: %v", err)
 	}
 }
@@ -148,12 +156,12 @@ func (c *endsAfter) Err() error {
 }
 
 func TestTheContextEndsALongRead(t *testing.T) {
-	path := fileWith(t, "")
-	if err := os.Truncate(path, 1<<42); err != nil { // sparse; hours to read
+	dir := folderWith(t, "")
+	if err := os.Truncate(dir.Path("file"), 1<<42); err != nil { // sparse; hours to read
 		t.Skipf("no large sparse files here: %v", err)
 	}
 	ctx := &endsAfter{Context: context.Background(), n: 8}
-	_, err := File(ctx, path, digest(manifest.MD5, known[0].hex[manifest.MD5]))
+	_, err := File(ctx, dir, "file", digest(manifest.MD5, known[0].hex[manifest.MD5]))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -163,7 +171,7 @@ func TestAnEndedContextReadsNothing(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
-	h, err := HashFile(ctx, fileWith(t, "abc"), manifest.MD5)
+	h, err := HashFile(ctx, folderWith(t, "abc"), "file", manifest.MD5)
 	if !errors.Is(err, stop) || h.Size() != 0 {
 		t.Errorf("%d bytes, %v", h.Size(), err)
 	}
