@@ -39,7 +39,7 @@ func (l *List) Add(ref Reference) error {
 	}
 	ref.Name = strings.Clone(ref.Name)
 	if l.text += len(ref.Name); l.text > maxNames {
-		return refusal.New(refusal.TooLarge, "list with over %d bytes of names: more are not accepted", maxNames)
+		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of names", maxNames)
 	}
 	l.refs = append(l.refs, ref)
 	return nil

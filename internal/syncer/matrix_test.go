@@ -132,7 +132,7 @@ var matrix = map[string]matrixRow{
 		fault: emulator.Fault{Kind: emulator.KindShape, Shape: "empty"}, short: refused(refusal.BadShape, ""), long: mismatch(),
 		but: map[string]outcome{"Manifest": refused(refusal.Empty, "lists no files")},
 	},
-	"huge": {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "huge"}, short: refused(refusal.TooLarge, "bytes"), long: refused(refusal.TooLarge, "received 64 MiB")},
+	"huge": {fault: emulator.Fault{Kind: emulator.KindShape, Shape: "huge"}, short: refused(refusal.TooLarge, "is larger than"), long: refused(refusal.TooLarge, "received 64 MiB")},
 
 	"redirects in a circle": {fault: emulator.Fault{Kind: emulator.KindRedirect, Location: "self"}, short: passing("10 redirects"), long: passing("10 redirects")},
 	"to plain http": {

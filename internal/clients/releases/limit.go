@@ -27,7 +27,7 @@ type limit struct {
 // count counts an entry before it is kept.
 func (l *limit) count() error {
 	if l.seen++; l.seen > l.entries {
-		return refusal.New(refusal.TooLarge, "list of over %d entries: more are not accepted", l.entries)
+		return refusal.New(refusal.TooLarge, "list is larger than %d entries", l.entries)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (l *limit) keep(texts ...string) error {
 		l.text += len(text)
 	}
 	if l.text > maxKept {
-		return refusal.New(refusal.TooLarge, "list with over %d bytes of text: more are not accepted", maxKept)
+		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of text", maxKept)
 	}
 	return nil
 }
