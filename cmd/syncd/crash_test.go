@@ -17,17 +17,17 @@ import (
 
 func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
-	h.settings.manifests = []string{"dq_addr_data", "dq_addr_bins"}
+	h := newHost(t, soakManifests...)
 	h.settings.more = "retain: 0\nretain_for: 0s" // so that pruning is under way too
 	h.configure()
+	h.publishNumbered(1)
 	h.sync(0)
-	h.provider.AdvanceSample()
+	h.publishNumbered(2)
 	started := time.Now()
 	h.sync(0)
 	random, usual, kills := newRandom(t), time.Since(started), 0
-	for kills < times(14, 200) {
-		h.provider.AdvanceSample()
+	for number := int64(3); kills < times(14, 200); number++ {
+		h.publishNumbered(number)
 		p := h.start("sync")
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(usual)))): // at any moment
@@ -45,7 +45,7 @@ func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	}
 	h.sync(0)
 	same(h, "state", "in_sync", h.status().Manifests[0].State)
-	for _, dir := range []string{"partial", "generations", "revisions/dq_addr_data", "revisions/dq_addr_bins"} {
+	for _, dir := range []string{"partial", "generations", "revisions/m", "revisions/n", "revisions/o"} {
 		want := 1
 		if dir == "partial" {
 			want = 0

@@ -173,10 +173,14 @@ func (s *soak) addFault() {
 	s.provider.AddFault(fault)
 }
 
-// publish publishes the next release of all manifests. A file of each changes, and the
-// file that they share now and then. The provider lists the newest 24 releases.
 func (s *soak) publish() {
-	number := s.number.Add(1)
+	s.publishNumbered(s.number.Add(1))
+	s.provider.ResetRequests()
+}
+
+// publishNumbered publishes a release of all soakManifests. A file of each changes, and
+// the file that they share now and then. The provider lists the newest 24 releases.
+func (h *host) publishNumbered(number int64) {
 	for m, name := range soakManifests {
 		shared := emulator.Random(uint64(number/5), soakSharedSize)
 		files := []emulator.File{{Name: "shared", Content: shared}}
@@ -185,12 +189,11 @@ func (s *soak) publish() {
 			seed := uint64(age)<<16 | uint64(m)<<8 | uint64(i)
 			files = append(files, emulator.File{Name: fmt.Sprint(name, i), Content: emulator.Random(seed, size)})
 		}
-		s.provider.SetManifest(name, soakRelease(number), files...)
+		h.provider.SetManifest(name, soakRelease(number), files...)
 		if old := number - 24; old > 0 {
-			s.provider.RemoveRelease(name, soakRelease(old))
+			h.provider.RemoveRelease(name, soakRelease(old))
 		}
 	}
-	s.provider.ResetRequests()
 }
 
 // soakRelease names a release; all of them are in the past.
