@@ -368,7 +368,7 @@ func TestLoadRefusesUnreadableFiles(t *testing.T) {
 	}
 	tests := []struct{ name, path, want string }{
 		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG"},
-		{"directory", dir, ": cannot be read: is a directory; name the file with --config or $SYNCD_CONFIG"},
+		{"directory", dir, ": cannot be read: not a regular file; name the file with --config or $SYNCD_CONFIG"},
 		{"over 1 MiB", large, "large.yaml: is larger than 1 MiB; check which file it is"},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"syncd/internal/regular"
 )
 
 const (
@@ -128,12 +130,10 @@ func (c Credential) error(at place, f fault) *Error { return at.error(c.config, 
 
 // readCredential reads a file, up to one byte more than maxCredential.
 func readCredential(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
+	data, _, err := regular.Read(path, maxCredential)
+	if errors.Is(err, regular.ErrTooLarge) {
+		err = nil
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCredential+1))
 	return string(data), err
 }
 

@@ -3,9 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"syncd/internal/regular"
 )
 
 // Limits of a file. They keep the work of the YAML library, which recurses without
@@ -25,17 +25,8 @@ const (
 
 // readFile reads the configuration file and its mode.
 func readFile(path string) ([]byte, fs.FileMode, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, unreadable(path, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, unreadable(path, err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
+	data, info, err := regular.Read(path, maxFile)
+	if err != nil && !errors.Is(err, regular.ErrTooLarge) { // checkText refuses a file that is too large
 		return nil, 0, unreadable(path, err)
 	}
 	return data, info.Mode(), nil

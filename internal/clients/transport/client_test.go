@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -365,7 +366,13 @@ func TestCAFiles(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{empty: "holds no PEM certificate", empty + ".not": "cannot be read: no such file or directory: name a PEM file"} {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		empty: "holds no PEM certificate", empty + ".not": "cannot be read: no such file or directory: name a PEM file", fifo: "not a regular file", t.TempDir(): "not a regular file",
+	} {
 		base, _ := url.Parse(server.URL)
 		if _, err := New(Config{Base: base, CustomerID: testID, CAFile: file}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", filepath.Base(file), err)
