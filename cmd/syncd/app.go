@@ -172,10 +172,15 @@ func (a *app) loadAndWarn() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.warn(cfg)
+	return cfg, nil
+}
+
+// warn prints what is unsafe about a configuration.
+func (a *app) warn(cfg *config.Config) {
 	for _, line := range cfg.Warnings() {
 		fmt.Fprintf(a.stderr, "syncd: warning: %s\n", line)
 	}
-	return cfg, nil
 }
 
 // readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:

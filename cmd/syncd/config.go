@@ -1,18 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/config"
 )
 
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check the configuration file, the Customer ID, source.ca_file and http.web_config", Args: arguments(0, 0),
+		Use: "check", Short: "Check the configuration file and the files that it names", Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.loadAndWarn()
 			if err != nil {
@@ -22,8 +26,8 @@ func (a *app) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := transport.New(clientConfig(cfg.Source.Service(), id)); err != nil { // reads ca_file
-				return &usageError{err}
+			if err := checkClients(cfg, id); err != nil {
+				return err
 			}
 			if err := checkWebConfig(cfg); err != nil {
 				return err
@@ -33,4 +37,28 @@ func (a *app) configCommand() *cobra.Command {
 		},
 	})
 	return cmd
+}
+
+// checkClients makes the client of each configured service, which reads its ca_file.
+func checkClients(cfg *config.Config, id config.Secret) error {
+	if err := checkClient(cfg, "source", cfg.Source.Service(), id); err != nil {
+		return err
+	}
+	services := cfg.Services.Configured()
+	for _, key := range slices.Sorted(maps.Keys(services)) {
+		if err := checkClient(cfg, "services."+key, services[key], id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkClient(cfg *config.Config, key string, s config.Service, id config.Secret) error {
+	s.URL = cmp.Or(s.URL, s.JSONPURL)
+	client, err := transport.New(clientConfig(s, id))
+	if err != nil {
+		return &config.Error{File: cfg.Path, Key: key, Problem: err.Error()}
+	}
+	client.Close()
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -129,4 +130,75 @@ func TestReadableConfigurationWithTheIDIsWarnedAbout(t *testing.T) {
 	h.settings.id = "customer_id_file: id"
 	h.configure()
 	same(h, "stderr", "", h.expect(0, "config", "check").stderr)
+}
+
+func TestMissingCAFileFailsConfigCheck(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.settings.source = "ca_file: absent.pem"
+	h.configure()
+	h.contains("stderr", h.expect(2, "config", "check").stderr, "syncd.yaml: source: ca_file ", "no such file", ": name a PEM file")
+	h.settings.source = ""
+	h.settings.more = "services: {list: {url: 'https://list.example.net', ca_file: absent.pem}, property: {url: 'https://property.example.net'}}"
+	h.configure()
+	h.contains("stderr", h.expect(2, "config", "check").stderr, "services.list: ca_file ", "no such file")
+	h.settings.more = "services: {autocomplete: {jsonp_url: 'https://autocomplete.example.net/jsonp'}}"
+	h.configure()
+	h.expect(0, "config", "check")
+}
+
+func TestFIFOsAndFoldersAreRefusedAndNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(h *host, path string){
+		"fifo":   func(h *host, path string) { h.must(syscall.Mkfifo(path, 0o600)) },
+		"folder": func(h *host, path string) { h.must(os.Mkdir(path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			p := h.daemon()
+			make(h, h.path("special"))
+
+			h.settings.id = "customer_id_file: special"
+			h.configure()
+			h.contains("stderr", h.expect(2, "config", "check").stderr, "source.customer_id_file", "not a regular file")
+			h.settings.id, h.settings.source = "customer_id_file: id", "ca_file: special"
+			h.configure()
+			h.contains("stderr", h.expect(2, "config", "check").stderr, "source: ca_file", "not a regular file")
+			h.expect(1, "releases", "dq_addr_data")
+			h.settings.source = ""
+			h.configure()
+			text, err := os.ReadFile(h.path("syncd.yaml"))
+			h.must(err)
+			h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, web_config: special}", 1), 0o600)
+			h.contains("stderr", h.expect(2, "config", "check").stderr, "http.web_config", "not a regular file")
+
+			h.must(os.Remove(h.path("syncd.yaml")))
+			make(h, h.path("syncd.yaml"))
+			for _, args := range [][]string{{"config", "check"}, {"sync"}, {"status"}, {"run"}} {
+				h.contains("stderr", h.expect(2, args...).stderr, "syncd.yaml: cannot be read: not a regular file")
+			}
+			p.signal(syscall.SIGHUP)
+			p.logged("configuration not reloaded: the old one stays in force")
+			p.terminate()
+		})
+	}
+}
+
+func TestConfigurationThatOthersCanWriteIsWarnedAbout(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, mode := range []os.FileMode{0o664, 0o646} {
+		h.must(os.Chmod(h.path("syncd.yaml"), mode))
+		for _, args := range [][]string{{"config", "check"}, {"sync"}, {"status"}, {"verify"}} {
+			h.contains("stderr", h.expect(0, args...).stderr, "warning", "syncd.yaml: can be written by its group or by others; chmod go-w")
+		}
+	}
+	p := h.daemon()
+	h.contains("log", p.stderr.String(), `"level":"warn"`, "chmod go-w")
+	h.contains("stderr", h.expect(0, "healthcheck").stderr, "warning", "chmod go-w")
+	p.signal(syscall.SIGHUP)
+	p.logged("configuration reloaded")
+	same(h, "warnings", 2, strings.Count(p.stderr.String(), "chmod go-w"))
+	p.terminate()
 }

@@ -52,7 +52,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 		return err
 	}
 	defer e.Close() // waits for a sync that a command asked for
-	d := daemon.New(e, a.load, log)
+	d := daemon.New(e, func() (*config.Config, error) { return a.loadAndLog(log) }, log)
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -84,12 +84,9 @@ func pending(s os.Signal) <-chan os.Signal {
 // settings reads the configuration and the Customer ID as the user who started
 // syncd. Then it becomes the owner of the data directory.
 func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
-	cfg, err := a.load()
+	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, err
-	}
-	for _, line := range cfg.Warnings() {
-		log.Warn().Msg(line)
 	}
 	if _, err := a.readID(cfg); err != nil {
 		return nil, err
@@ -98,6 +95,18 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
 		return nil, err
 	}
 	return cfg, checkWebConfig(cfg)
+}
+
+// loadAndLog is load for a daemon: it logs warnings.
+func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range cfg.Warnings() {
+		log.Warn().Msg(line)
+	}
+	return cfg, nil
 }
 
 // checkWebConfig checks http.web_config early. The server reads it only after

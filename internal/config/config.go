@@ -31,8 +31,9 @@ type Config struct {
 	Services        Services
 	Manifests       []Manifest
 
-	secrets []place // values of the file that are secrets
-	plain   []place // URLs with plain http to another host, which the file allows
+	secrets  []place // values of the file that are secrets, if others can read it
+	plain    []place // URLs with plain http to another host, which the file allows
+	writable bool    // others than its owner can write the file
 }
 
 // Transfers limits downloads.
@@ -111,6 +112,7 @@ func Load(path string, env Environment) (*Config, error) {
 	if mode.Perm()&0o044 == 0 {
 		c.secrets = nil
 	}
+	c.writable = mode.Perm()&0o022 != 0
 	return c, nil
 }
 
@@ -151,6 +153,9 @@ func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name)
 // Warnings returns one line for each setting that works but is unsafe.
 func (c *Config) Warnings() []string {
 	var lines []string
+	if c.writable {
+		lines = append(lines, place{}.error(c.Path, fault{"can be written by its group or by others", "chmod go-w the file"}).Error())
+	}
 	for _, p := range c.secrets {
 		lines = append(lines, p.error(c.Path, fault{
 			"is a secret, and this file can be read by its group or by others",

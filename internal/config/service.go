@@ -30,6 +30,17 @@ type Service struct {
 // ByKey returns a service by its key in the file, or nil.
 func (s *Services) ByKey(key string) *Service { return s.byKey()[key] }
 
+// Configured returns the services that have an address, by their keys in the file.
+func (s *Services) Configured() map[string]Service {
+	configured := map[string]Service{}
+	for key, service := range s.byKey() {
+		if service.URL != nil || service.JSONPURL != nil {
+			configured[key] = *service
+		}
+	}
+	return configured
+}
+
 // byKey returns the services by their keys in the file.
 func (s *Services) byKey() map[string]*Service {
 	return map[string]*Service{
