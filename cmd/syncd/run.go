@@ -131,7 +131,9 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handl
 		return fmt.Errorf("http.listen: %w: free the address or configure another one", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
-	group.Go(func() error { return web.Serve(ctx, listener, handler, cfg.WebConfig, slogTo(log)) })
+	group.Go(func() error {
+		return web.Serve(ctx, listener, handler, web.Options{WebConfig: cfg.WebConfig, Hosts: cfg.Names(), Log: slogTo(log)})
+	})
 	return nil
 }
 

@@ -11,6 +11,7 @@ package config
 
 import (
 	"bytes"
+	"net"
 	"slices"
 	"time"
 )
@@ -50,8 +51,18 @@ type Guards struct {
 
 // HTTP is the web server for metrics, health and API.
 type HTTP struct {
-	Listen    string // host:port, "" = no web server
-	WebConfig string // exporter-toolkit file, absolute after Load, "" = plain http without passwords
+	Listen    string   // host:port, "" = no web server
+	WebConfig string   // exporter-toolkit file, absolute after Load, "" = plain http without passwords
+	Hosts     []string // further names that requests may have in Host
+}
+
+// Names returns the names that requests may have in Host: Hosts and that of Listen.
+func (h HTTP) Names() []string {
+	host, _, _ := net.SplitHostPort(h.Listen) // Listen is checked
+	if host == "" {
+		return h.Hosts
+	}
+	return append(slices.Clone(h.Hosts), host)
 }
 
 // Environment gives Load and Credential.Read the environment variables. A nil Getenv
@@ -245,6 +256,7 @@ func (d *decoder) http(h *HTTP) table {
 	return table{
 		"listen":     scalar(&h.Listen, parseListen),
 		"web_config": scalar(&h.WebConfig, d.besideConfig),
+		"hosts":      list(&h.Hosts, parseHost),
 	}
 }
 

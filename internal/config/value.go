@@ -175,6 +175,14 @@ func parseListen(text string) (string, *fault) {
 	return text, nil
 }
 
+// parseHost accepts the name of a host, without a port.
+func parseHost(text string) (string, *fault) {
+	if !hostPattern.MatchString(text) {
+		return "", &fault{"is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port"}
+	}
+	return text, nil
+}
+
 func portNumber(text string, low uint64) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && n >= low

@@ -33,7 +33,7 @@ func (d *Daemon) configure(before *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if cfg.DataDir != before.DataDir || cfg.HTTP != before.HTTP {
+	if cfg.DataDir != before.DataDir || !reflect.DeepEqual(cfg.HTTP, before.HTTP) {
 		d.log.Warn().Msg("data_dir and http take effect at a restart: the old values stay in force")
 		cfg.DataDir, cfg.HTTP = before.DataDir, before.HTTP
 	}

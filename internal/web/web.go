@@ -6,12 +6,9 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,8 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	toolkit "github.com/prometheus/exporter-toolkit/web"
-	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 
 	"syncd/internal/metrics"
@@ -37,8 +32,8 @@ const (
 	maxHeader     = 16 << 10
 	maxBody       = 64 << 10
 
-	// Each connection takes a file descriptor, and a sync needs some too.
 	maxConnections = 200
+	maxRequests    = 100 // handled at once, without health checks: a connection can carry many
 
 	// A sync on demand asks the provider for all digests again. The limit keeps
 	// clients from using up the quota of the Customer ID.
@@ -192,34 +187,4 @@ func unknown(status report.Status, names []string) (name string, found bool) {
 		}
 	}
 	return "", false
-}
-
-// CheckConfig is nil when the exporter-toolkit file, and the files that it names, can
-// be used. The path "" means no file. Its errors quote nothing from the file, which
-// may hold a password in the wrong place.
-func CheckConfig(path string) error {
-	err := toolkit.Validate(path)
-	if err != nil && strings.HasPrefix(err.Error(), "yaml: ") {
-		return errors.New("is not a web configuration file of the Prometheus exporter-toolkit")
-	}
-	if err != nil && strings.HasPrefix(err.Error(), "crypto/bcrypt: ") {
-		return errors.New("a password in basic_auth_users is not a bcrypt hash")
-	}
-	return err
-}
-
-// Serve answers requests on listener until ctx ends; then it returns nil. webConfig
-// is the exporter-toolkit file for TLS and authentication, "" for neither.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, webConfig string, log *slog.Logger) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
-		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	err := toolkit.Serve(netutil.LimitListener(listener, maxConnections), server, &toolkit.FlagConfig{WebConfigFile: &webConfig}, log)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

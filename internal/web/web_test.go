@@ -284,7 +284,9 @@ func serve(t *testing.T, s *site, webConfig string) (base string) {
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, listener, s.handler, webConfig, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		done <- Serve(ctx, listener, s.handler, Options{WebConfig: webConfig, Log: slog.New(slog.DiscardHandler)})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -328,7 +330,7 @@ func TestUnreadableWebConfigFailsServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer listener.Close()
-	err = Serve(context.Background(), listener, http.NotFoundHandler(), filepath.Join(t.TempDir(), "nosuch.yml"), slog.New(slog.DiscardHandler))
+	err = Serve(context.Background(), listener, http.NotFoundHandler(), Options{WebConfig: filepath.Join(t.TempDir(), "nosuch.yml"), Log: slog.New(slog.DiscardHandler)})
 	if err == nil {
 		t.Error("no error")
 	}

@@ -1,0 +1,212 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// basicAuth lets alice in, whose password is "secret".
+const basicAuth = "basic_auth_users:\n  alice: $2a$04$3aPAmVPQDbXkToIJR0ryl.m5JWVaXbNXfaj5kzE/gEqTqYAHpXFZi\n"
+
+// webConfigFile writes an exporter-toolkit file; no text, no file.
+func webConfigFile(t *testing.T, text string) string {
+	t.Helper()
+	if text == "" {
+		return ""
+	}
+	file := filepath.Join(t.TempDir(), "web.yml")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// certificateFile writes a certificate with its key.
+func certificateFile(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	must(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	var text bytes.Buffer
+	must(t, pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
+	must(t, pem.Encode(&text, &pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	file := filepath.Join(t.TempDir(), "web.pem")
+	must(t, os.WriteFile(file, text.Bytes(), 0o600))
+	return file
+}
+
+func TestOnlyKnownNamesAreAnswered(t *testing.T) {
+	handler := answerTo([]string{"mirror.example.net", "Short"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for host, want := range map[string]int{
+		"127.0.0.1": 200, "127.0.0.1:9797": 200, "10.1.2.3:80": 200, "[::1]": 200, "[::1]:9797": 200, "[fe80::1%eth0]:1": 200,
+		"localhost": 200, "localhost:9797": 200, "LOCALHOST.:1": 200, "mirror.example.net": 200, "Mirror.Example.NET.:9797": 200, "short:1": 200,
+		"": 200, "evil.example": 421, "evil.example:9797": 421, "127.0.0.1.evil.example": 421, "x.localhost": 421, "localhost.evil.example": 421,
+		"mirror.example.net.evil.example": 421, "2130706433": 421, "0x7f.1": 421, "127.0.0.1:80:80": 421, ":9797": 200,
+	} {
+		req := httptest.NewRequest("GET", "/", nil)
+		req.Host = host
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != want {
+			t.Errorf("%q: %d, want %d", host, w.Code, want)
+		}
+		if want == 421 && !strings.Contains(w.Body.String(), "http.hosts") {
+			t.Errorf("%q: no next step in %s", host, w.Body)
+		}
+	}
+}
+
+func TestServeRefusesForeignNamesOnEveryPath(t *testing.T) {
+	base := serve(t, open(t), "")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/", "/metrics", "/healthz", "/api/v1/status", "/assets/live.js"} {
+		req, err := http.NewRequest("GET", base+path, nil)
+		must(t, err)
+		req.Host = "evil.example"
+		res, err := client.Do(req)
+		must(t, err)
+		res.Body.Close()
+		if res.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+func TestDamagedWebConfigKeepsThePasswords(t *testing.T) {
+	const second = basicAuth + "  bob: $2a$04$3aPAmVPQDbXkToIJR0ryl.m5JWVaXbNXfaj5kzE/gEqTqYAHpXFZi\n"
+	damages := map[string]func(file string) error{
+		"empty":             func(file string) error { return os.Truncate(file, 0) },
+		"cut after the key": func(file string) error { return os.Truncate(file, int64(len("basic_auth_users:"))) },
+		"cut in a hash":     func(file string) error { return os.Truncate(file, int64(len(basicAuth)-30)) },
+		"cut in a key":      func(file string) error { return os.Truncate(file, 8) },
+		"removed":           os.Remove,
+		"other keys":        func(file string) error { return os.WriteFile(file, []byte("hunter2: hunter2\n"), 0o600) },
+		"no passwords": func(file string) error {
+			return os.WriteFile(file, []byte("http_server_config: {http2: false}\n"), 0o600)
+		},
+		"a folder":          func(file string) error { _ = os.Remove(file); return os.Mkdir(file, 0o700) },
+		"a FIFO":            func(file string) error { _ = os.Remove(file); return syscall.Mkfifo(file, 0o600) },
+		"a link to nowhere": func(file string) error { _ = os.Remove(file); return os.Symlink("hunter2", file) },
+		"a hash that is not": func(file string) error {
+			return os.WriteFile(file, []byte("basic_auth_users: {alice: hunter2}\n"), 0o600)
+		},
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			file := webConfigFile(t, basicAuth)
+			config, err := openWebConfig(file)
+			must(t, err)
+			defer config.close()
+			must(t, damage(file))
+			err = config.reload()
+			if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "$2a$") {
+				t.Errorf("error %v", err)
+			}
+			inForce, err := os.ReadFile(config.copyPath())
+			if err != nil || !strings.Contains(string(inForce), "alice: $2a$") {
+				t.Errorf("in force: %q, %v", inForce, err)
+			}
+			_ = os.RemoveAll(file)
+			must(t, os.WriteFile(file, []byte(second), 0o600))
+			must(t, config.reload())
+			if inForce, _ := os.ReadFile(config.copyPath()); !strings.Contains(string(inForce), "bob: $2a$") {
+				t.Errorf("after the repair: %q", inForce)
+			}
+		})
+	}
+}
+
+func TestDamagedWebConfigIsReportedOnceAndFollowed(t *testing.T) {
+	file := webConfigFile(t, basicAuth)
+	synctest.Test(t, func(t *testing.T) {
+		config, err := openWebConfig(file)
+		must(t, err)
+		defer config.close()
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		go config.watch(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+		time.Sleep(10 * webConfigInterval)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("log %s", &log)
+		}
+		must(t, os.Truncate(file, 0))
+		time.Sleep(10 * webConfigInterval)
+		synctest.Wait()
+		if text := log.String(); strings.Count(text, "not reloaded") != 1 || strings.Count(text, "\n") != 1 {
+			t.Errorf("log %s", text)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestPasswordsChangeWithoutARestart(t *testing.T) {
+	file := webConfigFile(t, basicAuth)
+	base := serve(t, open(t), file)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	code := func(user string) int {
+		req, err := http.NewRequest("GET", base+"/metrics", nil)
+		must(t, err)
+		req.SetBasicAuth(user, "secret")
+		res, err := client.Do(req)
+		must(t, err)
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if before := []int{code("alice"), code("carol")}; before[0] != 200 || before[1] != 401 {
+		t.Fatalf("alice and carol: %v", before)
+	}
+	must(t, os.WriteFile(file, []byte(strings.Replace(basicAuth, "alice", "carol", 1)), 0o600))
+	for deadline := time.Now().Add(patience); code("carol") != 200 || code("alice") != 401; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the change has no effect")
+		}
+	}
+	must(t, os.Truncate(file, 0))
+	for deadline := time.Now().Add(2 * webConfigInterval); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if got := code("nobody"); got != 401 {
+			t.Fatalf("status %d with a truncated file", got)
+		}
+	}
+}
+
+func TestWebConfigKeepsItsMeaningInTheCopy(t *testing.T) {
+	certificate := certificateFile(t)
+	dir := filepath.Dir(certificate)
+	text := "tls_server_config:\n  cert_file: web.pem\n  key_file: web.pem\n  min_version: TLS13\n  client_auth_type: NoClientCert\n" +
+		"http_server_config:\n  http2: false\n  headers: {Strict-Transport-Security: max-age=1, X-Frame-Options: deny}\n" +
+		"rate_limit: {burst: 5, interval: 1s}\nbasic_auth_users:\n  0123: $2a$04$3aPAmVPQDbXkToIJR0ryl.m5JWVaXbNXfaj5kzE/gEqTqYAHpXFZi\n"
+	file := filepath.Join(dir, "web.yml")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must(t, CheckConfig(file))
+	copied, err := withAbsolutePaths([]byte(text), dir)
+	must(t, err)
+	for _, want := range []string{"cert_file: " + certificate, "key_file: " + certificate, "min_version: TLS13", "http2: false", "max-age=1", "burst: 5", `"0123": $2a$`} {
+		if !strings.Contains(string(copied), want) {
+			t.Errorf("no %q in\n%s", want, copied)
+		}
+	}
+	must(t, os.Remove(certificate))
+	if err := CheckConfig(file); err == nil || strings.Contains(err.Error(), "web.pem") {
+		t.Errorf("without its certificate: %v", err)
+	}
+}

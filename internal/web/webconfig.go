@@ -1,0 +1,211 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v2"
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/regular"
+)
+
+// maxWebConfig limits an exporter-toolkit file in bytes.
+const maxWebConfig = 1 << 20
+
+// webConfigInterval is how often the file is read again.
+const webConfigInterval = 2 * time.Second
+
+// webConfig is a checked copy of an exporter-toolkit file. The toolkit reads its file at
+// each request and each handshake, and without a password in it everybody may enter: a
+// file that is just being written, or that was damaged, must not take the password off.
+type webConfig struct {
+	path    string // of the operator's file
+	content []byte // of that file, when it was last looked at
+	parsed  toolkit.Config
+	copy    *os.File // in memory
+}
+
+// CheckConfig is nil when the exporter-toolkit file, and the files that it names, can
+// be used. The path "" means no file. Its errors quote nothing from the file, which
+// may hold a password in the wrong place.
+func CheckConfig(path string) error {
+	if path == "" {
+		return nil
+	}
+	c, err := openWebConfig(path)
+	if err != nil {
+		return err
+	}
+	return c.close()
+}
+
+func openWebConfig(path string) (*webConfig, error) {
+	content, err := readPart(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &webConfig{path: path, content: content}
+	c.copy, c.parsed, err = checkedCopy(path, content)
+	return c, err
+}
+
+func (c *webConfig) close() error { return c.copy.Close() }
+
+// copyPath is the path by which the toolkit reads the copy. It stays the same.
+func (c *webConfig) copyPath() string { return descriptorPath(c.copy) }
+
+func descriptorPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// readPart reads a file. Its error does not name the file.
+func readPart(path string) ([]byte, error) {
+	content, _, err := regular.Read(path, maxWebConfig)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return content, err
+}
+
+// watch follows changes of the file until ctx ends.
+func (c *webConfig) watch(ctx context.Context, log *slog.Logger) {
+	ticks := time.NewTicker(webConfigInterval)
+	defer ticks.Stop()
+	reported := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		problem := ""
+		if err := c.reload(); err != nil {
+			problem = err.Error()
+		}
+		if problem != "" && problem != reported {
+			log.Error("http.web_config not reloaded: the old one stays in force", "error", problem)
+		}
+		reported = problem
+	}
+}
+
+// reload puts a changed file in force. After an error the old one stays in force.
+func (c *webConfig) reload() error {
+	content, err := readPart(c.path)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(content, c.content) {
+		return nil
+	}
+	changed, parsed, err := checkedCopy(c.path, content)
+	if err != nil {
+		return err
+	}
+	defer changed.Close()
+	switch {
+	case len(parsed.Users) == 0 && len(c.parsed.Users) > 0:
+		return errors.New("it has no basic_auth_users any more: restart syncd if it shall serve without passwords")
+	case !reflect.DeepEqual(parsed.TLSConfig, c.parsed.TLSConfig):
+		return errors.New("its tls_server_config changed: restart syncd to put it in force")
+	}
+	if err := unix.Dup3(int(changed.Fd()), int(c.copy.Fd()), unix.O_CLOEXEC); err != nil { // replaces the copy in one step
+		return err
+	}
+	c.content, c.parsed = content, parsed
+	return nil
+}
+
+// errWebConfig quotes nothing from the file.
+var errWebConfig = errors.New("is not a web configuration file of the Prometheus exporter-toolkit")
+
+// checkedCopy returns a copy in memory that the toolkit accepts. It has absolute paths,
+// because relative ones start at the folder of the file.
+func checkedCopy(path string, content []byte) (copied *os.File, parsed toolkit.Config, err error) {
+	if err := yaml.UnmarshalStrict(content, &parsed); err != nil {
+		return nil, parsed, errWebConfig
+	}
+	absolute, err := withAbsolutePaths(content, filepath.Dir(path))
+	if err != nil {
+		return nil, parsed, err
+	}
+	copied, err = inMemory(absolute)
+	if err != nil {
+		return nil, parsed, fmt.Errorf("copy to memory: %w", err)
+	}
+	if err := toolkit.Validate(descriptorPath(copied)); err != nil {
+		copied.Close()
+		return nil, parsed, withoutQuotes(err)
+	}
+	return copied, parsed, nil
+}
+
+// withoutQuotes returns an error of the toolkit if it quotes nothing from the file.
+func withoutQuotes(err error) error {
+	for _, harmless := range []string{"failed to load X509KeyPair: tls: ", "missing one of ", "client CA's have been configured "} {
+		if strings.HasPrefix(err.Error(), harmless) {
+			return err
+		}
+	}
+	if strings.HasPrefix(err.Error(), "crypto/bcrypt: ") {
+		return errors.New("a password in basic_auth_users is not a bcrypt hash")
+	}
+	return errWebConfig
+}
+
+// webConfigForm is the form of an exporter-toolkit file, as far as a copy needs it.
+type webConfigForm struct {
+	TLS   map[string]any    `yaml:"tls_server_config,omitempty"`
+	HTTP  any               `yaml:"http_server_config,omitempty"`
+	Rate  any               `yaml:"rate_limit,omitempty"`
+	Users map[string]string `yaml:"basic_auth_users,omitempty"`
+}
+
+// withAbsolutePaths rewrites the paths of a file, each of which must be a regular file.
+func withAbsolutePaths(content []byte, dir string) ([]byte, error) {
+	var file webConfigForm
+	if yaml.Unmarshal(content, &file) != nil {
+		return nil, errWebConfig
+	}
+	for _, key := range []string{"cert_file", "key_file", "client_ca_file"} {
+		path, _ := file.TLS[key].(string)
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if _, err := readPart(path); err != nil {
+			return nil, fmt.Errorf("tls_server_config.%s: %w", key, err)
+		}
+		file.TLS[key] = path
+	}
+	return yaml.Marshal(file)
+}
+
+// inMemory returns a file in memory with a content.
+func inMemory(content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("web_config", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // Linux before 6.3
+		fd, err = unix.MemfdCreate("web_config", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "web_config")
+	if _, err := file.Write(content); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
