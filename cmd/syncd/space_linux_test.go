@@ -359,12 +359,13 @@ func TestReadOnlyDataDirFailsOnlySyncs(t *testing.T) {
 
 func TestDaemonSyncsAgainAfterAReadOnlyDisk(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t, soakManifests...)
+	h.publishNumbered(1)
 	p := h.daemon()
 	p.logged("sync")
 	rounds := times(3, 30)
 	for n := range rounds {
-		h.provider.AdvanceSample()
+		h.publishNumbered(int64(n) + 2)
 		before := h.current()
 		writable := h.readOnly(h.data)
 		h.expect(1, "sync")
@@ -381,12 +382,13 @@ func TestDaemonSyncsAgainAfterAReadOnlyDisk(t *testing.T) {
 
 func TestDaemonSyncsAgainAfterTheDataDirIsBack(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t, soakManifests...)
+	h.publishNumbered(1)
 	p := h.daemon()
 	p.logged("sync")
 	away, rounds := h.path("away"), times(3, 30)
 	for n := range rounds {
-		h.provider.AdvanceSample()
+		h.publishNumbered(int64(n) + 2)
 		before := h.current()
 		h.must(os.Rename(h.data, away))
 		p.failsWithout(2*n+1, "while it is gone")
