@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ type app struct {
 	args       []string
 	configPath string
 	started    bool // a command is running, so an error is no longer about usage
+	daemon     bool // stderr is a log: each line is JSON, unless it is a terminal
 }
 
 // run is the whole program. It returns the exit code and never exits by itself.
@@ -59,7 +61,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = errInterrupted
 	}
-	if err != nil && !errors.Is(err, errPrinted) {
+	switch {
+	case err == nil || errors.Is(err, errPrinted):
+	case a.daemon && !a.stderr.isTerminal():
+		log := a.logger(zerolog.InfoLevel)
+		log.Error().Err(err).Msg("ended")
+	default:
 		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
 		if code == exitUsage && !a.started {
 			fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
@@ -227,6 +234,14 @@ func (a *app) logger(level zerolog.Level) zerolog.Logger {
 		out = zerolog.ConsoleWriter{Out: a.stderr, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// libraryLog passes on the lines that libraries such as net/http write by package log.
+type libraryLog struct{ to zerolog.Logger }
+
+func (l libraryLog) Write(line []byte) (int, error) {
+	l.to.Warn().Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // progress shows the progress of a sync on stderr.

@@ -651,3 +651,66 @@ func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
 	}
 	p.terminate()
 }
+
+func TestEveryLineOfALogIsJSON(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	certificate, authority := selfSigned(h)
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	h.must(err)
+	h.write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
+	h.write("web.yaml", "tls_server_config: {cert_file: web.pem, key_file: web.pem}\nbasic_auth_users: {reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20uTzTQftut21EjpeVg4JAAlukA.a'}\n", 0o600)
+	plain, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.write("syncd.yaml", strings.Replace(string(plain), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o644)
+	p := h.daemon()
+	code, _ := p.get("/metrics")
+	same(h, "plain http to a TLS port", 400, code)
+	h.eventually("net/http reports the handshake", func() bool { return strings.Contains(p.stderr.String(), "TLS handshake error") })
+	h.write("web.yaml", "hunter2: hunter2\n", 0o600)
+	p.logged("http.web_config not reloaded: the old one stays in force")
+	h.must(os.Remove(h.path("web.pem")))
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(p.web, "http://"), &tls.Config{InsecureSkipVerify: true})
+	if err == nil {
+		conn.Close()
+		t.Error("a handshake without a certificate")
+	}
+	p.terminate()
+	logs := p.stderr.String()
+
+	logs += h.expect(2, "run").stderr
+	h.write("syncd.yaml", "retain: -1\njitter: soon\n"+string(plain), 0o644)
+	logs += h.expect(2, "run").stderr
+	h.must(os.Remove(h.path("syncd.yaml")))
+	logs += h.expect(2, "run").stderr
+	for line := range strings.Lines(logs) {
+		if !json.Valid([]byte(line)) || !strings.Contains(line, `"level":`) {
+			t.Errorf("log line is not JSON: %s", line)
+		}
+		if strings.Contains(line, "hunter2") {
+			t.Errorf("a piece of web_config is in the log: %s", line)
+		}
+	}
+}
+
+func TestRequestsForOtherNamesAreRefusedUnlessConfigured(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	text, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "localhost:0, hosts: [mirror.example.net]}", 1), 0o644)
+	p := h.daemon()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	for host, want := range map[string]int{"mirror.example.net:9797": 200, "localhost": 200, "127.0.0.1": 200, "evil.example:9797": 421} {
+		req, err := http.NewRequest(http.MethodGet, p.web+"/api/v1/status", nil)
+		h.must(err)
+		req.Host = host
+		res, err := client.Do(req)
+		h.must(err)
+		res.Body.Close()
+		same(h, "status for "+host, want, res.StatusCode)
+	}
+	p.terminate()
+	h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, hosts: ['https://mirror.example.net:1']}", 1), 0o644)
+	h.contains("stderr", h.expect(2, "config", "check").stderr, "http.hosts[0]: is not the name of a host; write the name alone")
+}

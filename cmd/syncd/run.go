@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -40,7 +41,9 @@ SIGTERM and SIGINT stop the daemon; its next start continues unfinished download
 func (a *app) runDaemon(ctx context.Context) error {
 	signals := daemon.Signals{Sync: pending(syscall.SIGUSR1), Reload: pending(syscall.SIGHUP)} // first, because an unhandled one ends the process
 
+	a.daemon = true
 	log := a.logger(zerolog.InfoLevel)
+	stdlog.SetOutput(libraryLog{log})
 	cfg, err := a.settings(log)
 	if err != nil {
 		return err
