@@ -25,8 +25,8 @@ import (
 	"syncd/internal/space"
 )
 
-// Mirror is a data directory. Adopt, AdoptEach, Current, Intact and the methods
-// that only read are safe for concurrent use. The caller runs one of the other
+// Mirror is a data directory. Adopt, AdoptEach, SyncObjects, Current, Intact and the
+// methods that only read are safe for concurrent use. The caller runs one of the other
 // methods at a time.
 type Mirror struct {
 	dir  string
@@ -40,6 +40,8 @@ type Mirror struct {
 	// Used by the methods that change the data directory, one at a time.
 	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
 	unsyncedSwap bool              // the last swap may not be durable
+
+	syncingObjects sync.Mutex // held by SyncObjects
 
 	swapping sync.RWMutex // held while `current` on disk and in memory may differ
 

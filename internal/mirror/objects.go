@@ -120,27 +120,33 @@ func (m *Mirror) makeObjectDir(dir string) error {
 	return nil
 }
 
-// SyncObjects makes the names of all adopted objects durable. No Adopt may be
-// under way.
+// SyncObjects makes the names of all adopted objects durable. It may miss those of an
+// Adopt that is under way; the next call gets them. Safe for concurrent use.
 func (m *Mirror) SyncObjects() error {
-	dirs := m.dirtyDirs()
-	if err := m.disk.SyncDirs(m.objects, dirs); err != nil { // don't hold mu across fsync: Current needs it
-		return err
+	m.syncingObjects.Lock() // another call may have taken the dirty ones and not be done
+	defer m.syncingObjects.Unlock()
+	dirs := m.takeDirtyDirs()
+	err := m.disk.SyncDirs(m.objects, dirs) // don't hold mu across fsync: Current needs it
+	if err == nil {
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, dir := range dirs {
-		m.objectDirs[dir] = clean
+		m.objectDirs[dir] = dirty
 	}
-	return nil
+	return err
 }
 
-func (m *Mirror) dirtyDirs() (dirs []string) {
+// takeDirtyDirs marks the dirty directories as clean. An Adopt from then on makes
+// its directory dirty again.
+func (m *Mirror) takeDirtyDirs() (dirs []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for dir, state := range m.objectDirs {
 		if state == dirty {
 			dirs = append(dirs, dir)
+			m.objectDirs[dir] = clean
 		}
 	}
 	slices.Sort(dirs) // the steps of a sync are the same in each run, as the crash tests need
