@@ -42,6 +42,8 @@ type Transfers struct {
 	Files     int   // files downloaded at the same time
 	Segments  int   // connections for one large file, at most
 	Bandwidth int64 // bytes per second for all transfers together, 0 = unlimited
+
+	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 }
 
 // Guards are the limits beyond which a release is refused.
@@ -98,7 +100,7 @@ func Default() *Config {
 		Schedule:        schedule,
 		Jitter:          5 * time.Minute,
 		RecheckInterval: 24 * time.Hour,
-		Transfers:       Transfers{Files: 4, Segments: 4},
+		Transfers:       Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute},
 		Retain:          2,
 		RetainFor:       time.Hour,
 		Guards:          Guards{MinKeepRatio: 0.5},
@@ -229,9 +231,10 @@ func (d *decoder) config(root *node) *Config {
 
 func (t *Transfers) table() table {
 	return table{
-		"files":     scalar(&t.Files, integer(1, 64)),
-		"segments":  scalar(&t.Segments, integer(1, 16)),
-		"bandwidth": scalar(&t.Bandwidth, parseBandwidth),
+		"files":         scalar(&t.Files, integer(1, 64)),
+		"segments":      scalar(&t.Segments, integer(1, 16)),
+		"bandwidth":     scalar(&t.Bandwidth, parseBandwidth),
+		"publish_after": scalar(&t.PublishAfter, parseDuration),
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
+	"syncd/internal/claims"
 	"syncd/internal/clock"
 	"syncd/internal/config"
 	"syncd/internal/engine"
@@ -31,6 +33,7 @@ type Daemon struct {
 	watchdog  time.Duration     // systemd restarts a daemon that is silent for longer; 0 for no watchdog
 	requests  chan request.Sync // from the API
 	timetable *timetable
+	syncing   claims.Set                // manifests in a sync that the loop began
 	awakeAt   atomic.Pointer[time.Time] // last round of the loop
 }
 
@@ -49,7 +52,7 @@ type Signals struct {
 }
 
 // Run syncs at once, then by the schedule, and on each signal to sync; the other signal
-// reloads the configuration. It returns nil once ctx has ended and the running sync has
+// reloads the configuration. It returns nil once ctx has ended and the running syncs have
 // stopped.
 func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 	q := newQueue(d.engine.Config().Names())
@@ -61,39 +64,52 @@ func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 		d.reportHeadline(ctx)
 	}()
 	defer func() { <-headlines }()
-	done := make(chan struct{})
-	running := false
+	var running sync.WaitGroup
 	for {
-		if !running {
-			if req, ok := q.next(); ok {
-				running = true
-				go func() {
-					defer func() { done <- struct{}{} }()
-					_, _ = d.Sync(ctx, req) // Sync has logged the outcome
-				}()
-			}
+		released := d.syncing.Released() // asked for before next, so that no release is missed
+		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {
+			d.startSync(ctx, req, &running)
 		}
 		select {
 		case <-ctx.Done():
 			notify(systemd.SdNotifyStopping)
-			if running {
-				<-done
-			}
+			running.Wait()
 			return nil
-		case <-done:
-			running = false
+		case <-released:
 		case <-signals.Sync:
-			q.add(request.Sync{Demand: true, Trigger: request.TriggerSignal})
+			d.queueDemand(q, request.Sync{Trigger: request.TriggerSignal})
 		case <-signals.Reload:
 			d.reload(q)
 		case req := <-d.requests:
-			q.add(req)
+			d.queueDemand(q, req)
 		case <-time.After(d.untilNext()):
 		}
 		d.timetable.collectDue(d.engine.Config(), q, clock.Now())
 		d.stayAwake(time.Now())
 		notify(systemd.SdNotifyWatchdog)
 	}
+}
+
+// startSync runs a sync of manifests that are free. Each is free again as soon as its
+// outcome is recorded, so that its next sync does not wait for the others.
+func (d *Daemon) startSync(ctx context.Context, req request.Sync, running *sync.WaitGroup) {
+	claim := d.syncing.TryTake(req.Manifests)
+	req.Finished = claim.Release
+	running.Go(func() {
+		defer claim.Close()
+		_, _ = d.Sync(ctx, req) // Sync has logged the outcome
+	})
+}
+
+func (d *Daemon) isFree(name string) bool { return !d.syncing.Has(name) }
+
+// queueDemand queues a request on demand; one for no manifest is for all.
+func (d *Daemon) queueDemand(q *queue, req request.Sync) {
+	names := req.Manifests
+	if len(names) == 0 {
+		names = d.engine.Config().Names()
+	}
+	q.add(req, names)
 }
 
 // untilNext is how long the loop may sleep.

@@ -7,52 +7,65 @@ import (
 	"syncd/internal/request"
 )
 
-// queue holds the syncs that wait for the running one. It belongs to the loop.
+// queue holds the manifests that wait for a sync. It belongs to the loop.
 type queue struct {
-	due     map[string]bool // manifests that are due by the schedule, at start or after a reload
-	trigger string          // of the sync of the due manifests
-	demand  *request.Sync   // all requests on demand since the running sync began, merged
+	waiting map[string]wish
+}
+
+// wish is the sync that a manifest waits for.
+type wish struct {
+	demand, force bool
+	trigger       string
 }
 
 // newQueue returns a queue in which all manifests are due for the start.
 func newQueue(names []string) *queue {
-	q := &queue{due: map[string]bool{}, trigger: request.TriggerStart}
-	for _, name := range names {
-		q.due[name] = true
-	}
+	q := &queue{waiting: map[string]wish{}}
+	q.due(names, request.TriggerStart)
 	return q
 }
 
-// add merges a request on demand into the waiting one.
-func (q *queue) add(req request.Sync) {
-	if q.demand == nil {
-		q.demand = &req
-		return
-	}
-	q.demand.Force = q.demand.Force || req.Force
-	if len(req.Manifests) == 0 || len(q.demand.Manifests) == 0 {
-		q.demand.Manifests = nil // all
-		return
-	}
-	for _, name := range req.Manifests { // no name twice, so that the queue stays bounded
-		if !slices.Contains(q.demand.Manifests, name) {
-			q.demand.Manifests = append(q.demand.Manifests, name)
+// due adds manifests that are due by the schedule, at start or after a reload. One that
+// waits already gets its sync by that.
+func (q *queue) due(names []string, trigger string) {
+	for _, name := range names {
+		if _, waits := q.waiting[name]; !waits {
+			q.waiting[name] = wish{trigger: trigger}
 		}
 	}
 }
 
-// next removes and returns the next request: those on demand come first, then the
-// manifests that are due.
-func (q *queue) next() (request.Sync, bool) {
-	if q.demand != nil {
-		req := *q.demand
-		q.demand, req.Queued = nil, true
-		return req, true
+// add merges a request on demand for the named manifests into what waits.
+func (q *queue) add(req request.Sync, names []string) {
+	for _, name := range names {
+		w := q.waiting[name]
+		if !w.demand {
+			w.trigger = req.Trigger
+		}
+		w.demand, w.force = true, w.force || req.Force
+		q.waiting[name] = w
 	}
-	if len(q.due) == 0 {
-		return request.Sync{}, false
+}
+
+// next removes and returns a request for manifests that are free: all that wait for the
+// same kind of sync, those on demand first. The others keep waiting.
+func (q *queue) next(isFree func(name string) bool) (request.Sync, bool) {
+	var names []string
+	var chosen wish
+	for _, name := range slices.Sorted(maps.Keys(q.waiting)) {
+		w := q.waiting[name]
+		if !isFree(name) {
+			continue
+		}
+		if len(names) == 0 || w.demand && !chosen.demand {
+			names, chosen = nil, w
+		}
+		if w == chosen {
+			names = append(names, name)
+		}
 	}
-	req := request.Sync{Manifests: slices.Sorted(maps.Keys(q.due)), Trigger: q.trigger, Queued: true}
-	q.due, q.trigger = map[string]bool{}, request.TriggerSchedule
-	return req, true
+	for _, name := range names {
+		delete(q.waiting, name)
+	}
+	return request.Sync{Manifests: names, Demand: chosen.demand, Force: chosen.force, Trigger: chosen.trigger, Queued: true}, len(names) > 0
 }

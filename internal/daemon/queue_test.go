@@ -8,29 +8,46 @@ import (
 	"syncd/internal/request"
 )
 
+func allFree(string) bool { return true }
+
+// drain takes requests from a queue until none is left.
+func drain(q *queue, isFree func(string) bool) (all []request.Sync) {
+	for req, ok := q.next(isFree); ok; req, ok = q.next(isFree) {
+		all = append(all, req)
+	}
+	return all
+}
+
+func wantRequests(t *testing.T, got []request.Sync, want ...request.Sync) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+}
+
 func TestRequestsOnDemandComeBeforeDueManifests(t *testing.T) {
-	q := &queue{due: map[string]bool{"b": true, "a": true}, trigger: "start"}
-	q.add(request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x"}})
-	q.add(request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}})
-	first, _ := q.next()
-	second, _ := q.next()
-	_, more := q.next()
-	want := []request.Sync{
-		{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x", "y"}, Queued: true},
-		{Trigger: "start", Manifests: []string{"a", "b"}, Queued: true},
-	}
-	if diff := cmp.Diff(want, []request.Sync{first, second}); diff != "" || more {
-		t.Errorf("taken (-want +got), more %v:\n%s", more, diff)
-	}
-	for range 1000 {
-		q.add(request.Sync{Manifests: []string{"x", "y", "x"}})
-	}
-	if few, _ := q.next(); len(few.Manifests) > 3 {
-		t.Errorf("a thousand requests keep %d names", len(few.Manifests))
-	}
-	q.add(request.Sync{Manifests: []string{"x"}})
-	q.add(request.Sync{})
-	if all, _ := q.next(); all.Manifests != nil {
-		t.Errorf("one of them wanted all: %+v", all)
-	}
+	q := newQueue([]string{"b", "a"})
+	q.add(request.Sync{Trigger: "api"}, []string{"x", "z"})
+	q.add(request.Sync{Force: true, Trigger: "signal"}, []string{"y"})
+	wantRequests(t, drain(q, allFree),
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x", "z"}, Queued: true},
+		request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}, Queued: true},
+		request.Sync{Trigger: "start", Manifests: []string{"a", "b"}, Queued: true})
+}
+
+func TestRequestsForTheSameManifestAreMerged(t *testing.T) {
+	q := newQueue([]string{"x"})
+	q.add(request.Sync{Trigger: "api"}, []string{"x"})
+	q.add(request.Sync{Force: true, Trigger: "signal"}, []string{"x"})
+	q.due([]string{"x"}, "schedule")
+	wantRequests(t, drain(q, allFree), request.Sync{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x"}, Queued: true})
+}
+
+func TestAManifestThatSyncsKeepsWaiting(t *testing.T) {
+	q := newQueue(nil)
+	q.add(request.Sync{Trigger: "api"}, []string{"busy", "free"})
+	wantRequests(t, drain(q, func(name string) bool { return name == "free" }),
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"free"}, Queued: true})
+	wantRequests(t, drain(q, allFree),
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"busy"}, Queued: true})
 }

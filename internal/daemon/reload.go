@@ -20,9 +20,7 @@ func (d *Daemon) reload(q *queue) {
 	}
 	changed := changedManifests(before, d.engine.Config())
 	d.log.Info().Strs("changed", changed).Msg("configuration reloaded")
-	for _, name := range changed {
-		q.due[name], q.trigger = true, request.TriggerReload
-	}
+	q.due(changed, request.TriggerReload)
 	d.timetable.plan(d.engine.Config(), clock.Now(), before)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/clock"
 	"syncd/internal/config"
+	"syncd/internal/request"
 )
 
 // timetable holds the time of each manifest's next scheduled sync. The loop changes
@@ -79,7 +80,7 @@ func (t *timetable) collectDue(cfg *config.Config, q *queue, now clock.Instant) 
 	next := maps.Clone(*t.next.Load())
 	for _, m := range cfg.Manifests {
 		if at := next[m.Name]; at.Passed(now) {
-			q.due[m.Name] = true
+			q.due([]string{m.Name}, request.TriggerSchedule)
 			next[m.Name] = now.Until(t.after(cfg, m.Schedule, ran(m.Schedule, at, now)))
 		}
 	}

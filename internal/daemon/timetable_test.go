@@ -52,18 +52,18 @@ func TestEachScheduleIsShiftedByTheJitter(t *testing.T) {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
 
-	q := &queue{due: map[string]bool{}, trigger: "schedule"}
+	q := newQueue(nil)
 	tt.collectDue(cfg, q, instant(at(2, 4)))
-	if req, any := q.next(); any {
+	if req, any := q.next(allFree); any {
 		t.Errorf("due before its time: %+v", req)
 	}
 	tt.collectDue(cfg, q, instant(at(3, 9))) // one is due, and two are late
-	req, _ := q.next()
+	req, _ := q.next(allFree)
 	if diff := cmp.Diff(request.Sync{Manifests: []string{"every", "hourly", "nightly"}, Trigger: "schedule", Queued: true}, req); diff != "" {
 		t.Errorf("due together is one sync (-want +got):\n%s", diff)
 	}
 	tt.collectDue(cfg, q, instant(at(3, 9)))
-	if req, any := q.next(); any {
+	if req, any := q.next(allFree); any {
 		t.Errorf("due twice: %+v", req)
 	}
 	want = map[string]time.Time{"hourly": at(4, 5), "nightly": at(3, 5).AddDate(0, 0, 1), "every": at(4, 9)}
@@ -77,10 +77,10 @@ func TestClockSetBackDelaysNoSchedule(t *testing.T) {
 	now := instant(time.Date(2026, 10, 3, 2, 0, 0, 0, time.UTC))
 	tt.plan(cfg, now, nil)
 	now.Wall = now.Wall.AddDate(-1, 0, 0)
-	q := &queue{due: map[string]bool{}}
+	q := newQueue(nil)
 	tt.collectDue(cfg, q, now)
-	if next, _ := tt.due("every", now); !next.Equal(now.Wall.Add(time.Hour+5*time.Minute)) || len(q.due) > 0 {
-		t.Errorf("next at %v after the clock went back to %v, due %v", next, now.Wall, q.due)
+	if next, _ := tt.due("every", now); !next.Equal(now.Wall.Add(time.Hour+5*time.Minute)) || len(q.waiting) > 0 {
+		t.Errorf("next at %v after the clock went back to %v, due %v", next, now.Wall, q.waiting)
 	}
 }
 
@@ -89,12 +89,12 @@ func TestClockSetBackAgainAndAgainDelaysNoSchedule(t *testing.T) {
 		cfg, tt := configuration(t, map[string]string{"one": text}), newTimetable(0)
 		now := instant(time.Date(2026, 10, 3, 0, 0, 0, 0, time.UTC))
 		tt.plan(cfg, now, nil)
-		q, runs := &queue{due: map[string]bool{}}, 0
+		q, runs := newQueue(nil), 0
 		for range 24 * 60 { // a day in which the clock is set back by 50 s every minute
 			now.Monotonic += time.Minute
 			now.Wall = now.Wall.Add(10 * time.Second)
 			tt.collectDue(cfg, q, now)
-			if _, due := q.next(); due {
+			if _, due := q.next(allFree); due {
 				runs++
 			}
 		}
@@ -110,10 +110,10 @@ func TestRunThatASmallStepMadeEarlyIsNotRepeated(t *testing.T) {
 	tt.plan(cfg, now, nil)
 	now.Monotonic += time.Hour
 	now.Wall = now.Wall.Add(time.Hour - time.Second)
-	q := &queue{due: map[string]bool{}}
+	q := newQueue(nil)
 	tt.collectDue(cfg, q, now)
-	if next, _ := tt.due("one", now); len(q.due) != 1 || !next.Equal(time.Date(2026, 10, 4, 3, 0, 0, 0, time.UTC)) {
-		t.Errorf("due %v, next at %v", q.due, next)
+	if next, _ := tt.due("one", now); len(q.waiting) != 1 || !next.Equal(time.Date(2026, 10, 4, 3, 0, 0, 0, time.UTC)) {
+		t.Errorf("due %v, next at %v", q.waiting, next)
 	}
 }
 

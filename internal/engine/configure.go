@@ -65,7 +65,7 @@ func (e *Engine) connect(cfg *config.Config) (*releases.Client, error) {
 
 func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
 	return syncer.Config{
-		Provider: client, Mirror: e.mirror, Store: e.store, Metrics: e.metrics,
+		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate),
@@ -73,7 +73,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,
-		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files,
+		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
 	}

@@ -1,9 +1,9 @@
 // Package engine owns a data directory: its lock, its state database and its
-// mirror. An Engine does one piece of work at a time, for the daemon and for a
-// one-shot command alike.
+// mirror. It works for the daemon and for a one-shot command alike.
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
@@ -24,6 +26,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/store"
+	"syncd/internal/syncer"
 )
 
 // StateFile is the path of the state database in the data directory.
@@ -42,7 +45,8 @@ type Options struct {
 }
 
 // Engine owns a data directory until Close. Its methods are safe for concurrent
-// use; Sync, Rollback and Repair wait for one another.
+// use. Syncs of other manifests, rollbacks and repairs run at the same time; they take
+// turns only while they change the tree, see syncer.Shared.
 type Engine struct {
 	options  Options
 	lock     *lockfile.Lock
@@ -52,7 +56,9 @@ type Engine struct {
 	gate     *transport.Gate
 	progress report.Progress
 	jitter   float64
-	turn     chan struct{} // holds one token while no work is running
+	running  *semaphore.Weighted // of maxWork; one for each piece of work
+	syncing  claims.Set          // manifests that are in a sync
+	shared   *syncer.Shared
 
 	active atomic.Pointer[active]
 }
@@ -76,11 +82,11 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(cfg.DataDir, err)
 	}
-	e := &Engine{options: options, lock: lock, mirror: m, turn: make(chan struct{}, 1)}
+	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)}
+	e.shared = syncer.NewShared(e.mayChange)
 	if err := e.start(cfg, warn); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
-	e.turn <- struct{}{}
 	return e, nil
 }
 
@@ -152,10 +158,15 @@ func (e *Engine) checkWritable() error {
 	return nil
 }
 
+// mayChange is nil while the data directory is there and can be changed.
+func (e *Engine) mayChange() error { return errors.Join(e.checkDataDir(), e.checkWritable()) }
+
 // Close waits for the running work, which the caller ends by way of its context,
 // and unlocks the data directory.
 func (e *Engine) Close() error {
-	<-e.turn
+	if err := e.running.Acquire(context.Background(), maxWork); err != nil {
+		return err
+	}
 	return e.release()
 }
 

@@ -2,25 +2,115 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"math"
+	"slices"
+	"sync"
 
+	"syncd/internal/claims"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
 )
 
-// Sync does one sync; see syncer.Syncer.Sync.
+// Sync does one sync. Manifests that another sync has at the moment follow as soon as
+// they are free; the others do not wait for them.
 func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
-	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Sync(ctx, req)
-		return err
+	names, err := e.namesOf(req)
+	if err != nil {
+		return report.Sync{}, err
+	}
+	parts := &parts{names: names}
+	err = e.work(ctx, func() error {
+		for waiting := names; len(waiting) > 0; {
+			claim, err := e.syncing.Take(ctx, waiting)
+			if err != nil {
+				parts.add(report.Sync{}, err)
+				break
+			}
+			claimed := claim.Keys()
+			waiting = slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return slices.Contains(claimed, name) })
+			parts.group.Go(func() { parts.add(e.syncClaimed(ctx, req, claim)) })
+		}
+		parts.group.Wait()
+		return parts.err
 	})
-	return result, err
+	return parts.merged(), err
+}
+
+// namesOf returns the manifests of a request. Unknown ones are an error, unless the
+// request has waited.
+func (e *Engine) namesOf(req request.Sync) ([]string, error) {
+	cfg := e.Config()
+	if len(req.Manifests) == 0 {
+		return cfg.Names(), nil
+	}
+	for _, name := range req.Manifests {
+		if !cfg.Has(name) && !req.Queued {
+			return nil, &request.UnknownManifestError{Name: name}
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(req.Manifests))), nil
+}
+
+// syncClaimed does one sync of the claimed manifests with the configuration in force.
+// Each manifest is free again once its outcome is recorded.
+func (e *Engine) syncClaimed(ctx context.Context, req request.Sync, claim *claims.Claim) (report.Sync, error) {
+	defer claim.Close()
+	if err := e.mayChange(); err != nil {
+		return report.Sync{}, err
+	}
+	finished := req.Finished
+	req.Manifests, req.Queued = claim.Keys(), true
+	req.Finished = func(name string) {
+		claim.Release(name)
+		if finished != nil {
+			finished(name)
+		}
+	}
+	active := e.active.Load()
+	defer e.finish(active)
+	return active.syncer.Sync(ctx, req)
+}
+
+// parts are the syncs that serve one request.
+type parts struct {
+	names []string // of the request, in the order of the result
+	group sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	results []report.Sync
+	err     error // the first
+}
+
+func (p *parts) add(result report.Sync, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.results = append(p.results, result)
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// merged makes one result of all.
+func (p *parts) merged() report.Sync {
+	if len(p.results) == 0 {
+		return report.Sync{}
+	}
+	merged := p.results[0]
+	for _, result := range p.results[1:] {
+		merged.Generation = max(merged.Generation, result.Generation)
+		merged.Changed = merged.Changed || result.Changed
+		merged.Manifests = append(merged.Manifests, result.Manifests...)
+	}
+	slices.SortStableFunc(merged.Manifests, func(a, b report.ManifestResult) int {
+		return slices.Index(p.names, a.Name) - slices.Index(p.names, b.Name)
+	})
+	return merged
 }
 
 // Rollback publishes an earlier state; see syncer.Syncer.Rollback.
 func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
-	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
 		result, err = s.Rollback(ctx, req)
 		return err
 	})
@@ -29,29 +119,37 @@ func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result rep
 
 // Repair replaces damaged files; see syncer.Syncer.Repair.
 func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.Verification, err error) {
-	err = e.work(ctx, func(s *syncer.Syncer) (err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
 		result, err = s.Repair(ctx, req)
 		return err
 	})
 	return result, err
 }
 
-// work waits until no other work runs, then runs f with the configuration of that
-// moment. It returns an error while the data directory is missing.
-func (e *Engine) work(ctx context.Context, f func(*syncer.Syncer) error) error {
-	select {
-	case <-e.turn:
-	case <-ctx.Done():
+// workWith runs f with the configuration in force.
+func (e *Engine) workWith(ctx context.Context, f func(*syncer.Syncer) error) error {
+	return e.work(ctx, func() error {
+		active := e.active.Load()
+		defer e.finish(active)
+		return f(active.syncer)
+	})
+}
+
+// maxWork is more work than can run at once.
+const maxWork = math.MaxInt64
+
+// work runs f, for which Close waits. It refuses while the data directory is gone, and
+// works again once it is back.
+func (e *Engine) work(ctx context.Context, f func() error) error {
+	if err := e.running.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
-	defer func() { e.turn <- struct{}{} }()
+	defer e.running.Release(1)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := errors.Join(e.checkDataDir(), e.checkWritable()); err != nil {
+	if err := e.mayChange(); err != nil {
 		return err
 	}
-	active := e.active.Load()
-	defer e.finish(active)
-	return f(active.syncer)
+	return f()
 }

@@ -6,16 +6,21 @@ import (
 	"time"
 )
 
-// Progress follows the running sync. One Progress serves all syncs of a process,
-// one after the other. Its methods, and those of its Downloads, are safe for
-// concurrent use; calls that name a manifest that is not syncing are ignored.
+// Progress follows the running syncs. One Progress serves all syncs of a process.
+// A manifest is in one running sync at a time. Its methods, and those of its Downloads,
+// are safe for concurrent use; calls that name a manifest that is not syncing are
+// ignored.
 type Progress struct {
 	mu        sync.Mutex
-	syncing   bool
+	syncs     []*syncState
+	downloads []*Download
+}
+
+// syncState is one running sync.
+type syncState struct {
 	trigger   string
 	started   time.Time
 	manifests []*manifestState
-	downloads []*Download
 }
 
 // manifestState is a manifest's progress without its running downloads.
@@ -25,21 +30,31 @@ type manifestState struct {
 	speed   speed
 }
 
-// Begin starts a sync of the named manifests, all of them waiting.
-func (p *Progress) Begin(trigger string, started time.Time, manifests []string) {
+// Begin starts a sync of the named manifests, all of them waiting. The caller must
+// call end.
+func (p *Progress) Begin(trigger string, started time.Time, manifests []string) (end func()) {
+	s := &syncState{trigger: trigger, started: started}
+	for _, name := range manifests {
+		s.manifests = append(s.manifests, &manifestState{ManifestProgress: ManifestProgress{Name: name, Phase: PhaseWaiting}})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.syncing, p.trigger, p.started, p.manifests = true, trigger, started, nil
-	for _, name := range manifests {
-		p.manifests = append(p.manifests, &manifestState{ManifestProgress: ManifestProgress{Name: name, Phase: PhaseWaiting}})
+	p.dropDoneLocked(manifests)
+	p.syncs = append(p.syncs, s)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.syncs = slices.DeleteFunc(p.syncs, func(other *syncState) bool { return other == s })
 	}
 }
 
-// End ends the sync; snapshots are empty until the next Begin.
-func (p *Progress) End() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.syncing, p.trigger, p.started, p.manifests, p.downloads = false, "", time.Time{}, nil, nil
+// dropDoneLocked removes what earlier syncs, which still run, did for manifests.
+func (p *Progress) dropDoneLocked(manifests []string) {
+	for _, s := range p.syncs {
+		s.manifests = slices.DeleteFunc(s.manifests, func(m *manifestState) bool {
+			return m.Phase == PhaseDone && slices.Contains(manifests, m.Name)
+		})
+	}
 }
 
 // SetPhase moves a manifest to another phase.
@@ -74,9 +89,11 @@ func (p *Progress) update(manifest string, change func(*manifestState)) {
 }
 
 func (p *Progress) updateLocked(manifest string, change func(*manifestState)) {
-	for _, m := range p.manifests {
-		if m.Name == manifest {
-			change(m)
+	for _, s := range p.syncs {
+		for _, m := range s.manifests {
+			if m.Name == manifest {
+				change(m)
+			}
 		}
 	}
 }

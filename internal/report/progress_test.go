@@ -12,7 +12,7 @@ const mib = 1 << 20
 func TestSpeedCountsOnlyReceivedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Progress
-		p.Begin("start", time.Now(), []string{"data"})
+		defer p.Begin("start", time.Now(), []string{"data"})()
 		p.SetFiles("data", 1)
 		p.SetBytes("data", 1000*mib)
 		p.SetPhase("data", PhaseDownloading)
@@ -48,7 +48,7 @@ func TestTotalAddsUpAllManifests(t *testing.T) {
 func TestUnknownSizesHaveNoTimeLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Progress
-		p.Begin("start", time.Now(), []string{"data"})
+		defer p.Begin("start", time.Now(), []string{"data"})()
 		p.SetPhase("data", PhaseDownloading)
 		d := p.StartDownload("data", "a.dat", -1)
 		time.Sleep(time.Second)

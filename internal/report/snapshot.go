@@ -2,7 +2,8 @@ package report
 
 import "time"
 
-// Snapshot is the state of a running sync at one moment.
+// Snapshot is the state of the running syncs at one moment. Trigger and StartedAt are
+// those of the sync that has run longest.
 type Snapshot struct {
 	Syncing   bool               `json:"syncing"`
 	Trigger   string             `json:"trigger,omitempty"`
@@ -17,6 +18,7 @@ const (
 	PhaseChecking    = "checking"
 	PhaseDownloading = "downloading"
 	PhasePublishing  = "publishing"
+	PhaseDone        = "done" // while other manifests of the sync go on
 )
 
 // ManifestProgress counts the contents that a manifest has to download.
@@ -48,13 +50,18 @@ type FileProgress struct {
 func (p *Progress) Snapshot() Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Snapshot{Syncing: p.syncing, Trigger: p.trigger, StartedAt: p.started}
+	s := Snapshot{Syncing: len(p.syncs) > 0}
 	now := time.Now()
 	for _, d := range p.downloads {
 		s.Files = append(s.Files, d.snapshotLocked(now))
 	}
-	for _, m := range p.manifests {
-		s.Manifests = append(s.Manifests, p.manifestLocked(m, now))
+	for i, running := range p.syncs {
+		if i == 0 {
+			s.Trigger, s.StartedAt = running.trigger, running.started
+		}
+		for _, m := range running.manifests {
+			s.Manifests = append(s.Manifests, p.manifestLocked(m, now))
+		}
 	}
 	return s
 }
@@ -86,7 +93,7 @@ func (d *Download) snapshotLocked(now time.Time) FileProgress {
 // manifest returns a manifest's progress, nil when it is not syncing.
 func (s Snapshot) manifest(name string) *ManifestProgress {
 	for _, m := range s.Manifests {
-		if m.Name == name {
+		if m.Name == name && m.Phase != PhaseDone {
 			return &m
 		}
 	}

@@ -12,6 +12,17 @@ type Sync struct {
 	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; change nothing
 	Trigger   string   `json:"trigger"`             // for log and history, see the Trigger constants
 	Queued    bool     `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
+
+	// Finished, if set, is called with each manifest whose outcome is recorded, while
+	// others of the sync may go on.
+	Finished func(manifest string) `json:"-"`
+}
+
+// Finish calls Finished.
+func (s Sync) Finish(manifest string) {
+	if s.Finished != nil {
+		s.Finished(manifest)
+	}
 }
 
 // The triggers of a sync or another entry of the history.

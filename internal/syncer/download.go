@@ -28,15 +28,11 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 	jobs = openJobs(jobs)
 	for _, j := range jobs {
 		r.progress.SetPhase(j.target.Name, report.PhaseDownloading)
-		j.ctx, j.abort = context.WithCancelCause(ctx)
-		defer j.abort(nil)
+		defer j.beginFetching(ctx)()
 	}
 	tasks := tasksOf(jobs)
 	_ = forAll(ctx, len(tasks), r.cfg.Transfers, func(ctx context.Context, i int) error {
-		t := tasks[i]
-		if file, fetched := r.fetch(ctx, t); fetched {
-			r.session.Add(file, func(err error) { t.settle(file.Object, err) })
-		}
+		r.obtain(ctx, tasks[i])
 		return nil // each failure is its jobs' own
 	})
 	r.session.Flush()
@@ -64,32 +60,57 @@ func tasksOf(jobs []*job) []*task {
 	return tasks
 }
 
-// fetch downloads one content; false when it did not arrive. The download of a
+// obtain makes one content an object, unless another sync does it. The download of a
 // content that only one job wants is cancelled with that job.
-func (r *run) fetch(ctx context.Context, t *task) (verify.Proven, bool) {
+func (r *run) obtain(ctx context.Context, t *task) {
 	open := openJobs(t.jobs)
 	if len(open) == 0 || ctx.Err() != nil {
-		return verify.Proven{}, false
+		return
 	}
 	if len(t.jobs) == 1 {
 		ctx = t.jobs[0].ctx
 	}
-	t.owner = open[0]
+	contents := &r.cfg.Shared.contents
+	object, fetched, err := contents.claim(ctx, t.file.Expected)
+	switch {
+	case err != nil:
+		t.fail(err)
+	case fetched:
+		r.countDone(t, object)
+		t.settle(object, nil)
+	default:
+		t.owner = open[0]
+		r.fetch(ctx, t)
+	}
+}
+
+// fetch downloads a claimed content and makes it an object.
+func (r *run) fetch(ctx context.Context, t *task) {
+	contents := &r.cfg.Shared.contents
 	file, err := r.fetchLink(ctx, t, *t.file)
 	if isAboutLink(err) {
 		file, err = r.fetchOtherLinks(ctx, t, err)
 	}
 	if err != nil {
-		if !errors.Is(err, errAborted) { // else the job has failed for another reason
-			t.fail(err)
-		}
-		return verify.Proven{}, false
+		contents.settle(t.file.Expected, manifest.Object{})
+		t.fail(err)
+		return
 	}
-	for _, j := range t.jobs {
-		r.progress.AddDone(j.target.Name, file.Object.Size)
-	}
+	r.countDone(t, file.Object)
 	r.cfg.Metrics.FileDownloaded(t.owner.target.Name)
-	return file, true
+	r.session.Add(file, func(err error) {
+		t.settle(file.Object, err)
+		if err != nil {
+			file.Object = manifest.Object{}
+		}
+		contents.settle(t.file.Expected, file.Object)
+	})
+}
+
+func (r *run) countDone(t *task, object manifest.Object) {
+	for _, j := range t.jobs {
+		r.progress.AddDone(j.target.Name, object.Size)
+	}
 }
 
 // fetchLink downloads a content by one manifest's link to it.
@@ -133,7 +154,11 @@ func (t *task) settle(object manifest.Object, err error) {
 	}
 }
 
+// fail fails the jobs of the task, unless it was cancelled because its job has failed.
 func (t *task) fail(err error) {
+	if errors.Is(err, errAborted) {
+		return
+	}
 	for _, j := range t.jobs {
 		j.fail(err)
 	}
@@ -145,7 +170,7 @@ func (t *task) fail(err error) {
 func (r *run) downloadReplaced(ctx context.Context) {
 	var again []*job
 	for _, j := range r.jobs {
-		if isMismatch(j.err) {
+		if j.mayReopen() {
 			again = append(again, j)
 		}
 	}

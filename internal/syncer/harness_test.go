@@ -54,6 +54,7 @@ type world struct {
 	client   *releases.Client
 	syncer   *syncer.Syncer
 	log      bytes.Buffer
+	gates    map[string]chan struct{} // of files whose downloads are held back, see gate
 }
 
 // start makes a world that mirrors the latest release of each named manifest.
@@ -75,7 +76,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
 	w.cfg = syncer.Config{
-		Algorithm: manifest.SHA256, Transfers: 4, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test",
+		Algorithm: manifest.SHA256, Transfers: 4, PublishAfter: time.Minute, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test",
 	}
 	for _, name := range names {
 		w.cfg.Targets = append(w.cfg.Targets, syncer.Target{Name: name, Release: manifest.Latest})
@@ -128,7 +129,7 @@ func (w *world) open() {
 		w.cfg.Log.Warn().Msg(note)
 	}
 	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
-	w.cfg.Mirror, w.cfg.Store = m, s
+	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
 	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }})
 	w.configure()
 }
@@ -151,6 +152,9 @@ func (w *world) configure() {
 	w.client = client
 	w.cfg.Provider, w.cfg.Fetcher = client, fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	w.cfg.Source = transport.PublicURL(w.source.URL)
+	if w.gates != nil {
+		w.cfg.Fetcher = &gated{Fetcher: w.cfg.Fetcher, gates: maps.Clone(w.gates)}
+	}
 	w.syncer = syncer.New(w.cfg, w.progress)
 }
 

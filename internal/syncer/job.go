@@ -11,37 +11,46 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/store"
 )
 
 // job is one manifest in one sync. Between the steps of a sync, the goroutine of
 // Sync owns all jobs. During a step a job belongs to the step's goroutine for it,
-// except in downloads: there several goroutines change the fields under mu.
+// except in downloads: there several goroutines change the fields under mu. A job that
+// is ready, settled or failed belongs to the goroutine that publishes.
 type job struct {
-	target Target
-	active mirror.Record // the served one, if served
-	served bool
-	state  store.Manifest // as saved; written back at the end
+	target  Target
+	active  mirror.Record // the served one, if served
+	served  bool
+	state   store.Manifest // as saved; written back at the end
+	changed chan struct{}  // the run's
 
 	release  manifest.Release          // chosen; "" until then
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
 	links    string                    // fingerprint of the provider's list
 	files    []manifest.File           // listed, after filters; nil once planned
-	plan     manifest.Plan             // downloads add to its Known, under mu
 	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
 	noSizes  atomic.Bool               // Metadata failed, so no more sizes are requested
-	mismatch error                     // why the plan started over
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
-	abort    context.CancelCauseFunc   // ends ctx
+	outcome  report.ManifestResult     // once recorded
 
-	mu         sync.Mutex    // guards what follows; not needed between steps
-	result     report.Result // "" while open
+	mu         sync.Mutex              // guards what follows, which its owner reads without mu
+	plan       manifest.Plan           // downloads add to its Known
+	planning   []manifest.File         // their contents stay on disk until there is a plan
+	need       space.Amount            // reserved
+	missing    int                     // contents that are not objects yet, while they are fetched
+	fetching   bool                    // or all are fetched
+	abort      context.CancelCauseFunc // ends ctx
+	mismatch   error                   // why the plan started over
+	result     report.Result           // "" while open
 	err        error
 	finished   time.Time
 	fetched    map[manifest.Digest]bool // contents whose download this job counts
 	downloaded int64                    // bytes that arrived
+	recorded   bool                     // nothing of the job changes any more
 }
 
 // errAborted ends the downloads of a manifest that failed elsewhere.
@@ -54,12 +63,12 @@ func (j *job) open() bool {
 	return j.result == ""
 }
 
-// isUnfinished is true until the planned revision is served: from then on its
-// record keeps the objects.
-func (j *job) isUnfinished() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.result != report.Updated && j.result != report.Unchanged
+// signal wakes the goroutine that publishes.
+func (j *job) signal() {
+	select {
+	case j.changed <- struct{}{}:
+	default:
+	}
 }
 
 // settle ends the job without a failure.
@@ -67,13 +76,22 @@ func (j *job) settle(result report.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result, j.finished = result, time.Now()
+	j.signal()
+}
+
+// repeat ends the job with the failure of an earlier sync.
+func (j *job) repeat(failure *store.Failure) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.result, j.err, j.repeated, j.finished = report.Result(failure.Result), errors.New(failure.Error), true, time.Now()
+	j.signal()
 }
 
 // fail ends the job with its first error and stops its downloads.
 func (j *job) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.result == report.Failed || j.result == report.Refused {
+	if j.recorded || j.result == report.Failed || j.result == report.Refused {
 		return
 	}
 	j.err, j.finished = err, time.Now()
@@ -84,24 +102,55 @@ func (j *job) fail(err error) {
 	if j.abort != nil {
 		j.abort(errAborted)
 	}
+	j.signal()
 }
 
 // isMismatch is true for a digest mismatch. The provider may have replaced the file
 // between the question for its digest and the download.
 func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMismatch }
 
+// mayReopen is true for a job with a mismatch that is still to be looked at again.
+func (j *job) mayReopen() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return isMismatch(j.err) && j.mismatch == nil
+}
+
 // reopen opens a job again that failed with a mismatch.
 func (j *job) reopen() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.mismatch, j.result, j.err = j.err, "", nil
+	j.mismatch, j.result, j.err, j.fetching = j.err, "", nil, false
+}
+
+// beginFetching begins the downloads of a planned job. The caller must call the
+// returned function when they have ended.
+func (j *job) beginFetching(ctx context.Context) (end func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ctx, j.abort = context.WithCancelCause(ctx)
+	j.fetching, j.missing = true, len(j.plan.Missing)
+	if j.missing == 0 {
+		j.signal()
+	}
+	abort := j.abort
+	return func() { abort(nil) }
+}
+
+// isReady is true when an open job can be published: all its contents are objects.
+func (j *job) isReady() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result == "" && j.fetching && j.missing == 0
 }
 
 // arrived counts bytes of a download.
 func (j *job) arrived(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.downloaded += bytes
+	if !j.recorded {
+		j.downloaded += bytes
+	}
 }
 
 // adopted notes that a missing content is an object now. counts is true for the job
@@ -109,10 +158,87 @@ func (j *job) arrived(bytes int64) {
 func (j *job) adopted(expected manifest.Digest, object manifest.Object, counts bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.recorded {
+		return
+	}
 	j.plan.Known[expected] = object
 	if counts {
 		j.fetched[expected] = true
 	}
+	if j.missing--; j.missing == 0 {
+		j.signal()
+	}
+}
+
+// startPlan keeps the contents of files on disk while the plan looks for them.
+func (j *job) startPlan(files []manifest.File) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.planning = files
+}
+
+func (j *job) setPlan(plan manifest.Plan, fetched map[manifest.Digest]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.plan, j.fetched, j.planning = plan, fetched, nil
+}
+
+// markRecorded keeps downloads that other jobs want, too, from changing the job.
+func (j *job) markRecorded() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.recorded = true
+}
+
+func (j *job) isRecorded() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.recorded
+}
+
+// freeMemory drops what a recorded job needs no more.
+func (j *job) freeMemory() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.isUnfinishedLocked() {
+		j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
+	}
+}
+
+// isUnfinishedLocked is true until the planned revision is served: from then on its
+// record keeps the objects.
+func (j *job) isUnfinishedLocked() bool {
+	return j.result != report.Updated && j.result != report.Unchanged
+}
+
+// keeps lists the contents that pruning must keep for the job. They replace those that
+// the state has of the manifest, once there is a plan.
+func (j *job) keeps() (wanted []store.Wanted, replaces bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.plan.Files) > 0 && j.isUnfinishedLocked() {
+		wanted, replaces = j.wantedLocked(), true
+	}
+	for _, f := range j.planning {
+		wanted = append(wanted, store.Wanted{Expected: f.Expected})
+	}
+	return wanted, replaces
+}
+
+// reserved is the space that an open job will still take.
+func (j *job) reserved() space.Amount {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.result != "" {
+		return space.Amount{}
+	}
+	return space.Amount{Bytes: max(j.need.Bytes-j.downloaded, 0), Inodes: max(j.need.Inodes-int64(len(j.fetched)), 0)}
+}
+
+func (j *job) reserve(need space.Amount) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.need = need
 }
 
 // wanted lists the contents that an unfinished job wants, with the objects of those
@@ -120,6 +246,10 @@ func (j *job) adopted(expected manifest.Digest, object manifest.Object, counts b
 func (j *job) wanted() []store.Wanted {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.wantedLocked()
+}
+
+func (j *job) wantedLocked() []store.Wanted {
 	wanted := make([]store.Wanted, 0, len(j.plan.Files))
 	for _, f := range j.plan.Files {
 		w := store.Wanted{Expected: f.Expected}

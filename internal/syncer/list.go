@@ -94,24 +94,24 @@ func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
 // digests, or a hold keeps it.
 func (r *run) settleIfCurrent(_ context.Context, j *job) error {
 	j.full = true
-	if r.isHeld(j) || r.isCurrent(j) {
+	if !r.req.Force && r.holdKeeps(j, j.files) || r.isCurrent(j, j.files) {
 		j.settle(report.Unchanged)
 	}
 	return nil
 }
 
 // isCurrent is true when the served revision has exactly the expected digests.
-func (r *run) isCurrent(j *job) bool {
+func (r *run) isCurrent(j *job, files []manifest.File) bool {
 	if !j.served || j.active.Held != nil || j.release != j.active.Release {
 		return false
 	}
 	same := func(f manifest.File, served mirror.File) bool {
 		return f.Path == served.Path && f.Expected == served.Expected
 	}
-	if slices.EqualFunc(j.files, j.active.Files, same) {
+	if slices.EqualFunc(files, j.active.Files, same) {
 		return true
 	}
-	fingerprint := manifest.Fingerprint(j.files)
+	fingerprint := manifest.Fingerprint(files)
 	return fingerprint == j.active.Fingerprint() || matchOf(fingerprint, j.active) == j.state.Matches
 }
 
@@ -119,10 +119,10 @@ func (r *run) isCurrent(j *job) bool {
 // to be a revision whose record has other digests, such as those of another algorithm.
 func matchOf(fingerprint string, record mirror.Record) string { return fingerprint + " " + record.ID() }
 
-// isHeld is true while a rollback keeps the manifest from the chosen release.
-func (r *run) isHeld(j *job) bool {
+// holdKeeps is true when a rollback keeps the manifest from the chosen release.
+func (r *run) holdKeeps(j *job, files []manifest.File) bool {
 	hold := j.active.Held
-	if !j.served || hold == nil || r.req.Force || hold.Setting != j.target.Release {
+	if !j.served || hold == nil || hold.Setting != j.target.Release {
 		return false
 	}
 	if j.release != hold.Release {
@@ -132,12 +132,16 @@ func (r *run) isHeld(j *job) bool {
 		r.cfg.Log.Warn().Str("manifest", j.target.Name).Msg("filters changed while held after a rollback: `syncd sync --force` ends the hold")
 		return true
 	}
-	return manifest.Fingerprint(j.files) == hold.Fingerprint
+	return manifest.Fingerprint(files) == hold.Fingerprint
 }
 
 // plan finds the contents that are on disk and proven. The second plan of a sync
-// reuses those of the first.
+// reuses those of the first. No pruning may run between the look at the disk and the
+// moment from which the job keeps the contents, so that moment comes first.
 func (r *run) plan(ctx context.Context, j *job) error {
+	if err := r.cfg.Shared.change(ctx, func() error { j.startPlan(j.files); return nil }); err != nil {
+		return err
+	}
 	plan, err := r.session.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})
 	if err != nil {
 		return err
@@ -148,7 +152,8 @@ func (r *run) plan(ctx context.Context, j *job) error {
 			fetched[digest] = true
 		}
 	}
-	j.plan, j.fetched, j.files = plan, fetched, nil
+	j.setPlan(plan, fetched)
+	j.files = nil
 	r.progress.SetFiles(j.target.Name, len(plan.Missing))
 	return nil
 }

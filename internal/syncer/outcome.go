@@ -10,13 +10,32 @@ import (
 	"syncd/internal/store"
 )
 
-// report is the result of the sync so far.
+// report is the result of the recorded manifests; the zero value when there are none.
 func (r *run) report() report.Sync {
-	current := r.cfg.Mirror.Current()
-	result := report.Sync{Generation: current.Number, Changed: current.Number != r.previous, Manifests: []report.ManifestResult{}}
+	var outcomes []report.ManifestResult
 	for _, j := range r.jobs {
-		result.Manifests = append(result.Manifests, r.reportJob(j))
+		if j.isRecorded() {
+			outcomes = append(outcomes, j.outcome)
+		}
 	}
+	if len(outcomes) == 0 && len(r.jobs) > 0 {
+		return report.Sync{}
+	}
+	return r.reportOf(outcomes, r.isNew)
+}
+
+// reportDry is the result of a dry run.
+func (r *run) reportDry() report.Sync {
+	var outcomes []report.ManifestResult
+	for _, j := range r.jobs {
+		outcomes = append(outcomes, r.reportJob(j))
+	}
+	return r.reportOf(outcomes, false)
+}
+
+func (r *run) reportOf(outcomes []report.ManifestResult, changed bool) report.Sync {
+	result := report.Sync{Generation: r.cfg.Mirror.Current().Number, Changed: changed, Manifests: []report.ManifestResult{}}
+	result.Manifests = append(result.Manifests, outcomes...)
 	return result
 }
 
@@ -73,25 +92,36 @@ func (r *run) predict(j *job, m *report.ManifestResult) {
 	m.DurationSeconds = time.Since(r.started).Seconds()
 }
 
-// record saves the outcome of the sync in one transaction, and shows it in the
-// metrics.
-func (r *run) record() error {
+// record saves the outcome of jobs in one transaction, and shows it in the metrics.
+// From then on they count as done.
+func (r *run) record(jobs []*job) error {
 	now := time.Now().UTC()
 	changes := store.Changes{Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
 	for _, name := range r.removed {
 		changes.Proofs[name] = &store.Proofs{}
 	}
-	result, news := r.report(), r.cfg.Mirror.Current().Number != r.previous
-	for _, j := range r.jobs {
+	news := r.published
+	for _, j := range jobs {
+		j.markRecorded()
+		j.outcome = r.reportJob(j)
+		r.unlisted = append(r.unlisted, j.outcome)
 		news = r.recordJob(j, now, &changes) || news
 		r.measure(j)
 	}
-	r.cfg.Metrics.SyncTook(time.Since(r.started))
 	if news {
-		changes.History = report.HistoryEntry{Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: result}
+		changes.History = report.HistoryEntry{
+			Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: r.reportOf(r.unlisted, r.published),
+		}
+		r.unlisted = nil
 	}
+	r.removed, r.published = nil, false
 	r.pruneIfWantsChanged(changes.Wanted)
-	return r.cfg.Store.Commit(changes)
+	err := r.cfg.Store.Commit(changes)
+	for _, j := range jobs {
+		r.progress.SetPhase(j.target.Name, report.PhaseDone)
+		r.req.Finish(j.target.Name)
+	}
+	return err
 }
 
 // recordJob adds what is saved of a job. It is true when the job has news for the
@@ -134,7 +164,7 @@ func (r *run) measure(j *job) {
 func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 	for name, now := range wanted {
 		if !slices.Equal(r.wanted[name], now) {
-			r.pruner.schedule.request()
+			r.cfg.Shared.pruning.request()
 		}
 	}
 }
@@ -143,7 +173,7 @@ func (r *run) recordSuccess(j *job, now time.Time) {
 	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
 	if j.full {
 		j.state.FullAt, j.state.Config, j.state.Links = now, r.cfg.fingerprint(j.target), j.links
-		j.state.Served = r.cfg.Mirror.Current().Records[j.target.Name].ID()
+		j.state.Served = j.active.ID()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"syncd/internal/fetcher"
@@ -14,50 +15,79 @@ import (
 	"syncd/internal/store"
 )
 
-// pruneSchedule says when pruning may find something to remove. It outlives a sync
-// and belongs to the Syncer, whose caller runs one operation at a time.
+// pruneSchedule says when pruning may find something to remove. Safe for concurrent
+// use.
 type pruneSchedule struct {
+	mu   sync.Mutex
 	next time.Time // zero means after the next publish
 }
 
 // request makes pruning due now.
-func (s *pruneSchedule) request() { s.next = time.Now() }
+func (s *pruneSchedule) request() { s.set(time.Now()) }
 
-func (s *pruneSchedule) isDue() bool { return !s.next.IsZero() && !time.Now().Before(s.next) }
-
-// pruner removes generations, revisions, objects and unfinished downloads that
-// nothing keeps, for one sync.
-type pruner struct {
-	cfg       *Config
-	inventory *inventory.Inventory
-	schedule  *pruneSchedule
-	started   time.Time
-	jobs      []*job // the objects of unfinished ones stay
+func (s *pruneSchedule) set(next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = next
 }
 
-func (p *pruner) pruneIfDue(ctx context.Context) {
-	if p.schedule.isDue() {
-		p.prune(ctx, nil)
+// settle sets the next time after pruning, unless it was requested again since it
+// began at began.
+func (s *pruneSchedule) settle(began, next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == began {
+		s.next = next
 	}
 }
 
+func (s *pruneSchedule) isDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.next.IsZero() && !time.Now().Before(s.next)
+}
+
+// pruner removes generations, revisions, objects and unfinished downloads that
+// nothing keeps, for one sync and by the newest configuration.
+type pruner struct {
+	shared    *Shared
+	inventory *inventory.Inventory
+	started   time.Time
+}
+
+func (p *pruner) cfg() *Config { return p.shared.newest.Load() }
+
+func (p *pruner) pruneIfDue(ctx context.Context) {
+	if !p.shared.pruning.isDue() {
+		return
+	}
+	_ = p.shared.change(ctx, func() error { // at the context's end the next sync prunes
+		p.prune(ctx, nil)
+		return nil
+	})
+}
+
 // prune removes what retention does not keep. For the manifests in displaced, it also
-// removes the old revision that a new one will displace. If pruning fails, the next
-// sync prunes again.
+// removes the old revision that a new one will displace. If pruning fails, or a repair
+// reads the published files, the next sync prunes again. The caller has the turn.
 func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 	now := time.Now()
-	p.schedule.next = now
+	p.shared.pruning.set(now)
+	if p.shared.isVerifying() {
+		return
+	}
 	keep, partials, err := p.retention(ctx)
 	if err == nil {
 		keep.Displaced = displaced
 		var next time.Time
-		if next, err = p.cfg.Mirror.Prune(keep, now); err == nil && !keep.Unknown {
-			p.schedule.next, err = next, fetcher.Sweep(p.cfg.Mirror.Partial(), partials)
+		if next, err = p.cfg().Mirror.Prune(keep, now); err == nil && !keep.Unknown {
+			if err = fetcher.Sweep(p.cfg().Mirror.Partial(), partials); err == nil {
+				p.shared.pruning.settle(now, next)
+			}
 		}
 	}
 	if err != nil {
-		p.schedule.next = now
-		p.cfg.Log.Warn().Err(err).Msg("pruning is incomplete; the next sync tries again")
+		p.cfg().Log.Warn().Err(err).Msg("pruning is incomplete; the next sync tries again")
 	}
 }
 
@@ -71,23 +101,23 @@ func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change
 		change(&keep)
 	}
 	if err == nil {
-		more, last, err = p.cfg.Mirror.Freeable(keep, time.Now())
+		more, last, err = p.cfg().Mirror.Freeable(keep, time.Now())
 	}
 	if err != nil {
-		p.cfg.Log.Warn().Err(err).Msg("computing the space that pruning would free failed")
+		p.cfg().Log.Warn().Err(err).Msg("computing the space that pruning would free failed")
 	}
 	return more, last
 }
 
 // retention says what pruning keeps: the configured number of revisions, and the
-// contents that unfinished syncs want. Those are in the plans of this sync and, for
-// other syncs, in the state. partials are the names of their unfinished downloads.
+// contents that unfinished syncs want. Those are in the plans of running syncs and, for
+// ended ones, in the state. partials are the names of their unfinished downloads.
 func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
 	wanted, err := p.wanted()
 	if err != nil {
 		return keep, nil, err
 	}
-	keep = mirror.Retention{Revisions: p.cfg.Retain, For: p.cfg.RetainFor, Objects: map[manifest.ObjectID]bool{}}
+	keep = mirror.Retention{Revisions: p.cfg().Retain, For: p.cfg().RetainFor, Objects: map[manifest.ObjectID]bool{}}
 	partials = map[string]bool{}
 	var unnamed []manifest.Digest // a killed sync could not save their objects
 	for _, w := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
@@ -118,19 +148,15 @@ func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials
 
 // wanted lists the contents that unfinished syncs want, by manifest.
 func (p *pruner) wanted() (map[string][]store.Wanted, error) {
-	saved, err := p.cfg.Store.Wanted()
+	saved, err := p.cfg().Store.Wanted()
 	if err != nil {
 		return nil, err
 	}
 	wanted := map[string][]store.Wanted{}
-	for _, t := range p.cfg.Targets { // manifests that left the configuration want nothing
+	for _, t := range p.cfg().Targets { // manifests that left the configuration want nothing
 		wanted[t.Name] = saved[t.Name]
 	}
-	for _, j := range p.jobs {
-		if len(j.plan.Files) > 0 && j.isUnfinished() {
-			wanted[j.target.Name] = j.wanted()
-		}
-	}
+	p.shared.addWanted(wanted)
 	return wanted, nil
 }
 
@@ -138,15 +164,15 @@ func (p *pruner) wanted() (map[string][]store.Wanted, error) {
 // was lost. Any object may then belong to an unfinished sync of that manifest. After
 // the recheck interval such a sync counts as abandoned.
 func (p *pruner) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
-	created, err := p.cfg.Store.Created()
-	if err != nil || p.started.Sub(created).Abs() >= p.cfg.Recheck {
+	created, err := p.cfg().Store.Created()
+	if err != nil || p.started.Sub(created).Abs() >= p.cfg().Recheck {
 		return false, err
 	}
-	states, err := p.cfg.Store.Manifests()
+	states, err := p.cfg().Store.Manifests()
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(p.cfg.Targets, func(t Target) bool {
+	return slices.ContainsFunc(p.cfg().Targets, func(t Target) bool {
 		return states[t.Name].SyncedAt.IsZero() && len(wanted[t.Name]) == 0
 	}), nil
 }

@@ -1,8 +1,10 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -12,37 +14,70 @@ import (
 	"syncd/internal/space"
 )
 
-// publish swaps every manifest that succeeded into service, with one generation. It
-// also removes manifests that are no longer configured. The error is only for the
-// context's end before the swap, which is no failure of a manifest.
-func (r *run) publish(ctx context.Context) error {
-	change := r.change()
+// publish swaps the ready ones of jobs into service, with one generation, and records
+// all of them. It also removes manifests that are no longer configured. The error is
+// only for the end of the context or of the data directory before the swap, which is
+// no failure of a manifest.
+func (r *run) publish(ctx context.Context, jobs []*job) error {
+	return r.cfg.Shared.change(ctx, func() error {
+		for _, j := range openJobs(jobs) {
+			r.recheck(j)
+		}
+		if err := r.publishReady(ctx, jobs); err != nil {
+			return err
+		}
+		r.recordErr = errors.Join(r.recordErr, r.record(jobs))
+		return nil
+	})
+}
+
+func (r *run) publishReady(ctx context.Context, jobs []*job) error {
+	change := r.change(jobs)
 	if len(change.Set)+len(change.Remove) == 0 {
 		return nil
 	}
-	err := r.swap(ctx, &change)
+	err := r.swap(ctx, jobs, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
 	if err != nil && len(change.Set) == 0 {
 		r.cfg.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("publishing failed; manifests that left the configuration stay published")
 	}
-	for _, j := range openJobs(r.jobs) {
+	for _, j := range openJobs(jobs) {
 		if err != nil {
 			j.fail(space.RefuseIfFull(err))
 			continue
 		}
+		j.active = r.cfg.Mirror.Current().Records[j.target.Name]
 		j.settle(report.Updated)
 	}
 	return nil
 }
 
+// recheck compares a ready job with what is served now. Since the sync began, a
+// rollback may have changed that. The release then goes live only if the guards and
+// the hold allow it. A hold that is newer than the sync also binds a forced one.
+func (r *run) recheck(j *job) {
+	served, isServed := r.cfg.Mirror.Current().Records[j.target.Name]
+	if isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
+		return
+	}
+	j.active, j.served = served, isServed
+	if r.holdKeeps(j, j.plan.Files) || r.isCurrent(j, j.plan.Files) {
+		j.settle(report.Unchanged)
+		return
+	}
+	if err := cmp.Or(r.checkDowngrade(j), r.checkListed(j)); err != nil {
+		j.fail(err)
+	}
+}
+
 // change collects the records to publish, and settles the jobs whose served
 // revision has the same content.
-func (r *run) change() mirror.Change {
+func (r *run) change(jobs []*job) mirror.Change {
 	change := mirror.Change{Remove: r.unconfigured()}
 	now := time.Now().UTC()
-	for _, j := range openJobs(r.jobs) {
+	for _, j := range openJobs(jobs) {
 		record := r.recordOf(j, now)
 		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() && j.active.Held == nil {
 			j.state.Matches = matchOf(manifest.Fingerprint(j.plan.Files), j.active)
@@ -56,18 +91,22 @@ func (r *run) change() mirror.Change {
 }
 
 // swap publishes the change without the manifests whose revisions cannot be built.
-func (r *run) swap(ctx context.Context, change *mirror.Change) error {
+func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) error {
+	before := r.cfg.Mirror.Current().Number
 	for len(change.Set)+len(change.Remove) > 0 {
 		_, err := r.cfg.Mirror.Publish(ctx, *change)
+		if r.cfg.Mirror.Current().Number != before { // also after an error: readers may have it
+			r.published, r.isNew = true, true
+		}
 		var broken *mirror.BuildError
 		if !errors.As(err, &broken) {
 			if err == nil {
-				r.pruner.schedule.request()
-				r.removed = change.Remove
+				r.cfg.Shared.pruning.request()
+				r.removed = append(r.removed, change.Remove...)
 			}
 			return err
 		}
-		for _, j := range openJobs(r.jobs) {
+		for _, j := range openJobs(jobs) {
 			if j.target.Name == broken.Manifest {
 				j.fail(space.RefuseIfFull(broken.Err))
 			}
@@ -79,10 +118,12 @@ func (r *run) swap(ctx context.Context, change *mirror.Change) error {
 
 func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.Object == b.Object }
 
-// unconfigured lists the manifests that are served and no longer configured.
+// unconfigured lists the manifests that are served and no longer configured, by the
+// newest configuration: a reload may have come since the sync began.
 func (r *run) unconfigured() []string {
+	targets := r.cfg.Shared.newest.Load().Targets
 	return slices.DeleteFunc(r.cfg.Mirror.Current().Names(), func(name string) bool {
-		return slices.ContainsFunc(r.cfg.Targets, func(t Target) bool { return t.Name == name })
+		return slices.ContainsFunc(targets, func(t Target) bool { return t.Name == name })
 	})
 }
 

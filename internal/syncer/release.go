@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"syncd/internal/clients/releases"
@@ -33,10 +32,8 @@ func (r *run) chooseRelease(ctx context.Context, j *job) error {
 		return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
 			j.release, r.started.UTC().Format(time.DateOnly))
 	}
-	if j.target.Release == manifest.Latest {
-		if j.served && j.active.Release.Newer(newest) && !r.req.Force {
-			return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", newest, j.active.Release, j.target.Name)
-		}
+	if err := r.checkDowngrade(j); err != nil {
+		return err
 	}
 	heldBack := j.active.Held != nil && !r.endsHold(j)
 	if !r.fullCheckDue(j) && (j.release == j.active.Release || heldBack) {
@@ -56,6 +53,14 @@ func (r *run) tooFarAhead(release manifest.Release) bool {
 func (r *run) endsHold(j *job) bool {
 	left := j.active.Held.Release
 	return j.release.Newer(left) || r.tooFarAhead(left) && j.release.Newer(j.active.Release)
+}
+
+// checkDowngrade refuses a newest release that is older than the served one.
+func (r *run) checkDowngrade(j *job) error {
+	if j.target.Release == manifest.Latest && j.served && j.active.Release.Newer(j.release) && !r.req.Force {
+		return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", j.release, j.active.Release, j.target.Name)
+	}
+	return nil
 }
 
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even
@@ -104,7 +109,6 @@ func (r *run) waitAfterFailure(_ context.Context, j *job) error {
 		failure.NextTry.Sub(r.started) > r.cfg.Recheck { // the clock was set back
 		return nil
 	}
-	j.settle(report.Result(failure.Result))
-	j.err, j.repeated = errors.New(failure.Error), true
+	j.repeat(failure)
 	return nil
 }

@@ -11,23 +11,22 @@ import (
 )
 
 // Repair verifies, and replaces each damaged file in every revision that has it: by
-// its object if that is whole, else by a proven copy from the provider.
+// its object if that is whole, else by a proven copy from the provider. Only the
+// replacement waits for the turn.
 func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
-	s.progress.Begin(request.TriggerRepair, time.Now(), nil)
-	defer s.progress.End()
+	defer s.progress.Begin(request.TriggerRepair, time.Now(), nil)()
 	if err := s.cfg.Mirror.Intact(); err != nil {
 		return report.Verification{}, err
 	}
+	verified := s.cfg.Shared.verify()
 	result, damage, err := report.Verify(ctx, s.cfg.Mirror, req)
+	verified()
 	if err != nil {
 		return report.Verification{}, err
 	}
 	for i, d := range damage {
 		s.cfg.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)
-		if err == nil {
-			err = s.cfg.Mirror.Reread(ctx, d)
-		}
 		if ctx.Err() != nil {
 			return result, context.Cause(ctx)
 		}
@@ -45,7 +44,16 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 			return err
 		}
 	}
-	return s.cfg.Mirror.Relink(d.File.Object)
+	return s.cfg.Shared.change(ctx, func() error {
+		if err := s.cfg.Mirror.Relink(d.File.Object); err != nil {
+			return err
+		}
+		served, found := s.cfg.Mirror.Current().Records[d.Manifest].File(d.File.Path)
+		if !found || served.Object != d.File.Object {
+			return nil // another release is served by now
+		}
+		return s.cfg.Mirror.Reread(ctx, d)
+	})
 }
 
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
@@ -54,9 +62,20 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 		return err
 	}
 	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: d.File.Object.Digest()}
+	defer s.cfg.Shared.repair(d.File.Object)()
+	_, fetched, err := s.cfg.Shared.contents.claim(ctx, file.Expected)
+	if err != nil || fetched {
+		return err
+	}
+	var object manifest.Object
+	defer func() { s.cfg.Shared.contents.settle(file.Expected, object) }()
 	proven, err := s.downloads.fetch(ctx, d.Manifest, file, d.File.Size, func(int64) {})
 	if err != nil {
 		return err
 	}
-	return s.inventory.Add(proven)
+	if err := s.inventory.Add(proven); err != nil {
+		return err
+	}
+	object = proven.Object
+	return nil
 }

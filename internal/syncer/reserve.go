@@ -24,6 +24,7 @@ type reservation struct {
 	pruner     *pruner
 	jobs       []*job // all of the sync
 	dryRun     bool
+	others     space.Amount // that other running syncs will still take
 	taken      space.Amount
 	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
@@ -32,13 +33,23 @@ type reservation struct {
 // reserveSpace goes through the manifests in the order of the configuration. It
 // refuses each that does not fit in addition to those before it, even after pruning.
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
-	s := &reservation{
-		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun,
+	_ = r.cfg.Shared.change(ctx, func() error { // it may prune; the error is the context's
+		r.newReservation().reserveAll(ctx, jobs)
+		return nil
+	})
+}
+
+func (r *run) newReservation() *reservation {
+	return &reservation{
+		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun, others: r.cfg.Shared.reserved(r),
 		displaced: map[string]bool{}, unfinished: unfinishedSizes(r.cfg.Mirror.Partial()),
 	}
+}
+
+func (s *reservation) reserveAll(ctx context.Context, jobs []*job) {
 	for _, j := range openJobs(jobs) {
 		if ctx.Err() != nil {
-			return // a cancelled sync must not displace an old revision
+			return // a sync that ends must not displace an old revision
 		}
 		if err := s.reserve(ctx, j); err != nil {
 			j.fail(err)
@@ -65,13 +76,16 @@ func (s *reservation) reserve(ctx context.Context, j *job) error {
 		return space.Refuse(need, free, s.outlook(ctx, j.target.Name, need, free))
 	}
 	s.taken = s.taken.Plus(need)
+	if !s.dryRun {
+		j.reserve(need)
+	}
 	return nil
 }
 
 // free is the disk's free space without the space of the manifests before.
 func (s *reservation) free() (space.Amount, error) {
 	free, err := s.cfg.Mirror.Free()
-	return free.Minus(s.taken), err
+	return free.Minus(s.others).Minus(s.taken), err
 }
 
 // makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom

@@ -15,8 +15,17 @@ import (
 )
 
 // Rollback publishes a new generation with the revisions of an earlier one. Each
-// manifest that goes back is held there, see mirror.Hold.
-func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+// manifest that goes back is held there, see mirror.Hold. It does not wait for downloads,
+// not even of the same manifest.
+func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
+	err = s.cfg.Shared.change(ctx, func() (err error) {
+		result, err = s.rollback(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	started := time.Now()
 	targets, err := s.choose(req.Manifests, false)
 	if err != nil {
@@ -41,7 +50,7 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	if err != nil {
 		return report.Sync{}, space.RefuseIfFull(err)
 	}
-	s.pruning.request()
+	s.cfg.Shared.pruning.request()
 	result.Generation, result.Changed = next.Number, true
 	states, err := s.cfg.Store.Manifests()
 	for _, record := range change.Set {

@@ -9,30 +9,41 @@ import (
 
 	"syncd/internal/clock"
 	"syncd/internal/inventory"
-	"syncd/internal/manifest"
-	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"
 )
 
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
-// its goroutines.
+// its goroutines. A recorded job belongs to no step any more.
 type run struct {
-	cfg      *Config
-	req      request.Sync
-	started  time.Time
-	previous int // the generation that was served when the sync began
-	jobs     []*job
-	wanted   map[string][]store.Wanted // by unfinished syncs before this one
-	removed  []string                  // manifests that left with this sync's generation
+	cfg     *Config
+	req     request.Sync
+	started time.Time
+	jobs    []*job
+	wanted  map[string][]store.Wanted // by unfinished syncs before this one
+	changed chan struct{}             // signals that a job was settled, failed or is ready
 
-	progress  *report.Progress
-	deadlines *clock.Deadlines
-	provider  *questions
-	session   *inventory.Session
-	downloads *downloader
-	pruner    *pruner
+	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
+	removed   []string                // manifests that left with this sync's generations
+	published bool                    // since the last entry of the history
+	isNew     bool                    // a generation was published at all
+	unlisted  []report.ManifestResult // recorded, and in no entry of the history
+	recordErr error
+
+	progress    *report.Progress
+	deadlines   *clock.Deadlines
+	endProgress func()
+	provider    *questions
+	session     *inventory.Session
+	downloads   *downloader
+	pruner      *pruner
+}
+
+// end gives back what the run has of the Shared.
+func (r *run) end() {
+	r.cfg.Shared.end(r)
+	r.endProgress()
 }
 
 // each runs the steps for every open job, all jobs in parallel. A job ends with the
@@ -97,10 +108,11 @@ func (r *run) saveWanted() {
 	}
 }
 
-// interrupted saves what was proven for the next sync and returns why this one ended.
-func (r *run) interrupted(ctx context.Context) error {
+// interrupted saves what was proven for the next sync. It returns what was published
+// before, and why the sync ended.
+func (r *run) interrupted(why error) (report.Sync, error) {
 	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
-	for _, j := range r.jobs {
+	for _, j := range r.unrecorded() {
 		if len(j.plan.Files) > 0 {
 			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
 		}
@@ -112,7 +124,7 @@ func (r *run) interrupted(ctx context.Context) error {
 	if err := r.cfg.Mirror.SyncObjects(); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("fsync of object directories failed")
 	}
-	return context.Cause(ctx)
+	return r.report(), why
 }
 
 // freeMemory drops all but the plans of unfinished jobs, before pruning reads the
@@ -120,8 +132,6 @@ func (r *run) interrupted(ctx context.Context) error {
 func (r *run) freeMemory() {
 	r.session.Release()
 	for _, j := range r.jobs {
-		if !j.isUnfinished() {
-			j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
-		}
+		j.freeMemory()
 	}
 }

@@ -28,7 +28,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := New(Config{Mirror: m, Store: s, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &report.Progress{}).newRun(request.Sync{})
+	r := New(Config{Mirror: m, Store: s, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &report.Progress{}).newRun(request.Sync{})
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all

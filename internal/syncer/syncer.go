@@ -50,6 +50,7 @@ type Config struct {
 	Provider Provider
 	Fetcher  Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
+	Shared   *Shared        // of Mirror
 	Store    *store.Store
 	Metrics  *metrics.Metrics
 	Log      zerolog.Logger
@@ -60,6 +61,7 @@ type Config struct {
 	Algorithm    manifest.Algorithm
 	Targets      []Target
 	Transfers    int           // files at once
+	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 	Recheck      time.Duration // between checks of the digests of an unchanged release
 	MinKeepRatio float64
 	Retain       int
@@ -77,39 +79,44 @@ func (c *Config) fingerprint(t Target) string {
 	return c.Source + " " + string(t.Release) + " " + c.selection(t)
 }
 
-// Syncer syncs, rolls back and repairs. Its caller runs one of these at a time.
+// Syncer syncs, rolls back and repairs. Safe for concurrent use, as long as each
+// manifest is in one running sync at most.
 type Syncer struct {
 	cfg       Config
 	progress  *report.Progress
 	inventory *inventory.Inventory
 	requests  *semaphore.Weighted // small requests of all manifests
 	downloads *downloader
-	pruning   pruneSchedule
 	deadlines clock.Deadlines // of saved times
 }
 
 // New returns a Syncer that reports its progress to progress.
 func New(cfg Config, progress *report.Progress) *Syncer {
-	return &Syncer{
+	s := &Syncer{
 		cfg: cfg, progress: progress,
 		inventory: inventory.New(inventory.Config{
 			Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
 		}),
 		requests:  semaphore.NewWeighted(maxRequests),
 		downloads: &downloader{fetcher: cfg.Fetcher, free: cfg.Mirror.Free, metrics: cfg.Metrics, progress: progress},
-		pruning:   pruneSchedule{next: time.Now()},
 	}
+	cfg.Shared.newest.Store(&s.cfg)
+	cfg.Shared.pruning.request()
+	return s
 }
 
 // Sync does one sync. The result has the outcome of each manifest, failed ones
 // included. The error says why the whole sync ended: an unknown manifest, the
-// context's end, or a state or data directory that cannot be used.
+// context's end, or a state or data directory that cannot be used. When the context
+// ends, the result has the manifests that were done by then.
 func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
-	r, err := s.start(req)
+	r, err := s.start(ctx, req)
 	if err != nil {
 		return report.Sync{}, err
 	}
-	defer s.progress.End()
+	defer r.end()
+	stop := r.publishMeanwhile(ctx)
+	defer stop()
 
 	// Manifests take these steps side by side. A poll with nothing new ends after
 	// the first one.
@@ -117,29 +124,29 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		r.chooseRelease, // asks ManifestReleases, one request
 		r.waitAfterFailure,
 		r.listFiles,  // asks Manifest, one request
-		r.askDigests, // asks Hash for each file, and Metadata for each content that is surely new
+		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
 		r.settleIfCurrent,
 		r.plan)
-	r.askSizes(ctx, r.jobs) // asks Metadata for the other missing contents
+	r.askSizes(ctx, r.jobs) // asks Metadata of the other missing files
 	r.reserveSpace(ctx, r.jobs)
 	if req.DryRun {
-		return r.report(), context.Cause(ctx)
+		return r.reportDry(), context.Cause(ctx)
 	}
 	r.saveWanted()
 	r.download(ctx, r.jobs)
 	r.downloadReplaced(ctx)
-	if ctx.Err() != nil || r.publish(ctx) != nil {
-		return report.Sync{}, r.interrupted(ctx)
+	stop()
+	if err := r.publish(ctx, r.unrecorded()); err != nil {
+		return r.interrupted(err)
 	}
-	err = r.record()
-	result := r.report()
+	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)
-	return result, err
+	return r.report(), r.recordErr
 }
 
 // start reads what is saved and served of each manifest.
-func (s *Syncer) start(req request.Sync) (*run, error) {
+func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	targets, err := s.choose(req.Manifests, req.Queued)
 	if err != nil {
 		return nil, err
@@ -152,7 +159,7 @@ func (s *Syncer) start(req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Mirror.Refresh(); err != nil {
+	if err := s.cfg.Shared.change(ctx, s.cfg.Mirror.Refresh); err != nil {
 		return nil, err
 	}
 	r := s.newRun(req)
@@ -160,20 +167,20 @@ func (s *Syncer) start(req request.Sync) (*run, error) {
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served})
+		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, changed: r.changed})
 	}
-	r.pruner.jobs = r.jobs
-	s.progress.Begin(req.Trigger, r.started, namesOf(targets))
+	s.cfg.Shared.begin(r)
+	r.endProgress = s.progress.Begin(req.Trigger, r.started, namesOf(targets))
 	return r, nil
 }
 
 func (s *Syncer) newRun(req request.Sync) *run {
 	now := time.Now()
 	return &run{
-		cfg: &s.cfg, req: req, started: now, previous: s.cfg.Mirror.Current().Number,
+		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: s.progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
 		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log},
-		pruner:   &pruner{cfg: &s.cfg, inventory: s.inventory, schedule: &s.pruning, started: now},
+		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }
 

@@ -1,0 +1,159 @@
+package syncer_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/syncer"
+	"syncd/internal/verify"
+)
+
+// gated is a Fetcher that holds back files until their gates are closed.
+type gated struct {
+	syncer.Fetcher
+	gates map[string]chan struct{}
+}
+
+func (g *gated) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error) {
+	if gate := g.gates[file.Reference.Name]; gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return verify.Proven{}, context.Cause(ctx)
+		}
+	}
+	return g.Fetcher.Fetch(ctx, file, watch)
+}
+
+// gate holds back the download of a file until the returned channel is closed.
+func (w *world) gate(name string) chan struct{} {
+	if w.gates == nil {
+		w.gates = map[string]chan struct{}{}
+	}
+	w.gates[name] = make(chan struct{})
+	w.configure()
+	return w.gates[name]
+}
+
+// A sync that is under way brings a newer release than the one that the rollback left,
+// which ends the hold.
+func TestARollbackDuringADownloadOfTheSameManifest(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.poll(), "data", report.Updated)
+	gate := w.gate("c.txt")
+	w.publish("data", "2026.11", november())
+	sync := w.background("data")
+	w.downloading("data")
+	w.rollback(request.Rollback{})
+	w.serves("data", september())
+	equal(t, "held from", w.status().Manifests[0].HeldFrom, "2026.10")
+	close(gate)
+	w.expect(sync.wait(), "data", report.Updated)
+	w.serves("data", november())
+	w.held("")
+}
+
+// The rollback is newer than the forced sync, and its hold keeps that release back.
+func TestARollbackDuringADownloadKeepsItsReleaseBack(t *testing.T) {
+	w := advanced(t)
+	w.rollback(request.Rollback{}) // to october, held from november
+	c, _ := w.cfg.Mirror.Generations()
+	file, _ := c[1].Records["data"].File("c.txt")
+	must(t, os.Remove(filepath.Join(w.dir, "objects", file.Object.String()[:2], file.Object.String()))) // so that there is something to download
+	gate := w.gate("c.txt")
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	done := make(chan report.Sync, 1)
+	go func() {
+		result, err := w.syncer.Sync(ctx, request.Sync{Trigger: "command", Demand: true, Force: true})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- result
+	}()
+	w.downloading("data")
+	w.rollback(request.Rollback{Generation: 1})
+	close(gate)
+	m := w.expect(<-done, "data", report.Unchanged)
+	equal(t, "release", m.Release, "2026.09")
+	w.serves("data", september())
+	w.held("2026.11")
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.force(), "data", report.Updated)
+	w.serves("data", november())
+}
+
+func TestPruningDuringADownloadKeepsWhatItsPlanNeeds(t *testing.T) {
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		t.Run(string(algorithm), func(t *testing.T) {
+			w := start(t, "data", "other")
+			w.cfg.Algorithm, w.cfg.Retain, w.cfg.RetainFor = algorithm, 1, 0
+			w.configure()
+			w.publish("other", "2026.09", files{"o.dat": "other"})
+			w.publish("data", "2026.09", files{"a.dat": "a"})
+			w.demand()
+			w.publish("data", "2026.10", files{"b.dat": "b"})
+			w.demand()
+			w.publish("data", "2026.11", files{"a.dat": "a", "new.dat": "new", "gated.dat": "gated"})
+			gate := w.gate("gated.dat")
+			sync := w.background("data")
+			w.downloading("data")
+			w.cfg.Retain = 0
+			w.configure() // as a reload does
+			w.publish("other", "2026.10", files{"o.dat": "of october"})
+			w.expect(w.demand("other"), "other", report.Updated)
+			old, err := filepath.Glob(filepath.Join(w.dir, "revisions", "data", "2026.09-*"))
+			must(t, err)
+			equal(t, "old revisions after pruning", len(old), 0)
+			close(gate)
+			m := w.expect(sync.wait(), "data", report.Updated)
+			equal(t, "reused", m.FilesReused, 1)
+			w.serves("data", files{"a.dat": "a", "new.dat": "new", "gated.dat": "gated"})
+		})
+	}
+}
+
+func TestTwoSyncsThatShareAContentDownloadItOnce(t *testing.T) {
+	w := start(t, "data", "twin")
+	w.publish("data", "2026.09", files{"shared.dat": "the same", "a.dat": "a"})
+	w.publish("twin", "2026.09", files{"shared.dat": "the same", "b.dat": "b"})
+	gate := w.gate("shared.dat")
+	first := w.background("data")
+	w.downloading("data")
+	second := w.background("twin")
+	eventually(t, "the second one waits", func() bool {
+		for _, m := range w.progress.Snapshot().Manifests {
+			if m.Name == "twin" && m.FilesDone == 1 {
+				return true
+			}
+		}
+		return false
+	})
+	close(gate)
+	w.expect(first.wait(), "data", report.Updated)
+	m := w.expect(second.wait(), "twin", report.Updated)
+	equal(t, "files of the second", []int{m.FilesDownloaded, m.FilesReused}, []int{1, 1})
+	w.serves("twin", files{"shared.dat": "the same", "b.dat": "b"})
+	equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat", "shared.dat"})
+}
+
+func TestASharedContentIsDownloadedAfterAllWhenTheOtherSyncStops(t *testing.T) {
+	w := start(t, "data", "twin")
+	w.publish("data", "2026.09", files{"shared.dat": "the same"})
+	w.publish("twin", "2026.09", files{"shared.dat": "the same"})
+	gate := w.gate("shared.dat")
+	first := w.background("data")
+	w.downloading("data")
+	second := w.background("twin")
+	first.stop()
+	<-first.done
+	close(gate)
+	w.expect(second.wait(), "twin", report.Updated)
+}

@@ -1,0 +1,155 @@
+package syncer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"syncd/internal/emulator"
+	"syncd/internal/report"
+	"syncd/internal/request"
+)
+
+// running is a sync in the background.
+type running struct {
+	world *world
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	// Read after done.
+	result report.Sync
+	err    error
+}
+
+// background starts a sync on demand that ends with the test at the latest.
+func (w *world) background(names ...string) *running {
+	w.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{world: w, stop: stop, done: make(chan struct{})}
+	s := w.syncer
+	go func() {
+		defer close(r.done)
+		r.result, r.err = s.Sync(ctx, request.Sync{Trigger: "command", Demand: true, Manifests: names})
+	}()
+	w.Cleanup(func() { stop(); <-r.done })
+	return r
+}
+
+func (r *running) wait() report.Sync {
+	r.world.Helper()
+	<-r.done
+	must(r.world, r.err)
+	return r.result
+}
+
+// downloading waits until a file of a manifest is being downloaded.
+func (w *world) downloading(name string) {
+	w.Helper()
+	eventually(w, name+" downloads", func() bool {
+		for _, f := range w.progress.Snapshot().Files {
+			if f.Manifest == name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// drip makes every download of a manifest's files come byte by byte.
+func (w *world) drip(pattern string) {
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: 1, Host: emulator.HostDownload, Path: pattern})
+}
+
+// dripping is a world in whose background the manifest slow downloads drop by drop,
+// and data is served.
+func dripping(t *testing.T) (*world, *running) {
+	w := start(t, "data", "slow")
+	w.publish("data", "2026.09", september())
+	w.publish("slow", "2026.09", files{"1.drip": "the first of slow's files", "2.drip": "the second one"})
+	w.expect(w.demand("data"), "data", report.Updated)
+	w.drip("*.drip")
+	slow := w.background("slow")
+	w.downloading("slow")
+	return w, slow
+}
+
+func TestADrippingFileHoldsUpNoReleaseOfTheSameSync(t *testing.T) {
+	w := start(t, "data", "none", "slow")
+	w.publish("data", "2026.09", september())
+	w.publish("slow", "2026.09", files{"1.drip": "the first of slow's files"})
+	w.drip("*.drip")
+	w.cfg.PublishAfter = time.Millisecond
+	w.configure()
+	slow := w.background()
+	eventually(t, "data is served", func() bool { return len(w.tree("data")) == 4 })
+	eventually(t, "it is recorded", func() bool { return !w.state("data").SyncedAt.IsZero() && w.state("none").Failure != nil })
+	states := map[string]report.State{}
+	for _, m := range w.status().Manifests {
+		states[m.Name] = m.State
+	}
+	equal(t, "states", states, map[string]report.State{"data": report.StateInSync, "none": report.StateFailed, "slow": report.StateSyncing})
+	equal(t, "syncs", w.metric("syncd_sync_runs_total", "manifest=data", "result=updated"), 1.0)
+	w.provider.ClearFaults()
+	slow.stop()
+	<-slow.done
+	if !errors.Is(slow.err, context.Canceled) || len(slow.result.Manifests) != 2 || !slow.result.Changed {
+		t.Errorf("the stopped sync: %+v, %v", slow.result, slow.err)
+	}
+}
+
+func TestASyncThatPublishesTwiceReportsEverythingAtItsEnd(t *testing.T) {
+	w := start(t, "data", "slow")
+	w.publish("data", "2026.09", september())
+	w.publish("slow", "2026.09", files{"late.dat": "late"})
+	gate := w.gate("late.dat")
+	w.cfg.PublishAfter = time.Millisecond
+	w.configure()
+	all := w.background()
+	eventually(t, "data is served", func() bool { return w.generation() == 1 })
+	close(gate)
+	result := all.wait()
+	w.expect(result, "data", report.Updated)
+	w.expect(result, "slow", report.Updated)
+	equal(t, "generation", []any{result.Generation, result.Changed}, []any{2, true})
+	history, err := report.ReadHistory(w.cfg.Mirror, w.cfg.Store, 10)
+	must(t, err)
+	var entries [][]string
+	for _, e := range history.Entries {
+		var names []string
+		for _, m := range e.Manifests {
+			names = append(names, m.Name)
+		}
+		entries = append(entries, names)
+	}
+	equal(t, "history", entries, [][]string{{"slow"}, {"data"}})
+}
+
+func TestADrippingFileHoldsUpNoSyncOfAnotherManifest(t *testing.T) {
+	w, _ := dripping(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand("data"), "data", report.Updated)
+	w.serves("data", october())
+}
+
+func TestADrippingFileHoldsUpNoRollback(t *testing.T) {
+	w, slow := dripping(t)
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand("data"), "data", report.Updated)
+	w.rollback(request.Rollback{Manifests: []string{"data"}})
+	w.serves("data", september())
+	select {
+	case <-slow.done:
+		t.Errorf("slow's sync ended: %v", slow.err)
+	default:
+	}
+}
+
+func TestADrippingFileHoldsUpNoRepair(t *testing.T) {
+	w, _ := dripping(t)
+	w.corrupt("data/a.dat")
+	if result := w.repair(); len(result.Damage) != 1 || !result.OK() {
+		t.Errorf("report %+v", result)
+	}
+	w.serves("data", september())
+}

@@ -1,0 +1,75 @@
+package syncer
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// flushEvery is how long a small file waits for others before it becomes an object, at
+// most. Another sync may want it, or it may be the last of its manifest.
+const flushEvery = 5 * time.Second
+
+// publishMeanwhile publishes and records the manifests that are ready, settled or
+// failed, once they have waited for the others of the sync for Config.PublishAfter. It
+// ends with stop, which waits for it and can be called twice.
+func (r *run) publishMeanwhile(ctx context.Context) (stop func()) {
+	if r.req.DryRun {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		r.publishUntil(ctx, quit)
+	}()
+	return sync.OnceFunc(func() {
+		close(quit)
+		<-done
+	})
+}
+
+func (r *run) publishUntil(ctx context.Context, quit <-chan struct{}) {
+	flush := time.NewTicker(flushEvery)
+	defer flush.Stop()
+	var due <-chan time.Time
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ctx.Done():
+			return
+		case <-flush.C:
+			r.session.Flush()
+		case <-r.changed:
+			if due == nil && len(r.waiting()) > 0 {
+				due = time.After(r.cfg.PublishAfter)
+			}
+		case <-due:
+			due = nil
+			_ = r.publish(ctx, r.waiting()) // the context's end, which Sync sees, too
+		}
+	}
+}
+
+// waiting returns the jobs that only wait for others of the sync. A job with a mismatch
+// does not: it is looked at again after the downloads.
+func (r *run) waiting() []*job {
+	var waiting []*job
+	for _, j := range r.unrecorded() {
+		if j.isReady() || !j.open() && !j.mayReopen() {
+			waiting = append(waiting, j)
+		}
+	}
+	return waiting
+}
+
+// unrecorded returns the jobs whose outcome is not recorded yet.
+func (r *run) unrecorded() []*job {
+	var jobs []*job
+	for _, j := range r.jobs {
+		if !j.isRecorded() {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}

@@ -1,0 +1,135 @@
+package syncer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"syncd/internal/manifest"
+	"syncd/internal/space"
+	"syncd/internal/store"
+)
+
+// Shared is what all Syncers of a data directory share. It outlives them: after a
+// reload, syncs of the earlier Syncer still run beside those of the new one. Safe for
+// concurrent use.
+type Shared struct {
+	turn     chan struct{}          // holds one token while nothing changes the tree
+	check    func() error           // fails when the data directory must not be changed
+	newest   atomic.Pointer[Config] // of the Syncer that was made last
+	pruning  pruneSchedule
+	contents contents
+
+	mu        sync.Mutex // guards what follows; never held across disk or network
+	runs      map[*run]struct{}
+	repairing map[manifest.ObjectID]bool // objects that repairs download
+	verifying int                        // repairs that read the published files
+}
+
+// NewShared returns the Shared of one data directory. check is called before each
+// change; an error prevents it.
+func NewShared(check func() error) *Shared {
+	s := &Shared{turn: make(chan struct{}, 1), check: check, runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
+	s.turn <- struct{}{}
+	return s
+}
+
+// change runs work that changes the tree, or that must not overlap with such work: one
+// at a time. Downloads never run in it, so that the wait for the turn is short.
+func (s *Shared) change(ctx context.Context, work func() error) error {
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { s.turn <- struct{}{} }()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	return work()
+}
+
+func (s *Shared) begin(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[r] = struct{}{}
+}
+
+func (s *Shared) end(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, r)
+}
+
+// jobs returns the jobs of all running syncs, of those without except.
+func (s *Shared) jobs(except *run) []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var jobs []*job
+	for r := range s.runs {
+		if r != except {
+			jobs = append(jobs, r.jobs...)
+		}
+	}
+	return jobs
+}
+
+// addWanted adds the contents that running syncs and repairs want to those that the
+// state has. A sync's own plan is newer than what the state has of its manifest.
+func (s *Shared) addWanted(wanted map[string][]store.Wanted) {
+	for _, j := range s.jobs(nil) {
+		if plan, replaces := j.keeps(); replaces {
+			wanted[j.target.Name] = plan
+		} else {
+			wanted[j.target.Name] = append(wanted[j.target.Name], plan...)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.repairing {
+		wanted[""] = append(wanted[""], store.Wanted{Expected: id.Digest(), Object: id})
+	}
+}
+
+// reserved is the space that the other running syncs will still take.
+func (s *Shared) reserved(except *run) space.Amount {
+	var sum space.Amount
+	for _, j := range s.jobs(except) {
+		sum = sum.Plus(j.reserved())
+	}
+	return sum
+}
+
+// repair notes that a repair downloads an object, until done is called.
+func (s *Shared) repair(id manifest.ObjectID) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repairing[id] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.repairing, id)
+	}
+}
+
+// verify notes that a repair reads the published files, which must not be pruned
+// meanwhile, until done is called.
+func (s *Shared) verify() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.verifying++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.verifying--
+	}
+}
+
+func (s *Shared) isVerifying() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verifying > 0
+}
