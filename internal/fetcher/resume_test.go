@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,24 @@ func TestBytesBeyondKnownRangesAreCutOff(t *testing.T) {
 			})
 			got, err := New(connect(t, url, patient, time.Minute), open(t, b.dir), fourSegments).Fetch(t.Context(), b.file, &watcher{})
 			b.wantProven(got, err)
+		})
+	}
+}
+
+func TestPlantedPartialFileChangesNothingElsewhere(t *testing.T) {
+	for name, plant := range map[string]func(victim, path string) error{"symlink": os.Symlink, "hard link": os.Link} {
+		t.Run(name, func(t *testing.T) {
+			b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
+			victim := filepath.Join(filepath.Dir(b.dir), "victim-"+filepath.Base(b.dir))
+			if err := errors.Join(os.WriteFile(victim, []byte("content"), 0o640), plant(victim, b.path())); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(victim)
+			got, _, err := b.fetch(patient, time.Minute)
+			b.wantProven(got, err)
+			if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o640 || string(readFile(t, victim)) != "content" {
+				t.Errorf("the victim changed: %v, %v", info, err)
+			}
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -101,6 +102,24 @@ func (d *Dir) Remove(name string) error {
 // RemoveAll removes a file, a symlink or a tree as a step.
 func (d *Dir) RemoveAll(name string) error {
 	return d.step("remove", name, func() error { return d.root.RemoveAll(name) })
+}
+
+// Move renames a file in one directory to a name in another. Unlike the other methods,
+// it resolves newName by one system call and follows symlinks on the way: only the
+// caller's user may be able to write in to and the directories below it.
+func Move(from *Dir, oldName string, to *Dir, newName string) error {
+	return Step("rename", to.Path(newName), func() error {
+		err := unix.Renameat(int(from.file.Fd()), oldName, int(to.file.Fd()), newName)
+		if err != nil {
+			return &os.LinkError{Op: "rename", Old: from.Path(oldName), New: to.Path(newName), Err: err}
+		}
+		return nil
+	})
+}
+
+// Chtimes sets the modification time of a file or directory.
+func (d *Dir) Chtimes(name string, at time.Time) error {
+	return d.err(d.root.Chtimes(name, time.Time{}, at))
 }
 
 // step is Step for a change below d.

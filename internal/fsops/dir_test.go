@@ -1,0 +1,134 @@
+package fsops
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// planted is a directory with links that lead out of it, to a victim.
+func planted(t *testing.T) (d *Dir, victim string) {
+	t.Helper()
+	victim = t.TempDir()
+	write(t, filepath.Join(victim, "file"), "content")
+	d = open(t, t.TempDir())
+	for name, target := range map[string]string{"folder": victim, "link": filepath.Join(victim, "file"), "new": filepath.Join(victim, "none")} {
+		if err := os.Symlink(target, d.Path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d, victim
+}
+
+func TestNoStepFollowsALinkOutOfTheDirectory(t *testing.T) {
+	d, victim := planted(t)
+	before, err := os.Stat(victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string) error {
+		f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	for name, step := range map[string]func() error{
+		"create in it": func() error { return create("folder/made") }, "create": func() error { return create("new") }, "truncate": func() error { return create("link") },
+		"mkdir": func() error { return d.EnsureDir("folder/sub", 0o755) }, "chmod": func() error { return d.Chmod("folder", 0o700) },
+		"remove": func() error { return d.Remove("folder/file") }, "remove a tree": func() error { return d.RemoveAll("folder/file") },
+		"rename into it": func() error { return d.Rename("link", "folder/moved") }, "symlink": func() error { return d.Symlink("x", "folder/x") },
+		"times": func() error { return d.Chtimes("folder", time.Now().Add(time.Hour)) }, "sweep": func() error { return d.SweepTemps("folder") },
+		"ensure": func() error { return d.EnsureDir("folder", 0o700) },
+	} {
+		if err := step(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	after, err := os.Stat(victim)
+	if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) || len(names(t, victim)) != 1 {
+		t.Errorf("the victim changed: %v, %v, %q", after.Mode(), err, names(t, victim))
+	}
+	if err := errors.Join(d.RemoveAll("folder"), d.Remove("link")); err != nil {
+		t.Error(err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(victim, "file")); string(data) != "content" {
+		t.Errorf("removing the links changed the victim: %q", data)
+	}
+}
+
+func TestOpenDirRefusesALinkEvenWithinTheDirectory(t *testing.T) {
+	d, _ := planted(t)
+	if err := errors.Join(d.EnsureDir("real", 0o755), d.Symlink("real", "alias")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"alias", "folder", "link", "missing"} {
+		if sub, err := d.OpenDir(name); err == nil {
+			sub.Close()
+			t.Errorf("%s was opened", name)
+		}
+	}
+	sub, err := d.OpenDir("real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.Close()
+}
+
+func TestDirStaysTheSameWhenItsPathLeadsElsewhere(t *testing.T) {
+	top, victim := t.TempDir(), t.TempDir()
+	path := filepath.Join(top, "dir")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	if err := errors.Join(os.Rename(path, path+".away"), os.Symlink(victim, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.CreateFile("file", 0o600, text("x")), d.EnsureDir("sub", 0o755), Move(d, "file", d, "sub/file")); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, victim); len(left) != 0 {
+		t.Errorf("made elsewhere: %q", left)
+	}
+	if _, err := os.Stat(path + ".away/sub/file"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenRegularDoesNotWaitForAFIFO(t *testing.T) {
+	d := open(t, t.TempDir())
+	if err := unix.Mkfifo(d.Path("fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := d.OpenRegular("fifo"); err == nil {
+		f.Close()
+		t.Error("a FIFO was opened")
+	}
+}
+
+func TestMissingDirHasNothingToRead(t *testing.T) {
+	var d *Dir
+	_, open := d.Open("x")
+	_, regular := d.OpenRegular("x")
+	_, stat := d.Stat("x")
+	_, lstat := d.Lstat("x")
+	_, link := d.Readlink("x")
+	_, list := d.Names(".")
+	_, entries := d.ReadDir(".")
+	_, info := d.Info("x")
+	_, free := d.Statfs()
+	for _, err := range []error{open, regular, stat, lstat, link, list, entries, info, free} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,111 @@
+package fsops
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a file or directory for reading.
+func (d *Dir) Open(name string) (*os.File, error) {
+	if d == nil {
+		return nil, d.missing("open", name)
+	}
+	f, err := d.root.Open(name)
+	return f, d.err(err)
+}
+
+// OpenRegular opens a file for reading and refuses anything else: opening a FIFO would
+// block for ever.
+func (d *Dir) OpenRegular(name string) (*os.File, error) {
+	if d == nil {
+		return nil, d.missing("open", name)
+	}
+	f, err := d.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, d.err(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: d.Path(name), Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// Stat describes a file and follows symlinks below the directory.
+func (d *Dir) Stat(name string) (fs.FileInfo, error) {
+	if d == nil {
+		return nil, d.missing("stat", name)
+	}
+	info, err := d.root.Stat(name)
+	return info, d.err(err)
+}
+
+// Lstat describes a file or symlink.
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
+	if d == nil {
+		return nil, d.missing("lstat", name)
+	}
+	info, err := d.root.Lstat(name)
+	return info, d.err(err)
+}
+
+// Readlink returns the target of a symlink.
+func (d *Dir) Readlink(name string) (string, error) {
+	if d == nil {
+		return "", d.missing("readlink", name)
+	}
+	target, err := d.root.Readlink(name)
+	return target, d.err(err)
+}
+
+// Names lists the names in a directory, sorted. Unlike ReadDir, it looks at no entry.
+func (d *Dir) Names(name string) ([]string, error) {
+	dir, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// ReadDir lists a directory with the types of its entries, sorted by name.
+func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
+	if d == nil {
+		return nil, d.missing("open", name)
+	}
+	entries, err := fs.ReadDir(d.root.FS(), name)
+	return entries, d.err(err)
+}
+
+// Walk calls visit for a directory and everything below it. It follows no symlinks.
+func (d *Dir) Walk(name string, visit func(name string, entry fs.DirEntry)) error {
+	err := fs.WalkDir(d.root.FS(), name, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			visit(name, entry)
+		}
+		return err
+	})
+	return d.err(err)
+}
+
+// Statfs describes the file system.
+func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
+	if d == nil {
+		return st, d.missing("statfs", ".")
+	}
+	if err := unix.Fstatfs(int(d.file.Fd()), &st); err != nil {
+		return st, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
+	}
+	return st, nil
+}
