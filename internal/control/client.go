@@ -1,7 +1,9 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +27,14 @@ var ErrNotRunning = errors.New("no syncd is running")
 // dialTimeout bounds the wait for an engine that is stuck.
 const dialTimeout = 5 * time.Second
 
+// Limits of an answer.
+const (
+	maxHeader = 16 << 10
+	maxAnswer = 64 << 20 // of one line: the history of many manifests is long
+)
+
+var errSilent = fmt.Errorf("the running syncd has not answered for %s: its log says what it does", silence)
+
 // Client asks the running engine of a data directory, in another process. Its
 // methods are safe for concurrent use. When ctx ends they return its cause, and
 // work that has started goes on.
@@ -33,14 +43,7 @@ type Client struct{ http *http.Client }
 // Dial connects to the running engine. It returns ErrNotRunning when there is none,
 // and another error when this user may not open the socket.
 func Dial(ctx context.Context, stateDir string) (*Client, error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		path, closeDir, err := shortPath(stateDir)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = closeDir() }()
-		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, stateDir) }
 	probe, err := dial(ctx, "", "")
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -49,7 +52,10 @@ func Dial(ctx context.Context, stateDir string) (*Client, error) {
 		return nil, dialError(stateDir, err)
 	}
 	probe.Close()
-	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
+	return &Client{http: &http.Client{
+		Transport:     &http.Transport{DialContext: dial, DisableCompression: true, MaxResponseHeaderBytes: maxHeader},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
 }
 
 func dialError(stateDir string, err error) error {
@@ -70,13 +76,13 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Status returns the status of each configured manifest.
 func (c *Client) Status(ctx context.Context) (status report.Status, err error) {
-	err = c.call(ctx, http.MethodGet, "/status", nil, &status, nil)
+	err = c.query(ctx, "/status", &status)
 	return status, err
 }
 
 // History returns the newest entries first.
 func (c *Client) History(ctx context.Context) (history report.History, err error) {
-	err = c.call(ctx, http.MethodGet, "/history", nil, &history, nil)
+	err = c.query(ctx, "/history", &history)
 	return history, err
 }
 
@@ -86,7 +92,7 @@ func (c *Client) Health(ctx context.Context, ready bool) error {
 	if ready {
 		path += "?ready"
 	}
-	return c.call(ctx, http.MethodGet, path, nil, &struct{}{}, nil)
+	return c.query(ctx, path, &struct{}{})
 }
 
 // Sync runs a sync and calls show with its progress until it is done.
@@ -108,6 +114,13 @@ func (c *Client) Repair(ctx context.Context, req request.Verify, show func(repor
 	return result, err
 }
 
+// query asks for something that needs no work.
+func (c *Client) query(ctx context.Context, path string, out any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+	defer cancel()
+	return c.call(ctx, http.MethodGet, path, nil, out, nil)
+}
+
 func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(report.Snapshot)) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -123,13 +136,17 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("control socket: status %s: is the running syncd of the same version?", res.Status)
+		return fmt.Errorf("control socket: status %d: is the running syncd of the same version?", res.StatusCode)
 	}
-	decoder := json.NewDecoder(res.Body)
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, maxAnswer)
 	for {
 		var m message
-		if err := decoder.Decode(&m); err != nil {
-			return c.callError(ctx, err)
+		if !lines.Scan() {
+			return c.callError(ctx, cmp.Or(lines.Err(), io.EOF))
+		}
+		if json.Unmarshal(visible(lines.Bytes()), &m) != nil {
+			return c.callError(ctx, io.ErrUnexpectedEOF)
 		}
 		switch {
 		case m.Error != nil:
@@ -149,5 +166,9 @@ func (c *Client) callError(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the running syncd ended before it answered: its log says why")
 	}
-	return fmt.Errorf("control socket: %w", err)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return errSilent
+	}
+	return fmt.Errorf("control socket: %s", report.OneLine(err.Error()))
 }

@@ -7,10 +7,16 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
-// headerTimeout bounds the wait for the header of a request.
-const headerTimeout = 5 * time.Second
+// Limits for clients.
+const (
+	requestTimeout = 10 * time.Second // to send a request
+	idleTimeout    = 10 * time.Second
+	maxConnections = 64 // each takes a file descriptor
+)
 
 // Server is an open control socket.
 type Server struct {
@@ -26,7 +32,12 @@ func NewServer(ctx context.Context, stateDir string, e Engine) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Server{listener: listener, http: &http.Server{Handler: newHandler(ctx, e), ReadHeaderTimeout: headerTimeout}}, nil
+	return &Server{
+		listener: netutil.LimitListener(listener, maxConnections),
+		http: &http.Server{
+			Handler: newHandler(ctx, e), ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		},
+	}, nil
 }
 
 // Serve answers requests until Stop is called; then it returns nil.

@@ -18,6 +18,9 @@ import (
 // progressInterval is how often a stream sends the progress.
 const progressInterval = 200 * time.Millisecond
 
+// maxRequest limits a request: it can name every manifest of a configuration.
+const maxRequest = 1 << 20
+
 // Engine does the work that commands ask for: an engine.Engine or a daemon.Daemon.
 // Its methods are safe for concurrent use.
 type Engine interface {
@@ -65,7 +68,19 @@ type message struct {
 
 func reply(w http.ResponseWriter, value any, err error) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(lastMessage(value, err)) // an error means that the client is gone
+	_ = send(w, lastMessage(value, err)) // an error means that the client is gone
+}
+
+// send sends a line. It fails when the client does not take it.
+func send(w http.ResponseWriter, m message) error {
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+		return err
+	}
+	if err := json.NewEncoder(w).Encode(m); err != nil {
+		return err
+	}
+	return control.Flush()
 }
 
 func lastMessage(value any, err error) message {
@@ -84,25 +99,23 @@ func lastMessage(value any, err error) message {
 func stream[T any](e Engine, work func(T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req T
-		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil {
 			http.Error(w, "request is not JSON", http.StatusBadRequest)
 			return
 		}
 		done := make(chan message, 1)
 		go func() { done <- lastMessage(work(req)) }()
-		encoder := json.NewEncoder(w)
 		for {
 			select {
 			case last := <-done:
-				_ = encoder.Encode(last)
+				_ = send(w, last)
 				return
 			case <-time.After(progressInterval):
 				progress := e.Progress()
-				if encoder.Encode(message{Progress: &progress}) != nil {
+				if send(w, message{Progress: &progress}) != nil {
 					<-done // the client is gone, the work goes on
 					return
 				}
-				_ = http.NewResponseController(w).Flush()
 			}
 		}
 	}

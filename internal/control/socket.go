@@ -1,12 +1,14 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // socketName is the socket's name in the state folder.
@@ -33,7 +35,32 @@ func listen(stateDir string) (net.Listener, error) {
 		listener.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return &removingListener{Listener: listener, path: filepath.Join(stateDir, socketName)}, nil
+	return &removingListener{Listener: ownListener{listener}, path: filepath.Join(stateDir, socketName)}, nil
+}
+
+// connect connects to a socket that is no link, and whose other side may be trusted.
+func connect(ctx context.Context, stateDir string) (net.Conn, error) {
+	path, closeDir, err := shortPath(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closeDir() }()
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("%s is not a socket: remove it", filepath.Join(stateDir, socketName))
+	}
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServer(conn, stateDir); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return patientConn{conn}, nil
 }
 
 // removingListener removes its socket when it closes.
@@ -50,7 +77,7 @@ func (l *removingListener) Close() error {
 // shortPath names the socket by way of its folder's descriptor. The address of a
 // Unix socket holds 107 bytes, and many a data directory's path is longer.
 func shortPath(stateDir string) (path string, closeDir func() error, err error) {
-	dir, err := os.Open(stateDir)
+	dir, err := os.OpenFile(stateDir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,0 +1,282 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"syncd/internal/request"
+)
+
+// impostor answers every request on the socket in dir with a handler.
+func impostor(t *testing.T, dir string, answer http.HandlerFunc) *Client {
+	t.Helper()
+	listener, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: answer}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	client, err := Dial(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		server.Close()
+		<-done
+	})
+	return client
+}
+
+func TestControlCharactersOfAnAnswerAreMadeVisible(t *testing.T) {
+	for sent, want := range map[string]string{
+		`plain text ü 世界 \"quoted\" back\\slash \u003cb\u003e \ud83d\ude00`: `plain text ü 世界 "quoted" back\slash <b> 😀`,
+		`\u001b[31mred\u001B]0;title\u0007`:                                 `\u001b[31mred\u001B]0;title\u0007`,
+		"c1 \u009b31m, del \u007f":                                          `c1 \u009b31m, del \u007f`,
+		`lines\r\n\tforged\b\f`:                                             `lines\r\n\tforged\b\f`,
+		"right to left \u202e, \u2028 line":                                 `right to left \u202e, \u2028 line`,
+		`\\u001b is text, \\\u001b is not`:                                  `\u001b is text, \\u001b is not`,
+	} {
+		c := impostor(t, t.TempDir(), func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"error":{"text":"`+sent+`"}}`+"\n")
+		})
+		if _, err := c.Status(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func FuzzVisibleKeepsJSON(f *testing.F) {
+	f.Add([]byte(`{"a":["\u001b\n\\",null,1.5e3,"` + "\u009b\u007f" + `"]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if out := visible(raw); json.Valid(raw) && !json.Valid(out) {
+			t.Errorf("%q became %q", raw, out)
+		}
+	})
+}
+
+func TestEndlessAnswerIsRefused(t *testing.T) {
+	c := impostor(t, t.TempDir(), func(w http.ResponseWriter, r *http.Request) {
+		for line := []byte(strings.Repeat(" ", 1<<20)); r.Context().Err() == nil; {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	if _, err := c.Status(t.Context()); !errors.Is(err, bufio.ErrTooLong) && (err == nil || !strings.Contains(err.Error(), "too long")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnswersOfAnotherProgramAreNotFollowed(t *testing.T) {
+	c := impostor(t, t.TempDir(), func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/status" {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			return
+		}
+		t.Errorf("request for %s", r.URL.Path)
+	})
+	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "status 302") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSilentPeerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		conn := patientConn{ours}
+		defer conn.Close()
+		for what, wait := range map[string]func([]byte) (int, error){"read": conn.Read, "write": conn.Write} {
+			start := time.Now()
+			if _, err := wait(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != silence {
+				t.Errorf("%s: %v after %v", what, err, time.Since(start))
+			}
+		}
+		c := &Client{}
+		if err := c.callError(t.Context(), os.ErrDeadlineExceeded); !errors.Is(err, errSilent) {
+			t.Errorf("told as %v", err)
+		}
+	})
+}
+
+func TestEndlessRequestIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	h := &fakeEngine{}
+	server, err := NewServer(context.Background(), dir, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve() }()
+	defer func() { server.Stop(t.Context()); <-done }()
+	conn, err := connect(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST /sync HTTP/1.1\r\nHost: syncd\r\nTransfer-Encoding: chunked\r\n\r\n")
+	chunk := "10000\r\n" + strings.Repeat(" ", 1<<16) + "\r\n"
+	sent := 0
+	for ; err == nil && sent < 100; sent++ {
+		_, err = io.WriteString(conn, chunk)
+	}
+	if err == nil || len(h.asked) > 0 {
+		t.Errorf("the server took %d chunks, asked %v", sent, h.asked)
+	}
+}
+
+func TestOtherThingsThanASocketAreRefused(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.sock")
+	listener, err := net.Listen("unix", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for name, plant := range map[string]func(path string) error{
+		"link to a socket": func(path string) error { return os.Symlink(other, path) },
+		"FIFO":             func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"file":             func(path string) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		dir := t.TempDir()
+		if err := plant(filepath.Join(dir, socketName)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Dial(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is not a socket: remove it") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	planted := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink(filepath.Dir(other), planted); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(t.Context(), planted); err == nil || errors.Is(err, ErrNotRunning) {
+		t.Errorf("link in the place of the state folder: %v", err)
+	}
+}
+
+// asOther is set in a child process of a test, which runs as another user.
+const asOther = "SYNCD_CONTROL_DIR"
+
+// TestAsAnotherUser does nothing by itself. In the child process it listens on the
+// socket, or asks the one that is there.
+func TestAsAnotherUser(t *testing.T) {
+	dir := os.Getenv(asOther)
+	if dir == "" {
+		t.Skip("runs in a child process")
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
+	if err != nil {
+		conn, err := net.Dial("unix", filepath.Join(dir, socketName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, "GET /status HTTP/1.1\r\nHost: syncd\r\n\r\n")
+		answer, _ := io.ReadAll(conn)
+		os.Stdout.WriteString("answer: " + string(answer) + ".\n")
+		return
+	}
+	os.Stdout.WriteString("listening\n")
+	io.Copy(io.Discard, os.Stdin)
+	listener.Close()
+}
+
+// child starts TestAsAnotherUser as user 65534.
+func child(t *testing.T, dir string) (stop func(), output *bufio.Reader) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to start a process of another user")
+	}
+	binary := filepath.Join(dir, "test")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(binary, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "-test.run=^TestAsAnotherUser$")
+	cmd.Env = []string{asOther + "=" + filepath.Join(dir, "state")}
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() { in.Close(); _ = cmd.Wait() }, bufio.NewReader(out)
+}
+
+// openFolder is a folder that everybody may enter and write, with a state folder.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "syncd-control-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o777), os.Chmod(filepath.Join(dir, "state"), 0o777)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestServerOfAnotherUserIsRefused(t *testing.T) {
+	dir := openFolder(t)
+	stop, output := child(t, dir)
+	defer stop()
+	if line, err := output.ReadString('\n'); line != "listening\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	state := filepath.Join(dir, "state")
+	if _, err := Dial(t.Context(), state); err == nil || !strings.Contains(err.Error(), "process of user 65534, who does not own the data directory") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Chown(dir, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Dial(t.Context(), state)
+	if err != nil {
+		t.Fatalf("the owner's: %v", err)
+	}
+	c.Close()
+}
+
+func TestClientOfAnotherUserIsNotAnswered(t *testing.T) {
+	dir := openFolder(t)
+	h := &fakeEngine{}
+	client := serve(t, filepath.Join(dir, "state"), h)
+	if err := os.Chmod(filepath.Join(dir, "state", socketName), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stop, output := child(t, dir)
+	defer stop()
+	if line, err := output.ReadString('\n'); line != "answer: .\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	if _, err := client.Sync(t.Context(), request.Sync{}, nil); err != nil {
+		t.Errorf("this user's: %v", err)
+	}
+}
