@@ -72,7 +72,7 @@ func TestSomebodyElsesFolderIsNotEmptied(t *testing.T) {
 	}
 	before := tree(t, h.data)
 	for _, command := range []string{"sync", "run"} {
-		h.contains(command, h.expect(1, command).stderr, h.data, `"HEAD"`, "choose an empty folder")
+		h.contains(command, h.expect(1, command).stderr, h.data, "holds", "HEAD", "choose an empty folder")
 	}
 	same(h, "the folder", before, tree(t, h.data))
 }
