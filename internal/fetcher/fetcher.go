@@ -35,7 +35,7 @@ type Source interface {
 
 // Config says how much a Fetcher does at once.
 type Config struct {
-	Files     int   // large files at once; below 1 counts as 1
+	Files     int   // calls of Fetch at once that the caller means to make; below 1 counts as 1
 	Segments  int   // connections of one large file at most; below 1 counts as 1
 	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
 	MinRate   MinRate
@@ -56,7 +56,8 @@ type Fetcher struct {
 
 // New returns a Fetcher that keeps unfinished downloads in dir.
 // Files and their segments share one budget of connections: the greater of
-// c.Files and c.Segments.
+// c.Files and c.Segments. A file never waits for a connection; segments get what files
+// leave.
 func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 	c.Files, c.Segments = max(c.Files, 1), max(c.Segments, 1)
 	f := &Fetcher{
@@ -90,6 +91,24 @@ func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) 
 		return verify.Proven{}, refuseFullDisk(d.partial.discardIfUseless(err))
 	}
 	return proven, nil
+}
+
+// join counts a file's first connection in the budget, until leave is called. When the
+// budget is used up, the file begins without, and segments of other files give their
+// connections up for it. It does not wait, because the others may hardly move.
+func (f *Fetcher) join(ctx context.Context) (leave func()) {
+	if f.connections.TryAcquire(1) {
+		return func() { f.connections.Release(1) }
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	acquired := make(chan bool, 1)
+	go func() { acquired <- f.connections.Acquire(ctx, 1) == nil }()
+	return func() {
+		cancel()
+		if <-acquired {
+			f.connections.Release(1)
+		}
+	}
 }
 
 // hasIdleCore returns whether fewer files are being transferred than there are

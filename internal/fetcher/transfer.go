@@ -27,10 +27,7 @@ type transfer struct {
 // run returns when all bytes are present. They are not proven yet.
 func (t *transfer) run(parent context.Context) error {
 	f := t.download.fetcher
-	if err := f.connections.Acquire(parent, 1); err != nil {
-		return context.Cause(parent)
-	}
-	defer f.connections.Release(1)
+	defer f.join(parent)()
 	f.running.Add(1)
 	defer f.running.Add(-1)
 	ctx, fail := context.WithCancelCause(parent)

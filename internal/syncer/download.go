@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
@@ -20,44 +23,57 @@ type task struct {
 	size  int64          // expected, -1 when unknown
 	jobs  []*job
 	owner *job // counts the download
+
+	begun   atomic.Bool // by a goroutine of one of the jobs
+	arrived func(bytes int64)
 }
 
-// download fetches the missing contents of the jobs, the largest first so that none
-// trails. A failure ends the jobs that want the content.
+// download fetches the missing contents of the jobs, those of each job the largest
+// first so that none trails. A failure ends the jobs that want the content.
 func (r *run) download(ctx context.Context, jobs []*job) {
 	jobs = openJobs(jobs)
 	for _, j := range jobs {
 		r.progress.SetPhase(j.target.Name, report.PhaseDownloading)
 		defer j.beginFetching(ctx)()
 	}
-	tasks := tasksOf(jobs)
-	_ = forAll(ctx, len(tasks), r.cfg.Transfers, func(ctx context.Context, i int) error {
-		r.obtain(ctx, tasks[i])
-		return nil // each failure is its jobs' own
-	})
+	var group errgroup.Group
+	for _, tasks := range tasksOf(jobs) {
+		group.Go(func() error {
+			return forAll(ctx, len(tasks), r.cfg.Transfers, func(ctx context.Context, i int) error {
+				if tasks[i].begun.CompareAndSwap(false, true) {
+					r.obtain(ctx, tasks[i])
+				}
+				return nil // each failure is its jobs' own
+			})
+		})
+	}
+	_ = group.Wait() // the context's end
 	r.session.Flush()
 }
 
-func tasksOf(jobs []*job) []*task {
+// tasksOf returns the tasks of each job. Jobs that want the same content share a task.
+func tasksOf(jobs []*job) [][]*task {
 	byDigest := map[manifest.Digest]*task{}
-	var tasks []*task
-	for _, j := range jobs {
+	all := make([][]*task, len(jobs))
+	for of, j := range jobs {
 		for i := range j.plan.Missing {
 			f := &j.plan.Missing[i]
 			t := byDigest[f.Expected]
 			if t == nil {
 				t = &task{file: f, size: -1}
 				byDigest[f.Expected] = t
-				tasks = append(tasks, t)
 			}
 			if size, known := j.sizes[f.Expected]; known {
 				t.size = size
 			}
 			t.jobs = append(t.jobs, j)
+			all[of] = append(all[of], t)
 		}
 	}
-	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.size, a.size) })
-	return tasks
+	for _, tasks := range all {
+		slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.size, a.size) })
+	}
+	return all
 }
 
 // obtain makes one content an object, unless another sync does it. The download of a
@@ -87,10 +103,7 @@ func (r *run) obtain(ctx context.Context, t *task) {
 // fetch downloads a claimed content and makes it an object.
 func (r *run) fetch(ctx context.Context, t *task) {
 	contents := &r.cfg.Shared.contents
-	file, err := r.fetchLink(ctx, t, *t.file)
-	if isAboutLink(err) {
-		file, err = r.fetchOtherLinks(ctx, t, err)
-	}
+	file, err := r.fetchAnyLink(ctx, t)
 	if err != nil {
 		contents.settle(t.file.Expected, manifest.Object{})
 		t.fail(err)
@@ -113,9 +126,27 @@ func (r *run) countDone(t *task, object manifest.Object) {
 	}
 }
 
+// fetchAnyLink waits for a slot and downloads a content.
+func (r *run) fetchAnyLink(ctx context.Context, t *task) (verify.Proven, error) {
+	slot, err := r.cfg.Shared.slots.take(ctx, r.cfg.Transfers)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	defer slot.release()
+	t.arrived = func(bytes int64) {
+		slot.moved(bytes)
+		t.owner.arrived(bytes)
+	}
+	file, err := r.fetchLink(ctx, t, *t.file)
+	if isAboutLink(err) {
+		return r.fetchOtherLinks(ctx, t, err)
+	}
+	return file, err
+}
+
 // fetchLink downloads a content by one manifest's link to it.
 func (r *run) fetchLink(ctx context.Context, t *task, link manifest.File) (verify.Proven, error) {
-	return r.downloads.fetch(ctx, t.owner.target.Name, link, t.size, t.owner.arrived)
+	return r.downloads.fetch(ctx, t.owner.target.Name, link, t.size, t.arrived)
 }
 
 // fetchOtherLinks tries the links that other manifests have to a content. When the

@@ -19,6 +19,7 @@ type Shared struct {
 	newest   atomic.Pointer[Config] // of the Syncer that was made last
 	pruning  pruneSchedule
 	contents contents
+	slots    slots
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
