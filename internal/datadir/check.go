@@ -20,8 +20,8 @@ func owner(info fs.FileInfo) (uid, gid int) {
 	return int(st.Uid), int(st.Gid)
 }
 
-// checkForReading takes the owner of syncd's folders for the user whose mirror it is:
-// others may read it.
+// checkForReading checks a directory that may be another user's mirror. The owner of
+// syncd's folders counts as that user.
 func checkForReading(d *fsops.Dir) error {
 	uid := os.Geteuid()
 	for _, name := range []string{"state", "partial", "."} {
@@ -76,10 +76,9 @@ func otherOwner(path string, is, want int) error {
 }
 
 // checkWriters requires that only the user uid, root and members of group 0 can write
-// in the data directory. The image needs the latter: any uid can run it, with group 0.
-//
-// root may also give a folder to the group of another user. Kubernetes does that with
-// fsGroup.
+// in the data directory. Group 0 is allowed because any uid can run the image, with
+// group 0. A folder of root may be writable for its group, too, if the user is not root:
+// Kubernetes makes such a folder for fsGroup.
 func checkWriters(d *fsops.Dir, uid int) error {
 	info, err := d.Stat(".")
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package datadir opens a data directory so that it is safe to work in. Opened for
-// changes, it carries syncd's mark, and nobody but its owner and root can write in it.
-// Its folders are directories of the same user and no symlinks.
+// Package datadir opens a data directory so that it is safe to work in. A directory
+// opened for changes has syncd's mark, and only trusted users can write in it, see
+// checkWriters. Its folders are directories of the same user and no symlinks.
 //
-// Whoever could write in it could plant a symlink, and syncd would empty what it
-// points at. A folder that is not syncd's must never be pruned.
+// Another user with write access could plant a symlink, and syncd would remove the files
+// in the folder that it points at. The mark keeps syncd from pruning a folder of another
+// program.
 package datadir
 
 import (
