@@ -1,5 +1,5 @@
-// Package claims lets pieces of work that run at the same time share out keys, such as
-// the names of manifests. A key belongs to one piece of work at a time.
+// Package claims gives each key, such as the name of a manifest, to one piece of work at
+// a time.
 package claims
 
 import (
@@ -22,7 +22,8 @@ type Claim struct {
 	keys []string // guarded by set.mu
 }
 
-// Take claims those of the keys that are free. It waits until at least one is.
+// Take claims those of the keys that are free. It waits until at least one is
+// free.
 func (s *Set) Take(ctx context.Context, keys []string) (*Claim, error) {
 	for {
 		released := s.Released()
@@ -37,7 +38,7 @@ func (s *Set) Take(ctx context.Context, keys []string) (*Claim, error) {
 	}
 }
 
-// TryTake claims those of the keys that are free. It returns nil when none is.
+// TryTake claims those of the keys that are free. It returns nil when none is free.
 func (s *Set) TryTake(keys []string) *Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"syncd/internal/syncer"
 )
 
-// Sync does one sync. Manifests that another sync has at the moment follow as soon as
-// they are free; the others do not wait for them.
+// Sync serves one request with one or more syncs. The free manifests are synced at once.
+// Manifests that are in a sync of another request follow as soon as they are free.
 func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
 	names, err := e.namesOf(req)
 	if err != nil {

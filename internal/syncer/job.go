@@ -41,8 +41,8 @@ type job struct {
 	plan       manifest.Plan           // downloads add to its Known
 	planning   []manifest.File         // their contents stay on disk until there is a plan
 	need       space.Amount            // reserved
-	missing    int                     // contents that are not objects yet, while they are fetched
-	fetching   bool                    // or all are fetched
+	missing    int                     // contents that are not objects yet; valid once fetching is true
+	fetching   bool                    // the downloads have begun
 	abort      context.CancelCauseFunc // ends ctx
 	mismatch   error                   // why the plan started over
 	result     report.Result           // "" while open

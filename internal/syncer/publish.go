@@ -14,10 +14,10 @@ import (
 	"syncd/internal/space"
 )
 
-// publish swaps the ready ones of jobs into service, with one generation, and records
-// all of them. It also removes manifests that are no longer configured. The error is
-// only for the end of the context or of the data directory before the swap, which is
-// no failure of a manifest.
+// publish swaps those of jobs that are ready into service, with one generation, and
+// records all jobs. It also removes manifests that are no longer configured. It returns
+// an error only if the context ended or the data directory was lost before the swap.
+// Neither is a failure of a manifest.
 func (r *run) publish(ctx context.Context, jobs []*job) error {
 	return r.cfg.Shared.change(ctx, func() error {
 		for _, j := range openJobs(jobs) {

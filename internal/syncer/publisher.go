@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// flushEvery is how long a small file waits for others before it becomes an object, at
-// most. Another sync may want it, or it may be the last of its manifest.
+// flushEvery is the longest time that a small file waits for others before it becomes an
+// object. It is short because another sync may want the file, or the file may be the last
+// one of its manifest.
 const flushEvery = 5 * time.Second
 
-// publishMeanwhile publishes and records the manifests that are ready, settled or
-// failed, once they have waited for the others of the sync for Config.PublishAfter. It
-// ends with stop, which waits for it and can be called twice.
+// publishMeanwhile starts a goroutine that publishes and records manifests while others
+// of the sync still go on: those that are ready, settled or failed, once the first of them
+// has waited for Config.PublishAfter. stop ends the goroutine and waits for it. It can be
+// called twice.
 func (r *run) publishMeanwhile(ctx context.Context) (stop func()) {
 	if r.req.DryRun {
 		return func() {}

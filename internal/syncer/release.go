@@ -48,8 +48,8 @@ func (r *run) tooFarAhead(release manifest.Release) bool {
 }
 
 // endsHold is true when the chosen release is newer than the one that a rollback left.
-// A hold from a release that cannot exist yet ends with any release that is newer than
-// the served one.
+// If the rollback left a release that cannot exist yet, any release newer than the served
+// one ends the hold.
 func (r *run) endsHold(j *job) bool {
 	left := j.active.Held.Release
 	return j.release.Newer(left) || r.tooFarAhead(left) && j.release.Newer(j.active.Release)

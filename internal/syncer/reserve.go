@@ -163,8 +163,8 @@ func (s *reservation) need(j *job) space.Amount {
 	return need
 }
 
-// needOfGeneration is for the names of all manifests in the next generation, and
-// the link that replaces `current`.
+// needOfGeneration is the space for the names of all manifests in the next generation,
+// and for the link that replaces `current`.
 func (s *reservation) needOfGeneration() space.Amount {
 	names := map[string]bool{}
 	for name := range s.cfg.Mirror.Current().Records {

@@ -35,8 +35,9 @@ func NewShared(check func() error) *Shared {
 	return s
 }
 
-// change runs work that changes the tree, or that must not overlap with such work: one
-// at a time. Downloads never run in it, so that the wait for the turn is short.
+// change runs work that changes the tree, or that must not overlap with such work. It
+// waits for the turn, so that one such work runs at a time. Downloads never run in it,
+// which keeps the wait short.
 func (s *Shared) change(ctx context.Context, work func() error) error {
 	select {
 	case <-s.turn:
@@ -65,7 +66,7 @@ func (s *Shared) end(r *run) {
 	delete(s.runs, r)
 }
 
-// jobs returns the jobs of all running syncs, of those without except.
+// jobs returns the jobs of all running syncs but except, which may be nil.
 func (s *Shared) jobs(except *run) []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
