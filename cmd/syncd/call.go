@@ -126,8 +126,8 @@ const suggestionDistance = 2
 // maxSuggestions bounds the names that an error suggests.
 const maxSuggestions = 4
 
-// helpOr shows a command's help if no word follows, and else refuses the word,
-// which is not the name of a service or an operation.
+// helpOr runs when no subcommand matches. It shows the command's help if no word
+// follows. Otherwise the word is an unknown service or operation, and helpOr refuses it.
 func helpOr(kind string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

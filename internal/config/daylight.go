@@ -14,8 +14,8 @@ type timesOfDay struct {
 	zone  *time.Location
 }
 
-// withDaylight returns a parsed schedule that keeps daylight saving. A schedule for
-// every hour needs no change: it runs at even intervals.
+// withDaylight returns a parsed schedule whose runs daylight saving neither drops nor
+// repeats. A schedule for every hour needs no change: it runs at even intervals.
 func withDaylight(s cron.Schedule) cron.Schedule {
 	spec, ok := s.(*cron.SpecSchedule)
 	const everyHour = 1<<24 - 1

@@ -55,7 +55,7 @@ type headway struct {
 	bytes int64     // new ones since then
 }
 
-// pause leaves a time out of the account.
+// pause excludes a pause from the measured time.
 func (h *headway) pause(d time.Duration) { h.since = h.since.Add(d) }
 
 // renews counts new bytes. It returns true when they came at the least rate, or are as

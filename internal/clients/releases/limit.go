@@ -32,7 +32,7 @@ func (l *limit) count() error {
 	return nil
 }
 
-// keep counts the texts of an entry.
+// keep counts the texts of an entry that stay in memory.
 func (l *limit) keep(texts ...string) error {
 	for _, text := range texts {
 		l.text += len(text)

@@ -67,7 +67,7 @@ func readPage(c *service.Call) (page, perPage int, ok bool) {
 	return max(page, 1), min(max(perPage, 0), maxDeedsPerPage), true
 }
 
-// whole reads a whole number; "" is the default.
+// whole reads a whole number. An empty text gives byDefault.
 func whole(text string, byDefault int) (int, bool) {
 	if text == "" {
 		return byDefault, true
