@@ -87,11 +87,12 @@ func (t *timetable) collectDue(cfg *config.Config, q *queue, now clock.Instant) 
 	t.next.Store(&next)
 }
 
-// smallStep is how far a clock may be set back before a run at a time of day, which the
-// monotonic clock started a little early, is repeated at that time.
+// smallStep is the largest step back of the wall clock that does not repeat a run at a
+// time of day. After a step back, the monotonic clock starts such a run early.
 const smallStep = time.Minute
 
-// ran is the time at which a run counts.
+// ran is the time from which the next run is computed. For a run that started a little
+// early it is the planned time.
 func ran(schedule config.Schedule, planned clock.Deadline, now clock.Instant) time.Time {
 	early := planned.Wall().Sub(now.Wall)
 	if schedule.Interval() == 0 && early > 0 && early < smallStep {
