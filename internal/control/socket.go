@@ -38,7 +38,8 @@ func listen(stateDir string) (net.Listener, error) {
 	return &removingListener{Listener: ownListener{listener}, path: filepath.Join(stateDir, socketName)}, nil
 }
 
-// connect connects to a socket that is no link, and whose other side may be trusted.
+// connect connects to the control socket. It refuses a symlink, and a server of a user who
+// is not trusted, see checkServer.
 func connect(ctx context.Context, stateDir string) (net.Conn, error) {
 	path, closeDir, err := shortPath(stateDir)
 	if err != nil {

@@ -84,8 +84,8 @@ func claim(d *fsops.Dir, disk *durable.Disk) error {
 	return mark(d, disk)
 }
 
-// makeAll creates the directory at path and its parents so that readers can pass,
-// unless they exist.
+// makeAll creates the directory at path and its missing parents. All users can pass
+// through them, because readers need that.
 func makeAll(path string, disk *durable.Disk) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -32,7 +32,7 @@ func newSource(ctx context.Context, body io.Reader) *source {
 	return &source{ctx: ctx, body: bufio.NewReaderSize(body, maxItem)}
 }
 
-// unbounded leaves it to the caller to limit what is buffered.
+// unbounded removes the limit on buffered bytes. The caller must limit them.
 func (s *source) unbounded() { s.used = math.MaxInt64 / 2 }
 
 func (s *source) Read(p []byte) (int, error) {

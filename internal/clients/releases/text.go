@@ -93,7 +93,7 @@ func splitAt(separators string) bufio.SplitFunc {
 	}
 }
 
-// commaJoiner joins the parts of links that hold commas: in a list of links only a
+// commaJoiner joins the parts of a link that contains commas. In a list of links, only a
 // comma before another link is a separator.
 type commaJoiner struct {
 	visit func([]byte) error
