@@ -60,6 +60,8 @@ type Engine struct {
 	syncing  claims.Set          // manifests that are in a sync
 	shared   *syncer.Shared
 
+	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
+
 	active atomic.Pointer[active]
 }
 
@@ -123,12 +125,19 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 	if err != nil {
 		return err
 	}
+	for _, until := range coolDowns {
+		e.noteCoolDown(until)
+	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
-	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{DiskFree: e.freeBytes, CoolDown: e.coolDown})
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
+		DiskFree: e.freeBytes, CoolDown: e.coolDown,
+		LastProgress: func() time.Time { at, _ := e.lastProgress(); return at },
+	})
 	return e.Configure(cfg)
 }
 
 func (e *Engine) saveCoolDown(origin string, until time.Time) {
+	e.noteCoolDown(until)
 	if err := e.store.SetCoolDown(origin, until); err != nil {
 		e.options.Log.Warn().Err(err).Str("origin", origin).Msg("saving the provider's cool-down failed: a restart forgets it")
 	}

@@ -15,7 +15,9 @@ func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
 
 // Status returns the status of each configured manifest.
 func (e *Engine) Status() (report.Status, error) {
-	status, err := readStatus(e.Config(), e.mirror, e.store, e.progress.Snapshot())
+	progress := e.progress.Snapshot()
+	progress.StuckSince = e.stuckSince()
+	status, err := readStatus(e.Config(), e.mirror, e.store, progress)
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
@@ -48,9 +50,6 @@ func (e *Engine) History(limit int) (report.History, error) {
 
 // DiskUse returns the space that the generations on disk take.
 func (e *Engine) DiskUse() (report.DiskUse, error) { return report.ReadDiskUse(e.mirror) }
-
-// Alive is nil while the data directory is there to work in.
-func (e *Engine) Alive() error { return e.checkDataDir() }
 
 // Ready is nil when every configured manifest is served. With a maxAge above 0,
 // each must also have been up to date no longer ago than that.

@@ -48,6 +48,8 @@ type Metrics struct {
 type Probes struct {
 	DiskFree func() float64   // bytes; NaN when unknown
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
+
+	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
 
 // New registers every series on reg. It panics when reg has one of them already.
@@ -95,8 +97,10 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	diskFree := prometheus.NewGaugeFunc(value("disk_free_bytes", "Bytes that syncd may still write to the file system of the data directory."), probes.DiskFree)
 	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait."),
 		func() float64 { return seconds(probes.CoolDown()) })
+	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of while a sync waits for it; 0 while no sync does."),
+		func() float64 { return seconds(probes.LastProgress()) })
 	reg.MustRegister(m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
-		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown,
+		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	return m
 }

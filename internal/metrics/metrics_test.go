@@ -19,7 +19,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
-	m := New(reg, "1.2.3", Probes{DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) }})
+	m := New(reg, "1.2.3", Probes{
+		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) },
+	})
 	for _, name := range []string{"one", "two"} {
 		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
 		m.SetManifest(name, ManifestStatus{State: "failed", States: []string{"in_sync", "failed"}, Release: "2026.09", Revision: "aaaaaaaaaaaa", Bytes: 10, Newest: "2026.10", Behind: 1})
@@ -107,6 +110,8 @@ syncd_releases_behind{manifest="two"} 2
 # TYPE syncd_resumed_bytes_total counter
 syncd_resumed_bytes_total{manifest="one"} 5
 syncd_resumed_bytes_total{manifest="two"} 5
+# TYPE syncd_sync_last_progress_timestamp_seconds gauge
+syncd_sync_last_progress_timestamp_seconds 7.5
 # TYPE syncd_sync_runs_total counter
 syncd_sync_runs_total{manifest="one",result="refused"} 1
 syncd_sync_runs_total{manifest="one",result="updated"} 1

@@ -104,13 +104,21 @@ func (e explanation) syncing() string {
 	p := e.Progress
 	switch p.Phase {
 	case PhaseChecking:
-		return "syncing: asking the provider for releases; " + e.serving()
+		return "syncing: asking the provider for releases; " + e.stuck() + e.serving()
 	case PhasePublishing:
 		return "syncing: publishing"
 	case PhaseDownloading:
-		return "syncing: " + e.downloaded()
+		return "syncing: " + e.stuck() + e.downloaded()
 	}
 	return "syncing: waiting to start; " + e.serving()
+}
+
+// stuck says since when the provider sends nothing; "" while the sync moves.
+func (e explanation) stuck() string {
+	if e.Progress.StuckSince.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("stuck since %s, because the provider sends nothing, restart syncd; ", e.at(e.Progress.StuckSince))
 }
 
 func (e explanation) downloaded() string {

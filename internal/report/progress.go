@@ -14,6 +14,8 @@ type Progress struct {
 	mu        sync.Mutex
 	syncs     []*syncState
 	downloads []*Download
+	asking    int       // small questions without an answer
+	moved     time.Time // when the provider was last heard of
 }
 
 // syncState is one running sync.
@@ -115,6 +117,7 @@ func (p *Progress) StartDownload(manifest, path string, size int64) *Download {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d.speed.perSecond(time.Now(), 0) // take the first sample
+	p.beginWaitLocked()
 	p.downloads = append(p.downloads, d)
 	return d
 }
@@ -134,6 +137,7 @@ func (d *Download) Move(received, done int64) {
 	d.progress.mu.Lock()
 	defer d.progress.mu.Unlock()
 	d.arrived += max(received, 0)
+	d.progress.moved = time.Now()
 	d.file.Done = done
 }
 

@@ -9,7 +9,9 @@ type Snapshot struct {
 	Trigger   string             `json:"trigger,omitempty"`
 	StartedAt time.Time          `json:"started_at,omitzero"`
 	Manifests []ManifestProgress `json:"manifests,omitempty"`
-	Files     []FileProgress     `json:"files,omitempty"` // running downloads
+
+	StuckSince time.Time      `json:"-"`               // since when the provider sends nothing; zero while the syncs move
+	Files      []FileProgress `json:"files,omitempty"` // running downloads
 }
 
 // The phases of a manifest in a sync.
@@ -33,6 +35,8 @@ type ManifestProgress struct {
 
 	BytesPerSecond float64 `json:"bytes_per_second,omitzero"` // received, over the last seconds
 	SecondsLeft    float64 `json:"seconds_left,omitzero"`     // at that speed; 0 when unknown
+
+	StuckSince time.Time `json:"stuck_since,omitzero"` // in a Status: since when the provider sends nothing
 }
 
 // FileProgress is one running download; Size is -1 when unknown.
@@ -94,6 +98,7 @@ func (d *Download) snapshotLocked(now time.Time) FileProgress {
 func (s Snapshot) manifest(name string) *ManifestProgress {
 	for _, m := range s.Manifests {
 		if m.Name == name && m.Phase != PhaseDone {
+			m.StuckSince = s.StuckSince
 			return &m
 		}
 	}

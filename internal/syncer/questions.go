@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 // maxRequests is how many small requests run at once, over all manifests. Their
@@ -25,6 +26,7 @@ type questions struct {
 	algorithm manifest.Algorithm
 	slots     *semaphore.Weighted // maxRequests of them
 	log       zerolog.Logger
+	progress  *report.Progress
 	sizes     sizes
 }
 
@@ -34,6 +36,7 @@ func (q *questions) ask(ctx context.Context, request func() error) error {
 		return context.Cause(ctx)
 	}
 	defer q.slots.Release(1)
+	defer q.progress.Ask()()
 	return request()
 }
 

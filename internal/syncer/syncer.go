@@ -179,7 +179,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: s.progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log},
+		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: s.progress},
 		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }
