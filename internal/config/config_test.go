@@ -226,9 +226,10 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"url insecure", url("http://h"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 		{"url localhost lookalike", url("http://localhost.example"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 
-		{"both ids", source("customer_id: 1\n  customer_id_file: f"), []string{"4:21 source.customer_id_file: customer_id is set too"}},
+		{"both ids", source("customer_id: 1234\n  customer_id_file: f"), []string{"4:21 source.customer_id_file: customer_id is set too"}},
 		{"id empty", source("customer_id: ' '"), []string{"3:16 source.customer_id: is empty"}},
 		{"id nothing", source("customer_id:"), []string{"3:3 source.customer_id: is empty"}},
+		{"id too short", source("customer_id: K3Y"), []string{"3:16 source.customer_id: has fewer than 4 characters"}},
 		{"id of two lines", source("customer_id: \"a\\nb\""), []string{"3:16 source.customer_id: has more than one line"}},
 		{"id with control", source("customer_id: \"a\\tb\""), []string{"3:16 source.customer_id: has control or invisible characters"}},
 		{"id a list", source("customer_id: [a]"), []string{"3:16 source.customer_id: must be one value"}},
@@ -298,7 +299,7 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},
 		{"service insecure", top("services: {list: {url: 'http://h'}}"), []string{"5:24 services.list.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 		{"service with the id", top("services: {autocomplete: {jsonp_url: 'https://h?id=1'}}"), []string{"5:38 services.autocomplete.jsonp_url: its query holds the Customer ID's parameter"}},
-		{"service both ids", top("services: {list: {customer_id: a, customer_id_file: b}}"), []string{"5:53 services.list.customer_id_file: customer_id is set too"}},
+		{"service both ids", top("services: {list: {customer_id: abcd, customer_id_file: b}}"), []string{"5:56 services.list.customer_id_file: customer_id is set too"}},
 		{"service retry against source's", top("services: {list: {retry: {initial_interval: 1m}}}"), []string{"5:45 services.list.retry.initial_interval: is longer than max_interval"}},
 		{"service prefix", top("services: {prefix: a b}"), []string{"5:20 services.prefix: is not a word"}},
 

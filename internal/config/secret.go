@@ -34,6 +34,10 @@ func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`
 // MarshalYAML returns REDACTED.
 func (Secret) MarshalYAML() (any, error) { return redacted, nil }
 
+// minSecret is the length of the shortest Customer ID in characters. A shorter one is
+// part of so many words and numbers that it cannot be kept secret.
+const minSecret = 4
+
 // parseSecret trims a Customer ID and checks that it can be one.
 func parseSecret(text string) (Secret, *fault) {
 	text = strings.TrimSpace(text)
@@ -45,6 +49,8 @@ func parseSecret(text string) (Secret, *fault) {
 		return "", &fault{"has more than one line", next}
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
 		return "", &fault{"has control or invisible characters", next}
+	case utf8.RuneCountInString(text) < minSecret:
+		return "", &fault{fmt.Sprintf("has fewer than %d characters", minSecret), "check that it is the whole Customer ID"}
 	}
 	return Secret(text), nil
 }

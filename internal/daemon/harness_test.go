@@ -64,7 +64,7 @@ func (b *logBuffer) String() string {
 
 func start(t *testing.T, names ...string) *world {
 	t.Helper()
-	provider, err := emulator.Start(emulator.Config{CustomerID: "key"})
+	provider, err := emulator.Start(emulator.Config{CustomerID: "customer-id"})
 	must(t, err)
 	t.Cleanup(func() { provider.Close() })
 	w := &world{T: t, provider: provider, log: &logBuffer{}, held: map[string]*heldUp{}}
@@ -81,7 +81,7 @@ func start(t *testing.T, names ...string) *world {
 	w.cfg = config.Default()
 	w.cfg.Source.URL, err = url.Parse(gate.URL)
 	must(t, err)
-	w.cfg.Source.Credential = config.FixedCredential("key")
+	w.cfg.Source.Credential = config.FixedCredential("customer-id")
 	w.cfg.Source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	for _, name := range names {

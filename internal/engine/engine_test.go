@@ -194,7 +194,7 @@ func TestAddSecretGetsTheCustomerID(t *testing.T) {
 	e, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(id string) { secrets = append(secrets, id) }})
 	must(t, err)
 	must(t, e.Close())
-	if len(secrets) != 1 || secrets[0] != "key" {
+	if len(secrets) != 1 || secrets[0] != "customer-id" {
 		t.Errorf("AddSecret got %q", secrets)
 	}
 }

@@ -31,13 +31,13 @@ type world struct {
 
 func start(t *testing.T, names ...string) *world {
 	t.Helper()
-	provider, err := emulator.Start(emulator.Config{CustomerID: "key"})
+	provider, err := emulator.Start(emulator.Config{CustomerID: "customer-id"})
 	must(t, err)
 	t.Cleanup(func() { provider.Close() })
 	w := &world{T: t, provider: provider, cfg: config.Default()}
 	w.cfg.Source.URL, err = url.Parse(provider.URL())
 	must(t, err)
-	w.cfg.Source.Credential = config.FixedCredential("key")
+	w.cfg.Source.Credential = config.FixedCredential("customer-id")
 	w.cfg.Source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	for _, name := range names {

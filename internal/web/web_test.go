@@ -65,14 +65,14 @@ func (q *queue) Trigger(_ context.Context, req request.Sync) error {
 
 func open(t *testing.T) *site {
 	t.Helper()
-	provider, err := emulator.Start(emulator.Config{CustomerID: "key"})
+	provider, err := emulator.Start(emulator.Config{CustomerID: "customer-id"})
 	must(t, err)
 	t.Cleanup(func() { provider.Close() })
 	provider.SetManifest("one", "2026.09", emulator.File{Name: "a.dat", Content: emulator.Text("a")})
 	cfg := config.Default()
 	cfg.Source.URL, err = url.Parse(provider.URL())
 	must(t, err)
-	cfg.Source.Credential = config.FixedCredential("key")
+	cfg.Source.Credential = config.FixedCredential("customer-id")
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	cfg.Manifests = []config.Manifest{{Name: "one", Release: "latest", Schedule: cfg.Schedule}}
 	registry := prometheus.NewPedanticRegistry()
