@@ -37,7 +37,7 @@ type failing struct {
 }
 
 func failures(t *testing.T) []failing {
-	stalls := func(cfg *Config) { cfg.StallTimeout = soon }
+	stalls := func(cfg *Config) { cfg.StallTimeout, cfg.Retry.MaxElapsed = soon, 10*soon } // stalled comes long before too slow
 	hang := plainServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	trusted, ca := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:9/?id="+r.URL.Query().Get("id"), http.StatusFound)
