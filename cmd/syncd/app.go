@@ -35,6 +35,7 @@ type app struct {
 	getenv     func(string) string
 	stdout     *redactingWriter
 	stderr     *redactingWriter
+	secrets    *secrets
 	args       []string
 	configPath string
 	started    bool // a command is running, so an error is no longer about usage
@@ -48,12 +49,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	secrets := &secrets{}
 	a := &app{
-		getenv: getenv, args: args,
-		stdout: &redactingWriter{w: stdout, secrets: secrets},
-		stderr: &redactingWriter{w: stderr, secrets: secrets},
+		getenv: getenv, args: args, secrets: secrets,
+		stdout: &redactingWriter{stdout, secrets.redact},
+		stderr: &redactingWriter{stderr, secrets.redact},
 	}
+	secrets.warn = a.warn
 	log.SetFlags(0)
-	log.SetOutput(a.stderr) // net/http quotes a server's bytes there
+	log.SetOutput(&redactingWriter{stderr, secrets.redactText}) // net/http quotes a server's bytes there
 	root := a.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
@@ -179,16 +181,18 @@ func (a *app) loadAndWarn() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.warn(cfg)
+	a.warnOf(cfg)
 	return cfg, nil
 }
 
-// warn prints what is unsafe about a configuration.
-func (a *app) warn(cfg *config.Config) {
+// warnOf prints what is unsafe about a configuration.
+func (a *app) warnOf(cfg *config.Config) {
 	for _, line := range cfg.Warnings() {
-		fmt.Fprintf(a.stderr, "syncd: warning: %s\n", line)
+		a.warn(line)
 	}
 }
+
+func (a *app) warn(message string) { fmt.Fprintf(a.stderr, "syncd: warning: %s\n", message) }
 
 // readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:
 // the owner of the data directory may not be able to read it.
@@ -197,7 +201,7 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 	if err != nil {
 		return "", err
 	}
-	a.stdout.secrets.add(id.Reveal())
+	a.secrets.add(id.Reveal())
 	cfg.Source.Credential = config.FixedCredential(id)
 	return id, nil
 }
@@ -237,10 +241,13 @@ func (a *app) logger(level zerolog.Level) zerolog.Logger {
 }
 
 // libraryLog passes on the lines that libraries such as net/http write by package log.
-type libraryLog struct{ to zerolog.Logger }
+type libraryLog struct {
+	to     zerolog.Logger
+	redact func([]byte) []byte
+}
 
 func (l libraryLog) Write(line []byte) (int, error) {
-	l.to.Warn().Msg(strings.TrimSpace(string(line)))
+	l.to.Warn().Msg(strings.TrimSpace(string(l.redact(line))))
 	return len(line), nil
 }
 
@@ -253,5 +260,5 @@ func (a *app) progress(quiet bool) terminal.Progress {
 	if !a.stderr.isTerminal() {
 		out = a.stderr // bars need the terminal itself, lines pass the redaction
 	}
-	return terminal.NewProgress(out, a.stderr.secrets.redact)
+	return terminal.NewProgress(out, a.secrets.redact)
 }

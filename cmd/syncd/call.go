@@ -232,6 +232,6 @@ func (a *app) connectService(name string) (*service.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.stdout.secrets.add(id.Reveal())
+	a.secrets.add(id.Reveal())
 	return service.Connect(name, cfg.Services.Prefix, clientConfig(*s, id), s.JSONPURL)
 }

@@ -42,7 +42,7 @@ property, autocomplete or reversegeo.`,
 }
 
 func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string) error {
-	a.stdout.secrets.add(cfg.CustomerID)
+	a.secrets.add(cfg.CustomerID)
 	var parsed []emulator.Fault
 	for _, text := range faults {
 		fault, err := emulator.ParseFault(text)

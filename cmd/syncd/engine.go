@@ -79,7 +79,7 @@ func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(e
 }
 
 func (a *app) openEngine(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*engine.Engine, error) {
-	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: version(), Built: buildTime(), AddSecret: a.stdout.secrets.add})
+	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: version(), Built: buildTime(), AddSecret: a.secrets.add})
 }
 
 func stateDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "state") }

@@ -539,7 +539,7 @@ func secretForms() []string {
 	quoted, _ := json.Marshal(customerID)
 	forms := []string{customerID, url.QueryEscape(customerID), url.PathEscape(customerID), url.QueryEscape(url.QueryEscape(customerID)), strings.Trim(string(quoted), `"`)}
 	for _, f := range slices.Clone(forms) {
-		forms = append(forms, strings.ToLower(f))
+		forms = append(forms, strings.ToLower(f), strings.ToUpper(f))
 	}
 	return forms
 }

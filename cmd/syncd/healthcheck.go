@@ -33,7 +33,7 @@ func (a *app) healthcheck(ctx context.Context, ready bool) error {
 	if broken != nil {
 		cfg = &config.Config{DataDir: config.DataDir(a.configFile())}
 	}
-	a.warn(cfg)
+	a.warnOf(cfg)
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
 	client, err := control.Dial(ctx, stateDir(cfg))

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/terminal"
@@ -11,29 +12,53 @@ import (
 // secrets are the Customer IDs that this process has read. After a reload with
 // another one, the old one stays secret. Safe for concurrent use.
 type secrets struct {
+	warn func(message string)
+
 	mu        sync.Mutex
 	known     map[string]bool
 	redactors []transport.Redactor
 }
 
+// shortID warns about a Customer ID with fewer than safeID characters.
+const (
+	safeID  = 8
+	shortID = "the Customer ID has fewer than 8 characters: names and numbers hold it by accident, so it is removed from texts only; ask the provider for a longer one"
+)
+
 func (s *secrets) add(id string) {
+	if s.learn(id) && utf8.RuneCountInString(id) < safeID {
+		s.warn(shortID)
+	}
+}
+
+// learn is false for an ID that is known.
+func (s *secrets) learn(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" || s.known[id] {
-		return
+		return false
 	}
 	if s.known == nil {
 		s.known = map[string]bool{}
 	}
 	s.known[id] = true
 	s.redactors = append(s.redactors, transport.NewRedactor(id))
+	return true
 }
 
-func (s *secrets) redact(b []byte) []byte {
+// redact removes the secrets from output, which is full of names and numbers.
+func (s *secrets) redact(b []byte) []byte { return s.each(b, transport.Redactor.ForNames) }
+
+// redactText removes the secrets from a text of others.
+func (s *secrets) redactText(b []byte) []byte {
+	return s.each(b, func(r transport.Redactor) transport.Redactor { return r })
+}
+
+func (s *secrets) each(b []byte, variant func(transport.Redactor) transport.Redactor) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.redactors {
-		b = r.Bytes(b)
+		b = variant(r).Bytes(b)
 	}
 	return b
 }
@@ -42,12 +67,12 @@ func (s *secrets) redact(b []byte) []byte {
 // redacted where they arise; this is the second line of defence. It looks at each
 // Write by itself, so callers write whole lines.
 type redactingWriter struct {
-	w       io.Writer
-	secrets *secrets
+	w      io.Writer
+	redact func([]byte) []byte
 }
 
 func (r *redactingWriter) Write(p []byte) (int, error) {
-	if _, err := r.w.Write(r.secrets.redact(p)); err != nil {
+	if _, err := r.w.Write(r.redact(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

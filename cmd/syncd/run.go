@@ -43,7 +43,8 @@ func (a *app) runDaemon(ctx context.Context) error {
 
 	a.daemon = true
 	log := a.logger(zerolog.InfoLevel)
-	stdlog.SetOutput(libraryLog{log})
+	stdlog.SetOutput(libraryLog{log, a.secrets.redactText})
+	a.secrets.warn = func(message string) { log.Warn().Msg(message) }
 	cfg, err := a.settings(log)
 	if err != nil {
 		return err

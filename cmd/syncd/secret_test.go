@@ -30,8 +30,8 @@ import (
 // other hosts. These tests provoke messages that could contain it.
 
 // leaks are responses that contain the Customer ID, or cause errors that could.
-func leaks(elsewhere string) []emulator.Fault {
-	escaped := url.QueryEscape(customerID)
+func leaks(elsewhere, id string) []emulator.Fault {
+	escaped := url.QueryEscape(id)
 	faults := []emulator.Fault{
 		{Kind: emulator.KindBody, Body: `["2026.10","{id}","http://x.example/Download/Data/2026.10/{id}?ID={id}"]`},
 		{Kind: emulator.KindBody, Body: `["http://x.example/Download/Data/2026.10/` + escaped + `?ID=` + escaped + `"]`},
@@ -39,6 +39,7 @@ func leaks(elsewhere string) []emulator.Fault {
 		{Kind: emulator.KindBody, Body: `"{id}"`},
 		{Kind: emulator.KindBody, Status: 400, Body: `{"type":"{id}","title":"` + escaped + `","errors":{"{id}":["{id}"]}}`},
 		{Kind: emulator.KindBody, Status: 404, Body: `<html>{id}</html>`},
+		{Kind: emulator.KindBody, Status: 400, Body: `{"message":"` + strings.ToUpper(id) + ` ` + strings.ToLower(escaped) + `"}`},
 		{Kind: emulator.KindReset}, {Kind: emulator.KindTruncate, After: 1},
 	}
 	for _, status := range []int{400, 401, 403, 404, 409, 429, 500, 503} {
@@ -65,7 +66,7 @@ func TestCustomerIDIsInNoError(t *testing.T) {
 	h.settings.elapsed = "50ms"
 	h.configure()
 	h.sync(0)
-	for _, fault := range leaks(h.provider.DownloadURL()) {
+	for _, fault := range leaks(h.provider.DownloadURL(), customerID) {
 		h.provider.AddFault(fault)
 		for _, args := range [][]string{{"sync"}, {"manifests"}, {"get", "Data/2026.10/ews.txt"}} {
 			h.syncd(args...)
@@ -90,7 +91,7 @@ func TestCustomerIDIsInNoLogMetricOrResponse(t *testing.T) {
 	h.must(err)
 	h.secretFree("process list", string(cmdline))
 	n := 1
-	for _, fault := range leaks(h.provider.DownloadURL()) {
+	for _, fault := range leaks(h.provider.DownloadURL(), customerID) {
 		for _, path := range []string{"/ManifestReleases/*", "/Manifest/*", "/SHA256/*", "/Metadata/*", "/Download/*", "/files/*"} {
 			n++
 			h.provider.SetManifest("dq_addr_data", "2026.11", emulator.File{Name: "a", Content: emulator.Random(uint64(n), 100)},

@@ -148,11 +148,11 @@ func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata
 	if err != nil {
 		return Metadata{}, err
 	}
-	meta, err := parseMetadata(c.t.Redactor().Bytes(body))
+	meta, err := parseMetadata(body)
 	if err != nil {
 		return Metadata{}, c.refuse("Metadata", err, segments...)
 	}
-	return meta, nil
+	return meta.redacted(c.t.Redactor()), nil
 }
 
 // Hash returns the digest of one file of one release.
@@ -162,7 +162,7 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 	if err != nil {
 		return manifest.Digest{}, err
 	}
-	digest, err := parseHash(algorithm, c.t.Redactor().Bytes(body))
+	digest, err := parseHash(algorithm, body)
 	if err != nil {
 		return manifest.Digest{}, c.refuse("Hash", err, segments...)
 	}
@@ -226,7 +226,7 @@ func (c *Client) refuse(endpoint string, err error, segments ...string) error {
 	}
 	return &transport.Error{
 		Kind: transport.Malformed, Endpoint: endpoint,
-		Path: c.t.Redactor().String("/" + strings.Join(escaped, "/")),
+		Path: c.t.Redactor().ForNames().String("/" + strings.Join(escaped, "/")),
 		Err:  &refusal.Error{Reason: refusal.ReasonOf(err), Err: c.t.Redactor().Error(err)},
 	}
 }

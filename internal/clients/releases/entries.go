@@ -29,9 +29,8 @@ func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor)
 		if refused = checkEntry(entry, limit.seen); refused != nil {
 			return nil
 		}
-		for _, text := range []*string{&entry.Name, &entry.Description, &entry.URL} {
-			*text = redacted(*text, redact)
-		}
+		entry.Name = redact.Name(entry.Name)
+		entry.Description, entry.URL = redacted(entry.Description, redact), redacted(entry.URL, redact)
 		entries = append(entries, entry)
 		return limit.keep(entry.Name, entry.Description, entry.URL)
 	})
@@ -59,7 +58,7 @@ func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]
 		if err := limit.count(); err != nil {
 			return err
 		}
-		id := redacted(entry.Name, redact)
+		id := redactedID(entry.Name, redact)
 		ids = append(ids, id)
 		return limit.keep(id)
 	})
@@ -67,4 +66,13 @@ func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]
 		return nil, err
 	}
 	return ids, nil
+}
+
+// redactedID leaves an id in the form of a release as it is, even when it holds a
+// Customer ID such as 2026.
+func redactedID(id string, redact transport.Redactor) string {
+	if _, err := manifest.ParseRelease(id); err == nil {
+		return id
+	}
+	return redacted(id, redact)
 }

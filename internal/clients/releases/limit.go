@@ -48,8 +48,9 @@ const maxText = 1000
 
 // redacted returns a text of the provider without the Customer ID and limited in length.
 func redacted(text string, redact transport.Redactor) string {
+	text = redact.String(text) // first: the limit could cut an ID in two
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
-	return redact.String(text)
+	return text
 }

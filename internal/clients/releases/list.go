@@ -135,7 +135,7 @@ func (l *listReader) notAList() error {
 		return errNotUTF8
 	}
 	var problem struct{ Type, Message, Title string }
-	if json.Unmarshal(l.redact.Bytes(body), &problem) == nil && problem.Type+problem.Message+problem.Title != "" {
+	if json.Unmarshal(l.redact.Body(body), &problem) == nil && problem.Type+problem.Message+problem.Title != "" {
 		return refusal.New(refusal.BadShape, "got an error object instead of a list: %.40q %.200q", problem.Type, problem.Message+problem.Title)
 	}
 	return refusal.New(refusal.BadShape, "got an object instead of a list")

@@ -56,6 +56,23 @@ func parseMetadata(body []byte) (Metadata, error) {
 	return meta, nil
 }
 
+// redacted returns m without the Customer ID in its texts. Names and digests stay as they
+// are, even when they hold a short ID.
+func (m Metadata) redacted(r transport.Redactor) Metadata {
+	m.FileName, m.Release = r.Name(m.FileName), r.Name(m.Release)
+	for algorithm, text := range m.Digests {
+		if _, err := manifest.ParseDigest(algorithm, text); err != nil {
+			m.Digests[algorithm] = r.String(text)
+		}
+	}
+	other := make(map[string]string, len(m.Other))
+	for name, text := range m.Other {
+		other[r.String(name)] = r.String(text)
+	}
+	m.Other = other
+	return m
+}
+
 // jsonText returns the text of a JSON string, and any other value as it is written: a
 // number out of range must not refuse the other values.
 func jsonText(value json.RawMessage) string {

@@ -109,7 +109,8 @@ func (c *Client) Send(ctx context.Context, call *Call) (*Answer, error) {
 		}
 	}
 	codes, err := c.judge(call.Operation, value, redact) // before redaction, which could change a code if the Customer ID is short
-	return &Answer{Raw: redact.Bytes(body), Value: wire.Map(value, redact.String), Codes: codes}, err
+	value = wire.Map(value, redact.ForNames().String, redact.String)
+	return &Answer{Raw: redact.Body(body), Value: value, Codes: codes}, err
 }
 
 // withoutAnswer adds to an error that the provider may have taken a submission.
@@ -185,7 +186,7 @@ func (c *Client) Preview(call *Call) (*Preview, error) {
 	address := t.URL(req)
 	return &Preview{
 		Method: req.Method, URL: redact.String(transport.PublicURL(address) + shownQuery(address, req)),
-		Header: req.Header, Body: redact.Bytes(req.Body),
+		Header: req.Header, Body: redact.Body(req.Body),
 	}, nil
 }
 

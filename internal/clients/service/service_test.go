@@ -2,6 +2,9 @@ package service_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/service/servicetest"
+	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
 )
 
@@ -251,6 +255,41 @@ func TestAnswersHoldNoCustomerID(t *testing.T) {
 		if strings.Contains(text, "CID-0001") || !strings.Contains(text, "REDACTED") {
 			t.Error(text)
 		}
+	}
+}
+
+// A number holds a short Customer ID by accident, and a name of a member may hold it too.
+func TestAShortCustomerIDChangesNoNumberOfAnAnswer(t *testing.T) {
+	const answer = `{"TotalRecords":12345,"Results":"XS01","Records":[{"N1234":1234,"Note":"id 1234"}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer) }))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := service.Connect("test", "Acme", transport.Config{Base: base, CustomerID: "1234"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	members, _, err := lookup.Arguments("POST", "Acme", nil, []string{"AcmeAddressKey=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call, err := lookup.Check(service.Form{Method: "POST"}, members, "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Send(t.Context(), call)
+	if got == nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(answer, "id 1234", "id REDACTED")
+	if raw := string(got.Raw); raw != strings.ReplaceAll(want, "N1234", "NREDACTED") {
+		t.Error(raw)
+	}
+	if value := string(wire.JSON(got.Value)); value != want {
+		t.Error(value)
 	}
 }
 

@@ -63,7 +63,6 @@ type Client struct {
 	cfg    Config
 	base   base
 	redact Redactor
-	folded Redactor // for HoldsID
 	roots  *x509.CertPool
 	rt     atomic.Pointer[http.Transport]
 }
@@ -86,7 +85,6 @@ func New(cfg Config) (*Client, error) {
 		cfg:    cfg,
 		base:   newBase(cfg),
 		redact: NewRedactor(cfg.CustomerID),
-		folded: foldedRedactor(cfg.CustomerID),
 		roots:  roots,
 	}
 	rt := c.newTransport()

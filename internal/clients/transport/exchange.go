@@ -113,7 +113,7 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 
 // path is the part of a request's address that errors show.
 func (c *Client) path(req *Request) string {
-	return c.redact.String("/" + strings.Join(req.escaped(), "/"))
+	return c.redact.ForNames().String("/" + strings.Join(req.escaped(), "/"))
 }
 
 // send makes one exchange with one host. It does without http.Client, which adds a
@@ -187,7 +187,7 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message, Body: c.redact.Bytes(body), origin: target.origin,
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Body(body), origin: target.origin,
 	}
 	if failed.Kind == Transient {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {
@@ -195,15 +195,4 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 		}
 	}
 	return nil, failed
-}
-
-// redactHeader removes the Customer ID from headers, which callers store: a service
-// can make the ID part of an ETag.
-func (c *Client) redactHeader(h http.Header) http.Header {
-	for _, values := range h {
-		for i, value := range values {
-			values[i] = c.redact.String(value)
-		}
-	}
-	return h
 }

@@ -29,7 +29,7 @@ const maxDetail = 300
 func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	var p problem
 	var otherType *json.UnmarshalTypeError // one member has another type; the others are still decoded
-	if err := json.Unmarshal(redact.Bytes(body), &p); err != nil && !errors.As(err, &otherType) {
+	if err := json.Unmarshal(redact.Body(body), &p); err != nil && !errors.As(err, &otherType) {
 		return "", ""
 	}
 	texts := []string{p.Message, p.Title}

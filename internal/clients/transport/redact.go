@@ -10,10 +10,13 @@ import (
 // redacted replaces the Customer ID.
 const redacted = "REDACTED"
 
-// Redactor removes the Customer ID from text, plain and encoded: each character of the
-// ID may have any spelling of spellingsOf. The zero value removes nothing. Safe for
-// concurrent use.
-type Redactor struct{ search *search }
+// Redactor removes the Customer ID from text, plain and encoded (secretsOf). The zero
+// value removes nothing. Safe for concurrent use.
+type Redactor struct {
+	search   *search
+	accident bool // names and numbers can hold the ID by accident
+	long     bool // no text holds the ID by accident in another case
+}
 
 // search finds secrets in a text.
 type search struct {
@@ -21,20 +24,61 @@ type search struct {
 	begins  [256]bool // true for the first byte of each spelling of a secret
 }
 
+// minLong is the length of an ID that no text holds by accident in another case.
+const minLong = 8
+
+func isLong(customerID string) bool { return utf8.RuneCountInString(customerID) >= minLong }
+
 // NewRedactor returns a Redactor for a Customer ID. It computes all spellings, which
 // takes milliseconds: keep the Redactor. With "" it removes nothing.
 func NewRedactor(customerID string) Redactor {
 	if customerID == "" {
 		return Redactor{}
 	}
-	s := &search{secrets: []secret{newSecret(customerID)}}
+	s := &search{secrets: secretsOf(customerID)}
 	for _, secret := range s.secrets {
 		for c, begins := range secret[0].begins {
 			s.begins[c] = s.begins[c] || begins
 		}
 	}
-	return Redactor{s}
+	long := isLong(customerID)
+	return Redactor{s, !long || strings.Trim(customerID, "0123456789") == "", long}
 }
+
+// ForNames returns the Redactor for names and numbers that were parsed, and for output
+// that is full of them. Sizes, dates, digests and names of files hold a short or numeric
+// ID by accident, so this Redactor does not look for such an ID.
+func (r Redactor) ForNames() Redactor {
+	if r.accident {
+		return Redactor{}
+	}
+	return r
+}
+
+// Name returns the name of a file, a release or a manifest, without the ID if the name
+// repeats it.
+func (r Redactor) Name(name string) string {
+	if r.repeatedIn(name) {
+		return r.String(name)
+	}
+	return name
+}
+
+// repeatedIn is true when a path repeats the ID. Honest paths hold a numeric ID by
+// accident, as a date or a number, so this one must be a whole segment. A short ID can
+// even be a whole segment: it is not looked for.
+func (r Redactor) repeatedIn(path string) bool {
+	switch {
+	case !r.accident:
+		return r.Contains(path)
+	case !r.long:
+		return false
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), r.is)
+}
+
+// is true when the whole text is the Customer ID.
+func (r Redactor) is(text string) bool { return r.String(text) == redacted }
 
 // String returns s without the Customer ID.
 func (r Redactor) String(s string) string {
@@ -64,26 +108,6 @@ func (r Redactor) Bytes(b []byte) []byte {
 		start, end = find(r.search, b, done)
 	}
 	return append(out, b[done:]...)
-}
-
-// secret is a text to find, character by character.
-type secret []character
-
-type character struct {
-	spellings []string  // sorted
-	begins    [256]bool // true for the first byte of each spelling
-}
-
-func newSecret(text string) secret {
-	var s secret
-	for c := range strings.SplitSeq(text, "") {
-		next := character{spellings: spellingsOf(c)}
-		for _, spelling := range next.spellings {
-			next.begins[spelling[0]] = true
-		}
-		s = append(s, next)
-	}
-	return s
 }
 
 // find returns the start and the end of the next occurrence of a secret, or -1.
@@ -166,20 +190,4 @@ func appendEnds[T string | []byte](ends []int, spellings []string, text T, at in
 		spellings = spellings[:to]
 	}
 	return ends
-}
-
-// HoldsID is true when a text holds the Customer ID. An ID of at least minFolded bytes
-// is found in any case.
-func (c *Client) HoldsID(text string) bool {
-	return c.redact.Contains(text) || c.folded.Contains(strings.ToLower(text))
-}
-
-// minFolded is the length of an ID that does not occur by chance in another case.
-const minFolded = 8
-
-func foldedRedactor(customerID string) Redactor {
-	if len(customerID) < minFolded {
-		return Redactor{}
-	}
-	return NewRedactor(strings.ToLower(customerID))
 }

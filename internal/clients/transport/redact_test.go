@@ -186,7 +186,7 @@ func TestRedactorFindsTheIDBehindLongRuns(t *testing.T) {
 func TestRedactorLeavesOtherTextAlone(t *testing.T) {
 	texts := []string{
 		"", "%", "%%", `\`, `\u`, `\u00`, "&", "&#", "&#x;", "&#;", "%2", "%zz", "K3Y", testID[:len(testID)-1],
-		strings.ToLower(testID), url.QueryEscape(testID[1:]), "\xff\xfe", "K3Y/with special=chars&%",
+		url.QueryEscape(testID[1:]), "\xff\xfe", "K3Y/with special=chars&%",
 		"https://releases.example.net/Manifest/2026.10/dq?id=OTHER%2FKEY", strings.Repeat("%", 100), strings.Repeat(`\`, 100) + strings.Repeat("&amp;", 50),
 	}
 	for _, text := range texts {

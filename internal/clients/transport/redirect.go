@@ -64,7 +64,7 @@ func (c *Client) follow(req *Request, from *url.URL, location string) (address, 
 		return to, nil
 	}
 	c.stripID(target)
-	if c.redact.Contains(target.String()) {
+	if c.redact.ForNames().Contains(target.String()) || c.HoldsID(target.Path) || c.redact.is(target.Hostname()) {
 		return reject(errors.New("redirect to another host with the Customer ID in its address"))
 	}
 	return to, nil
@@ -95,16 +95,4 @@ func (c *Client) addID(target *url.URL) {
 	}
 	id := url.Values{c.cfg.IDParam: {c.cfg.CustomerID}}.Encode()
 	target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+id, "&")
-}
-
-// stripID removes the query parameters that hold the Customer ID. The others keep
-// their order, because signed URLs depend on it.
-func (c *Client) stripID(target *url.URL) {
-	var kept []string
-	for pair := range strings.SplitSeq(target.RawQuery, "&") {
-		if !c.redact.Contains(pair) {
-			kept = append(kept, pair)
-		}
-	}
-	target.RawQuery = strings.Join(kept, "&")
 }

@@ -10,6 +10,44 @@ import (
 	"unicode/utf16"
 )
 
+// secret is a text to find, character by character.
+type secret []character
+
+type character struct {
+	spellings []string  // sorted
+	begins    [256]bool // true for the first byte of each spelling
+}
+
+// secretsOf returns the texts that stand for a Customer ID: the ID, in any case if it is
+// long.
+func secretsOf(customerID string) []secret {
+	long := isLong(customerID)
+	secrets := []secret{newSecret(customerID, func(c string) []string {
+		spellings := spellingsOf(c)
+		for _, other := range []string{strings.ToLower(c), strings.ToUpper(c)} {
+			if long && other != c {
+				spellings = append(spellings, spellingsOf(other)...)
+			}
+		}
+		return spellings
+	})}
+	return secrets
+}
+
+func newSecret(text string, spellings func(character string) []string) secret {
+	var s secret
+	for c := range strings.SplitSeq(text, "") {
+		next := character{spellings: spellings(c)}
+		slices.Sort(next.spellings)
+		next.spellings = slices.Compact(next.spellings)
+		for _, spelling := range next.spellings {
+			next.begins[spelling[0]] = true
+		}
+		s = append(s, next)
+	}
+	return s
+}
+
 // outerEncoders write a text into a URL, JSON, XML or HTML as programs do. Each encodes
 // every character independently of the others.
 var outerEncoders = []func(string) string{

@@ -77,35 +77,29 @@ func TextOf(v Value) (text string, ok bool) {
 	return "", false
 }
 
-// Map returns a copy of v in which f has changed every text: names, strings and
-// numbers. A number that f changes becomes a string.
-func Map(v Value, f func(string) string) Value { return change(v, f, f) }
-
-// Rename returns a copy of v in which f has changed the name of every member.
-func Rename(v Value, f func(string) string) Value {
-	return change(v, f, func(text string) string { return text })
-}
-
-func change(v Value, name, text func(string) string) Value {
+// Map returns a copy of v in which name has changed the name of every member and text
+// every string.
+func Map(v Value, name, text func(string) string) Value {
 	switch v := v.(type) {
 	case string:
 		return text(v)
-	case json.Number:
-		if changed := text(v.String()); changed != v.String() {
-			return changed
-		}
 	case []Value:
 		list := make([]Value, len(v))
 		for i, item := range v {
-			list[i] = change(item, name, text)
+			list[i] = Map(item, name, text)
 		}
 		return list
 	case Object:
 		o := make(Object, len(v))
 		for i, m := range v {
-			o[i] = Member{name(m.Name), change(m.Value, name, text)}
+			o[i] = Member{name(m.Name), Map(m.Value, name, text)}
 		}
 		return o
 	}
 	return v
+}
+
+// Rename returns a copy of v in which f has changed the name of every member.
+func Rename(v Value, f func(string) string) Value {
+	return Map(v, f, func(text string) string { return text })
 }
