@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -540,6 +541,10 @@ func secretForms() []string {
 	forms := []string{customerID, url.QueryEscape(customerID), url.PathEscape(customerID), url.QueryEscape(url.QueryEscape(customerID)), strings.Trim(string(quoted), `"`)}
 	for _, f := range slices.Clone(forms) {
 		forms = append(forms, strings.ToLower(f), strings.ToUpper(f))
+	}
+	basic := []byte("user:" + customerID)
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, encoding.EncodeToString([]byte(customerID)), encoding.EncodeToString(basic)[8:28])
 	}
 	return forms
 }

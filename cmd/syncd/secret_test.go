@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -40,6 +41,8 @@ func leaks(elsewhere, id string) []emulator.Fault {
 		{Kind: emulator.KindBody, Status: 400, Body: `{"type":"{id}","title":"` + escaped + `","errors":{"{id}":["{id}"]}}`},
 		{Kind: emulator.KindBody, Status: 404, Body: `<html>{id}</html>`},
 		{Kind: emulator.KindBody, Status: 400, Body: `{"message":"` + strings.ToUpper(id) + ` ` + strings.ToLower(escaped) + `"}`},
+		{Kind: emulator.KindBody, Status: 400, Body: `{"message":"` + base64.StdEncoding.EncodeToString([]byte(id)) + `"}`},
+		{Kind: emulator.KindBody, Status: 400, Body: `{"message":"Basic ` + base64.URLEncoding.EncodeToString([]byte("user:"+id)) + `"}`},
 		{Kind: emulator.KindReset}, {Kind: emulator.KindTruncate, After: 1},
 	}
 	for _, status := range []int{400, 401, 403, 404, 409, 429, 500, 503} {

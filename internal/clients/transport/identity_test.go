@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,6 +20,31 @@ func TestALongIDIsRemovedInAnyCase(t *testing.T) {
 	}
 	if short := NewRedactor("Data"); short.String("data DATA Data") != "data DATA "+redacted {
 		t.Error("a short ID was removed in another case")
+	}
+}
+
+func TestBase64OfTheIDIsRemoved(t *testing.T) {
+	alphabets := []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding}
+	for _, id := range []string{testID, "ABCD1234", "k3y/\xf0\x9d\x95\x8f?>~~", "123456789012"} {
+		r := NewRedactor(id)
+		for _, encoding := range alphabets {
+			if got := r.String("Basic " + encoding.EncodeToString([]byte(id))); strings.TrimRight(got, "=") != "Basic "+redacted {
+				t.Errorf("%s alone gives %s", id, got)
+			}
+			for _, before := range []string{"", "u", "us", "use", "user:"} {
+				for _, after := range []string{"", ":", ":p", ":pw"} {
+					text := encoding.EncodeToString([]byte(before + id + after))
+					got := r.String(text)
+					// Up to two characters beside the ID hold bits of it and of its neighbour.
+					if rest := strings.Replace(got, redacted, "", 1); rest == got || len(rest) > (len(before)+len(after))*4/3+6 {
+						t.Errorf("%q in %s gives %s", before+id+after, text, got)
+					}
+				}
+			}
+		}
+	}
+	if got := NewRedactor("2026").String("MjAyNg=="); got != redacted+"==" {
+		t.Errorf("a short ID gives %s", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -19,7 +20,7 @@ type character struct {
 }
 
 // secretsOf returns the texts that stand for a Customer ID: the ID, in any case if it is
-// long.
+// long, and its base64 forms.
 func secretsOf(customerID string) []secret {
 	long := isLong(customerID)
 	secrets := []secret{newSecret(customerID, func(c string) []string {
@@ -31,6 +32,9 @@ func secretsOf(customerID string) []secret {
 		}
 		return spellings
 	})}
+	for _, form := range base64Forms(customerID) {
+		secrets = append(secrets, newSecret(form, base64Spellings))
+	}
 	return secrets
 }
 
@@ -46,6 +50,32 @@ func newSecret(text string, spellings func(character string) []string) secret {
 		s = append(s, next)
 	}
 	return s
+}
+
+// base64Forms returns the base64 of a text: of the text alone, and what stays the same
+// wherever a longer text holds it, such as user:password. These parts are left out if
+// they are so short that other text holds them by accident.
+func base64Forms(text string) []string {
+	forms := []string{base64.RawStdEncoding.EncodeToString([]byte(text))}
+	for before := range 3 { // base64 encodes groups of 3 bytes
+		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), text...))
+		first, last := (before*8+5)/6, (before+len(text))*8/6 // characters that hold bits of the text alone
+		if last-first >= minLong+2 {
+			forms = append(forms, encoded[first:last])
+		}
+	}
+	return forms
+}
+
+// base64Spellings returns the spellings of a character in both alphabets of base64.
+func base64Spellings(c string) []string {
+	switch c {
+	case "+":
+		return append(spellingsOf(c), "-")
+	case "/":
+		return append(spellingsOf(c), "_")
+	}
+	return []string{c}
 }
 
 // outerEncoders write a text into a URL, JSON, XML or HTML as programs do. Each encodes
