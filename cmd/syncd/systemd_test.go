@@ -151,41 +151,6 @@ func TestWatchdogIsFedWhileTheProviderHangs(t *testing.T) {
 	p.terminate()
 }
 
-// A FIFO in place of the configuration blocks the loop in a reload. The process stays
-// alive, and only the watchdog notices.
-func TestStuckLoopDoesNotFeedTheWatchdog(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	s := h.underSystemd(watchdogInterval)
-	p := h.daemon()
-	p.logged("sync")
-	s.wait("WATCHDOG=1")
-
-	config, err := os.ReadFile(h.path("syncd.yaml"))
-	h.must(err)
-	h.must(os.Remove(h.path("syncd.yaml")))
-	h.must(syscall.Mkfifo(h.path("syncd.yaml"), 0o644))
-	p.signal(syscall.SIGHUP)
-	fifo, err := os.OpenFile(h.path("syncd.yaml"), os.O_WRONLY, 0) // returns once the loop has opened it
-	h.must(err)
-	for s.told(time.Millisecond) != "" { // drop earlier messages
-	}
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		if message := s.told(time.Until(end)); strings.Contains(message, "WATCHDOG=1") {
-			t.Errorf("a loop that hangs says %q", message)
-		}
-	}
-	code, _ := p.get("/metrics")
-	same(h, "metrics", 200, code)
-
-	_, err = fifo.Write(config)
-	h.must(err)
-	h.must(fifo.Close())
-	s.wait("WATCHDOG=1")
-	p.logged("configuration reloaded")
-	p.terminate()
-}
-
 func TestDaemonRunsWithoutSystemd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
