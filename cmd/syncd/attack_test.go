@@ -117,10 +117,10 @@ func TestLinkToAnotherHostCausesNoRequestThere(t *testing.T) {
 	h.must(err)
 	defer other.Close()
 	files := []emulator.File{{Name: "a.dat", Content: emulator.Text("right")}, {Name: "b.dat", Content: emulator.Text("right too")}}
-	h.provider.SetManifest("m", "2026.10", files...)
+	h.provider.SetManifest("m", "2025.10", files...)
 	h.sync(0)
 	want := h.published("m")
-	other.SetManifest("m", "2026.11", emulator.File{Name: "a.dat", Content: emulator.Text("wrong")}, emulator.File{Name: "b.dat", Content: emulator.Text("wrong")})
+	other.SetManifest("m", "2025.11", emulator.File{Name: "a.dat", Content: emulator.Text("wrong")}, emulator.File{Name: "b.dat", Content: emulator.Text("wrong")})
 	elsewhere := strings.TrimPrefix(other.URL(), "http://")
 	links := []string{
 		"http://" + elsewhere, "HTTP://" + elsewhere, "https://" + elsewhere, "http://user:secret@" + elsewhere,
@@ -128,7 +128,7 @@ func TestLinkToAnotherHostCausesNoRequestThere(t *testing.T) {
 		"http://" + elsewhere + "/proxy/" + h.provider.URL()[len("http://"):],
 	}
 	for i, link := range links {
-		release := fmt.Sprintf("2027.%02d", i+1)
+		release := fmt.Sprintf("2026.%02d", i+1)
 		h.provider.SetManifest("m", release, files...)
 		h.provider.SetLinks("m", release, link+"/Download/Data/"+release+"/a.dat?ID=1", link+"/Download/Data/"+release+"/b.dat")
 		same(h, link, release, h.sync(0).Manifests[0].Release)
