@@ -36,7 +36,7 @@ The demo explains each step, ends by itself and keeps its data directory.`,
 
 // demo runs the steps; each does what a command or the daemon does.
 func (a *app) demo(ctx context.Context, dir string) error {
-	provider, err := emulator.Start(emulator.Config{CustomerID: "DEMO-ID"})
+	provider, err := emulator.Start(emulator.Config{CustomerID: "DEMO-CUSTOMER"})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 	if cfg.Source.URL, err = url.Parse(provider.URL()); err != nil {
 		return nil, err
 	}
-	cfg.Source.Credential = config.FixedCredential("DEMO-ID")
+	cfg.Source.Credential = config.FixedCredential("DEMO-CUSTOMER")
 	for _, name := range []string{"dq_addr_data", "dq_addr_bins"} {
 		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Release: "latest", Schedule: cfg.Schedule})
 	}
