@@ -84,7 +84,7 @@ func checkAbove(path string) error {
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) && path != "/" {
 		parent := filepath.Dir(path)
 		if isMirrorAt(parent) {
@@ -95,7 +95,7 @@ func checkAbove(path string) error {
 	if err != nil {
 		return err
 	}
-	for parent := filepath.Dir(real); ; parent = filepath.Dir(parent) {
+	for parent := filepath.Dir(resolved); ; parent = filepath.Dir(parent) {
 		if isMirrorAt(parent) {
 			return insideError(path, parent)
 		}

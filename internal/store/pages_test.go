@@ -127,7 +127,7 @@ func TestFreeListThatClaimsMoreEntriesThanFitIsSetAside(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		says := ""
+		var says string
 		if readOnly {
 			_, err := openReadOnlyAt(t, path, atOnce)
 			says = fmt.Sprint(err)

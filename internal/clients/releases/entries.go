@@ -27,7 +27,7 @@ func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor)
 			return err
 		}
 		if refused = checkEntry(entry, limit.seen); refused != nil {
-			return nil
+			return nil //nolint:nilerr // later entries are only counted
 		}
 		entry.Name = redact.Name(entry.Name)
 		entry.Description, entry.URL = redacted(entry.Description, redact), redacted(entry.URL, redact)

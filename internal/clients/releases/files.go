@@ -47,7 +47,7 @@ func (f *files) add(ctx context.Context, link string) error {
 		f.alone = true
 	}
 	if f.refused != nil {
-		return nil
+		return nil //nolint:nilerr // later links are only counted
 	}
 	if err := f.client.addLink(&f.list, link); err != nil {
 		f.refused = &refusal.Error{Reason: refusal.ReasonOf(err), Err: fmt.Errorf("entry %d: %w", f.limit.seen, err)}

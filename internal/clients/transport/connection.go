@@ -83,7 +83,7 @@ func (c *Client) roundTrip(request *http.Request, watch *stallWatch) (*http.Resp
 	watch.resume()
 	defer watch.pause()
 	go func() {
-		answer, err := rt.RoundTrip(request)
+		answer, err := rt.RoundTrip(request) //nolint:bodyclose // the receiver of the result closes the body
 		done <- result{answer, err}
 	}()
 	select {
