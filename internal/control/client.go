@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -66,9 +67,21 @@ func dialError(stateDir string, err error) error {
 		return fmt.Errorf("%s: permission denied: run this as the user that owns data_dir", filepath.Join(stateDir, socketName))
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
-		return fmt.Errorf("data_dir %s is not a directory", filepath.Dir(stateDir))
+		return notADirectory(stateDir)
 	}
 	return fmt.Errorf("control socket: %w", err)
+}
+
+// notADirectory names the part of stateDir's path that is no directory.
+func notADirectory(stateDir string) error {
+	info, err := os.Lstat(stateDir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("data_dir %s is not a directory", filepath.Dir(stateDir))
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s is a symlink, which syncd does not make: remove it", stateDir)
+	}
+	return fmt.Errorf("%s is not a directory: move it away", stateDir)
 }
 
 // Close closes the connections.

@@ -266,6 +266,22 @@ func TestDialNamesADataDirThatIsAFile(t *testing.T) {
 	}
 }
 
+func TestDialNamesAStateThatIsNoDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	for path, problem := range map[string]string{file: " is not a directory", link: " is a symlink"} {
+		if _, err := Dial(context.Background(), path); err == nil || !strings.HasPrefix(err.Error(), path+problem) {
+			t.Errorf("error %v, want %s%s", err, path, problem)
+		}
+	}
+}
+
 func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
