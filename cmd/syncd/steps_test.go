@@ -79,12 +79,28 @@ func (s *stepped) killedAfter(step string) *stepped {
 	if number == 0 {
 		s.Fatalf("no step %q in %q", step, s.steps)
 	}
-	killed := &stepped{host: s.copy(s.T), sums: s.sums}
-	killed.environ = []string{fmt.Sprintf("SYNCD_STEP=%d:kill-after", number)}
-	killed.expect(-1, "sync")
-	killed.environ = nil
+	h, out := s.syncWithFault(s.T, number, "kill-after")
+	same(h, "exit code", -1, out.code)
+	killed := &stepped{host: h, sums: s.sums}
 	killed.look()
 	return killed
+}
+
+// syncWithFault runs a sync with a fault at one of its steps, on a copy. Manifests
+// download side by side, so it tries again until the fault meets the expected step.
+func (s *stepped) syncWithFault(t *testing.T, number int, fault string) (*host, result) {
+	t.Helper()
+	for range 100 {
+		h := s.copy(t)
+		h.environ = []string{"SYNCD_STEPS=" + h.path("steps"), fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault)}
+		out := h.syncd("sync", "--json")
+		h.environ = nil
+		if got := h.steps(); len(got) >= number && got[number-1] == s.steps[number-1] {
+			return h, out
+		}
+	}
+	t.Fatalf("step %d is never %q", number, s.steps[number-1])
+	return nil, result{}
 }
 
 // look runs the sync without a fault on a copy.
@@ -150,13 +166,7 @@ func servedSums(h *host) (sums []string) {
 
 // suffer runs a sync with a fault at one of its steps.
 func (s *stepped) suffer(t *testing.T, number int, fault string) {
-	h := s.copy(t)
-	h.environ = []string{"SYNCD_STEPS=" + h.path("steps"), fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault)}
-	out := h.syncd("sync", "--json")
-	h.environ = nil
-	if got := h.steps(); len(got) < number || got[number-1] != s.steps[number-1] {
-		t.Fatalf("step %d was another one: %q", number, got)
-	}
+	h, out := s.syncWithFault(t, number, fault)
 	killed := strings.HasPrefix(fault, "kill")
 	if out.code == 2 || killed != (out.code == -1) {
 		t.Errorf("exit %d\n%s", out.code, out.stderr)
