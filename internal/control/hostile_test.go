@@ -177,7 +177,7 @@ const asOther = "SYNCD_CONTROL_DIR"
 func TestAsAnotherUser(t *testing.T) {
 	dir := os.Getenv(asOther)
 	if dir == "" {
-		t.Skip("runs in a child process")
+		return // it is the child process of another test
 	}
 	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
 	if err != nil {

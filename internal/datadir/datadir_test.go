@@ -229,7 +229,7 @@ func runAs(t *testing.T, uid, gid uint32, dir string) string {
 func TestClaimInAnotherProcess(t *testing.T) {
 	dir := os.Getenv("SYNCD_TEST_DIR")
 	if dir == "" {
-		t.Skip("only runs as another test's process")
+		return // it is the child process of another test
 	}
 	must(t, claimAt(dir), os.Mkdir(filepath.Join(dir, "partial"), 0o700), claimAt(dir), openAt(dir))
 }
