@@ -52,7 +52,7 @@ type ManifestStatus struct {
 	RetryAt      *time.Time        `json:"retry_at"`      // the schedule skips the failing release until then
 	CoolingUntil *time.Time        `json:"cooling_until"` // the provider asked for no requests until then
 	Progress     *ManifestProgress `json:"progress"`      // of the running sync
-	Explanation  string            `json:"explanation"`   // one sentence: what is happening, or why nothing is
+	Explanation  string            `json:"explanation"`   // one sentence that explains the state
 }
 
 // Configured is a manifest of the configuration.
