@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,8 @@ import (
 // A nil Dir is a missing directory. Safe for concurrent use.
 type Dir struct {
 	root *os.Root
-	file *os.File // the same directory, for system calls that os.Root lacks
+	file *os.File        // the same directory, for system calls that os.Root lacks
+	conn syscall.RawConn // of file
 }
 
 // OpenDir opens the directory at path, which may be a symlink.
@@ -33,7 +35,20 @@ func newDir(root *os.Root) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &Dir{root: root, file: file}, nil
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, file.Close(), root.Close())
+	}
+	return &Dir{root: root, file: file, conn: conn}, nil
+}
+
+// call runs a system call on d's descriptor, which stays open until it ends. After
+// Close it returns an error: the number may belong to another file by then.
+func (d *Dir) call(do func(fd int) error) (err error) {
+	if closed := d.conn.Control(func(fd uintptr) { err = do(int(fd)) }); closed != nil {
+		return closed
+	}
+	return err
 }
 
 // OpenDir opens a directory below d. It refuses a symlink in its place.

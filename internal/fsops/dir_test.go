@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,4 +132,28 @@ func TestMissingDirHasNothingToRead(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestCloseBesideReadersIsSafe(t *testing.T) {
+	for range 50 {
+		d := open(t, t.TempDir())
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for d.readable() {
+				}
+			})
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		readers.Wait()
+	}
+}
+
+// readable is false after Close.
+func (d *Dir) readable() bool {
+	_, stat := d.Statfs()
+	_, info := d.Info(".")
+	return stat == nil && info == nil
 }

@@ -109,7 +109,9 @@ func (d *Dir) RemoveAll(name string) error {
 // caller's user may be able to write in to and the directories below it.
 func Move(from *Dir, oldName string, to *Dir, newName string) error {
 	return Step("rename", to.Path(newName), func() error {
-		err := unix.Renameat(int(from.file.Fd()), oldName, int(to.file.Fd()), newName)
+		err := from.call(func(fd int) error {
+			return to.call(func(toFD int) error { return unix.Renameat(fd, oldName, toFD, newName) })
+		})
 		if err != nil {
 			return &os.LinkError{Op: "rename", Old: from.Path(oldName), New: to.Path(newName), Err: err}
 		}

@@ -15,7 +15,8 @@ func (d *Dir) Info(name string) (info Info, err error) {
 	if d == nil {
 		return info, d.missing("stat", name)
 	}
-	if err := unix.Fstatat(int(d.file.Fd()), name, &info.stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	err = d.call(func(fd int) error { return unix.Fstatat(fd, name, &info.stat, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
 		return info, &fs.PathError{Op: "stat", Path: d.Path(name), Err: err}
 	}
 	return info, nil

@@ -104,7 +104,7 @@ func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
 	if d == nil {
 		return st, d.missing("statfs", ".")
 	}
-	if err := unix.Fstatfs(int(d.file.Fd()), &st); err != nil {
+	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return st, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
 	}
 	return st, nil
