@@ -1,9 +1,9 @@
 package web
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,7 +13,7 @@ import (
 // responses otherwise. A request without a name comes from no browser.
 func answerTo(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host := hostOf(r.Host); host != "" && !isAddress(host) && !slices.ContainsFunc(names, func(name string) bool { return plainName(name) == host }) {
+		if !isAnswered(r.Host, names) {
 			http.Error(w, "this server does not answer to the name in the request's Host: use its address, or add the name to http.hosts", http.StatusMisdirectedRequest)
 			return
 		}
@@ -21,17 +21,28 @@ func answerTo(names []string, next http.Handler) http.Handler {
 	})
 }
 
-// hostOf is the name or address in a Host header, which may have a port.
-func hostOf(header string) string {
-	if host, _, err := net.SplitHostPort(header); err == nil {
-		header = host
+// hostForm is a Host header: an IPv6 address in brackets, or an IPv4 address or name
+// without, then perhaps a port.
+var hostForm = regexp.MustCompile(`^(?:\[([^\[\]]+)\]|([^\[\]:]*))(?::[0-9]*)?$`)
+
+func isAnswered(header string, names []string) bool {
+	parts := hostForm.FindStringSubmatch(header)
+	if parts == nil {
+		return false
 	}
-	return plainName(strings.TrimSuffix(strings.TrimPrefix(header, "["), "]"))
+	if parts[1] != "" {
+		return isIPv6(parts[1])
+	}
+	_, err := netip.ParseAddr(parts[2])
+	host := plainName(parts[2])
+	return err == nil || parts[2] == "" || host == "localhost" ||
+		slices.ContainsFunc(names, func(name string) bool { return name != "" && plainName(name) == host })
+}
+
+// isIPv6 accepts a zone only in a link-local address, which needs one.
+func isIPv6(text string) bool {
+	address, err := netip.ParseAddr(text)
+	return err == nil && address.Is6() && (address.Zone() == "" || address.IsLinkLocalUnicast())
 }
 
 func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
-
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost"
-}

@@ -58,7 +58,7 @@ func TestOnlyKnownNamesAreAnswered(t *testing.T) {
 	for host, want := range map[string]int{
 		"127.0.0.1": 200, "127.0.0.1:9797": 200, "10.1.2.3:80": 200, "[::1]": 200, "[::1]:9797": 200, "[fe80::1%eth0]:1": 200,
 		"localhost": 200, "localhost:9797": 200, "LOCALHOST.:1": 200, "mirror.example.net": 200, "Mirror.Example.NET.:9797": 200, "short:1": 200,
-		"": 200, "evil.example": 421, "evil.example:9797": 421, "127.0.0.1.evil.example": 421, "x.localhost": 421, "localhost.evil.example": 421,
+		"": 200, "localhost:": 200, "[::1]:": 200, "evil.example": 421, "evil.example:9797": 421, "127.0.0.1.evil.example": 421, "x.localhost": 421, "localhost.evil.example": 421,
 		"mirror.example.net.evil.example": 421, "2130706433": 421, "0x7f.1": 421, "127.0.0.1:80:80": 421, ":9797": 200,
 	} {
 		req := httptest.NewRequest("GET", "/", nil)
@@ -70,6 +70,27 @@ func TestOnlyKnownNamesAreAnswered(t *testing.T) {
 		}
 		if want == 421 && !strings.Contains(w.Body.String(), "http.hosts") {
 			t.Errorf("%q: no next step in %s", host, w.Body)
+		}
+	}
+}
+
+func TestOddHostsAreRefused(t *testing.T) {
+	handler := answerTo([]string{"mirror.example.net", "::1"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, host := range []string{
+		".", "..", ".:9797", "[]", "[]:1", "[.]", "[", "]", "[]]", "::", "::1", ":80:", // no name, or an address without its brackets
+		"[::1", "::1]", "[::1]x", "[::1]]", "[[::1]]", "[[::1]]:1", "[127.0.0.1", "127.0.0.1]", "[127.0.0.1]", "[127.0.0.1]:1", "[localhost]", "[mirror.example.net]:1",
+		"[::1%evil.com]", "[::1%evil.com]:9797", "[::1%25evil.com]", "[fe80::1%]", "[2001:db8::1%eth0]", "::1%evil.com", "127.0.0.1%evil.com",
+		"127.0.0.1.", "127.0.0.1..", "localhost..", "mirror.example.net..", ".mirror.example.net", "[::1.]",
+		"127.0.0.1:x", "localhost:port", "localhost:-1", "localhost:+1", "localhost:0x50", "localhost: 1", "localhost:1:1",
+		" localhost", "localhost ", "local host", "localhost/", "localhost/x", "user@localhost", "localhost@evil.com", "localhost#", "localhost?x", "localhost\\", "localhost,evil.com", "localhost\x00", "localho\u017ft",
+		"127.1", "127.0.0.1.1", "127.000.000.001", "0177.0.0.1", "１27.0.0.1", "::ffff:127.0.0.1",
+	} {
+		req := httptest.NewRequest("GET", "/", nil)
+		req.Host = host
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != http.StatusMisdirectedRequest {
+			t.Errorf("%q: %d", host, w.Code)
 		}
 	}
 }
