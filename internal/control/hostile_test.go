@@ -199,7 +199,7 @@ func TestAsAnotherUser(t *testing.T) {
 func child(t *testing.T, dir string) (stop func(), output *bufio.Reader) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to start a process of another user")
+		t.Skip("NOT TESTED: only root can start a process of another user")
 	}
 	binary := filepath.Join(dir, "test")
 	data, err := os.ReadFile("/proc/self/exe")

@@ -15,7 +15,7 @@ import (
 
 func TestMemoryIsConstant(t *testing.T) {
 	if testing.Short() {
-		t.Skip("moves 256 MiB")
+		t.Skip("NOT TESTED: this moves 256 MiB, too much for -short")
 	}
 	const size = 256 * mib
 	b := newFixture(t, emulator.Random(5, size), manifest.SHA256)
