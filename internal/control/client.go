@@ -30,11 +30,12 @@ const dialTimeout = 5 * time.Second
 
 // Limits of an answer.
 const (
-	maxHeader = 16 << 10
-	maxAnswer = 64 << 20 // of one line: the history of many manifests is long
+	maxHeader    = 16 << 10
+	maxLine      = 64 << 20         // bytes: the history of many manifests is long
+	linePatience = 10 * time.Second // for each line; an engine sends the progress far more often
 )
 
-var errSilent = fmt.Errorf("the running syncd has not answered for %s: its log says what it does", silence)
+var errSilent = fmt.Errorf("the running syncd has not answered for %s: its log says what it does", linePatience)
 
 // Client asks the running engine of a data directory, in another process. Its
 // methods are safe for concurrent use. When ctx ends they return its cause, and
@@ -129,7 +130,7 @@ func (c *Client) Repair(ctx context.Context, req request.Verify, show func(repor
 
 // query asks for something that needs no work.
 func (c *Client) query(ctx context.Context, path string, out any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, linePatience, errSilent)
 	defer cancel()
 	return c.call(ctx, http.MethodGet, path, nil, out, nil)
 }
@@ -139,6 +140,10 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(linePatience, func() { cancel(errSilent) })
+	defer patience.Stop()
 	req, err := http.NewRequestWithContext(ctx, method, "http://syncd"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -152,12 +157,13 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 		return fmt.Errorf("control socket: status %d: is the running syncd of the same version?", res.StatusCode)
 	}
 	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, maxAnswer)
+	lines.Buffer(nil, maxLine)
 	for {
 		var m message
 		if !lines.Scan() {
 			return c.callError(ctx, cmp.Or(lines.Err(), io.EOF))
 		}
+		patience.Reset(linePatience)
 		if json.Unmarshal(visible(lines.Bytes()), &m) != nil {
 			return c.callError(ctx, io.ErrUnexpectedEOF)
 		}
@@ -178,10 +184,6 @@ func (c *Client) callError(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the running syncd ended before it answered: its log says why")
-	}
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() {
-		return errSilent
 	}
 	return fmt.Errorf("control socket: %s", report.OneLine(err.Error()))
 }

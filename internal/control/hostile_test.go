@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,21 +96,85 @@ func TestAnswersOfAnotherProgramAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestSilentPeerIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
+// piped is a client whose peer has the other end of a pipe.
+func piped(t *testing.T, peer func(net.Conn)) *Client {
+	ours, theirs := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
 		defer theirs.Close()
-		conn := patientConn{ours}
-		defer conn.Close()
-		for what, wait := range map[string]func([]byte) (int, error){"read": conn.Read, "write": conn.Write} {
-			start := time.Now()
-			if _, err := wait(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != silence {
-				t.Errorf("%s: %v after %v", what, err, time.Since(start))
-			}
+		peer(theirs)
+	}()
+	dial := func(context.Context, string, string) (net.Conn, error) { return ours, nil }
+	c := &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+	t.Cleanup(func() { c.Close(); <-done })
+	return c
+}
+
+// drip sends a byte a second until the other side is gone.
+func drip(conn net.Conn) {
+	for {
+		if _, err := io.WriteString(conn, " "); err != nil {
+			return
 		}
-		c := &Client{}
-		if err := c.callError(t.Context(), os.ErrDeadlineExceeded); !errors.Is(err, errSilent) {
-			t.Errorf("told as %v", err)
+		time.Sleep(time.Second)
+	}
+}
+
+func TestPeerThatCompletesNoLineIsGivenUp(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\n\r\n"
+	rows := map[string]struct {
+		lines int
+		then  func(net.Conn)
+	}{
+		"reads nothing":   {0, func(net.Conn) { time.Sleep(time.Hour) }},
+		"answers nothing": {0, func(conn net.Conn) { io.Copy(io.Discard, conn) }},
+		"drips a header": {0, func(conn net.Conn) {
+			go io.Copy(io.Discard, conn)
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nX:")
+			drip(conn)
+		}},
+		"drips a line":             {0, func(conn net.Conn) { go io.Copy(io.Discard, conn); io.WriteString(conn, head); drip(conn) }},
+		"drips after some lines":   {3, drip},
+		"is silent in a long line": {1, func(conn net.Conn) { conn.Write(bytes.Repeat([]byte(" "), 1<<20)); time.Sleep(time.Hour) }},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				last := time.Now()
+				c := piped(t, func(conn net.Conn) {
+					if row.lines > 0 {
+						go io.Copy(io.Discard, conn)
+						io.WriteString(conn, head)
+					}
+					for range row.lines {
+						time.Sleep(linePatience - time.Second)
+						io.WriteString(conn, `{"progress":{}}`+"\n")
+						last = time.Now()
+					}
+					row.then(conn)
+				})
+				if _, err := c.Sync(t.Context(), request.Sync{}, nil); !errors.Is(err, errSilent) || time.Since(last) != linePatience {
+					t.Errorf("%v after %s", err, time.Since(last))
+				}
+			})
+		})
+	}
+}
+
+// Lines of progress prolong the wait for work only.
+func TestPeerThatSendsProgressOnlyDoesNotHoldUpAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := piped(t, func(conn net.Conn) {
+			go io.Copy(io.Discard, conn)
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			for ; err == nil; _, err = io.WriteString(conn, `{"progress":{}}`+"\n") {
+				time.Sleep(time.Second)
+			}
+		})
+		start := time.Now()
+		if _, err := c.Status(t.Context()); !errors.Is(err, errSilent) || time.Since(start) != linePatience {
+			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
 }

@@ -8,14 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// silence is how long either side waits for the other one to send or to take bytes. An
-// engine sends the progress far more often.
-const silence = 30 * time.Second
 
 // peerUID is the user of the process at the other end of a Unix socket: of a client
 // when it connected, of a server when it began to listen.
@@ -96,21 +91,4 @@ func uidOf(info fs.FileInfo) int {
 		return int(stat.Uid)
 	}
 	return 0
-}
-
-// patientConn limits each wait for the other side.
-type patientConn struct{ net.Conn }
-
-func (c patientConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Read(p)
-}
-
-func (c patientConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(p)
 }

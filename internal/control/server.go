@@ -18,6 +18,9 @@ import (
 // progressInterval is how often a stream sends the progress.
 const progressInterval = 200 * time.Millisecond
 
+// sendTimeout is how long a client may take to receive a line.
+const sendTimeout = 30 * time.Second
+
 // maxRequest limits a request: it can name every manifest of a configuration.
 const maxRequest = 1 << 20
 
@@ -74,7 +77,7 @@ func reply(w http.ResponseWriter, value any, err error) {
 // send sends a line. It fails when the client does not take it.
 func send(w http.ResponseWriter, m message) error {
 	control := http.NewResponseController(w)
-	if err := control.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+	if err := control.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(w).Encode(m); err != nil {

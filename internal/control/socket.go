@@ -61,7 +61,7 @@ func connect(ctx context.Context, stateDir string) (net.Conn, error) {
 		conn.Close()
 		return nil, err
 	}
-	return patientConn{conn}, nil
+	return conn, nil
 }
 
 // removingListener removes its socket when it closes.
