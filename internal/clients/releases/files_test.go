@@ -3,6 +3,7 @@ package releases
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -57,6 +58,30 @@ func TestALinkOfOver8KiBIsRefused(t *testing.T) {
 		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader(link))
 		if refusal.ReasonOf(err) != want {
 			t.Errorf("%d bytes: %v, want reason %q", length, err, want)
+		}
+	}
+}
+
+// repeated is a body that repeats a piece. It counts what is read.
+type repeated struct {
+	piece string
+	read  int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = r.piece[(r.read+i)%len(r.piece)]
+	}
+	r.read += len(p)
+	return len(p), nil
+}
+
+func TestAListOfEmptyItemsIsGivenUpAfterAMillion(t *testing.T) {
+	for _, piece := range []string{",", "a" + strings.Repeat("\n", 60), "a" + strings.Repeat("\t", 60), "a://b,,,,\n,,,\n", "<a></a>", "<a><!----></a>", "<a/>", "<!---->", "<?a?>"} {
+		body := &repeated{piece: piece}
+		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), io.LimitReader(body, maxList))
+		if refusal.ReasonOf(err) != refusal.TooLarge || body.read > 16<<20 {
+			t.Errorf("%q: %v after %d bytes, want a refusal within 16 MiB", piece, err, body.read)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type listReader struct {
 	visit   func(Entry) error
 
 	isObject bool // the first item of a JSON array is an object
+	skipped  int  // pieces of the body that are no items
 }
 
 // readList calls visit with each item of a list. A plain text becomes an Entry's name.
@@ -58,6 +59,18 @@ func (l *listReader) read() error {
 		return refusal.New(refusal.BadShape, "got the JSON value %s instead of a list", text)
 	}
 	return l.readText(l.src, separatorsOf(head))
+}
+
+// maxSkipped limits the pieces of a list that are no items, such as empty lines and XML
+// comments: small ones cost much more time than the bytes that bring them.
+const maxSkipped = 1_000_000
+
+// skip counts a piece of the body that is no item.
+func (l *listReader) skip() error {
+	if l.skipped++; l.skipped > maxSkipped {
+		return refusal.New(refusal.TooLarge, "list with over %d empty items or pieces between them", maxSkipped)
+	}
+	return nil
 }
 
 var errNotStrings = refusal.New(refusal.BadShape, "list is not a JSON array of strings")

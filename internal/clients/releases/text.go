@@ -61,6 +61,11 @@ func (l *listReader) readText(text io.Reader, separators string) error {
 		if !utf8.Valid(item) {
 			return errNotUTF8
 		}
+		if len(item) == 0 {
+			if err := l.skip(); err != nil {
+				return err
+			}
+		}
 		if err := visit(item); err != nil {
 			return err
 		}

@@ -55,12 +55,12 @@ func (x *xmlList) take(token xml.Token) error {
 		}
 		if !x.inRoot {
 			x.inRoot = true
-			return nil
+			return x.list.skip()
 		}
 		x.name = t.Name.Local
 		return x.item(t)
 	}
-	return nil
+	return x.list.skip()
 }
 
 // item reads one item, whose start was read.
