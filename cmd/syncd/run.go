@@ -7,9 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +18,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/control"
 	"syncd/internal/daemon"
+	"syncd/internal/signals"
 	"syncd/internal/web"
 )
 
@@ -39,8 +37,6 @@ SIGTERM and SIGINT stop the daemon; its next start continues unfinished download
 
 // runDaemon builds the daemon from its parts and runs it until a signal ends it.
 func (a *app) runDaemon(ctx context.Context) error {
-	signals := daemon.Signals{Sync: pending(syscall.SIGUSR1), Reload: pending(syscall.SIGHUP)} // first, because an unhandled one ends the process
-
 	a.daemon = true
 	log := a.logger(zerolog.InfoLevel)
 	stdlog.SetOutput(libraryLog{log, a.secrets.redactText})
@@ -67,22 +63,13 @@ func (a *app) runDaemon(ctx context.Context) error {
 	if err := serveWeb(ctx, group, cfg.HTTP, web.Handler(d, registry), log); err != nil {
 		return err
 	}
-	group.Go(func() error { return d.Run(ctx, signals) })
+	group.Go(func() error { return d.Run(ctx, signals.Catch()) })
 	log.Info().Str("version", version()).Str("data_dir", cfg.DataDir).Int("manifests", len(cfg.Manifests)).Msg("started")
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	log.Info().Msg("stopped")
 	return nil
-}
-
-// pending returns a channel that holds a value while a signal waits. One that waits
-// covers further ones, so none is lost. They are never passed on to their default,
-// which ends the process: signals may arrive until its last moment.
-func pending(s os.Signal) <-chan os.Signal {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, s)
-	return signals
 }
 
 // settings reads the configuration and the Customer ID as the user who started

@@ -5,7 +5,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/request"
+	"syncd/internal/signals"
 )
 
 // maxSleep is the longest sleep of the loop. A clock that was set, or a machine
@@ -45,16 +45,10 @@ func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logg
 	return d
 }
 
-// Signals ask a daemon for work. Each has a channel of its own, because a burst of one
-// signal fills its channel and the runtime then drops every further signal for it.
-type Signals struct {
-	Sync, Reload <-chan os.Signal
-}
-
 // Run syncs at once, then by the schedule, and on each signal to sync; the other signal
 // reloads the configuration. It returns nil once ctx has ended and the running syncs have
 // stopped.
-func (d *Daemon) Run(ctx context.Context, signals Signals) error {
+func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	q := newQueue(d.engine.Config().Names())
 	d.timetable.plan(d.engine.Config(), clock.Now(), nil)
 	notify(systemd.SdNotifyReady)
@@ -76,9 +70,9 @@ func (d *Daemon) Run(ctx context.Context, signals Signals) error {
 			running.Wait()
 			return nil
 		case <-released:
-		case <-signals.Sync:
+		case <-asked.Sync:
 			d.queueDemand(q, request.Sync{Trigger: request.TriggerSignal})
-		case <-signals.Reload:
+		case <-asked.Reload:
 			d.reload(q)
 		case req := <-d.requests:
 			d.queueDemand(q, req)

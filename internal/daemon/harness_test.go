@@ -22,6 +22,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
 	"syncd/internal/report"
+	"syncd/internal/signals"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -175,7 +176,7 @@ func (w *world) run() *running {
 	}, w.logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx, Signals{Sync: r.usr1, Reload: r.hup}) }()
+	go func() { done <- r.Run(ctx, signals.Pending{Sync: r.usr1, Reload: r.hup}) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

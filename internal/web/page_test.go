@@ -15,10 +15,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"syncd/internal/daemon"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/signals"
 )
 
 // scene is a Source with fixed answers.
@@ -293,7 +293,7 @@ func TestBrowserShowsTheProgressOfASync(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	b.visit(base)
-	go func() { done <- s.daemon.Run(ctx, daemon.Signals{}) }()
+	go func() { done <- s.daemon.Run(ctx, signals.Pending{}) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-done)
