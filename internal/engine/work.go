@@ -13,7 +13,8 @@ import (
 )
 
 // Sync serves one request with one or more syncs. The free manifests are synced at once.
-// Manifests that are in a sync of another request follow as soon as they are free.
+// Manifests that are in a sync of another request follow as soon as they are free. A dry
+// run waits for none.
 func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
 	names, err := e.namesOf(req)
 	if err != nil {
@@ -21,6 +22,10 @@ func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync
 	}
 	parts := &parts{names: names}
 	err = e.work(ctx, func() error {
+		if req.DryRun { // it changes nothing, so it needs no claim
+			parts.add(e.syncNow(ctx, req, names))
+			return parts.err
+		}
 		for waiting := names; len(waiting) > 0; {
 			claim, err := e.syncing.Take(ctx, waiting)
 			if err != nil {
@@ -56,17 +61,21 @@ func (e *Engine) namesOf(req request.Sync) ([]string, error) {
 // Each manifest is free again once its outcome is recorded.
 func (e *Engine) syncClaimed(ctx context.Context, req request.Sync, claim *claims.Claim) (report.Sync, error) {
 	defer claim.Close()
-	if err := e.mayChange(); err != nil {
-		return report.Sync{}, err
-	}
 	finished := req.Finished
-	req.Manifests, req.Queued = claim.Keys(), true
 	req.Finished = func(name string) {
 		claim.Release(name)
 		if finished != nil {
 			finished(name)
 		}
 	}
+	return e.syncNow(ctx, req, claim.Keys())
+}
+
+func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string) (report.Sync, error) {
+	if err := e.mayChange(); err != nil {
+		return report.Sync{}, err
+	}
+	req.Manifests, req.Queued = names, true
 	active := e.active.Load()
 	defer e.finish(active)
 	return active.syncer.Sync(ctx, req)

@@ -24,7 +24,7 @@ type reservation struct {
 	pruner     *pruner
 	jobs       []*job // all of the sync
 	dryRun     bool
-	others     space.Amount // that other running syncs will still take
+	others     space.Amount // that running syncs will still take for other manifests
 	taken      space.Amount
 	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
@@ -34,14 +34,14 @@ type reservation struct {
 // refuses each that does not fit in addition to those before it, even after pruning.
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
 	_ = r.cfg.Shared.change(ctx, func() error { // it may prune; the error is the context's
-		r.newReservation().reserveAll(ctx, jobs)
+		r.newReservation(jobs).reserveAll(ctx, jobs)
 		return nil
 	})
 }
 
-func (r *run) newReservation() *reservation {
+func (r *run) newReservation(jobs []*job) *reservation {
 	return &reservation{
-		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun, others: r.cfg.Shared.reserved(r),
+		cfg: r.cfg, pruner: r.pruner, jobs: r.jobs, dryRun: r.req.DryRun, others: r.cfg.Shared.reserved(jobs),
 		displaced: map[string]bool{}, unfinished: unfinishedSizes(r.cfg.Mirror.Partial()),
 	}
 }

@@ -66,15 +66,13 @@ func (s *Shared) end(r *run) {
 	delete(s.runs, r)
 }
 
-// jobs returns the jobs of all running syncs but except, which may be nil.
-func (s *Shared) jobs(except *run) []*job {
+// jobs returns the jobs of all running syncs.
+func (s *Shared) jobs() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var jobs []*job
 	for r := range s.runs {
-		if r != except {
-			jobs = append(jobs, r.jobs...)
-		}
+		jobs = append(jobs, r.jobs...)
 	}
 	return jobs
 }
@@ -82,7 +80,7 @@ func (s *Shared) jobs(except *run) []*job {
 // addWanted adds the contents that running syncs and repairs want to those that the
 // state has. A sync's own plan is newer than what the state has of its manifest.
 func (s *Shared) addWanted(wanted map[string][]store.Wanted) {
-	for _, j := range s.jobs(nil) {
+	for _, j := range s.jobs() {
 		if plan, replaces := j.keeps(); replaces {
 			wanted[j.target.Name] = plan
 		} else {
@@ -96,11 +94,18 @@ func (s *Shared) addWanted(wanted map[string][]store.Wanted) {
 	}
 }
 
-// reserved is the space that the other running syncs will still take.
-func (s *Shared) reserved(except *run) space.Amount {
+// reserved is the space that running syncs will still take for other manifests than
+// those of jobs. A dry run may have a manifest that is in a running sync, too.
+func (s *Shared) reserved(jobs []*job) space.Amount {
+	own := map[string]bool{}
+	for _, j := range jobs {
+		own[j.target.Name] = true
+	}
 	var sum space.Amount
-	for _, j := range s.jobs(except) {
-		sum = sum.Plus(j.reserved())
+	for _, j := range s.jobs() {
+		if !own[j.target.Name] {
+			sum = sum.Plus(j.reserved())
+		}
 	}
 	return sum
 }

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/space"
 	"syncd/internal/store"
 )
 
@@ -52,5 +53,18 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		if result.BytesDownloaded <= 0 {
 			t.Errorf("%d bytes foreseen", result.BytesDownloaded)
 		}
+	}
+}
+
+func TestADryRunDoesNotCountWhatASyncOfItsManifestReserved(t *testing.T) {
+	shared := NewShared(func() error { return nil })
+	running := &run{jobs: []*job{{target: Target{Name: "data"}}, {target: Target{Name: "other"}}}}
+	for i, j := range running.jobs {
+		j.reserve(space.Amount{Bytes: 1 << i})
+	}
+	shared.begin(running)
+	dry := []*job{{target: Target{Name: "data"}}}
+	if got := shared.reserved(dry); got.Bytes != 2 {
+		t.Errorf("%d bytes are reserved by others, want 2", got.Bytes)
 	}
 }

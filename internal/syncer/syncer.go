@@ -80,7 +80,7 @@ func (c *Config) fingerprint(t Target) string {
 }
 
 // Syncer syncs, rolls back and repairs. Safe for concurrent use, as long as each
-// manifest is in one running sync at most.
+// manifest is in one running sync at most, dry runs aside.
 type Syncer struct {
 	cfg       Config
 	progress  *report.Progress
@@ -169,17 +169,22 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 		active, served := current.Records[t.Name]
 		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, changed: r.changed})
 	}
-	s.cfg.Shared.begin(r)
-	r.endProgress = s.progress.Begin(req.Trigger, r.started, namesOf(targets))
+	if !req.DryRun {
+		s.cfg.Shared.begin(r)
+	}
+	r.endProgress = r.progress.Begin(req.Trigger, r.started, namesOf(targets))
 	return r, nil
 }
 
 func (s *Syncer) newRun(req request.Sync) *run {
-	now := time.Now()
+	now, progress := time.Now(), s.progress
+	if req.DryRun { // a sync of the same manifest may run beside it
+		progress = &report.Progress{}
+	}
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
-		progress: s.progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: s.progress},
+		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
+		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress},
 		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }
