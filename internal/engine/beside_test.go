@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -76,5 +78,120 @@ func TestADryRunDoesNotWaitForASyncOfItsManifest(t *testing.T) {
 	g.open()
 	if got := <-first; got.err != nil || !got.OK() || w.content("one") != "one" {
 		t.Errorf("result %+v, %v", got.Sync, got.err)
+	}
+}
+
+func (w *world) requestsFor(path string) (n int) {
+	for _, r := range w.provider.Requests() {
+		if r.Path == path {
+			n++
+		}
+	}
+	return n
+}
+
+// stateOf is the state of a manifest now.
+func (w *world) stateOf(e *Engine, name string) report.State {
+	w.Helper()
+	status, err := e.Status()
+	must(w.T, err)
+	return state(w.T, status, name).State
+}
+
+func TestASyncOfABusyManifestRunsAfterTheOtherAndHoldsUpNone(t *testing.T) {
+	w := start(t, "busy", "free")
+	g := w.gate("/ManifestReleases/busy")
+	e := w.open()
+	defer e.Close()
+	first := syncInBackground(e, "busy")
+	<-g.reached
+	all := syncInBackground(e)
+	for w.stateOf(e, "free") != report.StateInSync { // the test would time out
+		time.Sleep(time.Millisecond)
+	}
+	if got := w.stateOf(e, "busy"); got != report.StateSyncing || w.content("free") != "free" {
+		t.Errorf("busy is %s, free serves %q", got, w.content("free"))
+	}
+	g.open()
+	if got := <-first; got.err != nil || !got.OK() {
+		t.Errorf("result of the first %+v, %v", got.Sync, got.err)
+	}
+	got := <-all
+	if got.err != nil || !got.OK() || len(got.Manifests) != 2 || got.Manifests[0].Name != "busy" || !got.Changed || got.Generation != 2 {
+		t.Errorf("result of both %+v, %v", got.Sync, got.err)
+	}
+	if asked := w.requestsFor("/ManifestReleases/busy"); asked != 2 {
+		t.Errorf("busy was synced %d times, want 2", asked)
+	}
+}
+
+func TestASyncThatWaitsForItsManifestEndsWithItsContext(t *testing.T) {
+	w := start(t, "one")
+	g := w.gate("/ManifestReleases/one")
+	e := w.open()
+	defer e.Close()
+	first := syncInBackground(e)
+	<-g.reached
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("gone")
+	cancel(gone)
+	if _, err := e.Sync(ctx, request.Sync{}); !errors.Is(err, gone) {
+		t.Errorf("error %v, want %v", err, gone)
+	}
+	g.open()
+	if got := <-first; got.err != nil || !got.OK() {
+		t.Errorf("result %+v, %v", got.Sync, got.err)
+	}
+}
+
+func TestRollbackAndRepairDoNotWaitForADownload(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	for _, release := range []string{"2026.09", "2026.10"} {
+		w.publish("one", release, release)
+		if _, err := e.Sync(context.Background(), request.Sync{Demand: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, e.Close())
+	w.publish("one", "2026.11", "november")
+	g := w.gate("/Download/Data/2026.11/one.dat")
+	e = w.open()
+	defer e.Close()
+	running := syncInBackground(e)
+	<-g.reached
+	if _, err := e.Rollback(context.Background(), request.Rollback{}); err != nil || w.content("one") != "2026.09" {
+		t.Errorf("rollback: %v, serves %q", err, w.content("one"))
+	}
+	if result, err := e.Repair(context.Background(), request.Verify{}); err != nil || !result.OK() || result.Files != 1 {
+		t.Errorf("repair %+v, %v", result, err)
+	}
+	g.open()
+	if got := <-running; got.err != nil || w.content("one") != "november" {
+		t.Errorf("the sync: %+v, serves %q", got, w.content("one"))
+	}
+}
+
+// After a reload, another Syncer serves new syncs while the old one still runs.
+func TestClaimsHoldAcrossAReload(t *testing.T) {
+	w := start(t, "busy", "free")
+	g := w.gate("/ManifestReleases/busy")
+	e := w.open()
+	defer e.Close()
+	first := syncInBackground(e, "busy")
+	<-g.reached
+	next := *w.cfg
+	next.Retain = 1
+	must(t, e.Configure(&next))
+	second := syncInBackground(e, "busy")
+	if got := <-syncInBackground(e, "free"); got.err != nil || !got.OK() {
+		t.Errorf("free: %+v", got)
+	}
+	if asked := w.requestsFor("/ManifestReleases/busy"); asked != 0 {
+		t.Errorf("busy was asked for %d times while its first sync was held back", asked)
+	}
+	g.open()
+	if a, b := <-first, <-second; !a.OK() || !b.OK() || a.err != nil || b.err != nil {
+		t.Errorf("results %+v, %+v", a, b)
 	}
 }

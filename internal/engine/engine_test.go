@@ -3,13 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -108,47 +103,6 @@ func TestReadyAtOnceWithDataOnDisk(t *testing.T) {
 	}
 	if len(w.provider.Requests()) > 0 || !series(t, w, "syncd_release_info", "one") {
 		t.Errorf("requests %v", w.provider.Requests())
-	}
-}
-
-func TestWorkWaitsForTheRunningWork(t *testing.T) {
-	w := start(t, "one")
-	reached, release := make(chan struct{}), make(chan struct{})
-	proxy, transport := httputil.NewSingleHostReverseProxy(w.cfg.Source.URL), &http.Transport{}
-	proxy.Transport = transport
-	defer transport.CloseIdleConnections()
-	first := sync.OnceFunc(func() { close(reached) })
-	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		first()
-		<-release
-		proxy.ServeHTTP(rw, r)
-	}))
-	defer gate.Close()
-	var err error
-	w.cfg.Source.URL, err = url.Parse(gate.URL)
-	must(t, err)
-	e := w.open()
-	defer e.Close()
-	done := make(chan error, 1)
-	go func() {
-		_, err := e.Sync(context.Background(), request.Sync{Demand: true})
-		done <- err
-	}()
-	<-reached
-	ctx, cancel := context.WithCancelCause(context.Background())
-	gone := errors.New("gone")
-	cancel(gone)
-	if _, err := e.Rollback(ctx, request.Rollback{}); !errors.Is(err, gone) {
-		t.Errorf("a rollback did not wait for the sync: %v", err)
-	}
-	if status, err := e.Status(); err != nil || status.Manifests[0].State != report.StateSyncing || !e.Progress().Syncing {
-		t.Errorf("status during the sync %+v, %v", status, err)
-	}
-	close(release)
-	must(t, <-done)
-	result, err := e.Repair(context.Background(), request.Verify{})
-	if err != nil || !result.OK() || result.Files != 1 {
-		t.Errorf("repair %+v, %v", result, err)
 	}
 }
 
