@@ -52,6 +52,23 @@ func TestSignalDuringASyncRunsAfterIt(t *testing.T) {
 	}
 }
 
+func TestAManifestThatIsDoneSyncsAgainWhileOthersOfItsSyncGoOn(t *testing.T) {
+	w := start(t, "one", "two")
+	w.cfg.Transfers.PublishAfter = 0
+	held := w.hold("/Download/Data/2026.09/one.dat")
+	r := w.run()
+	<-held.arrived
+	w.eventually("two is served", func() bool { return w.content("two") == "two" })
+	w.publish("two", "2026.10", "two of october")
+	r.usr1 <- syscall.SIGUSR1
+	w.eventually("two is synced again", func() bool { return w.content("two") == "two of october" })
+	if w.content("one") != "" || w.logged(syncLogged, `"trigger":"start"`) != 0 {
+		t.Errorf("the first sync has ended; the log:\n%s", w.log)
+	}
+	w.let("/Download/Data/2026.09/one.dat")
+	w.eventually("one is synced, and once more for the signal", func() bool { return w.syncs("one") == 2 && w.logged(syncLogged) == 3 })
+}
+
 func TestRequestsOnDemandAreMerged(t *testing.T) {
 	w := start(t, "one", "two")
 	held := w.hold("/Manifest/2026.09/one")
