@@ -211,6 +211,7 @@ func (r *run) downloadReplaced(ctx context.Context) {
 	for _, j := range again {
 		j.reopen()
 	}
+	r.provider.sizes.forget() // the contents may have changed
 	r.each(ctx, again, r.listFiles, r.askDigests, r.requireChange, r.plan)
 	r.askSizes(ctx, again)
 	r.reserveSpace(ctx, again)

@@ -106,6 +106,22 @@ func TestADrippingFileHoldsUpNoReleaseOfTheSameSync(t *testing.T) {
 	}
 }
 
+func TestADrippingListHoldsUpNoReleaseOfTheSameSync(t *testing.T) {
+	w := start(t, "data", "slow")
+	w.publish("data", "2026.09", september())
+	w.publish("slow", "2026.09", files{"a.dat": "a"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: 1, Path: "/Manifest/*/slow"})
+	w.cfg.PublishAfter = time.Millisecond
+	w.configure()
+	slow := w.background()
+	eventually(t, "data is served", func() bool { return len(w.tree("data")) == 4 })
+	select {
+	case <-slow.done:
+		t.Errorf("slow's sync ended: %+v, %v", slow.result, slow.err)
+	default:
+	}
+}
+
 func TestASyncThatPublishesTwiceReportsEverythingAtItsEnd(t *testing.T) {
 	w := start(t, "data", "slow")
 	w.publish("data", "2026.09", september())

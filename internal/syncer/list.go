@@ -178,5 +178,4 @@ func (r *run) askSizes(ctx context.Context, jobs []*job) {
 		}
 		r.progress.SetBytes(j.target.Name, total)
 	}
-	r.provider.sizes.forget() // a plan that starts over asks again
 }

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,24 +47,30 @@ func (r *run) end() {
 	r.endProgress()
 }
 
-// each runs the steps for every open job, all jobs in parallel. A job ends with the
-// step that settles it or fails; the other jobs continue.
+// each takes the steps for every open job, all jobs in parallel.
 func (r *run) each(ctx context.Context, jobs []*job, steps ...func(context.Context, *job) error) {
-	var group errgroup.Group
-	for _, j := range openJobs(jobs) {
-		group.Go(func() error {
-			for _, step := range steps {
-				if err := step(ctx, j); err != nil {
-					j.fail(err)
-				}
-				if !j.open() {
-					break
-				}
-			}
-			return nil
-		})
+	r.inParallel(ctx, openJobs(jobs), func(ctx context.Context, j *job) { r.take(ctx, j, steps...) })
+}
+
+func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Context, *job)) {
+	var group sync.WaitGroup
+	for _, j := range jobs {
+		group.Go(func() { do(ctx, j) })
 	}
-	_ = group.Wait() // each failure is its job's own
+	group.Wait()
+}
+
+// take takes the steps for one job. The job ends with the step that settles it or
+// fails; other jobs continue.
+func (r *run) take(ctx context.Context, j *job, steps ...func(context.Context, *job) error) {
+	for _, step := range steps {
+		if err := step(ctx, j); err != nil {
+			j.fail(err)
+		}
+		if !j.open() {
+			return
+		}
+	}
 }
 
 // forAll calls do for 0 to n-1 in order, atOnce in parallel, until the first error or
@@ -93,9 +100,9 @@ func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i i
 
 // saveWanted writes the wanted contents to the state before they are downloaded, so
 // that pruning after a crash keeps the downloads.
-func (r *run) saveWanted() {
+func (r *run) saveWanted(jobs []*job) {
 	wanted := map[string][]store.Wanted{}
-	for _, j := range openJobs(r.jobs) {
+	for _, j := range openJobs(jobs) {
 		if len(j.plan.Missing) > 0 {
 			wanted[j.target.Name] = j.wanted()
 		}

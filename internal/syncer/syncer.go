@@ -115,25 +115,20 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return report.Sync{}, err
 	}
 	defer r.end()
-	stop := r.publishMeanwhile(ctx)
-	defer stop()
-
-	// Manifests take these steps side by side. A poll with nothing new ends after
-	// the first one.
-	r.each(ctx, r.jobs,
-		r.chooseRelease, // asks ManifestReleases, one request
-		r.waitAfterFailure,
-		r.listFiles,  // asks Manifest, one request
-		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
-		r.settleIfCurrent,
-		r.plan)
-	r.askSizes(ctx, r.jobs) // asks Metadata of the other missing files
-	r.reserveSpace(ctx, r.jobs)
 	if req.DryRun {
+		r.inParallel(ctx, r.jobs, r.ask)
+		r.askSizes(ctx, r.jobs)
+		r.reserveSpace(ctx, r.jobs)
 		return r.reportDry(), context.Cause(ctx)
 	}
-	r.saveWanted()
-	r.download(ctx, r.jobs)
+	stop := r.publishMeanwhile(ctx)
+	defer stop()
+	r.inWaves(ctx, r.ask, func(wave []*job) {
+		r.askSizes(ctx, wave) // asks Metadata of the other missing files
+		r.reserveSpace(ctx, wave)
+		r.saveWanted(wave)
+		r.download(ctx, wave)
+	})
 	r.downloadReplaced(ctx)
 	stop()
 	if err := r.publish(ctx, r.unrecorded()); err != nil {
@@ -143,6 +138,18 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)
 	return r.report(), r.recordErr
+}
+
+// ask asks everything about a manifest until there is a plan. A poll with nothing new
+// ends after the first step.
+func (r *run) ask(ctx context.Context, j *job) {
+	r.take(ctx, j,
+		r.chooseRelease, // asks ManifestReleases, one request
+		r.waitAfterFailure,
+		r.listFiles,  // asks Manifest, one request
+		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
+		r.settleIfCurrent,
+		r.plan)
 }
 
 // start reads what is saved and served of each manifest.
