@@ -29,9 +29,11 @@ func (a *app) configCommand() *cobra.Command {
 			if err := checkClients(cfg, id); err != nil {
 				return err
 			}
-			if err := checkWebConfig(cfg); err != nil {
+			webConfig, err := openWebConfig(cfg)
+			if err != nil {
 				return err
 			}
+			defer webConfig.Close()
 			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 			return nil
 		},

@@ -652,6 +652,49 @@ func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
 	p.terminate()
 }
 
+// useWebConfig writes web.yaml, with basic auth, and configures it.
+func (h *host) useWebConfig() {
+	h.Helper()
+	h.write("web.yaml", webUsers, 0o600)
+	text, err := os.ReadFile(h.path("syncd.yaml"))
+	h.must(err)
+	h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o644)
+}
+
+// webUsers lets reader in, whose password is "open sesame".
+const webUsers = "basic_auth_users: {reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20uTzTQftut21EjpeVg4JAAlukA.a'}\n"
+
+func TestSIGHUPWithABadWebConfigSaysThatTheOldOneStays(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.useWebConfig()
+	p := h.daemon()
+	const refused = "http.web_config not reloaded: the old one stays in force"
+	h.write("web.yaml", "hunter2: hunter2\n", 0o600)
+	p.logged(refused) // by the watch, once
+	for n := 1; n <= 2; n++ {
+		p.signal(syscall.SIGHUP)
+		p.loggedTimes("configuration reloaded", n)
+		same(h, "refusals in the log", 1+n, len(p.events(refused)))
+	}
+	code, _ := p.get("/metrics")
+	same(h, "without a password", 401, code)
+
+	h.write("web.yaml", strings.Replace(webUsers, "reader", "other", 1), 0o600)
+	p.signal(syscall.SIGHUP)
+	p.loggedTimes("configuration reloaded", 3)
+	same(h, "refusals in the log", 3, len(p.events(refused)))
+	req, err := http.NewRequest(http.MethodGet, p.web+"/metrics", nil)
+	h.must(err)
+	req.SetBasicAuth("other", "open sesame")
+	res, err := http.DefaultClient.Do(req)
+	h.must(err)
+	res.Body.Close()
+	same(h, "with the new password, at once", 200, res.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
+	p.terminate()
+}
+
 func TestEveryLineOfALogIsJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	stdlog "log"
 	"log/slog"
@@ -41,10 +42,11 @@ func (a *app) runDaemon(ctx context.Context) error {
 	log := a.logger(zerolog.InfoLevel)
 	stdlog.SetOutput(libraryLog{log, a.secrets.redactText})
 	a.secrets.warn = func(message string) { log.Warn().Msg(message) }
-	cfg, err := a.settings(log)
+	cfg, webConfig, err := a.settings(log)
 	if err != nil {
 		return err
 	}
+	defer webConfig.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	e, err := a.openEngine(cfg, log, registry)
@@ -52,7 +54,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 		return err
 	}
 	defer e.Close() // waits for a sync that a command asked for
-	d := daemon.New(e, func() (*config.Config, error) { return a.loadAndLog(log) }, log)
+	d := daemon.New(e, func() (*config.Config, error) { return a.reload(webConfig, log) }, log)
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -60,7 +62,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 	if err := serveControl(ctx, group, cfg, d); err != nil {
 		return err
 	}
-	if err := serveWeb(ctx, group, cfg.HTTP, web.Handler(d, registry), log); err != nil {
+	if err := serveWeb(ctx, group, cfg.HTTP, webConfig, web.Handler(d, registry), log); err != nil {
 		return err
 	}
 	group.Go(func() error { return d.Run(ctx, signals.Catch()) })
@@ -72,20 +74,40 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
-// settings reads the configuration and the Customer ID as the user who started
-// syncd. Then it becomes the owner of the data directory.
-func (a *app) settings(log zerolog.Logger) (*config.Config, error) {
+// settings reads the configuration, the Customer ID and http.web_config as the user who
+// started syncd. Then it becomes the owner of the data directory.
+func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, error) {
+	cfg, err := a.loadAndLog(log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := a.readID(cfg); err != nil {
+		return nil, nil, err
+	}
+	webConfig, err := openWebConfig(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = becomeOwner(cfg.DataDir); err == nil {
+		err = webConfigError(cfg, webConfig.CheckFiles())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, webConfig.Close())
+	}
+	return cfg, webConfig, nil
+}
+
+// reload reads the configuration again, and http.web_config: the server would notice a
+// change of that file only later.
+func (a *app) reload(webConfig *web.Config, log zerolog.Logger) (*config.Config, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.readID(cfg); err != nil {
-		return nil, err
+	if err := webConfig.Reload(); err != nil {
+		log.Error().Err(err).Msg(web.NotReloaded)
 	}
-	if err := becomeOwner(cfg.DataDir); err != nil {
-		return nil, err
-	}
-	return cfg, checkWebConfig(cfg)
+	return cfg, nil
 }
 
 // loadAndLog is load for a daemon: it logs warnings.
@@ -100,20 +122,24 @@ func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
 	return cfg, nil
 }
 
-// checkWebConfig checks http.web_config early. The server reads it only after
-// systemd has been told that syncd is ready.
-func checkWebConfig(cfg *config.Config) error {
+// openWebConfig reads http.web_config, unless there is no server.
+func openWebConfig(cfg *config.Config) (*web.Config, error) {
 	if cfg.HTTP.Listen == "" {
+		return nil, nil
+	}
+	webConfig, err := web.OpenConfig(cfg.HTTP.WebConfig)
+	return webConfig, webConfigError(cfg, err)
+}
+
+func webConfigError(cfg *config.Config, err error) error {
+	if err == nil {
 		return nil
 	}
-	if err := web.CheckConfig(cfg.HTTP.WebConfig); err != nil {
-		return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
-	}
-	return nil
+	return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
 }
 
 // serveWeb listens for metrics and the API, unless http.listen is empty.
-func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handler http.Handler, log zerolog.Logger) error {
+func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webConfig *web.Config, handler http.Handler, log zerolog.Logger) error {
 	if cfg.Listen == "" {
 		return nil
 	}
@@ -123,7 +149,7 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, handl
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
 	group.Go(func() error {
-		return web.Serve(ctx, listener, handler, web.Options{WebConfig: cfg.WebConfig, Hosts: cfg.Names(), Log: slogTo(log)})
+		return web.Serve(ctx, listener, handler, web.Options{Config: webConfig, Hosts: cfg.Names(), Log: slogTo(log)})
 	})
 	return nil
 }

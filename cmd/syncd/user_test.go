@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -57,6 +60,38 @@ func TestRootRunsWithTheOwnersGroupsNotTheFoldersGroup(t *testing.T) {
 	own := account.Gid
 	h.contains("the daemon's status", string(status), "Uid:\t1\t1\t1\t1\n", "Gid:\t"+own+"\t"+own+"\t"+own+"\t"+own+"\n", "Groups:\t"+strings.TrimSpace(string(groups))+" \n")
 	p.terminate()
+}
+
+// The owner of the data directory can read neither file.
+func TestRootReadsItsOwnFilesBeforeItBecomesTheOwner(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.must(os.Mkdir(h.data, 0o755))
+	h.must(os.Chown(h.data, otherUID, otherGID))
+	h.useWebConfig()
+	p := h.daemon()
+	p.logged("sync")
+	code, _ := p.get("/metrics")
+	same(h, "without a password", 401, code)
+	h.contains("reloading", fmt.Sprint(p.logged("http.web_config not reloaded: the old one stays in force")["error"]), "permission denied", "owner of data_dir")
+	code, _ = p.get("/metrics")
+	same(h, "without a password", 401, code)
+	p.terminate()
+}
+
+// The server reads the key at each handshake.
+func TestCertificateThatTheOwnerCannotReadIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.must(os.Mkdir(h.data, 0o755))
+	h.must(os.Chown(h.data, otherUID, otherGID))
+	certificate, authority := selfSigned(h)
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	h.must(err)
+	h.write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
+	h.useWebConfig()
+	h.write("web.yaml", "tls_server_config: {cert_file: web.pem, key_file: web.pem}\n", 0o600)
+	h.contains("run", h.expect(2, "run").stderr, "http.web_config", "cert_file", "permission denied", "owner of data_dir")
 }
 
 // asRoot returns a host; it skips the test when it does not run as root.

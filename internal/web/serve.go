@@ -11,9 +11,9 @@ import (
 
 // Options are what Serve needs beside a handler.
 type Options struct {
-	WebConfig string   // exporter-toolkit file for TLS and authentication, "" for neither
-	Hosts     []string // names that requests may have in Host, besides addresses and localhost
-	Log       *slog.Logger
+	Config *Config  // TLS and authentication
+	Hosts  []string // names that requests may have in Host, besides addresses and localhost
+	Log    *slog.Logger
 }
 
 // Serve answers requests on listener until ctx ends; then it returns nil. The limits on
@@ -36,21 +36,16 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o O
 }
 
 func serveWith(ctx context.Context, listener net.Listener, server *http.Server, o Options) error {
-	if o.WebConfig == "" {
+	if o.Config == nil {
 		return server.Serve(listener)
 	}
-	config, err := openWebConfig(o.WebConfig)
-	if err != nil {
-		return err
-	}
-	defer config.close()
 	ctx, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		config.watch(ctx, o.Log)
+		o.Config.watch(ctx, o.Log)
 	}()
 	defer func() { cancel(); <-watched }()
-	path := config.copyPath()
+	path := o.Config.copyPath()
 	return toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &path}, o.Log)
 }

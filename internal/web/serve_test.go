@@ -35,6 +35,15 @@ func webConfigFile(t *testing.T, text string) string {
 	return file
 }
 
+// checkConfig opens an exporter-toolkit file and closes it.
+func checkConfig(path string) error {
+	c, err := OpenConfig(path)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
 // certificateFile writes a certificate with its key.
 func certificateFile(t *testing.T) string {
 	t.Helper()
@@ -133,11 +142,11 @@ func TestDamagedWebConfigKeepsThePasswords(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			file := webConfigFile(t, basicAuth)
-			config, err := openWebConfig(file)
+			config, err := OpenConfig(file)
 			must(t, err)
-			defer config.close()
+			defer config.Close()
 			must(t, damage(file))
-			err = config.reload()
+			err = config.Reload()
 			if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "$2a$") {
 				t.Errorf("error %v", err)
 			}
@@ -147,7 +156,7 @@ func TestDamagedWebConfigKeepsThePasswords(t *testing.T) {
 			}
 			_ = os.RemoveAll(file)
 			must(t, os.WriteFile(file, []byte(second), 0o600))
-			must(t, config.reload())
+			must(t, config.Reload())
 			if inForce, _ := os.ReadFile(config.copyPath()); !strings.Contains(string(inForce), "bob: $2a$") {
 				t.Errorf("after the repair: %q", inForce)
 			}
@@ -158,9 +167,9 @@ func TestDamagedWebConfigKeepsThePasswords(t *testing.T) {
 func TestDamagedWebConfigIsReportedOnceAndFollowed(t *testing.T) {
 	file := webConfigFile(t, basicAuth)
 	synctest.Test(t, func(t *testing.T) {
-		config, err := openWebConfig(file)
+		config, err := OpenConfig(file)
 		must(t, err)
-		defer config.close()
+		defer config.Close()
 		var log bytes.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
 		watched := make(chan struct{})
@@ -217,7 +226,7 @@ func TestWebConfigKeepsItsMeaningInTheCopy(t *testing.T) {
 		"rate_limit: {burst: 5, interval: 1s}\nbasic_auth_users:\n  0123: $2a$04$3aPAmVPQDbXkToIJR0ryl.m5JWVaXbNXfaj5kzE/gEqTqYAHpXFZi\n"
 	file := filepath.Join(dir, "web.yml")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
-	must(t, CheckConfig(file))
+	must(t, checkConfig(file))
 	copied, err := withAbsolutePaths([]byte(text), dir)
 	must(t, err)
 	for _, want := range []string{"cert_file: " + certificate, "key_file: " + certificate, "min_version: TLS13", "http2: false", "max-age=1", "burst: 5", `"0123": $2a$`} {
@@ -226,7 +235,7 @@ func TestWebConfigKeepsItsMeaningInTheCopy(t *testing.T) {
 		}
 	}
 	must(t, os.Remove(certificate))
-	if err := CheckConfig(file); err == nil || strings.Contains(err.Error(), "web.pem") {
+	if err := checkConfig(file); err == nil || strings.Contains(err.Error(), "web.pem") {
 		t.Errorf("without its certificate: %v", err)
 	}
 }

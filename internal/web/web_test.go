@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -282,16 +283,19 @@ func serve(t *testing.T, s *site, webConfig string) (base string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
+	config, err := OpenConfig(webConfig)
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, listener, s.handler, Options{WebConfig: webConfig, Log: slog.New(slog.DiscardHandler)})
+		done <- Serve(ctx, listener, s.handler, Options{Config: config, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Serve ended with %v", err)
 		}
+		must(t, config.Close())
 	})
 	return "http://" + listener.Addr().String()
 }
@@ -326,20 +330,16 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	}
 }
 
-func TestUnreadableWebConfigFailsServe(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	err = Serve(context.Background(), listener, http.NotFoundHandler(), Options{WebConfig: filepath.Join(t.TempDir(), "nosuch.yml"), Log: slog.New(slog.DiscardHandler)})
-	if err == nil {
-		t.Error("no error")
+func TestMissingWebConfigIsAnError(t *testing.T) {
+	if err := checkConfig(filepath.Join(t.TempDir(), "nosuch.yml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
 	}
 }
 
-func TestCheckConfigSaysThatAPasswordIsNoHash(t *testing.T) {
+func TestOpenConfigSaysThatAPasswordIsNoHash(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yml")
 	must(t, os.WriteFile(file, []byte("basic_auth_users: {alice: hunter2}\n"), 0o600))
-	if err := CheckConfig(file); err == nil || err.Error() != "a password in basic_auth_users is not a bcrypt hash" {
+	if err := checkConfig(file); err == nil || err.Error() != "a password in basic_auth_users is not a bcrypt hash" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
@@ -26,44 +27,58 @@ const maxWebConfig = 1 << 20
 // webConfigInterval is how often the file is read again.
 const webConfigInterval = 2 * time.Second
 
-// webConfig is a checked copy of an exporter-toolkit file. The toolkit reads its file at
+// NotReloaded is the event in the log when Config.Reload fails.
+const NotReloaded = "http.web_config not reloaded: the old one stays in force"
+
+// Config is a checked copy of an exporter-toolkit file. The toolkit reads its file at
 // each request and each handshake, and without a password in it everybody may enter: a
 // file that is just being written, or that was damaged, must not take the password off.
-type webConfig struct {
-	path    string // of the operator's file
-	content []byte // of that file, when it was last looked at
+// A nil Config is plain http without passwords. Safe for concurrent use.
+type Config struct {
+	path string   // of the operator's file
+	copy *os.File // in memory
+
+	mu      sync.Mutex // guards what follows
+	content []byte     // of the file, when it was last looked at
 	parsed  toolkit.Config
-	copy    *os.File // in memory
 }
 
-// CheckConfig is nil when the exporter-toolkit file, and the files that it names, can
-// be used. The path "" means no file. Its errors quote nothing from the file, which
-// may hold a password in the wrong place.
-func CheckConfig(path string) error {
+// OpenConfig reads an exporter-toolkit file, and checks it and the files that it names.
+// The path "" means no file. Its errors quote nothing from the file, which may hold a
+// password in the wrong place.
+func OpenConfig(path string) (*Config, error) {
 	if path == "" {
-		return nil
+		return nil, nil
 	}
-	c, err := openWebConfig(path)
-	if err != nil {
-		return err
-	}
-	return c.close()
-}
-
-func openWebConfig(path string) (*webConfig, error) {
 	content, err := readPart(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &webConfig{path: path, content: content}
+	c := &Config{path: path, content: content}
 	c.copy, c.parsed, err = checkedCopy(path, content)
 	return c, err
 }
 
-func (c *webConfig) close() error { return c.copy.Close() }
+// Close closes the copy.
+func (c *Config) Close() error {
+	if c == nil {
+		return nil
+	}
+	return c.copy.Close()
+}
+
+// CheckFiles is nil when this user can read the files that the configuration names: they
+// are read again at each handshake.
+func (c *Config) CheckFiles() error {
+	if c == nil {
+		return nil
+	}
+	_, err := withAbsolutePaths(c.content, filepath.Dir(c.path))
+	return err
+}
 
 // copyPath is the path by which the toolkit reads the copy. It stays the same.
-func (c *webConfig) copyPath() string { return descriptorPath(c.copy) }
+func (c *Config) copyPath() string { return descriptorPath(c.copy) }
 
 func descriptorPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
@@ -74,11 +89,14 @@ func readPart(path string) ([]byte, error) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w: the owner of data_dir must be able to read it", err)
+	}
 	return content, err
 }
 
 // watch follows changes of the file until ctx ends.
-func (c *webConfig) watch(ctx context.Context, log *slog.Logger) {
+func (c *Config) watch(ctx context.Context, log *slog.Logger) {
 	ticks := time.NewTicker(webConfigInterval)
 	defer ticks.Stop()
 	reported := ""
@@ -89,18 +107,23 @@ func (c *webConfig) watch(ctx context.Context, log *slog.Logger) {
 		case <-ticks.C:
 		}
 		problem := ""
-		if err := c.reload(); err != nil {
+		if err := c.Reload(); err != nil {
 			problem = err.Error()
 		}
 		if problem != "" && problem != reported {
-			log.Error("http.web_config not reloaded: the old one stays in force", "error", problem)
+			log.Error(NotReloaded, "error", problem)
 		}
 		reported = problem
 	}
 }
 
-// reload puts a changed file in force. After an error the old one stays in force.
-func (c *webConfig) reload() error {
+// Reload puts a changed file in force. After an error the old one stays in force.
+func (c *Config) Reload() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	content, err := readPart(c.path)
 	if err != nil {
 		return err
@@ -141,7 +164,7 @@ func checkedCopy(path string, content []byte) (copied *os.File, parsed toolkit.C
 	}
 	copied, err = inMemory(absolute)
 	if err != nil {
-		return nil, parsed, fmt.Errorf("copy to memory: %w", err)
+		return nil, parsed, fmt.Errorf("make a copy in memory: %w", err)
 	}
 	if err := toolkit.Validate(descriptorPath(copied)); err != nil {
 		copied.Close()
