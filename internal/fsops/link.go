@@ -18,7 +18,7 @@ import (
 func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
 	path := filepath.Join(to.Name(), newName)
 	for _, name := range []string{oldName, newName} {
-		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+		if !isPlain(name) {
 			return false, &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
 		}
 	}
@@ -75,7 +75,7 @@ func copyBetween(from *os.File, oldName string, to *os.File, newName string) err
 // openIn opens a file in an open directory and follows no symlink.
 func openIn(dir *os.File, name string, flag int) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
-	fd, err := unix.Openat(int(dir.Fd()), name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := openat(int(dir.Fd()), name, flag, 0o600)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

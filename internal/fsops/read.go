@@ -14,7 +14,7 @@ func (d *Dir) Open(name string) (*os.File, error) {
 	if d == nil {
 		return nil, d.missing("open", name)
 	}
-	f, err := d.root.Open(name)
+	f, err := d.open(name, os.O_RDONLY, 0)
 	return f, d.err(err)
 }
 
@@ -24,7 +24,7 @@ func (d *Dir) OpenRegular(name string) (*os.File, error) {
 	if d == nil {
 		return nil, d.missing("open", name)
 	}
-	f, err := d.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := d.open(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, d.err(err)
 	}

@@ -2,6 +2,9 @@
 
 package fsops
 
+// hasTorture is true in a build with the tag torture.
+const hasTorture = false
+
 // Step makes one change to the file system. op and path name it in a build with
 // the tag torture, which can kill the process or fail at any one step.
 func Step(_, _ string, change func() error) error { return change() }

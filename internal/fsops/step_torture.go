@@ -13,6 +13,8 @@ import (
 	"syscall"
 )
 
+const hasTorture = true
+
 // Environment variables of a build with the tag torture. SYNCD_STEP is N:FAULT, for
 // the N-th step of the process. FAULT is one of
 //
