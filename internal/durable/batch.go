@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"context"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,13 +53,24 @@ func prefersSyncfs(dir *fsops.Dir, names []string) bool {
 	return len(names) >= minSyncfs && hasReliableSyncfs(dir) && dirtyBytes() < maxDirty
 }
 
+// syncEach syncs several at once and stops after an error. A few are fast one by one,
+// and tests of crashes need a fixed order.
 func syncEach(names []string, syncOne func(name string) error) error {
-	var group errgroup.Group
-	if group.SetLimit(concurrency); len(names) < concurrency {
-		group.SetLimit(1) // a few are fast one by one, and tests of crashes need a fixed order
+	workers := concurrency
+	if len(names) < concurrency {
+		workers = 1
 	}
-	for _, name := range names {
-		group.Go(func() error { return syncOne(name) })
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(context.Background())
+	for range workers {
+		group.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := syncOne(names[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return group.Wait()
 }

@@ -133,6 +133,10 @@ func (p *partial) start(c *claim, res *transport.Response) error {
 	if p.validator.Condition == "" || res.Length >= 0 && res.Length < minSavedSize {
 		return nil
 	}
+	// Nothing else may have the validator's name: a folder there could not be replaced.
+	if err := p.file.track(p.dir.RemoveAll(p.name + validatorSuffix)); err != nil {
+		return err
+	}
 	return p.saveCheckpoint()
 }
 

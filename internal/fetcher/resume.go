@@ -20,7 +20,8 @@ func openPartial(ctx context.Context, dir *fsops.Dir, expected manifest.Digest, 
 	p := &partial{dir: dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
 	file, err := dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		return p, p.create(file)
+		p.create(file)
+		return p, nil
 	}
 	if !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -41,18 +42,11 @@ func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// create starts with an empty file. A validator without a file is a leftover.
-func (p *partial) create(file *os.File) error {
+// create starts with an empty file. It does not look for a leftover validator, which
+// would cost each small file a system call: bytes that it describes do not exist.
+func (p *partial) create(file *os.File) {
 	p.file = &dataFile{file: file}
 	p.reset()
-	if _, err := p.dir.Lstat(p.name + validatorSuffix); err != nil {
-		return nil //nolint:nilerr // there is nothing to remove
-	}
-	err := p.dir.RemoveAll(p.name + validatorSuffix)
-	if err != nil {
-		file.Close()
-	}
-	return err
 }
 
 // reopen continues the file, or creates it.

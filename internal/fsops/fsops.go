@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -108,7 +109,7 @@ func (d *Dir) RemoveAll(name string) error {
 // it resolves newName by one system call and follows symlinks on the way: only the
 // caller's user may be able to write in to and the directories below it.
 func Move(from *Dir, oldName string, to *Dir, newName string) error {
-	return Step("rename", to.Path(newName), func() error {
+	return stepIn("rename", to.root.Name(), newName, func() error {
 		err := from.call(func(fd int) error {
 			return to.call(func(toFD int) error { return unix.Renameat(fd, oldName, toFD, newName) })
 		})
@@ -126,10 +127,16 @@ func (d *Dir) Chtimes(name string, at time.Time) error {
 
 // step is Step for a change below d.
 func (d *Dir) step(op, name string, change func() error) error {
+	return stepIn(op, d.root.Name(), name, func() error { return d.err(change()) })
+}
+
+// stepIn is Step for a name in a directory. Joining them costs more than some changes,
+// so only a build that uses the path does it.
+func stepIn(op, dir, name string, change func() error) error {
 	if !hasTorture {
-		return d.err(change()) // without the path, which costs more than some changes
+		return change()
 	}
-	return Step(op, d.Path(name), func() error { return d.err(change()) })
+	return Step(op, filepath.Join(dir, name), change)
 }
 
 // StartWriteBack asks the disk to begin writing n bytes of a file from offset on,

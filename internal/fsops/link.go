@@ -16,14 +16,13 @@ import (
 // file has reached their limit, Link makes a copy with the same permissions and returns
 // true: the bytes of a copy are not durable, even if those of the file are.
 func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
-	path := filepath.Join(to.Name(), newName)
 	for _, name := range []string{oldName, newName} {
 		if !isPlain(name) {
 			return false, &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
 		}
 	}
-	err = Step("link", path, func() error {
-		return linkError(from, oldName, path, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
+	err = stepIn("link", to.Name(), newName, func() error {
+		return linkError(from, oldName, to, newName, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
 	})
 	if err == nil || !isNoHardLink(err) {
 		return false, err
@@ -31,11 +30,11 @@ func Link(from *os.File, oldName string, to *os.File, newName string) (copied bo
 	return true, copyBetween(from, oldName, to, newName)
 }
 
-func linkError(from *os.File, oldName, newPath string, err error) error {
+func linkError(from *os.File, oldName string, to *os.File, newName string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: newPath, Err: err}
+	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: filepath.Join(to.Name(), newName), Err: err}
 }
 
 // isNoHardLink is true if the file system refuses a hard link where a copy may succeed.

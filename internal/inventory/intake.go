@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"syncd/internal/manifest"
+	"syncd/internal/store"
 	"syncd/internal/verify"
 )
 
@@ -82,18 +83,21 @@ func (s *Session) adopt(arrivals []arrival) {
 }
 
 // noteArrival replaces the proof of an object that had another file before. A new
-// object needs no entry.
+// object needs no entry, and its file is not looked at.
 func (s *Session) noteArrival(id manifest.ObjectID) {
+	_, known := s.proof(id, store.Proof{})
+	s.mu.Lock()
+	damaged := s.damaged[id]
+	s.mu.Unlock()
+	if !known && !damaged {
+		return
+	}
 	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
 	if !found {
 		return
 	}
-	now := proofOf(info)
-	_, known := s.proof(id, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known || s.damaged[id] {
-		s.proven[id] = now
-		delete(s.damaged, id)
-	}
+	s.proven[id] = proofOf(info)
+	delete(s.damaged, id)
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"bytes"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -17,9 +18,13 @@ func (m *Mirror) linkTree(r Record, temp string) (dirs []string, err error) {
 	if err := m.makeReadable(temp, made); err != nil {
 		return nil, err
 	}
+	last := "." // most files lie in the directory of the one before
 	for _, f := range r.Files {
-		if err := m.makeReadable(filepath.Dir(filepath.Join(temp, f.Path)), made); err != nil {
-			return nil, err
+		if dir := path.Dir(f.Path); dir != last {
+			if err := m.makeReadable(filepath.Join(temp, dir), made); err != nil {
+				return nil, err
+			}
+			last = dir
 		}
 	}
 	delete(made, filepath.Dir(temp))
@@ -31,7 +36,7 @@ func (m *Mirror) linkTree(r Record, temp string) (dirs []string, err error) {
 // linkFiles links files in the order of their objects, so that each object
 // directory is opened once, however many files there are.
 func (m *Mirror) linkFiles(base string, list []File) error {
-	objects, tree := openDirs{root: m.root, limit: 1}, openDirs{root: m.root, limit: maxOpenDirs}
+	objects, tree := openDirs{root: m.objects, limit: 1}, openDirs{root: m.root, limit: maxOpenDirs}
 	defer objects.close()
 	defer tree.close()
 	order := make([]int32, len(list))
@@ -41,22 +46,22 @@ func (m *Mirror) linkFiles(base string, list []File) error {
 	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(list[a].Object[:], list[b].Object[:]) })
 	var copies []string
 	for _, i := range order {
-		dir, name := filepath.Split(objectName(list[i].Object))
-		from, err := objects.open(dir)
+		name := list[i].Object.String()
+		from, err := objects.open(objectDir(name))
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(base, list[i].Path)
-		to, err := tree.open(filepath.Dir(path))
+		dir, newName := path.Split(list[i].Path)
+		to, err := tree.open(filepath.Join(base, dir))
 		if err != nil {
 			return err
 		}
-		copied, err := fsops.Link(from, name, to, filepath.Base(path))
+		copied, err := fsops.Link(from, name, to, newName)
 		if err != nil {
 			return err
 		}
 		if copied {
-			copies = append(copies, path)
+			copies = append(copies, filepath.Join(base, list[i].Path))
 		}
 	}
 	return m.disk.SyncFiles(m.root, copies)

@@ -52,11 +52,14 @@ func (m *Mirror) HashObject(ctx context.Context, id manifest.ObjectID, algorithm
 // inObjects is an object's path within the directory of objects.
 func inObjects(id manifest.ObjectID) string {
 	name := id.String()
-	return filepath.Join(name[:2], name)
+	return objectDir(name) + "/" + name
 }
 
+// objectDir is the directory of an object with this name, within the directory of objects.
+func objectDir(name string) string { return name[:2] }
+
 // objectName is an object's path within the data directory.
-func objectName(id manifest.ObjectID) string { return filepath.Join("objects", inObjects(id)) }
+func objectName(id manifest.ObjectID) string { return "objects/" + inObjects(id) }
 
 // Adopt makes proven files objects, see AdoptEach, and joins their errors.
 func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
@@ -90,7 +93,7 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 
 func (m *Mirror) adopt(f verify.Proven) error {
 	target := inObjects(f.Object.ID)
-	dir := filepath.Dir(target)
+	dir := objectDir(target)
 	if err := m.makeObjectDir(dir); err != nil {
 		return err
 	}
