@@ -11,12 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"syncd/internal/regular"
 )
@@ -64,7 +60,8 @@ type Client struct {
 	base   base
 	redact Redactor
 	roots  *x509.CertPool
-	rt     atomic.Pointer[http.Transport]
+	small  pool // HTTP/2 where the server offers it; every request over plain http
+	bulk   pool // HTTP/1.1
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails
@@ -87,11 +84,12 @@ func New(cfg Config) (*Client, error) {
 		redact: NewRedactor(cfg.CustomerID),
 		roots:  roots,
 	}
-	rt := c.newTransport()
-	if _, err := http2.ConfigureTransports(rt); err != nil {
+	multiplexed, err := c.newHTTP2Transport()
+	if err != nil {
 		return nil, err
 	}
-	c.rt.Store(rt)
+	c.small.rt.Store(multiplexed)
+	c.bulk.rt.Store(c.newTransport())
 	return c, nil
 }
 

@@ -11,14 +11,11 @@ import (
 )
 
 // newTransport returns a transport for HTTP/1.1.
-//
-// HTTP/2 comes from golang.org/x/net: in net/http of Go 1.26, a server that overflows
-// the window of a stream locks the client up for good.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            c.dial,
-		TLSClientConfig:        &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxIdleConnsPerHost:    idlePerHost,
 		IdleConnTimeout:        keepIdle,
@@ -74,12 +71,12 @@ func belowTLS(conn net.Conn) net.Conn {
 
 // roundTrip is http.Transport.RoundTrip under a watch. It returns soon after the context
 // ended, even when RoundTrip does not.
-func (c *Client) roundTrip(request *http.Request, watch *stallWatch) (*http.Response, error) {
+func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch) (*http.Response, error) {
 	type result struct {
 		answer *http.Response
 		err    error
 	}
-	rt, done := c.rt.Load(), make(chan result, 1)
+	rt, done := p.rt.Load(), make(chan result, 1)
 	watch.resume()
 	defer watch.pause()
 	go func() {
@@ -96,32 +93,11 @@ func (c *Client) roundTrip(request *http.Request, watch *stallWatch) (*http.Resp
 		return r.answer, r.err
 	case <-time.After(2 * grace): // the watch closed the connection meanwhile
 	}
-	c.replace(rt)
+	p.replace(rt, c.newTransport())
 	go func() {
 		if r := <-done; r.err == nil {
 			r.answer.Body.Close()
 		}
 	}()
 	return nil, context.Cause(watch.ctx)
-}
-
-// replace takes a transport out of use in which a request hangs, because its locks may
-// never be free again. The next one does without HTTP/2, where requests share locks.
-func (c *Client) replace(rt *http.Transport) {
-	if c.rt.CompareAndSwap(rt, c.newTransport()) {
-		go rt.CloseIdleConnections()
-	}
-}
-
-// Close closes idle connections. It does not wait for a server.
-func (c *Client) Close() {
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		c.rt.Load().CloseIdleConnections()
-	}()
-	select {
-	case <-closed:
-	case <-time.After(grace):
-	}
 }

@@ -125,7 +125,12 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	}
 	request.URL, request.Host = target.url, target.url.Host
 	request.Header = c.base.header(req, target.origin)
-	answer, err := c.roundTrip(request, watch)
+	p := c.poolFor(req, target.url)
+	answer, err := c.roundTrip(p, request, watch)
+	if p == &c.bulk && refusesHTTP1(err) {
+		c.bulk.rt.Store(c.small.rt.Load())
+		answer, err = c.roundTrip(p, request, watch)
+	}
 	if err != nil {
 		c.observe(req.Endpoint, "error")
 		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, err))

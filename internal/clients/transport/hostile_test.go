@@ -425,7 +425,7 @@ func TestARequestThatHangsInsideNetHTTPIsAbandoned(t *testing.T) {
 	c := f.client(t, 5*soon)
 	stuck := c.newTransport()
 	stuck.RegisterProtocol("https", hanging)
-	c.rt.Store(stuck)
+	c.small.rt.Store(stuck)
 	within(t, "the request", func() {
 		if _, err := c.Open(t.Context(), toGood); !errors.Is(err, errStalled) {
 			t.Errorf("got %v", err)
@@ -455,7 +455,7 @@ func TestNoSilentPeerHoldsUpARequest(t *testing.T) {
 				base := map[string]string{"proxy": "https://provider.invalid"}[scheme]
 				c := newClient(t, cmp.Or(base, scheme+"://"+p.Addr().String()), func(cfg *Config) { cfg.StallTimeout, cfg.Retry = 5*soon, quick })
 				if scheme == "proxy" {
-					c.rt.Load().Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: p.Addr().String()})
+					c.small.rt.Load().Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: p.Addr().String()})
 				}
 				within(t, "the request", func() {
 					if _, _, err := c.Do(t.Context(), toGood); err == nil {

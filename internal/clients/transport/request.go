@@ -16,6 +16,7 @@ type Request struct {
 	Body     []byte
 	Limit    int64 // for Do: the largest response body, in bytes
 	Once     bool  // for Do: never send the request twice
+	Bulk     bool  // the body is long: over https it gets a connection of its own
 }
 
 // Response is a response with a 2xx status, or a 304 to a conditional request.

@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// The windows of HTTP/2 bound the bytes that a server may send before they are read:
+// streamWindow of each response, connectionWindow of all those on a connection. A file
+// of up to streamWindow arrives without waiting for the client. Longer ones are Bulk.
+const (
+	streamWindow     = 1 << 20
+	connectionWindow = 32 << 20
+)
+
+// pool is the connections for one kind of body. Safe for concurrent use.
+type pool struct {
+	rt atomic.Pointer[http.Transport]
+}
+
+// poolFor returns the connections for a request. Long bodies get connections of their
+// own, with HTTP/1.1: on a shared one they share its rate, which a server may limit, and
+// a frame of HTTP/2 costs more time than it saves. Plain http has only HTTP/1.1.
+func (c *Client) poolFor(req *Request, target *url.URL) *pool {
+	if req.Bulk && target.Scheme == "https" {
+		return &c.bulk
+	}
+	return &c.small
+}
+
+// newHTTP2Transport returns a transport for HTTP/2, and for HTTP/1.1 where the server
+// does not offer it.
+//
+// HTTP/2 comes from golang.org/x/net: in net/http of Go 1.26, a server that overflows
+// the window of a stream locks the client up for good.
+func (c *Client) newHTTP2Transport() (*http.Transport, error) {
+	rt := c.newTransport()
+	rt.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow}
+	_, err := http2.ConfigureTransports(rt)
+	return rt, err
+}
+
+// refusesHTTP1 is true for the TLS alert of a server that has no HTTP/1.1. The connection
+// carried no request yet. crypto/tls has no type for it.
+func refusesHTTP1(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && alert.Err.Error() == "tls: no application protocol"
+}
+
+// replace takes a transport out of use in which a request hangs, because its locks may
+// never be free again. The next one does without HTTP/2, where requests share locks.
+func (p *pool) replace(hung, next *http.Transport) {
+	if p.rt.CompareAndSwap(hung, next) {
+		go hung.CloseIdleConnections()
+	}
+}
+
+// Close closes idle connections. It does not wait for a server.
+func (c *Client) Close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		var both sync.WaitGroup
+		for _, p := range []*pool{&c.small, &c.bulk} {
+			both.Go(func() { p.rt.Load().CloseIdleConnections() })
+		}
+		both.Wait()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(grace):
+	}
+}
