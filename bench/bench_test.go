@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/bench/internal/contender"
-	"syncd/bench/internal/measure"
-	"syncd/bench/internal/provider"
 	"syncd/internal/emulator"
 )
 
@@ -43,10 +40,7 @@ func TestEveryCaseRunsAndWritesItsTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			table, err := c.run(t.Context(), bench{binary: binary, dir: dir, runs: 1, shrink: 1000})
-			if cannotRun(err) {
-				t.Skip(err)
-			}
+			table, err := c.run(t.Context(), bench{syncd: binary, dir: dir, runs: 1, shrink: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,24 +62,23 @@ func TestEveryCaseRunsAndWritesItsTable(t *testing.T) {
 }
 
 func TestEveryContenderDetectsACorruptByte(t *testing.T) {
-	b := bench{binary: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
-	e, err := provider.Emulate(t.Context(), b.work, provider.Repeat(10, 4*provider.KiB))
+	b := bench{syncd: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
+	s, err := b.serve(t.Context(), repeat(10, 4*kib), link{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	others := []contender.Contender{contender.CurlDefaults(), contender.Aria("aria2 -x4 -s4", "-x4 -s4"), contender.BareLoop()}
-	for _, c := range append(allContenders(b), others...) {
-		if c.Missing() != nil {
+	defer s.emulator.Close()
+	for _, c := range append(allContenders(b), aria("aria2 -x4 -s4", "-x4 -s4"), bareLoop()) {
+		if c.missing() != nil {
 			continue
 		}
-		e.ClearFaults()
-		if _, err := b.runOnce(t.Context(), c, e); err != nil {
-			t.Errorf("%s: %v", c.Name, err)
+		s.emulator.ClearFaults()
+		if _, err := b.runOnce(t.Context(), c, s); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
-		e.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/" + e.Files()[7].Name})
-		if _, err := b.runOnce(t.Context(), c, e); err == nil {
-			t.Errorf("%s accepted a corrupt file", c.Name)
+		s.emulator.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/" + s.files[7].name})
+		if _, err := b.runOnce(t.Context(), c, s); err == nil {
+			t.Errorf("%s accepted a corrupt file", c.name)
 		}
 	}
 }
@@ -108,12 +101,19 @@ func TestTargetIsComparedWithRoundedValue(t *testing.T) {
 }
 
 func TestBestOfTakesEachValueByItself(t *testing.T) {
-	all := map[string]measure.Sample{"quick": {Wall: 1, CPU: 4}, "thrifty": {Wall: 2, CPU: 3}}
+	all := map[string]sample{"quick": {wall: 1, cpu: 4}, "thrifty": {wall: 2, cpu: 3}}
 	best, found := bestOf(all, []string{"quick", "missing", "thrifty"})
-	if !found || best.Wall != 1 || best.CPU != 3 {
+	if !found || best.wall != 1 || best.cpu != 3 {
 		t.Errorf("%+v, %v", best, found)
 	}
 	if _, found := bestOf(all, []string{"missing"}); found {
 		t.Error("found a contender that did not run")
+	}
+}
+
+func TestSpreadGrowsFromSmallestToLargest(t *testing.T) {
+	sizes := spread(60, kib, 128*mib)
+	if len(sizes) != 60 || sizes[0] != kib || sizes[59] != 128*mib {
+		t.Errorf("%d sizes from %d to %d", len(sizes), sizes[0], sizes[len(sizes)-1])
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"syncd/bench/internal/contender"
-	"syncd/bench/internal/measure"
-	"syncd/bench/internal/provider"
 	"syncd/internal/emulator"
 )
 
@@ -18,63 +15,63 @@ import (
 // the file system's journal count too.
 func measureMonthly(ctx context.Context, b bench) (string, error) {
 	const count, changed = 100, 10
-	size := max(64*provider.KiB, b.smaller(8*provider.MiB))
-	e, err := provider.Emulate(ctx, b.work, provider.Repeat(count, size))
+	size := max(64*kib, b.smaller(8*mib))
+	s, err := b.serve(ctx, repeat(count, size), link{})
 	if err != nil {
 		return "", err
 	}
-	defer e.Close()
+	defer s.emulator.Close()
 	dir := filepath.Join(b.work, "run")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	if _, err := b.syncInto(ctx, e, dir); err != nil {
+	if _, err := b.syncInto(ctx, s, dir); err != nil {
 		return "", err
 	}
-	if err := publishNext(e, changed, size); err != nil {
+	if err := b.publishNext(s, changed, size); err != nil {
 		return "", err
 	}
-	e.ResetRequests()
-	taken, err := b.syncInto(ctx, e, dir)
+	s.emulator.ResetRequests()
+	taken, err := b.syncInto(ctx, s, dir)
 	if err != nil {
 		return "", err
 	}
-	log.Printf("monthly: %.2f s, CPU %.2f s", taken.Wall.Seconds(), taken.CPU.Seconds())
+	log.Printf("monthly: %.2f s, CPU %.2f s", taken.wall.Seconds(), taken.cpu.Seconds())
 	fresh := changed * size
 	return figuresTable("The next release of 100 files of 8 MiB, ten of them new. Difference from the size of the new files, in percent.", []figure{
-		{"bodies sent by the provider", math.Abs(percent(e.SentByAll()-fresh, fresh)), "%.2f", 2},
-		{"written to disk, state and journal included", math.Abs(percent(taken.IO.Written-fresh, fresh)), "%.2f", 2},
+		{"bodies sent by the provider", math.Abs(percent(s.sent("")-fresh, fresh)), "%.2f", 2},
+		{"written to disk, state and journal included", math.Abs(percent(taken.io.written-fresh, fresh)), "%.2f", 2},
 	}), nil
 }
 
 // syncInto syncs into dir, which may hold an older release.
-func (b bench) syncInto(ctx context.Context, p provider.Provider, dir string) (measure.Sample, error) {
-	cmd, err := contender.SyncCommand(b.binary, p, dir, contender.Settings{})
+func (b bench) syncInto(ctx context.Context, s *served, dir string) (sample, error) {
+	cmd, err := b.syncCommand(s, dir, settings{})
 	if err != nil {
-		return measure.Sample{}, err
+		return sample{}, err
 	}
-	taken, err := measure.Run(ctx, cmd)
+	taken, err := measureProcess(ctx, cmd)
 	if err != nil {
-		return measure.Sample{}, err
+		return sample{}, err
 	}
-	return taken, contender.Mirrored(dir, len(p.Files()))
+	return taken, mirrored(dir, len(s.files))
 }
 
 // publishNext publishes a newer release, in which the first files have new content.
-func publishNext(e *provider.Emulated, changed int, size int64) error {
+func (b bench) publishNext(s *served, changed int, size int64) error {
 	var files []emulator.File
-	for i := range e.Files() {
+	for i := range s.files {
 		number := i
 		if i < changed {
-			number = len(e.Files()) + i
+			number = len(s.files) + i
 		}
-		f, err := e.Content(number, size)
+		f, err := b.file(number, size)
 		if err != nil {
 			return err
 		}
-		f.Name = e.Files()[i].Name
+		f.Name = s.files[i].name
 		files = append(files, f)
 	}
-	e.SetManifest(provider.Manifest, "2026.11", files...)
+	s.emulator.SetManifest(manifestName, "2026.11", files...)
 	return nil
 }

@@ -10,10 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"syncd/bench/internal/link"
-	"syncd/bench/internal/measure"
-	"syncd/bench/internal/provider"
 )
 
 const scrapesASecond = 1000
@@ -21,43 +17,41 @@ const scrapesASecond = 1000
 // measureScrapes measures how much frequent scrapes slow the first sync of a daemon. It
 // alternates runs without and with scrapes, each in a fresh directory.
 func measureScrapes(ctx context.Context, b bench) (string, error) {
-	p, err := provider.Start(ctx, b.work, []int64{b.smaller(300 * provider.MiB), b.smaller(500 * provider.MiB)}, link.Link{})
+	s, err := b.serve(ctx, []int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
 	if err != nil {
 		return "", err
 	}
-	defer p.Close()
-	samples, answered := map[int][]measure.Sample{}, 0.0
+	defer s.emulator.Close()
+	samples, answered := map[int][]sample{}, 0.0
 	for round := range b.runs + 1 {
 		for _, rate := range []int{0, scrapesASecond} {
-			taken, scraped, err := b.syncBeside(ctx, rate, p)
+			taken, scraped, err := b.syncBeside(ctx, rate, s)
 			if err != nil {
 				return "", err
 			}
-			log.Printf("scrapes: %d in %.2f s, CPU %.2f s", scraped, taken.Wall.Seconds(), taken.CPU.Seconds())
+			log.Printf("scrapes: %d in %.2f s, CPU %.2f s", scraped, taken.wall.Seconds(), taken.cpu.Seconds())
 			if round == 0 {
 				continue
 			}
 			samples[rate] = append(samples[rate], taken)
-			answered = max(answered, float64(scraped)/taken.Wall.Seconds())
+			answered = max(answered, float64(scraped)/taken.wall.Seconds())
 		}
 	}
-	without, with := measure.Medians(samples[0]), measure.Medians(samples[scrapesASecond])
+	without, with := medians(samples[0]), medians(samples[scrapesASecond])
 	return figuresTable("The first sync of a daemon, 800 MiB in two files, with 1,000 scrapes a second over ten connections, relative to one without scrapes.", []figure{
-		{"wall", with.Wall.Seconds() / without.Wall.Seconds(), "%.2f", 0},
-		{"CPU of the daemon", with.CPU.Seconds() / without.CPU.Seconds(), "%.2f", 0},
+		{"wall", with.wall.Seconds() / without.wall.Seconds(), "%.2f", 0},
+		{"CPU of the daemon", with.cpu.Seconds() / without.cpu.Seconds(), "%.2f", 0},
 		{"highest rate of answered scrapes, per second", answered, "%.0f", 0},
 	}), nil
 }
 
 // syncBeside runs a daemon until its first sync is done. The sample has the wall time of
 // the sync and the CPU time of the whole process.
-func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (taken measure.Sample, scraped int64, err error) {
-	if err := p.Forget(); err != nil {
-		return measure.Sample{}, 0, err
-	}
-	d, err := b.startDaemon(ctx, p, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", provider.Manifest))
+func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sample, scraped int64, err error) {
+	s.emulator.ResetRequests()
+	d, err := b.startDaemon(ctx, s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
 	if err != nil {
-		return measure.Sample{}, 0, err
+		return sample{}, 0, err
 	}
 	scraping, stop := context.WithCancel(ctx)
 	var beside scraper
@@ -69,7 +63,7 @@ func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (t
 	stop()
 	beside.workers.Wait()
 	taken, ended := d.end()
-	taken.Wall = e.wall()
+	taken.wall = e.wall()
 	return taken, beside.done.Load(), errors.Join(err, beside.failed(), ended)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,8 +19,11 @@ func dripping(t *testing.T) (*host, *process) {
 	h.configure()
 	h.provideFine("2026.10", "first")
 	var drops []emulator.File
-	for _, name := range []string{"1.drip", "2.drip", "3.drip", "4.drip", "5.drip"} { // more than transfers.files
-		drops = append(drops, emulator.File{Name: name, Content: emulator.Text("comes byte by byte: " + name)})
+	for i := range 70 { // more small files than are downloaded at once, and more large ones than transfers.files
+		drops = append(drops, emulator.File{Name: fmt.Sprintf("%02d.drip", i), Content: emulator.Text(fmt.Sprint("comes byte by byte: ", i))})
+	}
+	for i := range uint64(5) {
+		drops = append(drops, emulator.File{Name: fmt.Sprintf("large%d.drip", i), Content: emulator.Random(i, 2<<20)})
 	}
 	h.provider.SetManifest("slow", "2026.10", drops...)
 	h.provider.AddFault(emulator.Fault{Kind: emulator.KindSlow, Rate: 1, Host: emulator.HostDownload, Path: "*.drip"})
@@ -56,7 +60,7 @@ func TestADrippingFileHoldsUpNoOtherRelease(t *testing.T) {
 	h.still(p)
 	h.provider.ClearFaults()
 	h.sync(0)
-	same(h, "files of slow", 5, len(h.published("slow")))
+	same(h, "files of slow", 75, len(h.published("slow")))
 }
 
 func TestADrippingFileHoldsUpNoSyncOfAnotherManifest(t *testing.T) {

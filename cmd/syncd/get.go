@@ -87,7 +87,7 @@ func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cf
 	if err != nil {
 		return verify.Proven{}, err
 	}
-	fetched, err := f.Fetch(ctx, manifest.File{Reference: ref, Path: ref.Name, Expected: digest}, unwatched{})
+	fetched, err := f.Fetch(ctx, manifest.File{Reference: ref, Path: ref.Name, Expected: digest}, -1, unwatched{})
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("%s: %w", ref, err)
 	}

@@ -58,8 +58,10 @@ func newStepped(t *testing.T) *stepped {
 	t.Helper()
 	s := &stepped{host: newHost(t, "m", "n"), sums: map[string]bool{}}
 	s.binary = built(t, buildTorture)
-	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // so that pruning is among the steps and their order is fixed
+	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // so that pruning is among the steps
 	s.configure()
+	// Files of unknown size come one by one, so that the order of the steps is fixed.
+	s.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
 	file := func(name, text string) emulator.File { return emulator.File{Name: name, Content: emulator.Text(text)} }
 	library := emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "lib.so", Content: emulator.Text("library")}
 	s.provider.SetManifest("m", "2026.10", file("a", "1"), file("b", "2"), emulator.File{Name: "large", Content: emulator.Random(1, 1<<20+1)})

@@ -39,7 +39,7 @@ type Config struct {
 
 // Transfers limits downloads.
 type Transfers struct {
-	Files     int   // files downloaded at the same time
+	Files     int   // large files downloaded at the same time
 	Segments  int   // connections for one large file, at most
 	Bandwidth int64 // bytes per second for all transfers together, 0 = unlimited
 

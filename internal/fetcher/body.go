@@ -10,17 +10,21 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// bufferSize bytes are read, written and hashed at a time.
-const bufferSize = 256 << 10
+// bufferSize bytes are read, written and hashed at a time; of a small file, smallBuffer
+// bytes, because many of them are fetched at once.
+const bufferSize, smallBuffer = 256 << 10, 64 << 10
 
 // buffer holds bytes of a response body until they are on disk and hashed.
 type buffer struct{ data []byte }
 
-// bufferPool recycles buffers. Safe for concurrent use.
-type bufferPool struct{ pool sync.Pool }
+// bufferPool recycles buffers of one size. Safe for concurrent use.
+type bufferPool struct {
+	size int
+	pool sync.Pool
+}
 
-func newBufferPool() *bufferPool {
-	return &bufferPool{pool: sync.Pool{New: func() any { return &buffer{data: make([]byte, 0, bufferSize)} }}}
+func newBufferPool(size int) *bufferPool {
+	return &bufferPool{size: size, pool: sync.Pool{New: func() any { return &buffer{data: make([]byte, 0, size)} }}}
 }
 
 func (p *bufferPool) get() *buffer { return p.pool.Get().(*buffer) }
@@ -40,7 +44,7 @@ type bodyReader struct {
 // return an error after it has read some bytes, and io.EOF at the end.
 func (r *bodyReader) read(ctx context.Context, b *buffer) error {
 	asked := time.Now()
-	n, err := r.body.Read(b.data[:r.most()])
+	n, err := r.body.Read(b.data[:min(r.most(), cap(b.data))])
 	b.data = b.data[:n]
 	arrived := time.Now()
 	if slow := r.pace.add(n, arrived.Sub(asked)); err == nil {

@@ -46,7 +46,7 @@ func TestCancelledFetchesReturnTheirConnections(t *testing.T) {
 			f.connections.Release(4)
 		}
 		for _, file := range files {
-			if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
+			if _, err := f.Fetch(t.Context(), file, -1, &watcher{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -57,7 +57,7 @@ func fetchForAWhile(t *testing.T, f *Fetcher, dir string, file manifest.File) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(time.Second))))
 	defer cancel()
 	w := &endedWatcher{t: t}
-	got, err := f.Fetch(ctx, file, w)
+	got, err := f.Fetch(ctx, file, -1, w)
 	w.ended.Store(true)
 	if err == nil {
 		os.Remove(filepath.Join(dir, got.Name))

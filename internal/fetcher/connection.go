@@ -30,7 +30,7 @@ func (c *connection) open(ctx context.Context) error {
 		header.Set("If-Range", condition)
 	}
 	sent := time.Now()
-	res, err := t.download.fetcher.source.Download(ctx, t.download.ref, header)
+	res, err := t.download.fetcher.source.Download(ctx, t.download.ref, header, !t.download.isSmall)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *connection) receive(ctx context.Context) error {
 	body := bodyReader{body: c.res.Body, limiter: f.limiter, pace: pace{least: f.minRate}}
 	defer func() { c.limited = body.limited }()
 	for {
-		b := f.buffers.get()
+		b := p.buffers.get()
 		readErr := body.read(ctx, b)
 		n := len(b.data)
 		stored, err := p.store(c.claim, b, f.hasIdleCore())

@@ -50,7 +50,7 @@ func TestFetchIntoMissingFolderFails(t *testing.T) {
 	if err := os.Remove(b.dir); err != nil {
 		t.Fatal(err)
 	}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), dir, Config{}).Fetch(t.Context(), b.file, &watcher{})
+	_, err := New(connect(t, b.URL(), patient, time.Minute), dir, Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 	if !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
 		t.Errorf("%d requests, %v", len(b.Requests()), err)
 	}

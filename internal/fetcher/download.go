@@ -14,17 +14,22 @@ type download struct {
 	fetcher  *Fetcher
 	ref      manifest.Reference
 	expected manifest.Digest
+	isSmall  bool // by the expected size
 	partial  *partial
 	notifier *notifier
 }
 
-func newDownload(ctx context.Context, f *Fetcher, file manifest.File, watch Watcher) (*download, error) {
-	p, err := openPartial(ctx, f.dir, file.Expected, f.buffers)
+func newDownload(ctx context.Context, f *Fetcher, file manifest.File, size int64, watch Watcher) (*download, error) {
+	isSmall, buffers := IsSmall(size), f.buffers
+	if isSmall {
+		buffers = f.small
+	}
+	p, err := openPartial(ctx, f.dir, file.Expected, buffers)
 	if err != nil {
 		return nil, err
 	}
 	n := &notifier{watch: watch, partial: p}
-	return &download{fetcher: f, ref: file.Reference, expected: file.Expected, partial: p, notifier: n}, nil
+	return &download{fetcher: f, ref: file.Reference, expected: file.Expected, isSmall: isSmall, partial: p, notifier: n}, nil
 }
 
 // run returns the file once it is complete and proven.

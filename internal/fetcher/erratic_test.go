@@ -43,7 +43,7 @@ type erratic struct {
 	asked []string
 }
 
-func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Header) (*transport.Response, error) {
+func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	misbehaviour := ""
@@ -142,7 +142,7 @@ func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, source.part = range []float64{0.5, 0.2} {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(source.rand.Int64N(int64(30*time.Second))))
-					got, err := New(source, open(t, dir), fourSegments).Fetch(ctx, file, &watcher{})
+					got, err := New(source, open(t, dir), fourSegments).Fetch(ctx, file, -1, &watcher{})
 					var failed *transport.Error
 					if cancel(); err == nil {
 						source.wantWhole(t, dir, got)
@@ -152,7 +152,7 @@ func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 				}
 				source.part = 0
 				w := &watcher{}
-				got, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), file, w)
+				got, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), file, -1, w)
 				if err != nil || w.mismatches == 0 && w.moved+w.resumed != int64(len(source.content)) {
 					t.Errorf("%v, watcher got %+v: %q", err, w, source.asked)
 				}

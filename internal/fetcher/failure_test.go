@@ -150,7 +150,7 @@ func TestFetchGivesUpOnServerWithoutProgress(t *testing.T) {
 	}))
 	defer server.Close()
 	file := manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a"}, Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
-	_, err := New(connect(t, server.URL, quick, time.Minute), open(t, t.TempDir()), Config{}).Fetch(t.Context(), file, &watcher{})
+	_, err := New(connect(t, server.URL, quick, time.Minute), open(t, t.TempDir()), Config{}).Fetch(t.Context(), file, -1, &watcher{})
 	if !transport.IsTransient(err) || !errors.Is(err, io.ErrUnexpectedEOF) || requests < 2 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
@@ -208,7 +208,7 @@ func TestOnlyNewBytesCountAsProgress(t *testing.T) {
 		cut(2000),    // progress
 		cut(2 * mib), // progress: all bytes, although the body fails then
 	}}
-	_, err := New(source, open(t, dir), Config{}).Fetch(t.Context(), file, &watcher{})
+	_, err := New(source, open(t, dir), Config{}).Fetch(t.Context(), file, -1, &watcher{})
 	if err != nil || source.progressed.Load() != 3 {
 		t.Errorf("progress was called %d times, %v", source.progressed.Load(), err)
 	}

@@ -25,17 +25,17 @@ import (
 	"syncd/internal/verify"
 )
 
-// Source opens downloads. Download makes one attempt. Retry repeats op while its
-// errors are transient, and gives up some time after the last call of progress. Both
-// must be safe for concurrent use.
+// Source opens downloads. Download makes one attempt; isBulk asks for a connection that
+// no other request shares. Retry repeats op while its errors are transient, and gives up
+// some time after the last call of progress. Both must be safe for concurrent use.
 type Source interface {
-	Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error)
+	Download(ctx context.Context, ref manifest.Reference, header http.Header, isBulk bool) (*transport.Response, error)
 	Retry(ctx context.Context, op func(progress func()) error) error
 }
 
 // Config says how much a Fetcher does at once.
 type Config struct {
-	Files     int   // calls of Fetch at once that the caller means to make; below 1 counts as 1
+	Files     int   // large files at once that the caller means to fetch; below 1 counts as 1
 	Segments  int   // connections of one large file at most; below 1 counts as 1
 	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
 	MinRate   MinRate
@@ -51,11 +51,19 @@ type Fetcher struct {
 	limiter     *rate.Limiter
 	minRate     MinRate
 	buffers     *bufferPool
+	small       *bufferPool  // of small files
 	running     atomic.Int32 // files that are being transferred
 }
 
+// SmallFile is the size up to which a file shares a connection with other requests, where
+// the provider offers HTTP/2. Many small files may be fetched at once.
+const SmallFile = 1 << 20
+
+// IsSmall returns whether a file with this size is small. -1 stands for an unknown size.
+func IsSmall(size int64) bool { return size >= 0 && size <= SmallFile }
+
 // New returns a Fetcher that keeps unfinished downloads in dir.
-// Files and their segments share one budget of connections: the greater of
+// Large files and their segments share one budget of connections: the greater of
 // c.Files and c.Segments. A file never waits for a connection; segments get what files
 // leave.
 func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
@@ -65,7 +73,8 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 		connections: semaphore.NewWeighted(int64(max(c.Files, c.Segments))),
 		limiter:     rate.NewLimiter(rate.Inf, 0),
 		minRate:     c.MinRate,
-		buffers:     newBufferPool(),
+		buffers:     newBufferPool(bufferSize),
+		small:       newBufferPool(smallBuffer),
 	}
 	if c.Bandwidth > 0 {
 		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), int(min(c.Bandwidth, bufferSize)))
@@ -75,13 +84,14 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 
 // Fetch downloads a file until it has the expected digest. After one mismatch it
 // starts again from zero; a second one is a refusal. A mismatch that bytes of an
-// earlier call may have caused does not count.
+// earlier call may have caused does not count. size is the expected one, -1 when
+// unknown; a wrong one only costs time.
 //
 // Other errors come from the source, the Watcher or the disk, or are the context's
 // cause. The next call continues with the bytes that arrived, unless the disk failed:
 // then it starts from zero. A full disk is a refusal.
-func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, watch Watcher) (verify.Proven, error) {
-	d, err := newDownload(ctx, f, file, watch)
+func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, size int64, watch Watcher) (verify.Proven, error) {
+	d, err := newDownload(ctx, f, file, size, watch)
 	if err != nil {
 		return verify.Proven{}, refuseFullDisk(err)
 	}

@@ -38,7 +38,7 @@ func TestWatcherErrorEndsFetch(t *testing.T) {
 	b.interrupt(mib)
 	no := refusal.New(refusal.NoSpace, "2 MiB wanted, 1 MiB free")
 	w := &watcher{refuse: no}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, w)
+	_, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, w)
 	if err != no || !slices.Equal(w.announced, []int64{2 * mib}) || len(b.downloads()) != 1 || b.partialSize() != mib {
 		t.Errorf("announced %d, %d requests, %d bytes kept, %v", w.announced, len(b.downloads()), b.partialSize(), err)
 	}
@@ -57,7 +57,7 @@ func TestManyFilesShareOneFetcher(t *testing.T) {
 	for i, file := range files {
 		want := digestOf(t, file.Content, manifest.SHA1)
 		running.Go(func() {
-			got, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: fmt.Sprint(i)}, Expected: want}, &watcher{})
+			got, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: fmt.Sprint(i)}, Expected: want}, -1, &watcher{})
 			if err != nil || got.Object.Size != file.Content.Size() {
 				t.Errorf("%d: %+v, %v", i, got, err)
 				return

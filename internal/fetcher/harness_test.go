@@ -111,7 +111,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
-	got, err := New(connect(b.t, b.URL(), retry, stall), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, w)
+	got, err := New(connect(b.t, b.URL(), retry, stall), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, -1, w)
 	return got, w, err
 }
 

@@ -134,7 +134,7 @@ func (h *hasher) takeLocked() (c chunk, n int64) {
 		h.next = c.end()
 		return c, int64(len(c.buffer.data))
 	}
-	c, n = chunk{at: h.next}, min(to-h.next, bufferSize)
+	c, n = chunk{at: h.next}, min(to-h.next, int64(h.buffers.size))
 	h.next += n
 	return c, n
 }

@@ -41,7 +41,7 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 				}
 			}
 			source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
-			d, err := newDownload(t.Context(), New(source, open(t, dir), Config{Files: 4, Segments: segments}), file, &watcher{})
+			d, err := newDownload(t.Context(), New(source, open(t, dir), Config{Files: 4, Segments: segments}), file, -1, &watcher{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func newTestHasher(t *testing.T, content []byte) *hasher {
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
+	return newHasher(&dataFile{file: file}, newBufferPool(bufferSize), verify.NewHasher(manifest.SHA256))
 }
 
 // chunkOf returns content[from:to] in a buffer.

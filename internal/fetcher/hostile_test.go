@@ -66,7 +66,7 @@ func TestBytesBeyondTheRangeAreDropped(t *testing.T) {
 				w.Write(bytes.Repeat([]byte("wrong"), mib))
 			})
 			w := &watcher{}
-			got, err := New(connect(t, url, patient, time.Minute), open(t, b.dir), fourSegments).Fetch(t.Context(), b.file, w)
+			got, err := New(connect(t, url, patient, time.Minute), open(t, b.dir), fourSegments).Fetch(t.Context(), b.file, -1, w)
 			b.wantProven(got, err)
 			if w.mismatches != 0 {
 				t.Errorf("%d mismatches", w.mismatches)
@@ -86,7 +86,7 @@ func (b *fixture) fetchFromHost(content []byte, segment http.HandlerFunc) (verif
 	server.Start()
 	defer server.Close()
 	w := &watcher{}
-	got, err := h.fetcher.Fetch(b.t.Context(), b.file, w)
+	got, err := h.fetcher.Fetch(b.t.Context(), b.file, -1, w)
 	return got, w, h.asked(), err
 }
 
@@ -286,7 +286,7 @@ func TestRefusedSegmentsAreNotRequestedAgain(t *testing.T) {
 					return tt.refuse(res)
 				}
 				w := &watcher{}
-				if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+				if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), -1, w); err != nil {
 					t.Error(err)
 				}
 				if n := len(source.asked) - 1; w.moved != size || n < 1 || n > tt.most {
@@ -310,7 +310,7 @@ func TestFetchWithoutSegmentsAfterMismatch(t *testing.T) {
 			return nil
 		}
 		w := &watcher{}
-		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), w); err != nil {
+		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), -1, w); err != nil {
 			t.Error(err)
 		}
 		if w.mismatches != 1 || source.asked[len(source.asked)-1] != "" {
@@ -332,7 +332,7 @@ func TestBodyThatFailsAfterLastByteIsComplete(t *testing.T) {
 			return nil, fmt.Errorf("requested again: %q", h.Get("Range"))
 		},
 	}}
-	if _, err := New(source, open(t, t.TempDir()), Config{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+	if _, err := New(source, open(t, t.TempDir()), Config{}).Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -350,7 +350,7 @@ func TestWrappedEOFIsNoEndOfBody(t *testing.T) {
 		func(http.Header) (*transport.Response, error) { return wholeResponse(content), nil },
 	}}
 	w := &watcher{}
-	if _, err := New(source, open(t, t.TempDir()), Config{}).Fetch(t.Context(), fileOf(t, content), w); err != nil || w.mismatches != 0 {
+	if _, err := New(source, open(t, t.TempDir()), Config{}).Fetch(t.Context(), fileOf(t, content), -1, w); err != nil || w.mismatches != 0 {
 		t.Errorf("%d mismatches, %v", w.mismatches, err)
 	}
 }

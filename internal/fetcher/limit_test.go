@@ -22,7 +22,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	w := &memoryWatcher{}
-	got, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, w) // the figure includes the emulator's memory
+	got, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, w) // the figure includes the emulator's memory
 	if err != nil || got.Object.Size != size {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -65,7 +65,7 @@ func TestBandwidthLimitIsShared(t *testing.T) {
 			file := fileOf(t, content)
 			file.Reference.Name = file.Expected.Hex()
 			running.Go(func() {
-				if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
+				if _, err := f.Fetch(t.Context(), file, -1, &watcher{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -86,7 +86,7 @@ func TestDeadlineUnderBandwidthLimitIsNoEndOfFile(t *testing.T) {
 		defer cancel()
 		file := fileOf(t, content)
 		w := &watcher{}
-		_, err := New(&memorySource{content: content}, open(t, dir), Config{Bandwidth: 1}).Fetch(ctx, file, w)
+		_, err := New(&memorySource{content: content}, open(t, dir), Config{Bandwidth: 1}).Fetch(ctx, file, -1, w)
 		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != int64(time.Hour/time.Second)+1 { // the burst is one byte
 			t.Errorf("%+v, %v", w, err)
 		}

@@ -41,7 +41,7 @@ func newSlowSource(t *testing.T, content []byte, step int, pause time.Duration) 
 	return &slowSource{Client: carrier, content: content, step: step, pause: pause, most: len(content)}
 }
 
-func (s *slowSource) Download(_ context.Context, _ manifest.Reference, h http.Header) (*transport.Response, error) {
+func (s *slowSource) Download(_ context.Context, _ manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
 	s.attempts++
 	res := wholeResponse(s.content)
 	rest := s.content
@@ -83,7 +83,7 @@ func TestADrippingFileFailsAfterTheRetryBudget(t *testing.T) {
 				source := newSlowSource(t, content, 1, 5*time.Second)
 				source.most = most
 				begin := time.Now()
-				_, err := New(source, open(t, dir), Config{MinRate: defaultMinRate}).Fetch(t.Context(), fileOf(t, content), &watcher{})
+				_, err := New(source, open(t, dir), Config{MinRate: defaultMinRate}).Fetch(t.Context(), fileOf(t, content), -1, &watcher{})
 				if took := time.Since(begin); took < 13*time.Minute || took > 18*time.Minute {
 					t.Errorf("gave up after %v and %d attempts", took, source.attempts)
 				}
@@ -103,7 +103,7 @@ func TestMinRateZeroLetsAFileDrip(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := newSlowSource(t, content, 1, 5*time.Second)
-		if _, err := New(source, open(t, dir), Config{}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil || source.attempts != 1 {
+		if _, err := New(source, open(t, dir), Config{}).Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil || source.attempts != 1 {
 			t.Errorf("%d attempts, %v", source.attempts, err)
 		}
 	})
@@ -117,7 +117,7 @@ func TestAFileAtTheMinRateIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newSlowSource(t, content, 5<<10, 5*time.Second)
 		source.most = 200 << 10
-		if _, err := New(source, open(t, dir), Config{MinRate: defaultMinRate}).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+		if _, err := New(source, open(t, dir), Config{MinRate: defaultMinRate}).Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -130,7 +130,7 @@ func TestTheBandwidthLimitMakesNoTransferSlow(t *testing.T) {
 		source := newSlowSource(t, content, 64<<10, time.Millisecond)
 		source.most = 10 << 10 // each attempt brings few bytes in a long time
 		f := New(source, open(t, dir), Config{MinRate: defaultMinRate, Bandwidth: 100})
-		if _, err := f.Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+		if _, err := f.Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 			t.Error(err)
 		}
 	})

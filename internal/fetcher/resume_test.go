@@ -157,7 +157,7 @@ func TestCompleteReadOnlyPartialFileIsUsed(t *testing.T) {
 	if err := os.WriteFile(b.path(), readAll(t, b.content), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	got, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, &watcher{})
+	got, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 	if err != nil || got.Object.Size != 2*mib || len(b.Requests()) != 0 {
 		t.Errorf("%+v after %d requests, %v", got, len(b.Requests()), err)
 	}
@@ -182,13 +182,13 @@ func TestCancelledFetchKeepsItsBytes(t *testing.T) {
 	cause := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w := &cancellingWatcher{at: 2 * mib, cancel: func() { cancel(cause) }}
-	_, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(ctx, b.file, w)
+	_, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(ctx, b.file, -1, w)
 	if err != cause || b.partialSize() != 2*mib {
 		t.Errorf("%d bytes kept, %v", b.partialSize(), err)
 	}
 	b.ClearFaults()
 	b.ResetRequests()
-	if _, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(ctx, b.file, w); !errors.Is(err, context.Canceled) && err != cause {
+	if _, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(ctx, b.file, -1, w); !errors.Is(err, context.Canceled) && err != cause {
 		t.Errorf("with a cancelled context: %v", err)
 	}
 	got, _, err := b.fetch(patient, time.Minute)
@@ -216,7 +216,7 @@ func TestBytesBeyondKnownRangesAreCutOff(t *testing.T) {
 				w.WriteHeader(http.StatusPartialContent)
 				w.Write(content[from:to])
 			})
-			got, err := New(connect(t, url, patient, time.Minute), open(t, b.dir), fourSegments).Fetch(t.Context(), b.file, &watcher{})
+			got, err := New(connect(t, url, patient, time.Minute), open(t, b.dir), fourSegments).Fetch(t.Context(), b.file, -1, &watcher{})
 			b.wantProven(got, err)
 		})
 	}

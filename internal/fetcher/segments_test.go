@@ -27,7 +27,7 @@ func (b *fixture) limitRate(rate int64) { b.fault(emulator.Fault{Kind: emulator.
 
 func (b *fixture) fetchSegmented(ctx context.Context, watch Watcher) (verify.Proven, error) {
 	b.t.Helper()
-	return New(connect(b.t, b.URL(), patient, time.Minute), open(b.t, b.dir), fourSegments).Fetch(ctx, b.file, watch)
+	return New(connect(b.t, b.URL(), patient, time.Minute), open(b.t, b.dir), fourSegments).Fetch(ctx, b.file, -1, watch)
 }
 
 func TestCappedConnectionsGetWorkers(t *testing.T) {
@@ -39,7 +39,7 @@ func TestCappedConnectionsGetWorkers(t *testing.T) {
 			source := &cappedSource{contents: map[string][]byte{"": content}, rate: rate}
 			expected := digestOf(t, emulator.Bytes(content), algorithm)
 			w, begin := &watcher{}, time.Now()
-			if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), manifest.File{Expected: expected}, w); err != nil {
+			if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), manifest.File{Expected: expected}, -1, w); err != nil {
 				t.Fatal(err)
 			}
 			if want := (&watcher{moved: size, done: size, announced: []int64{size}}); !equal(w, want) || w.resumed != 0 {
@@ -84,7 +84,7 @@ func TestUnsafeSegmentsAreNotUsed(t *testing.T) {
 			content, dir := readAll(t, emulator.Random(8, tt.size)), t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib, change: tt.change}
-				if _, err := New(source, open(t, dir), tt.transfers).Fetch(t.Context(), fileOf(t, content), &watcher{}); err != nil {
+				if _, err := New(source, open(t, dir), tt.transfers).Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 					t.Error(err)
 				}
 				if len(source.asked) != 1 || source.asked[0] != "" {
@@ -103,7 +103,7 @@ func TestNextProcessFetchesOnlyTheGaps(t *testing.T) {
 		source, file := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}, fileOf(t, content)
 		cause := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if _, err := New(source, open(t, dir), fourSegments).Fetch(ctx, file, &cancellingWatcher{at: size / 2, cancel: func() { cancel(cause) }}); err != cause {
+		if _, err := New(source, open(t, dir), fourSegments).Fetch(ctx, file, -1, &cancellingWatcher{at: size / 2, cancel: func() { cancel(cause) }}); err != cause {
 			t.Fatal(err)
 		}
 		kept := parseValidator(readFile(t, filepath.Join(dir, Name(file.Expected)+validatorSuffix)))
@@ -111,7 +111,7 @@ func TestNextProcessFetchesOnlyTheGaps(t *testing.T) {
 			t.Fatalf("no gaps: %v", kept.Present)
 		}
 		next := &watcher{}
-		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), file, next); err != nil {
+		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), file, -1, next); err != nil {
 			t.Fatal(err)
 		}
 		if next.mismatches != 0 || next.moved > size/2+mib || next.resumed+next.moved != size {
@@ -173,7 +173,7 @@ func TestContentReplacedDuringSegmentsIsNotMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": older}, rate: mib, newer: newer}
 		w := &watcher{}
-		got, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, newer), w)
+		got, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, newer), -1, w)
 		if err != nil || got.Object.Size != int64(len(newer)) || w.mismatches != 0 {
 			t.Errorf("%+v, %d mismatches, %v: ranges %q", got, w.mismatches, err, source.asked)
 		}
@@ -189,7 +189,7 @@ func TestFilesGetConnectionsBeforeSegments(t *testing.T) {
 		fetch := func(name string) {
 			file := fileOf(t, source.contents[name])
 			file.Reference.Name = name
-			if _, err := f.Fetch(t.Context(), file, &watcher{}); err != nil {
+			if _, err := f.Fetch(t.Context(), file, -1, &watcher{}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -216,7 +216,7 @@ func TestTooLargeDownloadLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
 		no := refusal.New(refusal.TooLarge, "enough")
-		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), &failingWatcher{at: 13*mib + 5, err: no}); !errors.Is(err, no) {
+		if _, err := New(source, open(t, dir), fourSegments).Fetch(t.Context(), fileOf(t, content), -1, &failingWatcher{at: 13*mib + 5, err: no}); !errors.Is(err, no) {
 			t.Error(err)
 		}
 	})

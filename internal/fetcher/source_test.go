@@ -23,7 +23,7 @@ type memorySource struct {
 	attempts   []func(h http.Header) (*transport.Response, error) // one for each request; the last one repeats
 }
 
-func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
+func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
 	if s.named != nil {
 		return wholeResponse(s.named[ref.Name]), nil
 	}
@@ -66,7 +66,7 @@ type cappedSource struct {
 	asked []string // the Range header of each request
 }
 
-func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header) (*transport.Response, error) {
+func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, h.Get("Range"))
 	content, etag := s.contents[ref.Name], `"older"`

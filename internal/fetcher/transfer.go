@@ -27,7 +27,9 @@ type transfer struct {
 // run returns when all bytes are present. They are not proven yet.
 func (t *transfer) run(parent context.Context) error {
 	f := t.download.fetcher
-	defer f.join(parent)()
+	if !t.download.isSmall {
+		defer f.join(parent)()
+	}
 	f.running.Add(1)
 	defer f.running.Add(-1)
 	ctx, fail := context.WithCancelCause(parent)

@@ -86,7 +86,7 @@ func TestRestOfOtherContentIsNotDownloaded(t *testing.T) {
 			defer server.Close()
 			b.writePartial(readAll(t, older)[:mib], tt.kept)
 			w := &watcher{}
-			got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, w)
+			got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, w)
 			b.wantProven(got, err)
 			if diff := cmp.Diff(tt.ranges, ranges); diff != "" || w.mismatches != tt.mismatches {
 				t.Errorf("%d mismatches, %s", w.mismatches, diff)
@@ -161,7 +161,7 @@ func TestWrongRangesAreNotWritten(t *testing.T) {
 			}))
 			defer server.Close()
 			w := &watcher{}
-			got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, w)
+			got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, w)
 			assertNoID(t, err)
 			if tt.reason != "" {
 				if refusal.ReasonOf(err) != tt.reason || b.partialSize() != kept {
@@ -198,7 +198,7 @@ func TestWeakETagsAreNotSentBack(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, &watcher{})
+		got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 		server.Close()
 		b.wantProven(got, err)
 		want := []string{"", ""}
@@ -227,7 +227,7 @@ func TestTooLongETagIsNotSentBack(t *testing.T) {
 		w.Write(content)
 	}))
 	defer server.Close()
-	got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, &watcher{})
+	got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 	b.wantProven(got, err)
 	if diff := cmp.Diff([]string{"", ""}, conditions); diff != "" {
 		t.Error(diff)
@@ -253,7 +253,7 @@ func TestReplacedContentIsAnnounced(t *testing.T) {
 	}))
 	defer server.Close()
 	w := &watcher{}
-	got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, w)
+	got, err := New(connect(t, server.URL, patient, time.Minute), open(t, b.dir), Config{Files: 1, Segments: 1}).Fetch(t.Context(), b.file, -1, w)
 	b.wantProven(got, err)
 	if fmt.Sprint(w.announced) != fmt.Sprint([]int64{24 * mib, 32 * mib}) {
 		t.Errorf("announced %v", w.announced)

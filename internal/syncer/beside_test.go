@@ -20,7 +20,7 @@ type gated struct {
 	gates map[string]chan struct{}
 }
 
-func (g *gated) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error) {
+func (g *gated) Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error) {
 	if gate := g.gates[file.Reference.Name]; gate != nil {
 		select {
 		case <-gate:
@@ -28,7 +28,7 @@ func (g *gated) Fetch(ctx context.Context, file manifest.File, watch fetcher.Wat
 			return verify.Proven{}, context.Cause(ctx)
 		}
 	}
-	return g.Fetcher.Fetch(ctx, file, watch)
+	return g.Fetcher.Fetch(ctx, file, size, watch)
 }
 
 // gate holds back the download of a file until the returned channel is closed.

@@ -3,11 +3,13 @@ package syncer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/fetcher"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -78,9 +80,12 @@ func dripping(t *testing.T) (*world, *running) {
 func TestADrippingFileHoldsUpNoReleaseOfTheSameSync(t *testing.T) {
 	w := start(t, "data", "none", "slow")
 	w.publish("data", "2026.09", september())
-	drops := files{} // more than there are slots
-	for _, name := range []string{"1.drip", "2.drip", "3.drip", "4.drip", "5.drip", "6.drip"} {
-		drops[name] = "a content that comes byte by byte: " + name
+	drops := files{} // more than there are slots, small ones and large ones
+	for i := range 70 {
+		drops[fmt.Sprintf("%02d.drip", i)] = fmt.Sprint("a content that comes byte by byte: ", i)
+	}
+	for i := range 6 {
+		drops[fmt.Sprintf("large%d.drip", i)] = fmt.Sprint(i) + strings.Repeat("drip", fetcher.SmallFile/4)
 	}
 	w.publish("slow", "2026.09", drops)
 	w.drip("*.drip")
@@ -177,43 +182,4 @@ func TestADrippingFileHoldsUpNoRepair(t *testing.T) {
 		t.Errorf("report %+v", result)
 	}
 	w.serves("data", september())
-}
-
-func TestADrippingFileDelaysNoSecondLookAtAMismatch(t *testing.T) {
-	w := start(t, "data", "slow")
-	w.publish("data", "2026.09", september())
-	w.publish("slow", "2026.09", files{"1.drip": "a content that comes byte by byte"})
-	w.staleDigest("ab")
-	w.drip("*.drip")
-	w.cfg.PublishAfter = time.Millisecond
-	w.configure()
-	slow := w.background()
-	eventually(t, "data is served", func() bool { return len(w.tree("data")) == 4 })
-	w.serves("data", september())
-	select {
-	case <-slow.done:
-		t.Errorf("slow's sync ended: %+v, %v", slow.result, slow.err)
-	default:
-	}
-}
-
-// Of a content that two manifests want, one download goes on while one of them starts
-// its plan over.
-func TestASecondLookTakesADownloadThatAnotherManifestBegan(t *testing.T) {
-	w := start(t, "data", "other")
-	w.publish("data", "2026.09", files{"b.dat": strings.Repeat("b", 30), "c.dat": strings.Repeat("c", 20), "late.dat": "late"})
-	w.publish("other", "2026.09", files{"late.dat": "late"})
-	w.cfg.Transfers = 2
-	held, late := w.gate("c.dat"), w.gate("late.dat")
-	w.staleDigest("ab")
-	all := w.background()
-	eventually(t, "b.dat is downloaded after the second look", func() bool {
-		return len(w.asked("/Manifest/")) == 3 && len(w.downloads()) == 3
-	})
-	close(held)
-	close(late)
-	result := all.wait()
-	data, other := w.expect(result, "data", report.Updated), w.expect(result, "other", report.Updated)
-	equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat", "b.dat", "c.dat", "late.dat"})
-	equal(t, "files", []int{data.FilesDownloaded, data.FilesReused, other.FilesDownloaded, other.FilesReused}, []int{2, 1, 1, 0})
 }

@@ -192,9 +192,7 @@ func TestObjectsOfAFailedSyncAreReused(t *testing.T) {
 	w.publish("data", "2026.09", september())
 	w.publish("other", "2026.09", files{"o.dat": "1"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/b.dat"})
-	w.cfg.Transfers = 1 // the failure comes last: it is the smallest to be asked for
-	w.configure()
-	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*/b.dat", Body: `{"FileSize":"0"}`})
+	w.comesLast("b.dat")
 	result := w.demand()
 	w.expect(result, "data", report.Failed)
 	w.expect(result, "other", report.Updated)

@@ -3,6 +3,7 @@ package syncer_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -190,6 +191,19 @@ func (w *world) publish(name, release string, content files) {
 }
 
 // sync does one sync; the request log then holds what it asked.
+// comesLast makes a file the last to be downloaded. By their Metadata, all files are
+// large, and this one is the smallest.
+func (w *world) comesLast(name string) {
+	w.cfg.Transfers = 1
+	w.configure()
+	for _, f := range []struct {
+		path string
+		size int
+	}{{"/Metadata/*/" + name, fetcher.SmallFile + 1}, {"/Metadata/*", fetcher.SmallFile + 2}} {
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: f.path, Body: fmt.Sprintf(`{"FileSize":"%d"}`, f.size)})
+	}
+}
+
 func (w *world) sync(req request.Sync) report.Sync {
 	w.Helper()
 	w.provider.ResetRequests()

@@ -19,7 +19,8 @@ type Shared struct {
 	newest   atomic.Pointer[Config] // of the Syncer that was made last
 	pruning  pruneSchedule
 	contents contents
-	slots    slots
+	large    slots // of large files
+	small    slots // of small files
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}

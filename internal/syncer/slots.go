@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -16,7 +17,7 @@ type slots struct {
 	mu       sync.Mutex // guards what follows, and the fields of each slot
 	taken    map[*slot]struct{}
 	assessed time.Time
-	released chan struct{} // closed at the next release; nil when no download waits
+	waiting  list.List // of a chan struct{} for each download that waits; closed when it is its turn
 }
 
 // slot is the place of one download.
@@ -29,21 +30,27 @@ type slot struct {
 
 // take waits until fewer than limit downloads run that do not crawl.
 func (s *slots) take(ctx context.Context, limit int) (*slot, error) {
-	for {
-		taken, released := s.tryTake(limit)
+	for hasWaited := false; ; hasWaited = true {
+		taken, turn := s.tryTake(limit, hasWaited)
 		if taken != nil {
 			return taken, nil
 		}
 		select {
-		case <-released:
+		case <-turn.Value.(chan struct{}):
+			continue
 		case <-time.After(crawlWindow):
 		case <-ctx.Done():
+		}
+		s.leave(turn)
+		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-func (s *slots) tryTake(limit int) (taken *slot, released <-chan struct{}) {
+// tryTake takes a slot that is free. Those who have not waited yet go behind those who
+// wait.
+func (s *slots) tryTake(limit int, hasWaited bool) (taken *slot, turn *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assessLocked()
@@ -53,11 +60,8 @@ func (s *slots) tryTake(limit int) (taken *slot, released <-chan struct{}) {
 			counting++
 		}
 	}
-	if counting >= limit {
-		if s.released == nil {
-			s.released = make(chan struct{})
-		}
-		return nil, s.released
+	if counting >= limit || !hasWaited && s.waiting.Len() > 0 {
+		return nil, s.waiting.PushBack(make(chan struct{}))
 	}
 	if s.taken == nil {
 		s.taken = map[*slot]struct{}{}
@@ -92,8 +96,25 @@ func (t *slot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.taken, t)
-	if s.released != nil {
-		close(s.released)
-		s.released = nil
+	s.wakeLocked()
+}
+
+// leave ends a wait. If it was the download's turn just now, it is the next one's.
+func (s *slots) leave(turn *list.Element) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-turn.Value.(chan struct{}):
+		s.wakeLocked()
+	default:
+		s.waiting.Remove(turn)
+	}
+}
+
+// wakeLocked wakes the download that has waited longest. Waking all of them would cost
+// more than a small file.
+func (s *slots) wakeLocked() {
+	if first := s.waiting.Front(); first != nil {
+		close(s.waiting.Remove(first).(chan struct{}))
 	}
 }

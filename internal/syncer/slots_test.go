@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,5 +64,51 @@ func TestDownloadsThatCrawlDoNotCount(t *testing.T) {
 			t.Error("took a slot while two downloads moved")
 		}
 		time.Sleep(10 * time.Minute)
+	})
+}
+
+// With many small files, waking all waiting downloads at each release would cost more
+// than the files.
+func TestAReleaseWakesTheDownloadThatWaitedLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slots
+		held := mustTake(t, &s, 1)
+		var order []int
+		for i := range 5 {
+			go func() {
+				taken, err := s.take(t.Context(), 1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, i)
+				taken.release()
+			}()
+			synctest.Wait()
+		}
+		held.release()
+		synctest.Wait()
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
+			t.Errorf("slots were taken in the order %v", order)
+		}
+	})
+}
+
+func TestADownloadThatStopsWaitingPassesItsTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slots
+		held := mustTake(t, &s, 1)
+		turn := make(chan struct{})
+		_, first := s.tryTake(1, false)
+		go func() {
+			defer close(turn)
+			if _, err := s.take(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		held.release() // it is the first one's turn, which ends at the same moment
+		s.leave(first)
+		<-turn
 	})
 }

@@ -108,12 +108,12 @@ func (s *stopper) Metadata(ctx context.Context, ref manifest.Reference) (release
 	return s.Provider.Metadata(ctx, ref)
 }
 
-func (s *stopper) Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error) {
+func (s *stopper) Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error) {
 	if err := s.called(); err != nil {
 		return verify.Proven{}, err
 	}
 	defer s.count(afterCall)
-	fetched, err := s.fetcher.Fetch(ctx, file, watch)
+	fetched, err := s.fetcher.Fetch(ctx, file, size, watch)
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

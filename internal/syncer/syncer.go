@@ -35,7 +35,7 @@ type Provider interface {
 // Fetcher downloads one file and proves it. Safe for concurrent use for different
 // digests.
 type Fetcher interface {
-	Fetch(ctx context.Context, file manifest.File, watch fetcher.Watcher) (verify.Proven, error)
+	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
 }
 
 // Target is one manifest to mirror.
@@ -60,7 +60,7 @@ type Config struct {
 	Source       string // base URL as records show it
 	Algorithm    manifest.Algorithm
 	Targets      []Target
-	Transfers    int           // files at once
+	Transfers    int           // large files at once
 	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 	Recheck      time.Duration // between checks of the digests of an unchanged release
 	MinKeepRatio float64
@@ -123,7 +123,13 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	}
 	stop := r.publishMeanwhile(ctx)
 	defer stop()
-	r.inWaves(ctx)
+	r.inWaves(ctx, r.ask, func(wave []*job) {
+		r.askSizes(ctx, wave) // asks Metadata of the other missing files
+		r.reserveSpace(ctx, wave)
+		r.saveWanted(wave)
+		r.download(ctx, wave)
+	})
+	r.downloadReplaced(ctx)
 	stop()
 	if err := r.publish(ctx, r.unrecorded()); err != nil {
 		return r.interrupted(err)

@@ -157,8 +157,7 @@ func TestObjectsOfAFailedSyncAreNotReadAgain(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", files{"a.dat": "a", "bad.dat": "bad"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/bad.dat"})
-	w.cfg.Transfers = 1
-	w.configure()
+	w.comesLast("bad.dat")
 	w.expect(w.demand(), "data", report.Failed)
 	proofs, err := w.cfg.Store.Proofs()
 	must(t, err)

@@ -30,7 +30,7 @@ func (d *downloader) fetch(ctx context.Context, name string, file manifest.File,
 		download: d.progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
 	}
 	defer w.download.Finish()
-	fetched, err := d.fetcher.Fetch(ctx, file, w)
+	fetched, err := d.fetcher.Fetch(ctx, file, size, w)
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
 	}

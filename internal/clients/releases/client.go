@@ -170,13 +170,14 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 }
 
 // Download opens one file of one release and follows redirects. header may ask for a
-// range. It makes one attempt: the caller retries with Retry and closes the body.
-func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header) (*transport.Response, error) {
+// range, and isBulk for a connection that no other request shares. It makes one attempt:
+// the caller retries with Retry and closes the body.
+func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header, isBulk bool) (*transport.Response, error) {
 	segments := append([]string{"Download"}, ref.Segments()...)
 	if err := checkSegments(segments); err != nil {
 		return nil, c.refuse("Download", err, segments...)
 	}
-	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header})
+	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header, Bulk: isBulk})
 }
 
 // Retry runs op as transport.Client.Retry does, for downloads.

@@ -103,7 +103,7 @@ func client(base string) (*Client, error) {
 // downloadAll returns the body of a download.
 func downloadAll(t testing.TB, c *Client, ref manifest.Reference, header http.Header) (int, string) {
 	t.Helper()
-	res, err := c.Download(t.Context(), ref, header)
+	res, err := c.Download(t.Context(), ref, header, false)
 	if err != nil {
 		t.Errorf("%s: %v", ref, err)
 		return 0, ""
@@ -431,7 +431,7 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
 			"Hash":             func() error { _, err := c.Hash(ctx, manifest.SHA1, ref); return err },
 			"Hash type":        func() error { _, err := c.Hash(ctx, manifest.Algorithm(bad), dataRef); return err },
-			"Download":         func() error { _, err := c.Download(ctx, ref, nil); return err },
+			"Download":         func() error { _, err := c.Download(ctx, ref, nil, false); return err },
 		}
 		for name, call := range calls {
 			err := call()

@@ -1,4 +1,4 @@
-package measure
+package main
 
 import (
 	"bufio"
@@ -60,7 +60,7 @@ func highWater(pid int) int64 {
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kilobytes int64
 		if _, err := fmt.Sscanf(lines.Text(), "VmHWM: %d kB", &kilobytes); err == nil {
-			return kilobytes << 10
+			return kilobytes * kib
 		}
 	}
 	return 0

@@ -1,10 +1,8 @@
-package contender
+package main
 
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -16,40 +14,29 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-
-	"syncd/bench/internal/provider"
 )
 
-// LoopName names the bare Go loop. It shows what Go's HTTP client alone costs: it makes
-// the requests of a first sync with the same concurrency and writes and hashes the
-// files. It does nothing else: no retries, no checks of space or names, no fsync, no records, no publishing.
-const LoopName = "a bare Go loop"
+// The bare Go loop shows what Go's HTTP client alone costs. It makes the requests of a
+// first sync with the same concurrency and writes and hashes the files. It does nothing
+// else: no retries, no checks of space or names, no fsync, no records, no publishing.
+const loopName = "a bare Go loop"
 
-// loopList is what the loop fetches.
-type loopList struct {
-	CAFile string
-	Files  []loopFile
-}
-
-// loopFile is one file of the list.
+// loopFile is one file of the list that the loop fetches.
 type loopFile struct {
 	Hash, Metadata, Download string // URLs
 	To                       string // path
 }
 
-// BareLoop runs this program again with -loop as the loop.
-func BareLoop() Contender {
-	return Contender{Name: LoopName, Command: func(p provider.Provider, dir string) (*exec.Cmd, error) {
+// bareLoop runs this program again as the loop.
+func bareLoop() contender {
+	return contender{name: loopName, command: func(s *served, dir string) (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		list := loopList{CAFile: p.CAFile()}
-		for _, f := range p.Files() {
-			list.Files = append(list.Files, loopFile{
-				provider.Address(p, "SHA256", f), provider.Address(p, "Metadata", f), provider.Address(p, "Download", f),
-				filepath.Join(dir, f.Name),
-			})
+		var list []loopFile
+		for _, f := range s.files {
+			list = append(list, loopFile{s.hashURL(f), s.url("Metadata", f), s.downloadURL(f), filepath.Join(dir, f.name)})
 		}
 		text, err := json.Marshal(list)
 		if err != nil {
@@ -63,21 +50,16 @@ func BareLoop() Contender {
 // The loop has the concurrency of syncd with its defaults.
 const loopLookups, loopTransfers = 32, 4
 
-// Loop fetches the list in a file.
-func Loop(ctx context.Context, path string) error {
+func loop(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var all loopList
-	if err := json.Unmarshal(text, &all); err != nil {
+	var list []loopFile
+	if err := json.Unmarshal(text, &list); err != nil {
 		return err
 	}
-	client, err := loopClient(all.CAFile)
-	if err != nil {
-		return err
-	}
-	list := all.Files
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loopLookups}}
 	expected := make([]string, len(list))
 	err = forEach(loopLookups, list, func(i int, f loopFile) (err error) {
 		if expected[i], err = fetchText(ctx, client, f.Hash); err != nil {
@@ -96,22 +78,6 @@ func Loop(ctx context.Context, path string) error {
 		}
 		return err
 	})
-}
-
-// loopClient returns a client that trusts a CA, and uses HTTP/2 where it is offered.
-func loopClient(caFile string) (*http.Client, error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: loopLookups, ForceAttemptHTTP2: true}
-	if caFile == "" {
-		return &http.Client{Transport: transport}, nil
-	}
-	ca, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
-	return &http.Client{Transport: transport}, nil
 }
 
 func forEach(atOnce int, list []loopFile, do func(i int, f loopFile) error) error {
