@@ -106,3 +106,29 @@ func TestReplacedDataDirOfARunningDaemonIsLeftAlone(t *testing.T) {
 	h.must(os.Rename(h.data+".away", h.data))
 	p.terminate()
 }
+
+func TestLinksDeepInTheDataDirAreReplaced(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.sync(0)
+	victim, check := h.victim()
+	object := h.published("dq_addr_data")["ews.txt"]
+	for path, mend := range map[string]func(){
+		filepath.Join(h.data, "objects", object[:2], object): func() {
+			h.flip("dq_addr_data/ews.txt")
+			h.expect(0, "verify", "--repair")
+		},
+		filepath.Join(h.data, "generations", "000009"): func() { h.sync(0) },
+		h.inRevision("dq_addr_data"):                   func() { h.sync(0) },
+	} {
+		h.must(os.RemoveAll(path))
+		h.must(os.Symlink(victim, path))
+		mend()
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().Type() == os.ModeSymlink {
+			t.Errorf("%s is still a symlink", path)
+		}
+		check()
+		h.proven()
+	}
+}

@@ -19,10 +19,15 @@ func (d *Dir) Open(name string) (*os.File, error) {
 }
 
 // OpenRegular opens a file for reading and refuses anything else: opening a FIFO would
-// block for ever.
+// block for ever, and a symlink is never followed.
 func (d *Dir) OpenRegular(name string) (*os.File, error) {
 	if d == nil {
 		return nil, d.missing("open", name)
+	}
+	if !isPlain(name) { // os.Root follows symlinks below the directory
+		if info, err := d.Info(name); err == nil && !info.IsRegular() {
+			return nil, &fs.PathError{Op: "open", Path: d.Path(name), Err: errNotRegular}
+		}
 	}
 	f, err := d.open(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -73,7 +75,10 @@ func (m *Mirror) makeReadable(dir string, made map[string]bool) error {
 	if made[dir] {
 		return nil
 	}
-	if _, err := m.root.Stat(dir); err == nil {
+	if info, err := m.root.Lstat(dir); err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%s is no directory: move it away", m.root.Path(dir))
+		}
 		made[dir] = true
 		return nil
 	}
@@ -86,6 +91,9 @@ func (m *Mirror) makeReadable(dir string, made map[string]bool) error {
 
 // linkObject links one object at a path within the data directory, for Relink.
 func (m *Mirror) linkObject(id manifest.ObjectID, path string) error {
+	if _, there := m.ObjectInfo(id); !there { // a symlink would be linked, too
+		return &fs.PathError{Op: "link", Path: m.root.Path(objectName(id)), Err: fs.ErrNotExist}
+	}
 	dir, name := filepath.Split(objectName(id))
 	from, err := m.root.Open(dir)
 	if err != nil {

@@ -146,18 +146,16 @@ func (m *Mirror) readCurrent() (int, error) {
 	return strconv.Atoi(match[1])
 }
 
-// numbers returns the numbers of all generations on disk, ascending.
+// numbers returns the numbers of all generations on disk, ascending, also of what has
+// the name of one and is no directory.
 func (m *Mirror) numbers() ([]int, error) {
-	entries, err := m.root.ReadDir("generations")
+	names, err := m.root.Names("generations")
 	if err != nil && !isGone(err) {
 		return nil, err
 	}
 	var numbers []int
-	for _, entry := range entries {
-		if !entry.IsDir() || !generationForm.MatchString(entry.Name()) {
-			continue
-		}
-		if n, err := strconv.Atoi(entry.Name()); err == nil {
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil && generationForm.MatchString(name) {
 			numbers = append(numbers, n)
 		}
 	}

@@ -169,15 +169,24 @@ func (m *Mirror) shows(r Record) (bool, error) {
 // checkRevision requires that an existing tree holds the files of r and nothing
 // else: it may be damaged, or the 48 bits of its name may collide.
 func (m *Mirror) checkRevision(r Record) error {
-	name, found := revisionDir(r), 0
+	if err := m.findRevision(r); err != nil {
+		return err
+	}
+	name, found, link := revisionDir(r), 0, ""
 	dir := m.root.Path(name)
-	err := m.root.Walk(name, func(_ string, entry fs.DirEntry) {
+	err := m.root.Walk(name, func(name string, entry fs.DirEntry) {
 		if !entry.IsDir() {
 			found++
+		}
+		if entry.Type() == fs.ModeSymlink {
+			link = name
 		}
 	})
 	if err != nil {
 		return err
+	}
+	if link != "" {
+		return fmt.Errorf("%s is a symlink, which syncd does not make: remove it, then run `syncd verify --repair`", m.root.Path(link))
 	}
 	if found != len(r.Files) {
 		return fmt.Errorf("%s holds %d files instead of %d: move it away", dir, found, len(r.Files))

@@ -97,6 +97,9 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	if err != nil {
 		return Generation{}, err
 	}
+	if !info.IsDir() {
+		return Generation{}, fmt.Errorf("%s is %w: it is no directory", m.root.Path(dir), errDamaged)
+	}
 	g := Generation{Number: number, PublishedAt: info.ModTime(), Records: map[string]Record{}}
 	entries, err := m.root.ReadDir(dir)
 	if err != nil {
@@ -159,14 +162,26 @@ func (m *Mirror) checkEntry(dir string, r Record) error {
 		return fmt.Errorf("%s is %w: its link leads to %q", m.root.Path(dir, r.Manifest), errDamaged, link)
 	}
 	missing := filepath.Join(dir, r.Manifest)
-	for _, path := range []string{revisionDir(r), filepath.Join(dir, r.Manifest+sumsSuffix)} {
-		if err == nil {
-			missing = path
-			_, err = m.root.Lstat(path)
-		}
+	if err == nil {
+		missing = revisionDir(r)
+		err = m.findRevision(r)
+	}
+	if err == nil {
+		missing = filepath.Join(dir, r.Manifest+sumsSuffix)
+		_, err = m.root.Lstat(missing)
 	}
 	if isGone(err) {
 		return fmt.Errorf("%w: %s is missing", errDamaged, m.root.Path(missing))
+	}
+	return err
+}
+
+// findRevision requires that a revision is on disk. A symlink in its place leads
+// elsewhere and counts as none.
+func (m *Mirror) findRevision(r Record) error {
+	info, err := m.root.Lstat(revisionDir(r))
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		err = &fs.PathError{Op: "find", Path: m.root.Path(revisionDir(r)), Err: fs.ErrNotExist}
 	}
 	return err
 }
