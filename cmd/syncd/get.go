@@ -117,5 +117,6 @@ type unwatched struct{}
 
 func (unwatched) Announced(int64) error    { return nil }
 func (unwatched) Moved(int64, int64) error { return nil }
+func (unwatched) Received()                {}
 func (unwatched) Resumed(int64)            {}
 func (unwatched) Mismatch(error)           {}

@@ -55,7 +55,7 @@ func (e *Engine) connect(cfg *config.Config) (*releases.Client, error) {
 	}
 	e.options.AddSecret(id.Reveal())
 	settings := ClientConfig(cfg.Source.Service(), id)
-	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, observer{e.metrics, &e.progress}, e.gate
+	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		LastProgress: func() time.Time { at, _ := e.lastProgress(); return at },
+		LastProgress: e.lastProgress,
 	})
 	return e.Configure(cfg)
 }

@@ -3,10 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	"syncd/internal/metrics"
 	"syncd/internal/report"
 )
 
@@ -14,37 +14,28 @@ import (
 // as stuck.
 const minPatience = 5 * time.Minute
 
-// observer counts requests, and tells the progress that something came of them. It is
-// a transport.Observer.
-type observer struct {
-	metrics  *metrics.Metrics
-	progress *report.Progress
-}
-
-// Request notes the end of a request.
-func (o observer) Request(endpoint, code string) {
-	o.metrics.Request(endpoint, code)
-	o.progress.Moved()
-}
-
-// Retry notes that a request is repeated.
-func (o observer) Retry(endpoint string) {
-	o.metrics.Retry(endpoint)
-	o.progress.Moved()
-}
-
-// lastProgress is when the provider was last heard of, while a sync waits for it; the
-// zero time while none does. A wait that the provider asked for counts as progress.
-func (e *Engine) lastProgress() (at time.Time, asking bool) {
-	at, asking = e.progress.SilentSince()
-	if at.IsZero() {
-		return at, false
+// heardAt is when the provider was last heard of in a wait. The end of a longer wait
+// that the provider asked for counts.
+func (e *Engine) heardAt(w report.Wait) time.Time {
+	until := e.coolUntil.Load()
+	if until == nil || !until.After(w.Since) {
+		return w.Since
 	}
-	if until := e.coolUntil.Load(); until != nil && until.After(at) {
-		// A request never waits for longer than its retry budget.
-		at = earliest(*until, at.Add(e.Config().Source.Retry.MaxElapsed), time.Now())
+	// A request never waits for longer than its retry budget.
+	return earliest(*until, w.Since.Add(e.Config().Source.Retry.MaxElapsed), time.Now())
+}
+
+// lastProgress is when the provider was last heard of in the wait that has been silent
+// longest; the zero time while no sync waits for it.
+func (e *Engine) lastProgress() time.Time {
+	var times []time.Time
+	for _, w := range e.progress.Waits() {
+		times = append(times, e.heardAt(w))
 	}
-	return at, asking
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return earliest(times...)
 }
 
 func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
@@ -57,28 +48,40 @@ func (e *Engine) noteCoolDown(until time.Time) {
 	}
 }
 
-// stuckSince is since when a running sync does not move; the zero time when all do. An
-// answer to a small question may take its whole retry budget.
-func (e *Engine) stuckSince() time.Time {
-	at, asking := e.lastProgress()
+// patience is how long a wait may be silent. An answer to a small question may take the
+// whole retry budget, and one attempt more, which may take as long.
+func (e *Engine) patience(w report.Wait) time.Duration {
 	source := e.Config().Source
 	patience := max(2*source.StallTimeout, minPatience)
-	if asking {
-		patience += source.Retry.MaxElapsed + source.StallTimeout
+	if w.Asking {
+		patience += 2 * (source.Retry.MaxElapsed + source.StallTimeout)
 	}
-	if at.IsZero() || time.Since(at) <= patience {
-		return time.Time{}
+	return patience
+}
+
+// stuckSince is since when a sync does not move, for each manifest whose sync does not.
+func (e *Engine) stuckSince() map[string]time.Time {
+	stuck := map[string]time.Time{}
+	for _, w := range e.progress.Waits() {
+		at := e.heardAt(w)
+		if time.Since(at) <= e.patience(w) {
+			continue
+		}
+		if since, known := stuck[w.Manifest]; !known || at.Before(since) {
+			stuck[w.Manifest] = at
+		}
 	}
-	return at
+	return stuck
 }
 
 // checkMoving is nil unless a running sync is stuck.
 func (e *Engine) checkMoving() error {
-	since := e.stuckSince()
-	if since.IsZero() {
-		return nil
+	var errs []error
+	stuck := e.stuckSince()
+	for _, name := range slices.Sorted(maps.Keys(stuck)) {
+		errs = append(errs, fmt.Errorf("the running sync of %s has not moved for %s, no byte and no answer came from the provider: restart syncd", name, time.Since(stuck[name]).Round(time.Second)))
 	}
-	return fmt.Errorf("the running sync has not moved for %s, no byte and no answer came from the provider: restart syncd", time.Since(since).Round(time.Second))
+	return errors.Join(errs...)
 }
 
 // Alive is nil while the data directory is there to work in and every running sync

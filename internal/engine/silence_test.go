@@ -22,11 +22,15 @@ func TestASyncThatDoesNotMoveIsSeen(t *testing.T) {
 		must(t, e.Alive())
 		d := e.progress.StartDownload("one", "one.dat", 10)
 		defer d.Finish()
+		d.Move(0, 0)
+		other := e.progress.StartDownload("other", "other.dat", 10)
+		defer other.Finish()
 		time.Sleep(5 * time.Minute)
 		must(t, e.Alive())
 		since := time.Now().Add(-5 * time.Minute)
 		time.Sleep(time.Second)
-		if err := e.Alive(); err == nil || !strings.Contains(err.Error(), "has not moved for 5m1s") {
+		other.Move(1, 1) // it hides nothing
+		if err := e.Alive(); err == nil || !strings.Contains(err.Error(), "sync of one has not moved for 5m1s") {
 			t.Errorf("alive: %v", err)
 		}
 		status, err := e.Status()
@@ -37,7 +41,8 @@ func TestASyncThatDoesNotMoveIsSeen(t *testing.T) {
 		if got := gauge(t, w, "syncd_sync_last_progress_timestamp_seconds"); got != float64(since.Unix()) {
 			t.Errorf("last progress at %v, want %v", got, since.Unix())
 		}
-		observer{e.metrics, &e.progress}.Retry("Download")
+		other.Finish()
+		d.Move(0, 0) // a retry
 		must(t, e.Alive())
 
 		time.Sleep(time.Minute)
@@ -47,6 +52,17 @@ func TestASyncThatDoesNotMoveIsSeen(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if e.Alive() == nil {
 			t.Error("alive long after the wait that the provider asked for")
+		}
+		d.Finish()
+
+		time.Sleep(time.Hour)
+		answered := e.progress.Ask("one")
+		defer answered()
+		time.Sleep(36 * time.Minute) // an attempt may begin at the end of the retry budget
+		must(t, e.Alive())
+		time.Sleep(time.Second)
+		if e.Alive() == nil {
+			t.Error("alive after a question without an answer")
 		}
 	})
 }

@@ -78,5 +78,6 @@ func (w *endedWatcher) check() {
 
 func (w *endedWatcher) Announced(int64) error    { w.check(); return nil }
 func (w *endedWatcher) Moved(int64, int64) error { w.check(); return nil }
+func (w *endedWatcher) Received()                { w.check() }
 func (w *endedWatcher) Resumed(int64)            { w.check() }
 func (w *endedWatcher) Mismatch(err error)       { w.t.Error(err) }

@@ -58,6 +58,7 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 		if err := t.run(ctx); err != nil {
 			return manifest.Object{}, err
 		}
+		d.notifier.received()
 		object, err := d.partial.hasher.check(d.expected)
 		var mismatch *verify.Mismatch
 		if !errors.As(err, &mismatch) {
@@ -68,6 +69,9 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 			cleanMismatches++
 		}
 		if err := d.partial.restart(); err != nil {
+			return manifest.Object{}, err
+		}
+		if err := d.notifier.arrived(0); err != nil {
 			return manifest.Object{}, err
 		}
 		if cleanMismatches > 1 {

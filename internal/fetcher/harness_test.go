@@ -204,6 +204,8 @@ func (w *watcher) Moved(bytes, done int64) error {
 	return nil
 }
 
+func (w *watcher) Received() {}
+
 func (w *watcher) Resumed(bytes int64) { w.resumed += bytes }
 
 func (w *watcher) Mismatch(error) { w.mismatches++ }

@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -77,6 +78,9 @@ func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) 
 	before := t.partial.size()
 	c.limited = 0
 	err := t.fetch(ctx, c)
+	if err != nil {
+		err = cmp.Or(t.download.notifier.arrived(0), err)
+	}
 	t.continues = err == nil
 	t.headway.pause(c.limited)
 	if size := t.partial.size(); size > t.furthest && size != before { // bytes of an earlier call don't count

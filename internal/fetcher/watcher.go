@@ -9,8 +9,12 @@ type Watcher interface {
 	// An error ends the fetch.
 	Announced(size int64) error
 	// Moved reports that some bytes arrived, and how many of the file are present now.
-	// An error ends the fetch.
+	// With 0 bytes, it reports that a request is about to be sent or has ended. An error
+	// ends the fetch.
 	Moved(bytes, done int64) error
+	// Received reports that all bytes are present. Their proof follows, which does not
+	// wait for the Source.
+	Received()
 	// Resumed reports how many bytes are not requested again, each time that a
 	// download continues.
 	Resumed(bytes int64)
@@ -48,6 +52,12 @@ func (n *notifier) started() error {
 		}
 	}
 	return n.watch.Moved(0, size)
+}
+
+func (n *notifier) received() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.watch.Received()
 }
 
 func (n *notifier) resumedWhole(size int64) {

@@ -97,7 +97,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	diskFree := prometheus.NewGaugeFunc(value("disk_free_bytes", "Bytes that syncd may still write to the file system of the data directory."), probes.DiskFree)
 	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait."),
 		func() float64 { return seconds(probes.CoolDown()) })
-	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of while a sync waits for it; 0 while no sync does."),
+	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider."),
 		func() float64 { return seconds(probes.LastProgress()) })
 	reg.MustRegister(m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,

@@ -14,8 +14,7 @@ type Progress struct {
 	mu        sync.Mutex
 	syncs     []*syncState
 	downloads []*Download
-	asking    int       // small questions without an answer
-	moved     time.Time // when the provider was last heard of
+	questions []*Wait // without an answer
 }
 
 // syncState is one running sync.
@@ -108,6 +107,7 @@ type Download struct {
 	file    FileProgress
 	arrived int64 // received in this sync; a resumed file began with more on disk
 	speed   speed
+	moved   time.Time // when the provider was last heard of; zero while the download does not wait for it
 }
 
 // StartDownload adds a running download; size is -1 when unknown. The caller must
@@ -117,7 +117,6 @@ func (p *Progress) StartDownload(manifest, path string, size int64) *Download {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d.speed.perSecond(time.Now(), 0) // take the first sample
-	p.beginWaitLocked()
 	p.downloads = append(p.downloads, d)
 	return d
 }
@@ -132,13 +131,21 @@ func (d *Download) Resize(size int64) {
 }
 
 // Move sets how many bytes of the file are on disk. Of those, received bytes have
-// just come from the provider; a negative number counts as 0.
+// just come from the provider; a negative number counts as 0. From the first call on,
+// the download waits for the provider.
 func (d *Download) Move(received, done int64) {
 	d.progress.mu.Lock()
 	defer d.progress.mu.Unlock()
 	d.arrived += max(received, 0)
-	d.progress.moved = time.Now()
+	d.moved = time.Now()
 	d.file.Done = done
+}
+
+// Received notes that the download waits for nothing more from the provider.
+func (d *Download) Received() {
+	d.progress.mu.Lock()
+	defer d.progress.mu.Unlock()
+	d.moved = time.Time{}
 }
 
 // Finish removes the download, whether it succeeded or failed.

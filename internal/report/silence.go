@@ -1,45 +1,44 @@
 package report
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Ask notes that a sync waits for the answer to a small question, until answered is
-// called.
-func (p *Progress) Ask() (answered func()) {
+// Wait is one wait for the provider: for the answer to a small question, whose bytes do
+// not show before its end, or for the bytes of a download.
+type Wait struct {
+	Manifest string
+	Asking   bool
+	Since    time.Time // when the provider was last heard of
+}
+
+// Ask notes that the sync of a manifest waits for the answer to a small question, until
+// answered is called.
+func (p *Progress) Ask(manifest string) (answered func()) {
+	w := &Wait{Manifest: manifest, Asking: true, Since: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beginWaitLocked()
-	p.asking++
+	p.questions = append(p.questions, w)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.asking--
-		p.moved = time.Now()
+		p.questions = slices.DeleteFunc(p.questions, func(other *Wait) bool { return other == w })
 	}
 }
 
-// Moved notes that the provider answered, or that a request ended in another way and is
-// repeated.
-func (p *Progress) Moved() {
+// Waits returns every wait for the provider.
+func (p *Progress) Waits() []Wait {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.moved = time.Now()
-}
-
-// beginWaitLocked starts the silence anew when nothing was waited for.
-func (p *Progress) beginWaitLocked() {
-	if p.asking == 0 && len(p.downloads) == 0 {
-		p.moved = time.Now()
+	var waits []Wait
+	for _, w := range p.questions {
+		waits = append(waits, *w)
 	}
-}
-
-// SilentSince returns when the provider was last heard of, while a sync waits for it;
-// the zero time while none does. With asking, a sync waits for the answer to a small
-// question, whose bytes do not show before its end.
-func (p *Progress) SilentSince() (since time.Time, asking bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.asking == 0 && len(p.downloads) == 0 {
-		return time.Time{}, false
+	for _, d := range p.downloads {
+		if !d.moved.IsZero() {
+			waits = append(waits, Wait{Manifest: d.file.Manifest, Since: d.moved})
+		}
 	}
-	return p.moved, p.asking > 0
+	return waits
 }

@@ -4,34 +4,46 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestASyncIsSilentOnlyWhileItWaitsForTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Progress
-		silence := func(want time.Duration, wantAsking bool) {
+		silence := func(want ...time.Duration) {
 			t.Helper()
-			since, asking := p.SilentSince()
-			if since.IsZero() && want >= 0 || !since.IsZero() && time.Since(since) != want || asking != wantAsking {
-				t.Errorf("silent since %v, asking %v; want %v, %v", since, asking, want, wantAsking)
+			var got []time.Duration
+			for _, w := range p.Waits() {
+				got = append(got, time.Since(w.Since))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("silent waits (-want +got):\n%s", diff)
 			}
 		}
-		defer p.Begin("start", time.Now(), []string{"data"})()
 		time.Sleep(time.Hour) // spent on the disk
-		silence(-1, false)
-		answered := p.Ask()
+		silence()
+		answered := p.Ask("data")
 		time.Sleep(time.Minute)
-		silence(time.Minute, true)
-		p.Moved() // a retry
-		silence(0, true)
+		silence(time.Minute)
 		answered()
-		time.Sleep(time.Hour)
+		silence()
 		d := p.StartDownload("data", "a.dat", 10)
+		time.Sleep(time.Hour) // reading an unfinished download
+		silence()
+		d.Move(0, 5)
 		time.Sleep(time.Minute)
-		silence(time.Minute, false)
-		d.Move(1, 1)
-		silence(0, false)
+		silence(time.Minute)
+		other := p.StartDownload("other", "b.dat", 10)
+		other.Move(1, 1)
+		silence(time.Minute, 0)
+		d.Move(5, 10)
+		silence(0, 0)
+		d.Received()
+		time.Sleep(time.Hour) // hashing it
+		silence(time.Hour)
 		d.Finish()
-		silence(-1, false)
+		other.Finish()
+		silence()
 	})
 }

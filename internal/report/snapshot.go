@@ -10,8 +10,8 @@ type Snapshot struct {
 	StartedAt time.Time          `json:"started_at,omitzero"`
 	Manifests []ManifestProgress `json:"manifests,omitempty"`
 
-	StuckSince time.Time      `json:"-"`               // since when the provider sends nothing; zero while the syncs move
-	Files      []FileProgress `json:"files,omitempty"` // running downloads
+	StuckSince map[string]time.Time `json:"-"`               // by manifest: since when the provider sends nothing
+	Files      []FileProgress       `json:"files,omitempty"` // running downloads
 }
 
 // The phases of a manifest in a sync.
@@ -98,7 +98,7 @@ func (d *Download) snapshotLocked(now time.Time) FileProgress {
 func (s Snapshot) manifest(name string) *ManifestProgress {
 	for _, m := range s.Manifests {
 		if m.Name == name && m.Phase != PhaseDone {
-			m.StuckSince = s.StuckSince
+			m.StuckSince = s.StuckSince[name]
 			return &m
 		}
 	}

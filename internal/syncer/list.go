@@ -64,7 +64,7 @@ func (r *run) askDigests(ctx context.Context, j *job) error {
 	isNew := r.surelyNew(ctx, j)
 	return forAll(ctx, len(j.files), maxRequests, func(ctx context.Context, i int) (err error) {
 		f := &j.files[i]
-		if f.Expected, err = r.provider.digest(ctx, f.Reference); err != nil {
+		if f.Expected, err = r.provider.digest(ctx, j.target.Name, f.Reference); err != nil {
 			return err
 		}
 		if isNew(*f) {

@@ -29,20 +29,20 @@ type questions struct {
 	sizes     sizes
 }
 
-// ask runs one request when a slot is free.
-func (q *questions) ask(ctx context.Context, request func() error) error {
+// ask runs one request for a manifest when a slot is free.
+func (q *questions) ask(ctx context.Context, name string, request func() error) error {
 	if err := q.slots.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	defer q.slots.Release(1)
-	defer q.progress.Ask()()
+	defer q.progress.Ask(name)()
 	return request()
 }
 
 // releases asks for the releases of a manifest. notModified is true if since still
 // matches them.
 func (q *questions) releases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
-	err = q.ask(ctx, func() (err error) {
+	err = q.ask(ctx, name, func() (err error) {
 		ids, now, notModified, err = q.provider.ManifestReleases(ctx, name, since)
 		return err
 	})
@@ -51,16 +51,16 @@ func (q *questions) releases(ctx context.Context, name string, since releases.Va
 
 // files asks for the files of a manifest's release.
 func (q *questions) files(ctx context.Context, release manifest.Release, name string) (refs []manifest.Reference, err error) {
-	err = q.ask(ctx, func() (err error) {
+	err = q.ask(ctx, name, func() (err error) {
 		refs, err = q.provider.Manifest(ctx, release, name)
 		return err
 	})
 	return refs, err
 }
 
-// digest asks for the expected digest of a file.
-func (q *questions) digest(ctx context.Context, ref manifest.Reference) (digest manifest.Digest, err error) {
-	err = q.ask(ctx, func() (err error) {
+// digest asks for the expected digest of a file of a manifest.
+func (q *questions) digest(ctx context.Context, name string, ref manifest.Reference) (digest manifest.Digest, err error) {
+	err = q.ask(ctx, name, func() (err error) {
 		digest, err = q.provider.Hash(ctx, q.algorithm, ref)
 		return err
 	})
@@ -79,7 +79,7 @@ func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
 		return nil
 	}
 	var meta releases.Metadata
-	err := q.ask(ctx, func() (err error) {
+	err := q.ask(ctx, j.target.Name, func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
 		defer cancel()
 		meta, err = q.provider.Metadata(ctx, f.Reference)

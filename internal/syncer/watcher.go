@@ -103,6 +103,9 @@ func (w *watcher) checkUnexpected() error {
 	return nil
 }
 
+// Received notes that the proof of the file no longer waits for the provider.
+func (w *watcher) Received() { w.download.Received() }
+
 // Resumed counts bytes of an unfinished download that are not downloaded again.
 func (w *watcher) Resumed(bytes int64) { w.metrics.Resumed(w.manifest, bytes) }
 
