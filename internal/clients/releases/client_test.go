@@ -539,7 +539,7 @@ func TestAListOfTooManyEntriesIsRefused(t *testing.T) {
 			item    string
 			call    func() error
 		}{
-			{100_000, "2026.10", func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }},
+			{10_000, "2026.10", func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }},
 			{250_000, "/Download/Data/2026.10/a", func() error { _, err := c.Manifest(t.Context(), "2026.10", "m"); return err }},
 			{100_000, "dq_a", func() error { _, err := c.ManifestList(t.Context(), "2026.10"); return err }},
 		} {

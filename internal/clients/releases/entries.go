@@ -20,7 +20,7 @@ type Entry struct {
 // readEntries reads the manifests of a ManifestList: objects in JSON or XML, or names
 // alone in any list format.
 func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor) ([]Entry, error) {
-	entries, limit := []Entry{}, limit{entries: maxManifests}
+	entries, limit := []Entry{}, limit{entries: maxManifests, bytes: maxEntries}
 	var refused error // of the first unusable entry: later ones are only counted
 	err := readList(ctx, body, true, redact, func(entry Entry) error {
 		if err := limit.count(); err != nil || refused != nil {
@@ -53,7 +53,7 @@ func checkEntry(entry Entry, number int) error {
 // readIDs reads the ids of releases.
 func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]string, error) {
 	var ids []string
-	limit := limit{entries: maxReleases}
+	limit := limit{entries: maxReleases, bytes: maxIDs}
 	err := readList(ctx, body, false, redact, func(entry Entry) error {
 		if err := limit.count(); err != nil {
 			return err

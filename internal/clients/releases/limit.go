@@ -10,16 +10,21 @@ import (
 // Limits of lists in entries. Each file of a manifest costs at least one request.
 const (
 	maxFiles     = 250_000
-	maxReleases  = 100_000
+	maxReleases  = 10_000
 	maxManifests = 100_000
 )
 
-// maxKept limits the text that is kept of a list of ids or of manifests, in bytes.
-const maxKept = 8 << 20
+// Limits of the text that is kept of a list of ids or of manifests, in bytes. A process
+// asks for the ids of all its manifests at once, and for manifests once.
+const (
+	maxIDs     = 512 << 10
+	maxEntries = 8 << 20
+)
 
 // limit bounds what is kept of a list.
 type limit struct {
 	entries int // allowed
+	bytes   int // of text allowed
 	seen    int
 	text    int // bytes kept
 }
@@ -37,8 +42,8 @@ func (l *limit) keep(texts ...string) error {
 	for _, text := range texts {
 		l.text += len(text)
 	}
-	if l.text > maxKept {
-		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of text", maxKept)
+	if l.text > l.bytes {
+		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of text", l.bytes)
 	}
 	return nil
 }
