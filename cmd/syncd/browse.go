@@ -67,11 +67,14 @@ func (a *app) filesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			refs, err := client.Manifest(cmd.Context(), release, args[0])
-			for _, ref := range refs {
+			list, err := client.Manifest(cmd.Context(), release, args[0], nil)
+			if err != nil {
+				return err
+			}
+			for ref := range list.All() {
 				fmt.Fprintln(a.stdout, ref)
 			}
-			return err
+			return nil
 		},
 	}
 }

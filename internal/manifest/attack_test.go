@@ -28,7 +28,7 @@ func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
 	for _, a := range attacks {
 		refs, err := parseLinks(a.Links)
 		if err == nil {
-			err = CheckPaths(refs)
+			err = listOf(refs...).CheckPaths()
 		}
 		if refusal.ReasonOf(err) != a.Reason {
 			lost++

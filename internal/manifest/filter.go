@@ -39,12 +39,12 @@ func (f Filter) Fingerprint() string {
 	return hashLines(lines)[:12]
 }
 
-// Choose returns the references that pass f.
-func (f Filter) Choose(refs []Reference) []Reference {
-	chosen := make([]Reference, 0, len(refs))
-	for _, ref := range refs {
-		if f.passes(ref) {
-			chosen = append(chosen, ref)
+// Choose returns the files that pass f.
+func (f Filter) Choose(list *List) *List {
+	chosen := &List{size: list.size}
+	for _, e := range list.entries {
+		if f.passes(e.reference()) {
+			chosen.entries = append(chosen.entries, e)
 		}
 	}
 	return chosen

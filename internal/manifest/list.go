@@ -1,103 +1,158 @@
 package manifest
 
 import (
-	"crypto/sha256"
-	"path"
+	"iter"
+	"slices"
 	"strings"
 
 	"syncd/internal/refusal"
 )
 
-// maxNames limits the text of a list's references, in bytes. Texts of other segments
-// than the name are shared.
-const maxNames = 16 << 20
+// MaxText limits the text of a list's paths and folders, in bytes.
+const MaxText = 12 << 20
 
-// mapEntry is about what an entry of List.segments costs besides its text, in bytes.
-const mapEntry = 64
+// Memory that a list and the Files made from it take besides their text, in bytes.
+const (
+	SizePerFile   = 256
+	sizePerFolder = 512
+)
 
-// List collects the references of a manifest without keeping the links they come from.
-// Identical files become one reference. The zero value is empty.
+// List holds the files of a manifest in little memory: each path once, and each folder
+// once. The zero value is empty.
 type List struct {
-	refs     []Reference
-	seen     map[[sha256.Size]byte]struct{} // hashes of identities take a quarter of their memory
-	segments map[string]string
-	text     int // bytes kept in refs and segments
+	entries []entry
+	size    int
 }
 
-// Add adds a reference. The list keeps none of its memory.
-func (l *List) Add(ref Reference) error {
-	if l.seen == nil {
-		l.seen, l.segments = map[[sha256.Size]byte]struct{}{}, map[string]string{}
+// entry is one file.
+type entry struct {
+	folder *folder
+	path   string // within the manifest; it ends with the file's name
+}
+
+// folder is what references have in common.
+type folder struct {
+	reference Reference // without a name
+	dir       string    // of the paths; ends with a slash, unless it is empty
+	same      *folder   // stands for all spellings of the folder
+}
+
+func (e entry) reference() Reference {
+	ref := e.folder.reference
+	ref.Name = e.path[len(e.folder.dir):]
+	return ref
+}
+
+// ListBuilder makes a List. Identical files become one. It keeps no memory of the
+// references that it gets. The zero value is ready.
+type ListBuilder struct {
+	list    List
+	text    int // bytes of paths and folders
+	folders map[Reference]*folder
+	seen    map[entry]struct{} // with folder.same
+}
+
+// Add adds a file.
+func (b *ListBuilder) Add(ref Reference) error {
+	if b.seen == nil {
+		b.folders, b.seen = map[Reference]*folder{}, map[entry]struct{}{}
 	}
-	id := sha256.Sum256([]byte(ref.identity().String()))
-	if _, seen := l.seen[id]; seen {
-		return nil
+	e := entry{path: ref.Name}
+	ref.Name = ""
+	e.folder = b.folder(ref)
+	if e.folder.dir == "" {
+		e.path = strings.Clone(e.path)
+	} else {
+		e.path = e.folder.dir + e.path
 	}
-	l.seen[id] = struct{}{}
-	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release)} {
-		*segment = l.shared(*segment)
+	id := entry{e.folder.same, e.path}
+	if _, seen := b.seen[id]; !seen {
+		b.seen[id] = struct{}{}
+		b.list.entries = append(b.list.entries, e)
+		b.grow(SizePerFile, len(e.path))
 	}
-	ref.Name = strings.Clone(ref.Name)
-	if l.text += len(ref.Name); l.text > maxNames {
-		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of names", maxNames)
+	if b.text > MaxText {
+		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of paths", MaxText)
 	}
-	l.refs = append(l.refs, ref)
 	return nil
 }
 
-// shared returns an equal text that all references share.
-func (l *List) shared(segment string) string {
-	if known, found := l.segments[segment]; found || segment == "" {
+// folder returns the folder of a reference without a name.
+func (b *ListBuilder) folder(ref Reference) *folder {
+	if known, found := b.folders[ref]; found {
 		return known
 	}
-	own := strings.Clone(segment)
-	l.segments[own] = own
-	l.text += len(own) + mapEntry
-	return own
+	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release)} {
+		*segment = strings.Clone(*segment)
+	}
+	f := &folder{reference: ref, dir: ref.Path()}
+	if f.dir != "" {
+		f.dir += "/"
+	}
+	b.folders[ref] = f
+	b.grow(sizePerFolder, sizePerFolder+2*len(f.dir)+len(ref.Release))
+	f.same = f
+	if id := ref.identity(); id != ref {
+		f.same = b.folder(id)
+	}
+	return f
 }
 
-// References returns what was added, in that order.
-func (l *List) References() []Reference { return l.refs }
+func (b *ListBuilder) grow(size, text int) {
+	b.text += text
+	b.list.size += size + 2*text // Fingerprint and CheckPaths copy the text for a moment
+}
 
-// CheckPaths applies CheckTree to the paths of references.
-func CheckPaths(refs []Reference) error {
-	paths := make([]string, len(refs))
-	for i, ref := range refs {
-		paths[i] = ref.Path()
+// Size is about how much memory the list takes so far, in bytes.
+func (b *ListBuilder) Size() int { return b.list.size }
+
+// List returns the files in the order in which they were added.
+func (b *ListBuilder) List() *List {
+	list := b.list // a pointer into b would keep all of b
+	return &list
+}
+
+// Len returns the number of files.
+func (l *List) Len() int { return len(l.entries) }
+
+// Size is about how much memory the list and its Files take, in bytes.
+func (l *List) Size() int { return l.size }
+
+// All returns the references of the files.
+func (l *List) All() iter.Seq[Reference] {
+	return func(yield func(Reference) bool) {
+		for _, e := range l.entries {
+			if !yield(e.reference()) {
+				return
+			}
+		}
+	}
+}
+
+// Files returns the files by path, without digests.
+func (l *List) Files() []File {
+	files := make([]File, len(l.entries))
+	for i, e := range l.entries {
+		files[i] = File{Reference: e.reference(), Path: e.path}
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// Fingerprint identifies the list.
+func (l *List) Fingerprint() string {
+	lines := make([]string, len(l.entries))
+	for i, e := range l.entries {
+		lines[i] = "  " + e.reference().String() // the form of Fingerprint for files without a digest
+	}
+	return hashLines(lines)
+}
+
+// CheckPaths applies CheckTree to the paths of the files.
+func (l *List) CheckPaths() error {
+	paths := make([]string, len(l.entries))
+	for i, e := range l.entries {
+		paths[i] = e.path
 	}
 	return CheckTree(paths)
-}
-
-// CheckTree refuses relative paths that cannot lie in one tree: two that are the same,
-// two that differ only in case, or one inside another.
-func CheckTree(paths []string) error {
-	files := make(map[string]string, len(paths))
-	for _, p := range paths {
-		key := foldCase(p)
-		if other, taken := files[key]; taken {
-			return clash(p, other)
-		}
-		files[key] = p
-	}
-	dirs := make(map[string]string)
-	for _, p := range files {
-		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-			key := foldCase(dir)
-			if file, taken := files[key]; taken {
-				return refusal.New(refusal.PathClash, "%q lies inside the path of the file %q", p, file)
-			}
-			if other, seen := dirs[key]; seen && other != dir {
-				return clash(dir, other)
-			}
-			dirs[key] = dir
-		}
-	}
-	return nil
-}
-
-func clash(a, b string) error {
-	if a == b {
-		return refusal.New(refusal.PathClash, "two different files at %q", a)
-	}
-	return refusal.New(refusal.PathClash, "%q and %q differ only in case", min(a, b), max(a, b))
 }

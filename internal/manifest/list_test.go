@@ -1,6 +1,10 @@
 package manifest
 
 import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,12 +26,23 @@ func parseAll(t *testing.T, texts ...string) []Reference {
 	return refs
 }
 
-func paths(refs []Reference) []string {
-	list := []string{}
+// listOf collects references.
+func listOf(refs ...Reference) *List {
+	var list ListBuilder
 	for _, ref := range refs {
-		list = append(list, ref.Path())
+		if err := list.Add(ref); err != nil {
+			panic(err)
+		}
 	}
-	return list
+	return list.List()
+}
+
+func paths(list *List) []string {
+	paths := []string{}
+	for ref := range list.All() {
+		paths = append(paths, ref.Path())
+	}
+	return paths
 }
 
 func TestIdenticalLinksAreOneFile(t *testing.T) {
@@ -90,7 +105,7 @@ func TestCheckPathsRefusesFilesThatCannotLieInOneTree(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			err := CheckPaths(parseAll(t, row.references...))
+			err := listOf(parseAll(t, row.references...)...).CheckPaths()
 			if got := refusal.ReasonOf(err); got != row.want || (err == nil) != (row.want == "") {
 				t.Errorf("%v, want %q", err, row.want)
 			}
@@ -99,11 +114,11 @@ func TestCheckPathsRefusesFilesThatCannotLieInOneTree(t *testing.T) {
 }
 
 func TestFilterChooses(t *testing.T) {
-	all := parseAll(t,
+	all := listOf(parseAll(t,
 		"Data/R/a.dat", "Data/R/b.txt", "Product/R/p.zip",
 		"Library/LINUX/GCC48/64BIT/R/x.so", "Library/WINDOWS/DLL/32BIT/R/x.dll", "Library/ANY/JAVA/ANY/R/x.jar",
 		"Interface/LINUX/C/64BIT/R/x.h", "Interface/ANY/JAVA/ANY/R/X.java",
-	)
+	)...)
 	everything := paths(all)
 	rows := []struct {
 		name   string
@@ -133,7 +148,7 @@ func TestFilterChooses(t *testing.T) {
 
 // parseLinks collects the files of links.
 func parseLinks(links []string) ([]Reference, error) {
-	var list List
+	var list ListBuilder
 	for _, link := range links {
 		ref, err := ParseLink(link)
 		if err != nil {
@@ -143,5 +158,58 @@ func parseLinks(links []string) ([]Reference, error) {
 			return nil, err
 		}
 	}
-	return list.References(), nil
+	return slices.Collect(list.List().All()), nil
+}
+
+func TestAListAndItsFilesTakeNoMoreMemoryThanItsSize(t *testing.T) {
+	const files = 50_000
+	long := strings.Repeat("n", 200)
+	for form, ref := range map[string]func(i int) Reference{
+		"short names": func(i int) Reference { return Reference{Class: Data, Release: "2026.10", Name: fmt.Sprint(i)} },
+		"long names":  func(i int) Reference { return Reference{Class: Data, Release: "2026.10", Name: fmt.Sprint(long, i)} },
+		"long folders": func(i int) Reference {
+			return Reference{Class: Library, OS: long, Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}
+		},
+		"many folders": func(i int) Reference {
+			return Reference{Class: Library, OS: fmt.Sprint("O", i%10_000), Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}
+		},
+	} {
+		before := heap()
+		var builder ListBuilder
+		for i := range files {
+			if err := builder.Add(ref(i)); err != nil {
+				t.Fatalf("%s: %v", form, err)
+			}
+		}
+		whileRead := heap() - before
+		list := builder.List()
+		builder = ListBuilder{}
+		made := list.Files()
+		after := heap() - before
+		t.Logf("%s: %d bytes for a file while read, %d with the Files, size %d", form, whileRead/files, after/files, list.Size()/files)
+		if most := max(whileRead, after); most > list.Size() {
+			t.Errorf("%s: %d bytes for a file, want at most the size, %d", form, most/files, list.Size()/files)
+		}
+		runtime.KeepAlive(made)
+		runtime.KeepAlive(list)
+	}
+}
+
+func heap() int {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
+func TestPathsOfOver12MiBInOneListAreRefused(t *testing.T) {
+	long := strings.Repeat("s", 200)
+	var builder ListBuilder
+	for i := range 250_000 {
+		ref := Reference{Class: Library, OS: long, Compiler: long, Architecture: long, Release: "2026.10", Name: fmt.Sprint(i)}
+		if err := builder.Add(ref); refusal.ReasonOf(err) == refusal.TooLarge {
+			return
+		}
+	}
+	t.Errorf("paths of over 600 bytes were accepted 250,000 times")
 }

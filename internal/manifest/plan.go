@@ -48,15 +48,6 @@ func Fingerprint(files []File) string {
 	return hashLines(lines)
 }
 
-// ListFingerprint identifies a list of files without their digests.
-func ListFingerprint(refs []Reference) string {
-	lines := make([]string, len(refs))
-	for i, ref := range refs {
-		lines[i] = "  " + ref.String() // the form of Fingerprint for files without a digest
-	}
-	return hashLines(lines)
-}
-
 // RevisionID names a set of files by content: the first 12 hex digits of the
 // SHA-256 over the sorted `sha256  path` lines, each ended by a newline.
 func RevisionID(sums []Sum) string {

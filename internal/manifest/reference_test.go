@@ -260,7 +260,7 @@ func checkParsed(t *testing.T, ref Reference, err error) {
 	if again, err := ParseReference(ref.String()); err != nil || again != ref {
 		t.Fatalf("%q reads as %+v, %v; it was %+v", ref.String(), again, err, ref)
 	}
-	if err := CheckPaths([]Reference{ref}); err != nil {
+	if err := listOf(ref).CheckPaths(); err != nil {
 		t.Fatalf("alone, it clashes: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
@@ -32,6 +33,7 @@ type job struct {
 	links    string                    // fingerprint of the provider's list
 	files    []manifest.File           // listed, after filters; nil once planned
 	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
+	share    *releases.Share           // of the memory for lists; held from the list until the plan
 	noSizes  atomic.Bool               // Metadata failed, so no more sizes are requested
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
@@ -56,6 +58,12 @@ type job struct {
 // errAborted ends the downloads of a manifest that failed elsewhere.
 var errAborted = errors.New("another file of the manifest failed")
 
+// endList frees the list when there is a plan, or none is needed.
+func (j *job) endList() {
+	j.files = nil
+	j.share.Release()
+}
+
 // open is true while the job has neither failed nor been settled.
 func (j *job) open() bool {
 	j.mu.Lock()
@@ -76,6 +84,7 @@ func (j *job) settle(result report.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result, j.finished = result, time.Now()
+	j.endList()
 	j.signal()
 }
 
@@ -102,6 +111,7 @@ func (j *job) fail(err error) {
 	if j.abort != nil {
 		j.abort(errAborted)
 	}
+	j.endList()
 	j.signal()
 }
 

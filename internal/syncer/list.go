@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
@@ -17,31 +16,28 @@ import (
 // listFiles asks for the manifest's files, applies the guards to all of them, and
 // keeps those that pass the filter, without digests yet.
 func (r *run) listFiles(ctx context.Context, j *job) error {
-	refs, err := r.provider.files(ctx, j.release, j.target.Name)
+	j.files = nil
+	list, err := r.provider.files(ctx, j.release, j.target.Name, j.share)
 	if err != nil {
 		return err
 	}
-	j.listed = len(refs)
+	j.listed = list.Len()
 	if err := r.checkListed(j); err != nil {
 		return err
 	}
-	j.links = manifest.ListFingerprint(refs)
+	j.links = list.Fingerprint()
 	if !r.fullCheckDue(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
 		j.settle(report.Unchanged) // an alias that still lists the same files
 		return nil
 	}
-	chosen := j.target.Filter.Choose(refs)
-	if len(chosen) == 0 {
-		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, len(refs), j.release)
+	list = j.target.Filter.Choose(list)
+	if list.Len() == 0 {
+		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, j.listed, j.release)
 	}
-	if err := manifest.CheckPaths(chosen); err != nil {
+	if err := list.CheckPaths(); err != nil {
 		return err
 	}
-	j.files = make([]manifest.File, len(chosen))
-	for i, ref := range chosen {
-		j.files[i] = manifest.File{Reference: ref, Path: ref.Path()}
-	}
-	slices.SortFunc(j.files, func(a, b manifest.File) int { return strings.Compare(a.Path, b.Path) })
+	j.files = list.Files()
 	return nil
 }
 
@@ -153,7 +149,7 @@ func (r *run) plan(ctx context.Context, j *job) error {
 		}
 	}
 	j.setPlan(plan, fetched)
-	j.files = nil
+	j.endList()
 	r.progress.SetFiles(j.target.Name, len(plan.Missing))
 	return nil
 }

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -49,13 +50,23 @@ func (q *questions) releases(ctx context.Context, name string, since releases.Va
 	return ids, now, notModified, err
 }
 
-// files asks for the files of a manifest's release.
-func (q *questions) files(ctx context.Context, release manifest.Release, name string) (refs []manifest.Reference, err error) {
-	err = q.ask(ctx, name, func() (err error) {
-		refs, err = q.provider.Manifest(ctx, release, name)
-		return err
-	})
-	return refs, err
+// files asks for the files of a manifest's release. A list that does not fit beside the
+// others waits for its turn, without a slot, and is asked for again.
+func (q *questions) files(ctx context.Context, release manifest.Release, name string, share *releases.Share) (list *manifest.List, err error) {
+	for {
+		err = q.ask(ctx, name, func() (err error) {
+			list, err = q.provider.Manifest(ctx, release, name, share)
+			return err
+		})
+		var full *releases.NoRoomError
+		if !errors.As(err, &full) {
+			return list, err
+		}
+		q.log.Info().Str("manifest", name).Msg("the list of files waits until the lists of other manifests need less memory")
+		if err := share.Wait(ctx, full.Size); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // digest asks for the expected digest of a file of a manifest.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/space"
 	"syncd/internal/store"
@@ -19,8 +20,9 @@ type Shared struct {
 	newest   atomic.Pointer[Config] // of the Syncer that was made last
 	pruning  pruneSchedule
 	contents contents
-	large    slots // of large files
-	small    slots // of small files
+	large    slots          // of large files
+	small    slots          // of small files
+	lists    *releases.Room // until there are plans
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
@@ -31,7 +33,7 @@ type Shared struct {
 // NewShared returns the Shared of one data directory. check is called before each
 // change; an error prevents it.
 func NewShared(check func() error) *Shared {
-	s := &Shared{turn: make(chan struct{}, 1), check: check, runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
+	s := &Shared{turn: make(chan struct{}, 1), check: check, lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
 	s.turn <- struct{}{}
 	return s
 }

@@ -84,12 +84,12 @@ func (s *stopper) ManifestReleases(ctx context.Context, name string, since relea
 	return s.Provider.ManifestReleases(ctx, name, since)
 }
 
-func (s *stopper) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
+func (s *stopper) Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error) {
 	if err := s.called(); err != nil {
 		return nil, err
 	}
 	defer s.count(afterCall)
-	return s.Provider.Manifest(ctx, release, name)
+	return s.Provider.Manifest(ctx, release, name, share)
 }
 
 func (s *stopper) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {

@@ -27,7 +27,7 @@ import (
 // are final for this sync. Safe for concurrent use.
 type Provider interface {
 	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
-	Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error)
+	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
 }
@@ -174,7 +174,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, changed: r.changed})
+		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)

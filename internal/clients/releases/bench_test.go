@@ -44,9 +44,9 @@ func BenchmarkManifestList(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				refs, err := c.readFiles(b.Context(), strings.NewReader(body))
-				if err != nil || len(refs) != len(links) {
-					b.Fatal(len(refs), err)
+				list, err := c.readFiles(b.Context(), strings.NewReader(body), nil)
+				if err != nil || list.Len() != len(links) {
+					b.Fatal(list, err)
 				}
 			}
 		})
@@ -63,7 +63,7 @@ func BenchmarkEscapedLinks(b *testing.B) {
 	c := connect(b, "https://provider.example")
 	b.SetBytes(int64(body.Len()))
 	for b.Loop() {
-		if _, err := c.readFiles(b.Context(), strings.NewReader(body.String())); err != nil {
+		if _, err := c.readFiles(b.Context(), strings.NewReader(body.String()), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

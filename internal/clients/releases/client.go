@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
-
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -31,13 +29,12 @@ var jsonFormat = url.Values{"format": {"json"}}
 // that cannot be used is a *transport.Error of kind Malformed with a refusal as its
 // cause. Safe for concurrent use.
 type Client struct {
-	t     *transport.Client
-	large *semaphore.Weighted // one long list is decoded at a time
+	t *transport.Client
 }
 
 // New returns a client that sends its requests through t.
 func New(t *transport.Client) *Client {
-	return &Client{t: t, large: semaphore.NewWeighted(1)}
+	return &Client{t: t}
 }
 
 // Validators make a later request conditional. An empty one is not sent.
@@ -115,17 +112,19 @@ func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]st
 }
 
 // Manifest returns the files of a manifest's release. One unusable link refuses the
-// whole list. An empty list is no error.
-func (c *Client) Manifest(ctx context.Context, release manifest.Release, name string) ([]manifest.Reference, error) {
-	var refs []manifest.Reference
+// whole list. An empty list is no error. The list holds what it needs of share until the
+// caller releases that; a list that does not fit is a *NoRoomError. share may be nil.
+func (c *Client) Manifest(ctx context.Context, release manifest.Release, name string, share *Share) (*manifest.List, error) {
+	var list *manifest.List
 	err := c.read(ctx, "Manifest", nil, func(res *transport.Response) (err error) {
-		refs, err = c.readFiles(ctx, res.Body)
+		list, err = c.readFiles(ctx, res.Body, share)
 		return err
 	}, "Manifest", string(release), name)
 	if err != nil {
+		share.Release()
 		return nil, err
 	}
-	return refs, nil
+	return list, nil
 }
 
 // ManifestList returns the manifests that are available for a release.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,8 +153,9 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 	if ids != nil || again != since || !notModified {
 		t.Errorf("ManifestReleases, nothing new: %v %+v %t", ids, again, notModified)
 	}
-	refs, err := c.Manifest(ctx, "2026.10", "dq_addr_data")
+	list, err := c.Manifest(ctx, "2026.10", "dq_addr_data", nil)
 	check("Manifest", err)
+	refs := slices.Collect(list.All())
 	want := append([]manifest.Reference(nil), allRefs...)
 	want[1].Release = "2026.11"
 	if diff := cmp.Diff(want, refs); diff != "" {
@@ -245,7 +247,7 @@ var endpoints = []endpoint{
 		return err
 	}},
 	{"Manifest", "/Manifest/2026.10/dq_addr_data", func(t *testing.T, c *Client) error {
-		_, err := c.Manifest(t.Context(), "2026.10", "dq_addr_data")
+		_, err := c.Manifest(t.Context(), "2026.10", "dq_addr_data", nil)
 		return err
 	}},
 	{"ManifestList", "/ManifestList/2026.10", func(t *testing.T, c *Client) error {
@@ -386,7 +388,7 @@ func TestErrorBodiesOfBothShapesAreParsed(t *testing.T) {
 		e.ClearFaults()
 		e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 401, Type: word})
 		var failed *transport.Error
-		if _, err := connect(t, e.URL()).Manifest(t.Context(), "2026.10", "m"); !errors.As(err, &failed) || failed.Type != word {
+		if _, err := connect(t, e.URL()).Manifest(t.Context(), "2026.10", "m", nil); !errors.As(err, &failed) || failed.Type != word {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
@@ -424,8 +426,8 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 		ref := manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: bad}
 		calls := map[string]func() error{
 			"ManifestReleases": func() error { _, _, _, err := c.ManifestReleases(ctx, bad, Validators{}); return err },
-			"Manifest":         func() error { _, err := c.Manifest(ctx, "2026.10", bad); return err },
-			"Manifest release": func() error { _, err := c.Manifest(ctx, manifest.Release(bad), "m"); return err },
+			"Manifest":         func() error { _, err := c.Manifest(ctx, "2026.10", bad, nil); return err },
+			"Manifest release": func() error { _, err := c.Manifest(ctx, manifest.Release(bad), "m", nil); return err },
 			"ManifestList":     func() error { _, err := c.ManifestList(ctx, manifest.Release(bad)); return err },
 			"Releases":         func() error { _, err := c.FileReleases(ctx, ref); return err },
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
@@ -475,13 +477,13 @@ func TestAManifestWithOneUnusableLinkIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e.SetLinks("links", "2026.10", tt.links...)
-			refs, err := c.Manifest(t.Context(), "2026.10", "links")
+			list, err := c.Manifest(t.Context(), "2026.10", "links", nil)
 			assertNoID(t, err)
-			if refusal.ReasonOf(err) != tt.reason || err != nil && refs != nil {
-				t.Errorf("%d references, %v", len(refs), err)
+			if refusal.ReasonOf(err) != tt.reason || err != nil && list != nil {
+				t.Errorf("%v, %v", list, err)
 			}
-			if err == nil && len(refs) != min(len(tt.links), 2) {
-				t.Errorf("%d references", len(refs))
+			if err == nil && list.Len() != min(len(tt.links), 2) {
+				t.Errorf("%d references", list.Len())
 			}
 		})
 	}
@@ -540,7 +542,7 @@ func TestAListOfTooManyEntriesIsRefused(t *testing.T) {
 			call    func() error
 		}{
 			{10_000, "2026.10", func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }},
-			{250_000, "/Download/Data/2026.10/a", func() error { _, err := c.Manifest(t.Context(), "2026.10", "m"); return err }},
+			{250_000, "/Download/Data/2026.10/a", func() error { _, err := c.Manifest(t.Context(), "2026.10", "m", nil); return err }},
 			{100_000, "dq_a", func() error { _, err := c.ManifestList(t.Context(), "2026.10"); return err }},
 		} {
 			for n, want := range map[int]refusal.Reason{row.allowed: "", row.allowed + 1: refusal.TooLarge} {

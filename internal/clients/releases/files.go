@@ -10,56 +10,58 @@ import (
 	"syncd/internal/refusal"
 )
 
-// longList is the number of files from which a list waits until it is the only long one,
-// because a list costs more memory while it is read than afterwards.
-const longList = 4096
-
-// readFiles reads the links of a manifest.
-func (c *Client) readFiles(ctx context.Context, body io.Reader) ([]manifest.Reference, error) {
-	f := files{client: c, limit: limit{entries: maxFiles}}
-	defer f.release()
-	err := readList(ctx, body, false, c.t.Redactor(), func(e Entry) error { return f.add(ctx, e.Name) })
-	if err = cmp.Or(err, f.refused); err != nil {
+// readFiles reads the links of a manifest. The list holds what it needs of share.
+func (c *Client) readFiles(ctx context.Context, body io.Reader, share *Share) (*manifest.List, error) {
+	f := files{client: c, share: share, limit: limit{entries: maxFiles}}
+	err := readList(ctx, body, false, c.t.Redactor(), func(e Entry) error { return f.add(e.Name) })
+	if err = cmp.Or(err, f.refused); err == nil && f.lacking > 0 {
+		err = &NoRoomError{Size: f.lacking}
+	}
+	if err != nil {
+		share.Release()
 		return nil, err
 	}
-	return f.list.References(), nil
+	share.shrink(f.list.Size())
+	return f.list.List(), nil
 }
 
 // files collects the files of one manifest.
 type files struct {
 	client  *Client
+	share   *Share
 	limit   limit
-	list    manifest.List
+	list    manifest.ListBuilder
 	refused error // of the first unusable link
-	alone   bool  // holds client.large
+	lacking int   // about the size of a list that does not fit; 0 while it does
 }
 
-// add adds the file of a link. After an unusable link it keeps nothing and only counts,
-// so that a list that is too long is refused as such.
-func (f *files) add(ctx context.Context, link string) error {
-	if err := f.limit.count(); err != nil {
+// add adds the file of a link. After an unusable link, and in a list that does not fit,
+// it keeps nothing: the first is counted, to refuse a list that is too long as such, the
+// second is measured.
+func (f *files) add(link string) error {
+	if err := f.limit.count(); err != nil || f.refused != nil {
 		return err
 	}
-	if f.limit.seen == longList {
-		if err := f.client.large.Acquire(ctx, 1); err != nil {
-			return context.Cause(ctx)
-		}
-		f.alone = true
-	}
-	if f.refused != nil {
-		return nil //nolint:nilerr // later links are only counted
+	if f.lacking > 0 {
+		f.lacking += manifest.SizePerFile + 2*len(link)
+		return nil
 	}
 	if err := f.client.addLink(&f.list, link); err != nil {
 		f.refused = &refusal.Error{Reason: refusal.ReasonOf(err), Err: fmt.Errorf("entry %d: %w", f.limit.seen, err)}
-		f.list = manifest.List{}
+		f.drop()
+		return nil //nolint:nilerr // later links are only counted
+	}
+	if size := f.list.Size(); !f.share.fits(size) {
+		f.lacking = size
+		f.drop()
 	}
 	return nil
 }
 
-func (f *files) release() {
-	if f.alone {
-		f.client.large.Release(1)
-	}
+// drop frees the memory of the list.
+func (f *files) drop() {
+	f.list = manifest.ListBuilder{}
+	f.share.Release()
 }
 
 // maxLink limits a link in bytes; real ones have about a hundred.
@@ -67,7 +69,7 @@ const maxLink = 8 << 10
 
 // addLink adds the file of a link. A link that names the Customer ID is refused: as a
 // part of a file's name the ID would be stored on disk and in every record.
-func (c *Client) addLink(list *manifest.List, link string) error {
+func (c *Client) addLink(list *manifest.ListBuilder, link string) error {
 	if len(link) > maxLink {
 		return refusal.New(refusal.BadShape, "link of %d bytes, at most %d are allowed", len(link), maxLink)
 	}

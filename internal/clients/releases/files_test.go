@@ -11,9 +11,9 @@ import (
 )
 
 func TestOneBadLinkRefusesTheListAndIsNamedByItsPlace(t *testing.T) {
-	refs, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader("/Download/Data/2026.10/a\n/Download/Data/2026.10/..\n/Download/Data/2026.10/c"))
-	if refs != nil || refusal.ReasonOf(err) != refusal.BadName || !strings.HasPrefix(err.Error(), "entry 2: ") {
-		t.Errorf("%v, %v, want a refusal of entry 2", refs, err)
+	list, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader("/Download/Data/2026.10/a\n/Download/Data/2026.10/..\n/Download/Data/2026.10/c"), nil)
+	if list != nil || refusal.ReasonOf(err) != refusal.BadName || !strings.HasPrefix(err.Error(), "entry 2: ") {
+		t.Errorf("%v, %v, want a refusal of entry 2", list, err)
 	}
 }
 
@@ -42,9 +42,9 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestACancelledListIsNotReadToItsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	body := &endless{cancel: cancel}
-	refs, err := connect(t, "http://127.0.0.1:1").readFiles(ctx, body)
-	if refs != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("%d files, %v, want the context's error", len(refs), err)
+	list, err := connect(t, "http://127.0.0.1:1").readFiles(ctx, body, nil)
+	if list != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v, want the context's error", list, err)
 	}
 	if body.after > 2*maxItem {
 		t.Errorf("%d bytes read after the cancellation, want at most %d", body.after, 2*maxItem)
@@ -55,7 +55,7 @@ func TestALinkOfOver8KiBIsRefused(t *testing.T) {
 	for length, want := range map[int]refusal.Reason{8 << 10: "", 8<<10 + 1: refusal.BadShape} {
 		link := "/Download/Data/2026.10/a?"
 		link += strings.Repeat("x", length-len(link))
-		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader(link))
+		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), strings.NewReader(link), nil)
 		if refusal.ReasonOf(err) != want {
 			t.Errorf("%d bytes: %v, want reason %q", length, err, want)
 		}
@@ -79,7 +79,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestAListOfEmptyItemsIsGivenUpAfterAMillion(t *testing.T) {
 	for _, piece := range []string{",", "a" + strings.Repeat("\n", 60), "a" + strings.Repeat("\t", 60), "a://b,,,,\n,,,\n", "<a></a>", "<a><!----></a>", "<a/>", "<!---->", "<?a?>"} {
 		body := &repeated{piece: piece}
-		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), io.LimitReader(body, maxList))
+		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), io.LimitReader(body, maxList), nil)
 		if refusal.ReasonOf(err) != refusal.TooLarge || body.read > 16<<20 {
 			t.Errorf("%q: %v after %d bytes, want a refusal within 16 MiB", piece, err, body.read)
 		}

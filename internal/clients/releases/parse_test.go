@@ -92,8 +92,12 @@ func TestListsFromAServerThatIgnoresFormat(t *testing.T) {
 		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/ManifestReleases/*", Body: write([]string{"2026.10"})})
 		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/ManifestList/*", Body: write([]string{"dq_a", "dq_b"})})
 		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA1/*", Body: write([]string{strings.Repeat("0A", 20)})})
-		refs, err := c.Manifest(t.Context(), "2026.10", "m")
-		if err != nil || len(refs) != 2 || refs[0].Name != "a,b.dat" || refs[1].Compiler != "GCC48" {
+		list, err := c.Manifest(t.Context(), "2026.10", "m", nil)
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+			continue
+		}
+		if refs := slices.Collect(list.All()); len(refs) != 2 || refs[0].Name != "a,b.dat" || refs[1].Compiler != "GCC48" {
 			t.Errorf("%s: %v, %v", format, refs, err)
 		}
 		if ids, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); err != nil || !slices.Equal(ids, []string{"2026.10"}) {
