@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -132,7 +133,7 @@ func TestReadOnlyDataDirHasAClearErrorAndAReadableStatus(t *testing.T) {
 		cfg := *w.cfg
 		cfg.DataDir = dir
 		_, err := Open(&cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
-		if err == nil || !strings.Contains(err.Error(), "data_dir "+dir+" is read-only") || !strings.Contains(err.Error(), "mount it for writing") {
+		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "read-only file system") || !strings.Contains(err.Error(), "mount it for writing") {
 			t.Errorf("got %v, want an error that data_dir is read-only", err)
 		}
 	}
@@ -157,13 +158,17 @@ func TestOpenErrorsHaveANextStep(t *testing.T) {
 		{"read-only", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.EROFS}, "mount it for writing"},
 		{"another user's", &fs.PathError{Op: "open", Path: "/data/state/lock", Err: syscall.EACCES}, "run syncd as the user that owns it"},
 		{"held", &lockfile.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
+		{"owned by several users", fmt.Errorf("/data/objects belongs to user 7: %w: give it to one user", fs.ErrPermission), "data_dir: /data/objects belongs"},
 		{"anything else", syscall.EIO, "data_dir: "},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			err := openError("/data", row.err)
+			err := openError(row.err)
 			if !errors.Is(err, row.err) || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("got %v, want the cause and the advice", err)
+			}
+			if text := err.Error(); strings.Count(text, "/data") > 1 || strings.Count(text, ": ") > 4 {
+				t.Errorf("the path or the advice is there twice: %s", text)
 			}
 		})
 	}

@@ -75,14 +75,14 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if errors.As(err, &broken) {
 		warn(broken.Error())
 	} else if err != nil {
-		return nil, openError(cfg.DataDir, err)
+		return nil, openError(err)
 	}
 	if err := m.MakeState(); err != nil {
-		return nil, openError(cfg.DataDir, err)
+		return nil, openError(err)
 	}
 	lock, err := lockfile.Acquire(m.Root(), "state/lock")
 	if err != nil {
-		return nil, openError(cfg.DataDir, err)
+		return nil, openError(err)
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)}
 	e.shared = syncer.NewShared(e.mayChange)
@@ -92,16 +92,17 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// openError adds what the operator can do.
-func openError(dir string, err error) error {
+// openError adds what the operator can do. The error names the path, and those of package
+// datadir say what to do, too.
+func openError(err error) error {
 	var held *lockfile.HeldError
 	switch {
 	case errors.As(err, &held):
 		return err
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data_dir %s is read-only: mount it for writing to sync; readers and `syncd status` work as it is: %w", dir, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("data_dir %s: run syncd as the user that owns it: %w", dir, err)
+		return fmt.Errorf("data_dir: %w: mount it for writing to sync; readers and `syncd status` work as it is", err)
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("data_dir: %w: run syncd as the user that owns it", err)
 	}
 	return fmt.Errorf("data_dir: %w", err)
 }
@@ -162,7 +163,7 @@ func (e *Engine) checkDataDir() error {
 func (e *Engine) checkWritable() error {
 	dir := e.mirror.Dir()
 	if err := unix.Access(dir, unix.W_OK); err != nil {
-		return openError(dir, err)
+		return openError(&fs.PathError{Op: "write to", Path: dir, Err: err})
 	}
 	return nil
 }
