@@ -235,7 +235,7 @@ func (p *partial) discardIfUseless(err error) error {
 	p.mayBeSaved = false // or close would save a checkpoint
 	p.mu.Unlock()
 	if removeErr := p.remove(); removeErr != nil {
-		return fmt.Errorf("%w: remove the unfinished download: %w", err, removeErr)
+		return fmt.Errorf("%w; removing the unfinished download failed: %w", err, removeErr)
 	}
 	return err
 }

@@ -115,7 +115,7 @@ func parseFiles(decoder *json.Decoder) ([]File, error) {
 	case err != nil || token == nil: // null means no files
 		return nil, err
 	case token != json.Delim('['):
-		return nil, fmt.Errorf("%v instead of a list of files", token)
+		return nil, fmt.Errorf("the list of files begins with %v instead of [", token)
 	}
 	var files []File
 	for decoder.More() {
@@ -131,7 +131,7 @@ func parseFiles(decoder *json.Decoder) ([]File, error) {
 func expect(decoder *json.Decoder, want json.Delim) error {
 	token, err := decoder.Token()
 	if err == nil && token != want {
-		err = fmt.Errorf("%v instead of %v", token, want)
+		err = fmt.Errorf("found %v, expected %v", token, want)
 	}
 	return err
 }

@@ -103,14 +103,14 @@ func Refuse(need, free Amount, outlook string) error {
 	if left == "" {
 		left = "none"
 	}
-	return refusal.New(refusal.NoSpace, "needs %s, %s are free%s: free space in data_dir, or lower `retain`", lack.Text(need), left, outlook)
+	return refusal.New(refusal.NoSpace, "needs %s, %s are free%s: make room on the disk of data_dir, or lower `retain`", lack.Text(need), left, outlook)
 }
 
 // RefuseIfFull turns the error of a full disk into a refusal. It returns any other
 // error as it is.
 func RefuseIfFull(err error) error {
 	if refusal.ReasonOf(err) == "" && fsops.IsFull(err) {
-		return refusal.New(refusal.NoSpace, "disk full: %w: free space in data_dir, or lower `retain`", err)
+		return refusal.New(refusal.NoSpace, "disk full: %w: make room on the disk of data_dir, or lower `retain`", err)
 	}
 	return err
 }

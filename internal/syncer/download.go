@@ -210,7 +210,7 @@ func isAboutLink(err error) bool {
 // settle tells the jobs that the content is an object now, or why it is not.
 func (t *task) settle(object manifest.Object, err error) {
 	if err != nil {
-		t.fail(fmt.Errorf("keep %s: %w", t.file.Path, space.RefuseIfFull(err)))
+		t.fail(fmt.Errorf("store %s: %w", t.file.Path, space.RefuseIfFull(err)))
 		return
 	}
 	for _, j := range t.jobs {

@@ -104,7 +104,7 @@ func (p *pruner) freeable(ctx context.Context, displaced map[string]bool, change
 		more, last, err = p.cfg().Mirror.Freeable(keep, time.Now())
 	}
 	if err != nil {
-		p.cfg().Log.Warn().Err(err).Msg("computing the space that pruning would free failed")
+		p.cfg().Log.Warn().Err(err).Msg("finding out how much space pruning would free failed")
 	}
 	return more, last
 }

@@ -111,7 +111,7 @@ func (r *run) saveWanted(jobs []*job) {
 		return
 	}
 	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted}); err != nil {
-		r.cfg.Log.Warn().Err(err).Msg("state not written; a crash now would lose the downloads of this sync")
+		r.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; a crash now would lose the downloads of this sync")
 	}
 }
 
@@ -126,7 +126,7 @@ func (r *run) interrupted(why error) (report.Sync, error) {
 	}
 	r.pruneIfWantsChanged(wanted)
 	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
-		r.cfg.Log.Warn().Err(err).Msg("state not written")
+		r.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; the next sync may lose them")
 	}
 	if err := r.cfg.Mirror.SyncObjects(); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("fsync of object directories failed")

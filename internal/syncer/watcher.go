@@ -97,7 +97,7 @@ func (w *watcher) checkUnexpected() error {
 		return err
 	}
 	if free.Bytes < unexpectedSpare {
-		return refusal.New(refusal.NoSpace, "received %s of a file without an announced size, and %s are left free: free space in data_dir",
+		return refusal.New(refusal.NoSpace, "received %s of a file without an announced size, and %s are left free: make room on the disk of data_dir",
 			humanize.IBytes(uint64(w.done)), humanize.IBytes(uint64(free.Bytes)))
 	}
 	return nil

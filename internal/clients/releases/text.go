@@ -29,7 +29,7 @@ func (l *listReader) readQuoted() error {
 	}
 	var text string
 	if json.Unmarshal(bytes.TrimSpace(body), &text) != nil {
-		return refusal.New(refusal.BadShape, "list begins with a quote but is no JSON string")
+		return refusal.New(refusal.BadShape, "list begins with a quote but is not a JSON string")
 	}
 	return l.readText(strings.NewReader(text), separatorsOf([]byte(text[:min(len(text), maxItem)])))
 }
