@@ -231,6 +231,32 @@ func TestSocketIsPrivateAndRemovedOnClose(t *testing.T) {
 	}
 }
 
+func TestAServerWhoseFolderWasMovedRemovesItsOwnSocket(t *testing.T) {
+	dir, moved := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "moved")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, moved), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := listen(dir) // of another mirror at the old path
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	first.Close()
+	if _, err := os.Lstat(filepath.Join(dir, socketName)); err != nil {
+		t.Errorf("the other mirror's socket: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(moved, socketName)); !os.IsNotExist(err) {
+		t.Errorf("the socket in the moved folder is still there: %v", err)
+	}
+}
+
 func TestStaleSocketIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})

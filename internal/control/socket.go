@@ -16,13 +16,21 @@ const socketName = "syncd.sock"
 
 // listen opens the socket in the state folder of a data directory. The caller holds
 // the lock of that directory, so a socket that is there was left by a crash: it is
-// replaced. Closing the listener removes the socket.
+// replaced. Closing the listener removes the socket, also when the folder was moved.
 func listen(stateDir string) (net.Listener, error) {
-	path, closeDir, err := shortPath(stateDir)
+	path, dir, err := shortPath(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closeDir() }()
+	listener, err := listenAt(path)
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return &dirListener{Listener: ownListener{listener}, dir: dir}, nil
+}
+
+func listenAt(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -30,22 +38,21 @@ func listen(stateDir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	listener.SetUnlinkOnClose(false) // its path leads through a descriptor that is closed by then
 	if err := os.Chmod(path, 0o600); err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return &removingListener{Listener: ownListener{listener}, path: filepath.Join(stateDir, socketName)}, nil
+	return listener, nil
 }
 
 // connect connects to the control socket. It refuses a symlink, and a server of a user who
 // is not trusted, see checkServer.
 func connect(ctx context.Context, stateDir string) (net.Conn, error) {
-	path, closeDir, err := shortPath(stateDir)
+	path, dir, err := shortPath(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closeDir() }()
+	defer dir.Close()
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -64,23 +71,26 @@ func connect(ctx context.Context, stateDir string) (net.Conn, error) {
 	return conn, nil
 }
 
-// removingListener removes its socket when it closes.
-type removingListener struct {
+// dirListener keeps its folder open, because the path of its socket leads through the
+// folder's descriptor.
+type dirListener struct {
 	net.Listener
-	path string
+	dir *os.File
 }
 
-func (l *removingListener) Close() error {
-	os.Remove(l.path)
+// Close removes the socket.
+func (l *dirListener) Close() error {
+	defer l.dir.Close()
 	return l.Listener.Close()
 }
 
-// shortPath names the socket by way of its folder's descriptor. The address of a
-// Unix socket holds 107 bytes, and many a data directory's path is longer.
-func shortPath(stateDir string) (path string, closeDir func() error, err error) {
-	dir, err := os.OpenFile(stateDir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+// shortPath names the socket by way of its folder's descriptor, which the caller must
+// close. The address of a Unix socket holds 107 bytes, and many a data directory's path
+// is longer. It refuses a symlink in the place of the folder.
+func shortPath(stateDir string) (path string, dir *os.File, err error) {
+	dir, err = os.OpenFile(stateDir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return "", nil, err
 	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), dir.Close, nil
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), dir, nil
 }
