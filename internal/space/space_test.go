@@ -37,8 +37,8 @@ func TestSumsOfHugeAmountsDoNotOverflow(t *testing.T) {
 
 func TestARefusalNamesTheLackingPart(t *testing.T) {
 	for want, row := range map[string][2]Amount{
-		"needs 8.0 KiB (8192 bytes), none are free; later: free": {{Bytes: 8192}, {}},
-		"needs 2 inodes, 1 inodes are free; later: free":         {{Inodes: 2}, {Inodes: 1}},
+		"needs 8.0 KiB (8192 bytes), none are free; later: make room": {{Bytes: 8192}, {}},
+		"needs 2 inodes, 1 inodes are free; later: make room":         {{Inodes: 2}, {Inodes: 1}},
 	} {
 		err := Refuse(row[0], row[1], "; later")
 		if refusal.ReasonOf(err) != refusal.NoSpace || !strings.HasPrefix(err.Error(), want) {
