@@ -1,9 +1,10 @@
 # golangci-lint is built into .tools at a fixed version and is not a dependency of the module.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME      ?= 20000x
+CASE          ?= https-big
 VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 
-.PHONY: help build demo test torture lint fuzz bench image clean
+.PHONY: help build demo test torture lint fuzz bench profile image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -28,8 +29,12 @@ lint: .tools/golangci-lint ## check formatting, go vet, staticcheck and the othe
 fuzz: ## run each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
-bench: build ## run every case of BENCHMARKS.md and write its tables; needs curl, wget2, openssl, aria2
+bench: build ## run every case of BENCHMARKS.md and write its tables; needs nginx, curl, wget2, openssl, aria2
 	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
+
+profile: ## show where one sync of CASE (default https-big) spends its CPU time; needs perf
+	CGO_ENABLED=0 go build -trimpath -o bin/syncd-symbols ./cmd/syncd
+	go run ./bench -syncd bin/syncd-symbols -only $(CASE) -profile bin/$(CASE).perf
 
 image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t syncd .

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 	"syncd/internal/emulator"
 )
 
@@ -40,7 +43,10 @@ func TestEveryCaseRunsAndWritesItsTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			table, err := c.run(t.Context(), bench{syncd: binary, dir: dir, runs: 1, shrink: 1000})
+			table, err := c.run(t.Context(), bench{binary: binary, dir: dir, runs: 1, shrink: 1000})
+			if cannotRun(err) {
+				t.Skip(err)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,23 +68,24 @@ func TestEveryCaseRunsAndWritesItsTable(t *testing.T) {
 }
 
 func TestEveryContenderDetectsACorruptByte(t *testing.T) {
-	b := bench{syncd: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
-	s, err := b.serve(t.Context(), repeat(10, 4*kib), link{})
+	b := bench{binary: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
+	e, err := provider.Emulate(t.Context(), b.work, provider.Repeat(10, 4*provider.KiB))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.emulator.Close()
-	for _, c := range append(allContenders(b), aria("aria2 -x4 -s4", "-x4 -s4"), bareLoop()) {
-		if c.missing() != nil {
+	defer e.Close()
+	others := []contender.Contender{contender.CurlDefaults(), contender.Aria("aria2 -x4 -s4", "-x4 -s4"), contender.BareLoop()}
+	for _, c := range append(allContenders(b), others...) {
+		if c.Missing() != nil {
 			continue
 		}
-		s.emulator.ClearFaults()
-		if _, err := b.runOnce(t.Context(), c, s); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		e.ClearFaults()
+		if _, err := b.runOnce(t.Context(), c, e); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
 		}
-		s.emulator.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/" + s.files[7].name})
-		if _, err := b.runOnce(t.Context(), c, s); err == nil {
-			t.Errorf("%s accepted a corrupt file", c.name)
+		e.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/" + e.Files()[7].Name})
+		if _, err := b.runOnce(t.Context(), c, e); err == nil {
+			t.Errorf("%s accepted a corrupt file", c.Name)
 		}
 	}
 }
@@ -100,20 +107,17 @@ func TestTargetIsComparedWithRoundedValue(t *testing.T) {
 	}
 }
 
-func TestBestOfTakesEachValueByItself(t *testing.T) {
-	all := map[string]sample{"quick": {wall: 1, cpu: 4}, "thrifty": {wall: 2, cpu: 3}}
-	best, found := bestOf(all, []string{"quick", "missing", "thrifty"})
-	if !found || best.wall != 1 || best.cpu != 3 {
-		t.Errorf("%+v, %v", best, found)
+func TestRatiosAreMediansAgainstTheBestOfEachValue(t *testing.T) {
+	samples := map[string][]measure.Sample{
+		"syncd":   {{Wall: 2, CPU: 6}, {Wall: 20, CPU: 60}, {Wall: 90, CPU: 6}},
+		"quick":   {{Wall: 1, CPU: 4}, {Wall: 10, CPU: 40}, {Wall: 10, CPU: 4}},
+		"thrifty": {{Wall: 2, CPU: 3}, {Wall: 20, CPU: 30}, {Wall: 20, CPU: 3}},
 	}
-	if _, found := bestOf(all, []string{"missing"}); found {
+	p := pair{of: "syncd", against: []string{"quick", "missing", "thrifty"}}
+	if wall, cpu, found := p.ratios(samples); !found || wall != 2 || cpu != 2 {
+		t.Errorf("%v, %v, %v", wall, cpu, found)
+	}
+	if _, _, found := (pair{of: "syncd", against: []string{"missing"}}).ratios(samples); found {
 		t.Error("found a contender that did not run")
-	}
-}
-
-func TestSpreadGrowsFromSmallestToLargest(t *testing.T) {
-	sizes := spread(60, kib, 128*mib)
-	if len(sizes) != 60 || sizes[0] != kib || sizes[59] != 128*mib {
-		t.Errorf("%d sizes from %d to %d", len(sizes), sizes[0], sizes[len(sizes)-1])
 	}
 }

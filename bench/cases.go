@@ -2,13 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
+
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 )
 
 // bench holds the settings of all cases.
 type bench struct {
-	syncd  string // the binary
+	binary string // of syncd
 	dir    string // for temporary files; "" means the system's
 	runs   int    // counted runs of each contender
 	shrink int64  // divides sizes and counts, so that a test can run every case
@@ -28,6 +35,7 @@ func cases() []benchCase {
 		all = append(all, benchCase{name: r.name, measure: r.measure, manyFiles: len(r.sizes) >= manyFiles})
 	}
 	return append(all,
+		benchCase{name: "neighbour", measure: measureNeighbour},
 		benchCase{name: "idle", measure: measureIdle},
 		benchCase{name: "scale", measure: measureScale, manyFiles: true},
 		benchCase{name: "huge", measure: measureHuge},
@@ -35,6 +43,27 @@ func cases() []benchCase {
 		benchCase{name: "kill", measure: measureKill},
 		benchCase{name: "scrapes", measure: measureScrapes},
 	)
+}
+
+// choose returns the cases with these names, separated by commas; all for "".
+func choose(names string) ([]benchCase, error) {
+	if names == "" {
+		return cases(), nil
+	}
+	var chosen []benchCase
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(cases(), func(c benchCase) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown case %q: choose from %s", name, caseNames())
+		}
+		chosen = append(chosen, cases()[i])
+	}
+	return chosen, nil
+}
+
+// cannotRun returns whether the machine lacks what a case needs.
+func cannotRun(err error) bool {
+	return errors.Is(err, provider.ErrNoNginx) || errors.Is(err, measure.ErrNoCgroup)
 }
 
 func caseNames() string {
@@ -65,15 +94,17 @@ func (c benchCase) run(ctx context.Context, b bench) (table string, err error) {
 	return c.measure(ctx, b)
 }
 
+// syncd returns a first sync with its defaults.
+func (b bench) syncd() contender.Contender {
+	return contender.Syncd("syncd", b.binary, contender.Settings{})
+}
+
 // smaller divides a size or a count by shrink, down to 1 at least.
 func (b bench) smaller(n int64) int64 { return max(1, n/b.shrink) }
 
-// smallerAll divides all sizes by shrink. In a test it keeps only about eight of them.
+// smallerAll divides all sizes by shrink, and their number, down to about eight of them.
 func (b bench) smallerAll(sizes []int64) (smaller []int64) {
-	step := 1
-	if b.shrink > 1 {
-		step = max(1, len(sizes)/8)
-	}
+	step := max(1, min(int(b.shrink), len(sizes)/8))
 	for i := 0; i < len(sizes); i += step {
 		smaller = append(smaller, b.smaller(sizes[i]))
 	}

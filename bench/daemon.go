@@ -11,11 +11,15 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 )
 
 // daemon is a running `syncd run` and its log.
 type daemon struct {
-	process *process
+	process *measure.Process
 	dir     string
 	address string // of its web server
 	log     io.ReadCloser
@@ -31,28 +35,28 @@ type event struct {
 
 // startDaemon starts a daemon with more in its configuration and returns when it
 // listens.
-func (b bench) startDaemon(ctx context.Context, s *served, more string) (*daemon, error) {
+func (b bench) startDaemon(ctx context.Context, p provider.Provider, more string) (*daemon, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
 		return nil, err
 	}
-	path, err := writeConfig(s, dir, more)
+	path, err := contender.WriteConfig(p, dir, more)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.syncd, "--config", path, "run")
+	cmd := exec.Command(b.binary, "--config", path, "run")
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET=")
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd.Stderr = writer
-	p, err := startProcess(ctx, cmd)
+	started, err := measure.Start(ctx, cmd)
 	writer.Close()
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{process: p, dir: dir, log: reader, lines: bufio.NewScanner(reader)}
+	d := &daemon{process: started, dir: dir, log: reader, lines: bufio.NewScanner(reader)}
 	e, err := d.next("listening")
 	if err != nil {
 		_, ended := d.end()
@@ -87,13 +91,13 @@ func (d *daemon) syncs(count int) error {
 }
 
 // end stops the daemon, removes its files and returns its measurements.
-func (d *daemon) end() (sample, error) {
+func (d *daemon) end() (measure.Sample, error) {
 	defer os.RemoveAll(d.dir)
 	defer d.log.Close()
-	err := d.process.cmd.Process.Signal(syscall.SIGTERM)
+	err := d.process.Cmd.Process.Signal(syscall.SIGTERM)
 	for d.lines.Scan() { // drain the pipe, so that the daemon does not block on it
 	}
-	taken, ended := d.process.wait()
+	taken, ended := d.process.Wait()
 	return taken, errors.Join(err, ended)
 }
 

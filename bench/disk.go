@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"syncd/bench/internal/provider"
 )
 
 // diskSize suffices for the case with the most files. The image is sparse.
-const diskSize = 12 * gib
+const diskSize = 12 * provider.GiB
 
 // mountDisk mounts a new ext4 from an image below dir, for a case with many files. On a
 // used file system, earlier deletions can make creating files many times slower. Without

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 	"syncd/internal/emulator"
 )
 
@@ -14,33 +16,33 @@ const idleManifests = 4
 
 // measureIdle measures a daemon that polls four manifests without news.
 func measureIdle(ctx context.Context, b bench) (string, error) {
-	s, err := start(link{})
+	e, err := provider.Emulate(ctx, b.work, nil)
 	if err != nil {
 		return "", err
 	}
-	defer s.emulator.Close()
+	defer e.Close()
 	var list []string
 	for m := range idleManifests {
 		name := fmt.Sprintf("idle%d", m)
 		list = append(list, "{name: "+name+"}")
 		var files []emulator.File
 		for i := range int(b.smaller(100)) {
-			f, err := b.file(i, kib)
+			f, err := e.Content(i, provider.KiB)
 			if err != nil {
 				return "", err
 			}
 			f.Name = name + "-" + f.Name
 			files = append(files, f)
 		}
-		s.emulator.SetManifest(name, release, files...)
+		e.SetManifest(name, provider.Release, files...)
 	}
 	more := fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nschedule: \"@every 1s\"\njitter: 0s\nmanifests: [%s]\n", strings.Join(list, ", "))
-	d, err := b.startDaemon(ctx, s, more)
+	d, err := b.startDaemon(ctx, e, more)
 	if err != nil {
 		return "", err
 	}
 	polls := int(max(2, b.smaller(30)))
-	requests, cpu, err := d.idle(s, polls)
+	requests, cpu, err := d.idle(e, polls)
 	_, ended := d.end()
 	if err := errors.Join(err, ended); err != nil {
 		return "", err
@@ -53,18 +55,18 @@ func measureIdle(ctx context.Context, b bench) (string, error) {
 
 // idle counts requests and CPU time over a number of polls, after the first sync and
 // the first poll.
-func (d *daemon) idle(s *served, polls int) (requests int, cpu time.Duration, err error) {
+func (d *daemon) idle(e *provider.Emulated, polls int) (requests int, cpu time.Duration, err error) {
 	if err := d.syncs(2); err != nil {
 		return 0, 0, err
 	}
-	s.emulator.ResetRequests()
-	before, err := cpuOf(d.process.pid())
+	e.ResetRequests()
+	before, err := measure.CPUOf(d.process.PID())
 	if err != nil {
 		return 0, 0, err
 	}
 	if err := d.syncs(polls); err != nil {
 		return 0, 0, err
 	}
-	after, err := cpuOf(d.process.pid())
-	return len(s.emulator.Requests()), after - before, err
+	after, err := measure.CPUOf(d.process.PID())
+	return len(e.Requests()), after - before, err
 }

@@ -7,24 +7,28 @@ import (
 	"os"
 	"path/filepath"
 
-	"syncd/internal/emulator"
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/link"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 )
 
-// measureKill kills a sync halfway through one file and syncs again: on a plain link,
-// and on one where several connections are faster than one.
+// measureKill kills a sync halfway through one file and syncs again: on fast links, and
+// on one where several connections are faster than one.
 func measureKill(ctx context.Context, b bench) (string, error) {
 	var figures []figure
 	for _, way := range []struct {
 		what string
-		over link
+		over link.Link
 	}{
-		{"on an uncapped link", link{}},
-		{"12 MB/s a connection", link{rate: 12e6}},
+		{"plain, uncapped", link.Link{}},
+		{"https, uncapped", link.Link{HTTPS: true}},
+		{"https, 12 MB/s a connection", link.Link{HTTPS: true, Rate: 12e6}},
 	} {
-		if b.shrink > 1 && way.over == (link{}) {
+		if b.shrink > 1 && way.over.Rate == 0 {
 			continue // a small file arrives before the kill
 		}
-		again, err := b.killHalfway(ctx, max(12*mib, b.smaller(gib)), way.over)
+		again, err := b.killHalfway(ctx, max(12*provider.MiB, b.smaller(provider.GiB)), way.over)
 		if err != nil {
 			return "", err
 		}
@@ -36,47 +40,53 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 // killHalfway returns the percentage of the file that was fetched twice. The first
 // process fetched the bytes that it had written to its file when it was killed. Bytes in
 // socket buffers do not count, although the server had sent them.
-func (b bench) killHalfway(ctx context.Context, size int64, over link) (float64, error) {
-	s, err := b.serve(ctx, []int64{size}, over)
-	if err != nil {
-		return 0, err
-	}
-	defer s.emulator.Close()
+func (b bench) killHalfway(ctx context.Context, size int64, over link.Link) (float64, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
 		return 0, err
 	}
-	first, err := b.syncUntil(ctx, s, dir, size/2)
+	defer os.RemoveAll(dir)
+	p, err := provider.Start(ctx, dir, []int64{size}, over)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	first, err := b.syncUntil(ctx, p, dir, size/2)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "data", "current")); err == nil {
 		return 0, errors.New("the sync was over before it could be killed")
 	}
-	s.emulator.ResetRequests()
-	if _, err := b.syncInto(ctx, s, dir); err != nil {
+	if _, err := p.Sent(ctx); err != nil { // the log is complete when the killed connections have ended
 		return 0, err
 	}
-	second := s.sent(emulator.HostDownload)
+	if err := p.Forget(); err != nil {
+		return 0, err
+	}
+	if _, err := b.syncInto(ctx, p, dir); err != nil {
+		return 0, err
+	}
+	second, err := p.Sent(ctx)
 	log.Printf("kill: %.1f of %.1f MiB before, %.1f MiB after", inMiB(first), inMiB(size), inMiB(second))
-	return percent(first+second-size, size), nil
+	return percent(first+second-size, size), err
 }
 
 // syncUntil kills a sync that has written enough bytes, and returns how many it had
 // written when it died.
-func (b bench) syncUntil(ctx context.Context, s *served, dir string, enough int64) (int64, error) {
-	cmd, err := b.syncCommand(s, dir, settings{})
+func (b bench) syncUntil(ctx context.Context, p provider.Provider, dir string, enough int64) (int64, error) {
+	cmd, err := contender.SyncCommand(b.binary, p, dir, contender.Settings{})
 	if err != nil {
 		return 0, err
 	}
-	p, err := startProcess(ctx, cmd)
+	started, err := measure.Start(ctx, cmd)
 	if err != nil {
 		return 0, err
 	}
-	err = waitFor(ctx, "half of the file", func() (bool, error) {
-		return countsOf(p.pid()).passed >= enough || p.ended(), nil
+	err = measure.WaitFor(ctx, "half of the file", func() (bool, error) {
+		return measure.CountsOf(started.PID()).Passed >= enough || started.Ended(), nil
 	})
-	p.kill()
-	taken, _ := p.wait() // the error is that of the kill
-	return taken.io.passed, err
+	started.Kill()
+	taken, _ := started.Wait() // the error is that of the kill
+	return taken.IO.Passed, err
 }

@@ -1,8 +1,8 @@
 // Command bench compares syncd with the tools that people use in scripts: wget2 or
-// curl followed by openssl on both cores, and aria2 with checksums. One server, the
-// emulator in this process, serves all of them over loopback. Runs alternate, each in
-// a fresh directory, and all tools check the same digests. Only syncd makes its files
-// durable and publishes them. BENCHMARKS.md describes the method.
+// curl followed by openssl on both cores, and aria2 with checksums. One server serves all
+// of them over loopback: the emulator in this process, or nginx for https. Runs
+// alternate, each in a fresh directory, and all tools check the same digests. Only syncd
+// makes its files durable and publishes them. BENCHMARKS.md describes the method.
 //
 //	go run ./bench -syncd bin/syncd -write BENCHMARKS.md
 package main
@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
+
+	"syncd/bench/internal/contender"
 )
 
 func main() {
@@ -34,13 +36,15 @@ func main() {
 func run(ctx context.Context) error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
 	runs := flag.Int("runs", 5, "counted runs of each tool, after one to warm up")
-	dir := flag.String("dir", "", "folder for contents and downloads, about 21 GiB (default: the system's temporary folder)")
+	dir := flag.String("dir", "", "folder for contents and downloads, about 12 GiB (default: the system's temporary folder)")
 	write := flag.String("write", "", "Markdown file whose tables to replace")
-	only := flag.String("only", "", "run one case only: "+caseNames())
+	only := flag.String("only", "", "run these cases only, separated by commas: "+caseNames())
+	quick := flag.Bool("quick", false, "run once with a tenth of the sizes, to see that cases run")
+	profile := flag.String("profile", "", "instead of measuring, profile one sync of the case named by -only with perf, into this file")
 	list := flag.String("loop", "", "internal: act as the bare Go loop for this list of files")
 	flag.Parse()
 	if *list != "" {
-		return loop(ctx, *list)
+		return contender.Loop(ctx, *list)
 	}
 
 	binary, err := filepath.Abs(*syncd)
@@ -53,26 +57,39 @@ func run(ctx context.Context) error {
 	if *runs < 1 {
 		return errors.New("-runs must be at least 1")
 	}
-	found := false
-	for _, c := range cases() {
-		if *only != "" && *only != c.name {
-			continue
-		}
-		found = true
-		table, err := c.run(ctx, bench{syncd: binary, dir: *dir, runs: *runs, shrink: 1})
-		if err != nil {
+	b := bench{binary: binary, dir: *dir, runs: *runs, shrink: 1}
+	if *quick {
+		b.runs, b.shrink = 1, 10
+	}
+	if *profile != "" {
+		return b.profileCase(ctx, *only, *profile)
+	}
+	chosen, err := choose(*only)
+	if err != nil {
+		return err
+	}
+	for _, c := range chosen {
+		if err := b.report(ctx, c, *write); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		fmt.Printf("%s\n\n%s\n", c.name, table)
-		if *write == "" {
-			continue
-		}
-		if err := replaceTable(*write, c.name, table); err != nil {
-			return err
-		}
-	}
-	if !found {
-		return fmt.Errorf("unknown case %q: choose one of %s", *only, caseNames())
 	}
 	return nil
+}
+
+// report runs a case and prints its table. It also writes the table into a Markdown file,
+// if there is one.
+func (b bench) report(ctx context.Context, c benchCase, write string) error {
+	table, err := c.run(ctx, b)
+	if cannotRun(err) {
+		log.Printf("skipping %s: %v", c.name, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n\n%s\n", c.name, table)
+	if write == "" {
+		return nil
+	}
+	return replaceTable(write, c.name, table)
 }

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 	"syncd/internal/emulator"
 )
 
@@ -15,63 +18,63 @@ import (
 // the file system's journal count too.
 func measureMonthly(ctx context.Context, b bench) (string, error) {
 	const count, changed = 100, 10
-	size := max(64*kib, b.smaller(8*mib))
-	s, err := b.serve(ctx, repeat(count, size), link{})
+	size := max(64*provider.KiB, b.smaller(8*provider.MiB))
+	e, err := provider.Emulate(ctx, b.work, provider.Repeat(count, size))
 	if err != nil {
 		return "", err
 	}
-	defer s.emulator.Close()
+	defer e.Close()
 	dir := filepath.Join(b.work, "run")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	if _, err := b.syncInto(ctx, s, dir); err != nil {
+	if _, err := b.syncInto(ctx, e, dir); err != nil {
 		return "", err
 	}
-	if err := b.publishNext(s, changed, size); err != nil {
+	if err := publishNext(e, changed, size); err != nil {
 		return "", err
 	}
-	s.emulator.ResetRequests()
-	taken, err := b.syncInto(ctx, s, dir)
+	e.ResetRequests()
+	taken, err := b.syncInto(ctx, e, dir)
 	if err != nil {
 		return "", err
 	}
-	log.Printf("monthly: %.2f s, CPU %.2f s", taken.wall.Seconds(), taken.cpu.Seconds())
+	log.Printf("monthly: %.2f s, CPU %.2f s", taken.Wall.Seconds(), taken.CPU.Seconds())
 	fresh := changed * size
 	return figuresTable("The next release of 100 files of 8 MiB, ten of them new. Difference from the size of the new files, in percent.", []figure{
-		{"bodies sent by the provider", math.Abs(percent(s.sent("")-fresh, fresh)), "%.2f", 2},
-		{"written to disk, state and journal included", math.Abs(percent(taken.io.written-fresh, fresh)), "%.2f", 2},
+		{"bodies sent by the provider", math.Abs(percent(e.SentByAll()-fresh, fresh)), "%.2f", 2},
+		{"written to disk, state and journal included", math.Abs(percent(taken.IO.Written-fresh, fresh)), "%.2f", 2},
 	}), nil
 }
 
 // syncInto syncs into dir, which may hold an older release.
-func (b bench) syncInto(ctx context.Context, s *served, dir string) (sample, error) {
-	cmd, err := b.syncCommand(s, dir, settings{})
+func (b bench) syncInto(ctx context.Context, p provider.Provider, dir string) (measure.Sample, error) {
+	cmd, err := contender.SyncCommand(b.binary, p, dir, contender.Settings{})
 	if err != nil {
-		return sample{}, err
+		return measure.Sample{}, err
 	}
-	taken, err := measureProcess(ctx, cmd)
+	taken, err := measure.Run(ctx, cmd)
 	if err != nil {
-		return sample{}, err
+		return measure.Sample{}, err
 	}
-	return taken, mirrored(dir, len(s.files))
+	return taken, contender.Mirrored(dir, len(p.Files()))
 }
 
 // publishNext publishes a newer release, in which the first files have new content.
-func (b bench) publishNext(s *served, changed int, size int64) error {
+func publishNext(e *provider.Emulated, changed int, size int64) error {
 	var files []emulator.File
-	for i := range s.files {
+	for i := range e.Files() {
 		number := i
 		if i < changed {
-			number = len(s.files) + i
+			number = len(e.Files()) + i
 		}
-		f, err := b.file(number, size)
+		f, err := e.Content(number, size)
 		if err != nil {
 			return err
 		}
-		f.Name = s.files[i].name
+		f.Name = e.Files()[i].Name
 		files = append(files, f)
 	}
-	s.emulator.SetManifest(manifestName, "2026.11", files...)
+	e.SetManifest(provider.Manifest, "2026.11", files...)
 	return nil
 }

@@ -6,122 +6,40 @@ import (
 	"log"
 	"os"
 	"strings"
-	"time"
+
+	"syncd/bench/internal/contender"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 )
-
-// race is a case in which several contenders fetch the same files in turn.
-type race struct {
-	name, what string
-	sizes      []int64
-	over       link
-	contenders func(bench) []contender
-	pairs      []pair
-}
-
-// pair compares one contender with the best of others. wall and cpu are the highest
-// ratios that meet the target; 0 means no target.
-type pair struct {
-	of        string
-	against   []string
-	wall, cpu float64
-}
-
-func races() []race {
-	return []race{
-		{
-			name: "big", what: "7 files, 800 MiB, one of 500 MiB",
-			sizes: mixed(append(repeat(6, 50*mib), 500*mib)), contenders: allContenders, pairs: against(1),
-		},
-		{
-			name: "typical", what: "60 files from 1 KiB to 128 MiB",
-			sizes: mixed(spread(60, kib, 128*mib)), contenders: allContenders, pairs: against(1),
-		},
-		{
-			name: "many", what: "3,000 files of 4 KiB",
-			sizes:      repeat(3000, 4*kib),
-			contenders: func(b bench) []contender { return append(allContenders(b), bareLoop()) },
-			pairs: append(against(1.5),
-				pair{of: loopName, against: []string{wgetName, curlName}},
-				pair{of: "syncd", against: []string{loopName}}),
-		},
-		{
-			name: "capped", what: "one file of 512 MiB, 12 MB/s a connection",
-			sizes: []int64{512 * mib}, over: link{rate: 12e6},
-			contenders: func(b bench) []contender {
-				return []contender{b.contender("syncd", settings{}), aria("aria2 -x4 -s4", "-x4 -s4")}
-			},
-			pairs: []pair{{of: "syncd", against: []string{"aria2 -x4 -s4"}, wall: 1}},
-		},
-		{
-			name: "uncapped", what: "one file of 512 MiB",
-			sizes: []int64{512 * mib},
-			contenders: func(b bench) []contender {
-				return []contender{b.contender("syncd, segments: 4", settings{segments: 4}), b.contender("syncd, segments: 1", settings{segments: 1})}
-			},
-			pairs: []pair{{of: "syncd, segments: 4", against: []string{"syncd, segments: 1"}, wall: 1}},
-		},
-		{
-			name: "latency", what: "60 files from 1 KiB to 1 MiB, a round trip of 50 ms",
-			sizes: mixed(spread(60, kib, mib)), over: link{roundTrip: 50 * time.Millisecond},
-			contenders: func(b bench) []contender {
-				return []contender{
-					b.contender("syncd, files: 16", settings{files: 16}),
-					b.contender("syncd, its defaults", settings{}),
-					aria("aria2 -j16", "-j16"),
-				}
-			},
-			pairs: []pair{
-				{of: "syncd, files: 16", against: []string{"aria2 -j16"}, wall: 1},
-				{of: "syncd, its defaults", against: []string{"aria2 -j16"}},
-			},
-		},
-	}
-}
-
-// allContenders gives each tool the number of connections that was fastest for it, of 2,
-// 4, 8, 16 and 32.
-func allContenders(b bench) []contender {
-	return []contender{b.contender("syncd", settings{}), wget(16), curl(8), aria(ariaName, "-j8")}
-}
-
-// against returns the pairs of a race of all contenders.
-func against(cpu float64) []pair {
-	return []pair{
-		{of: "syncd", against: []string{wgetName}},
-		{of: "syncd", against: []string{curlName}},
-		{of: "syncd", against: []string{wgetName, curlName}, wall: 1, cpu: cpu},
-		{of: "syncd", against: []string{ariaName}, wall: 0.5},
-	}
-}
 
 // measure runs the contenders in turn, so that a machine that slows down affects all of
 // them. Each round begins with another contender (A B C, B C A, C A B), so that none
 // always follows the same one. The first round does not count.
 func (r race) measure(ctx context.Context, b bench) (string, error) {
-	s, err := b.serve(ctx, b.smallerAll(r.sizes), r.over)
+	p, err := provider.Start(ctx, b.work, b.smallerAll(r.sizes), r.over)
 	if err != nil {
 		return "", err
 	}
-	defer s.emulator.Close()
-	var present []contender
+	defer p.Close()
+	var present []contender.Contender
 	for _, c := range r.contenders(b) {
-		if missing := c.missing(); missing != nil {
-			log.Printf("skipping %s: %s not installed", c.name, strings.Join(missing, ", "))
+		if missing := c.Missing(); missing != nil {
+			log.Printf("skipping %s: %s not installed", c.Name, strings.Join(missing, ", "))
 			continue
 		}
 		present = append(present, c)
 	}
-	samples := map[string][]sample{}
+	samples := map[string][]measure.Sample{}
 	for round := range b.runs + 1 {
 		first := round % len(present)
 		for _, c := range append(present[first:len(present):len(present)], present[:first]...) {
-			taken, err := b.runOnce(ctx, c, s)
+			taken, err := b.runOnce(ctx, c, p)
 			if err != nil {
-				return "", fmt.Errorf("%s: %w", c.name, err)
+				return "", fmt.Errorf("%s: %w", c.Name, err)
 			}
-			log.Printf("%s, %s: %.2f s, CPU %.2f s", r.name, c.name, taken.wall.Seconds(), taken.cpu.Seconds())
+			log.Printf("%s, %s: %.2f s, CPU %.2f s", r.name, c.Name, taken.Wall.Seconds(), taken.CPU.Seconds())
 			if round > 0 {
-				samples[c.name] = append(samples[c.name], taken)
+				samples[c.Name] = append(samples[c.Name], taken)
 			}
 		}
 	}
@@ -135,37 +53,35 @@ const manyFiles = 1000
 // runOnce runs a contender and removes the fetched files, unless there are many. The
 // scripts do not sync their files: without the removal, the kernel would write them out
 // during the next run.
-func (b bench) runOnce(ctx context.Context, c contender, s *served) (sample, error) {
+func (b bench) runOnce(ctx context.Context, c contender.Contender, p provider.Provider) (measure.Sample, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
-		return sample{}, err
+		return measure.Sample{}, err
 	}
-	if len(s.files) < manyFiles {
+	if len(p.Files()) < manyFiles {
 		defer os.RemoveAll(dir)
 	}
-	s.emulator.ResetRequests() // frees the memory of the request log
-	cmd, err := c.command(s, dir)
-	if err != nil {
-		return sample{}, err
+	if err := p.Forget(); err != nil { // frees the memory of the request log
+		return measure.Sample{}, err
 	}
-	warmMemory(b.smaller(warmBytes))
-	taken, err := measureProcess(ctx, cmd)
-	if err == nil && c.check != nil {
-		err = c.check(dir, len(s.files))
+	cmd, err := c.Command(p, dir)
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	measure.WarmMemory(b.smaller(measure.WarmBytes))
+	taken, err := measure.Run(ctx, cmd)
+	if err == nil && c.Check != nil {
+		err = c.Check(dir, len(p.Files()))
 	}
 	return taken, err
 }
 
-func (r race) table(b bench, present []contender, samples map[string][]sample) string {
-	all := map[string]sample{}
-	for name, taken := range samples {
-		all[name] = medians(taken)
-	}
+func (r race) table(b bench, present []contender.Contender, samples map[string][]measure.Sample) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s. Ratios of the medians of %d runs.\n\n", r.what, b.runs)
+	fmt.Fprintf(&out, "%s. Medians of the ratios of %d rounds.\n\n", r.what, b.runs)
 	out.WriteString("| | against | wall | target | met | CPU | target | met |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range r.pairs {
-		best, found := bestOf(all, p.against)
+		wall, cpu, found := p.ratios(samples)
 		if !found {
 			continue
 		}
@@ -173,34 +89,27 @@ func (r race) table(b bench, present []contender, samples map[string][]sample) s
 		if len(p.against) > 1 {
 			name = "the better of the two"
 		}
-		of := all[p.of]
-		wall := figure{value: of.wall.Seconds() / best.wall.Seconds(), format: "%.2f", target: p.wall}
-		cpu := figure{value: of.cpu.Seconds() / best.cpu.Seconds(), format: "%.2f", target: p.cpu}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", p.of, name, wall.cells(), cpu.cells())
+		wallFigure := figure{value: wall, format: "%.2f", target: p.wall}
+		cpuFigure := figure{value: cpu, format: "%.2f", target: p.cpu}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", p.of, name, wallFigure.cells(), cpuFigure.cells())
 	}
 	var peaks []string
 	for _, c := range present {
-		peaks = append(peaks, fmt.Sprintf("%s %d MiB", c.name, all[c.name].peak/mib))
+		peaks = append(peaks, fmt.Sprintf("%s %d MiB", c.Name, measure.Medians(samples[c.Name]).Peak/provider.MiB))
 	}
 	fmt.Fprintf(&out, "\nPeak memory of the largest process: %s.\n", strings.Join(peaks, "; "))
 	return out.String()
 }
 
-// bestOf returns the shortest wall time and the least CPU time, possibly of two
-// different contenders.
-func bestOf(all map[string]sample, names []string) (best sample, found bool) {
-	for _, name := range names {
-		taken, ok := all[name]
-		if !ok {
+// ratios returns the ratios of wall and CPU time. Against several contenders each is the
+// ratio to the best, possibly of two different ones.
+func (p pair) ratios(samples map[string][]measure.Sample) (wall, cpu float64, found bool) {
+	for _, name := range p.against {
+		if samples[p.of] == nil || samples[name] == nil {
 			continue
 		}
-		if !found || taken.wall < best.wall {
-			best.wall = taken.wall
-		}
-		if !found || taken.cpu < best.cpu {
-			best.cpu = taken.cpu
-		}
-		found = true
+		w, c := measure.Ratios(samples[p.of], samples[name])
+		wall, cpu, found = max(wall, w), max(cpu, c), true
 	}
-	return best, found
+	return wall, cpu, found
 }

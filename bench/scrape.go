@@ -10,6 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"syncd/bench/internal/link"
+	"syncd/bench/internal/measure"
+	"syncd/bench/internal/provider"
 )
 
 const scrapesASecond = 1000
@@ -17,41 +21,43 @@ const scrapesASecond = 1000
 // measureScrapes measures how much frequent scrapes slow the first sync of a daemon. It
 // alternates runs without and with scrapes, each in a fresh directory.
 func measureScrapes(ctx context.Context, b bench) (string, error) {
-	s, err := b.serve(ctx, []int64{b.smaller(300 * mib), b.smaller(500 * mib)}, link{})
+	p, err := provider.Start(ctx, b.work, []int64{b.smaller(300 * provider.MiB), b.smaller(500 * provider.MiB)}, link.Link{})
 	if err != nil {
 		return "", err
 	}
-	defer s.emulator.Close()
-	samples, answered := map[int][]sample{}, 0.0
+	defer p.Close()
+	samples, answered := map[int][]measure.Sample{}, 0.0
 	for round := range b.runs + 1 {
 		for _, rate := range []int{0, scrapesASecond} {
-			taken, scraped, err := b.syncBeside(ctx, rate, s)
+			taken, scraped, err := b.syncBeside(ctx, rate, p)
 			if err != nil {
 				return "", err
 			}
-			log.Printf("scrapes: %d in %.2f s, CPU %.2f s", scraped, taken.wall.Seconds(), taken.cpu.Seconds())
+			log.Printf("scrapes: %d in %.2f s, CPU %.2f s", scraped, taken.Wall.Seconds(), taken.CPU.Seconds())
 			if round == 0 {
 				continue
 			}
 			samples[rate] = append(samples[rate], taken)
-			answered = max(answered, float64(scraped)/taken.wall.Seconds())
+			answered = max(answered, float64(scraped)/taken.Wall.Seconds())
 		}
 	}
-	without, with := medians(samples[0]), medians(samples[scrapesASecond])
+	without, with := measure.Medians(samples[0]), measure.Medians(samples[scrapesASecond])
 	return figuresTable("The first sync of a daemon, 800 MiB in two files, with 1,000 scrapes a second over ten connections, relative to one without scrapes.", []figure{
-		{"wall", with.wall.Seconds() / without.wall.Seconds(), "%.2f", 0},
-		{"CPU of the daemon", with.cpu.Seconds() / without.cpu.Seconds(), "%.2f", 0},
+		{"wall", with.Wall.Seconds() / without.Wall.Seconds(), "%.2f", 0},
+		{"CPU of the daemon", with.CPU.Seconds() / without.CPU.Seconds(), "%.2f", 0},
 		{"highest rate of answered scrapes, per second", answered, "%.0f", 0},
 	}), nil
 }
 
 // syncBeside runs a daemon until its first sync is done. The sample has the wall time of
 // the sync and the CPU time of the whole process.
-func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sample, scraped int64, err error) {
-	s.emulator.ResetRequests()
-	d, err := b.startDaemon(ctx, s, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", manifestName))
+func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (taken measure.Sample, scraped int64, err error) {
+	if err := p.Forget(); err != nil {
+		return measure.Sample{}, 0, err
+	}
+	d, err := b.startDaemon(ctx, p, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", provider.Manifest))
 	if err != nil {
-		return sample{}, 0, err
+		return measure.Sample{}, 0, err
 	}
 	scraping, stop := context.WithCancel(ctx)
 	var beside scraper
@@ -63,7 +69,7 @@ func (b bench) syncBeside(ctx context.Context, rate int, s *served) (taken sampl
 	stop()
 	beside.workers.Wait()
 	taken, ended := d.end()
-	taken.wall = e.wall()
+	taken.Wall = e.wall()
 	return taken, beside.done.Load(), errors.Join(err, beside.failed(), ended)
 }
 

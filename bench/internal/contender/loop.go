@@ -1,8 +1,10 @@
-package main
+package contender
 
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -14,29 +16,40 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"syncd/bench/internal/provider"
 )
 
-// The bare Go loop shows what Go's HTTP client alone costs. It makes the requests of a
-// first sync with the same concurrency and writes and hashes the files. It does nothing
-// else: no retries, no checks of space or names, no fsync, no records, no publishing.
-const loopName = "a bare Go loop"
+// LoopName names the bare Go loop. It shows what Go's HTTP client alone costs: it makes
+// the requests of a first sync with the same concurrency and writes and hashes the
+// files. It does nothing else: no retries, no checks of space or names, no fsync, no records, no publishing.
+const LoopName = "a bare Go loop"
 
-// loopFile is one file of the list that the loop fetches.
+// loopList is what the loop fetches.
+type loopList struct {
+	CAFile string
+	Files  []loopFile
+}
+
+// loopFile is one file of the list.
 type loopFile struct {
 	Hash, Metadata, Download string // URLs
 	To                       string // path
 }
 
-// bareLoop runs this program again as the loop.
-func bareLoop() contender {
-	return contender{name: loopName, command: func(s *served, dir string) (*exec.Cmd, error) {
+// BareLoop runs this program again with -loop as the loop.
+func BareLoop() Contender {
+	return Contender{Name: LoopName, Command: func(p provider.Provider, dir string) (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		var list []loopFile
-		for _, f := range s.files {
-			list = append(list, loopFile{s.hashURL(f), s.url("Metadata", f), s.downloadURL(f), filepath.Join(dir, f.name)})
+		list := loopList{CAFile: p.CAFile()}
+		for _, f := range p.Files() {
+			list.Files = append(list.Files, loopFile{
+				provider.Address(p, "SHA256", f), provider.Address(p, "Metadata", f), provider.Address(p, "Download", f),
+				filepath.Join(dir, f.Name),
+			})
 		}
 		text, err := json.Marshal(list)
 		if err != nil {
@@ -47,21 +60,26 @@ func bareLoop() contender {
 	}}
 }
 
-// The loop has the concurrency of syncd with its defaults.
-const loopLookups, loopTransfers = 32, 4
+// loopAtOnce is the concurrency of syncd for requests and small files.
+const loopAtOnce = 64
 
-func loop(ctx context.Context, path string) error {
+// Loop fetches the list in a file.
+func Loop(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var list []loopFile
-	if err := json.Unmarshal(text, &list); err != nil {
+	var all loopList
+	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loopLookups}}
+	client, err := loopClient(all.CAFile)
+	if err != nil {
+		return err
+	}
+	list := all.Files
 	expected := make([]string, len(list))
-	err = forEach(loopLookups, list, func(i int, f loopFile) (err error) {
+	err = forEach(loopAtOnce, list, func(i int, f loopFile) (err error) {
 		if expected[i], err = fetchText(ctx, client, f.Hash); err != nil {
 			return err
 		}
@@ -71,13 +89,29 @@ func loop(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return forEach(loopTransfers, list, func(i int, f loopFile) error {
+	return forEach(loopAtOnce, list, func(i int, f loopFile) error {
 		got, err := download(ctx, client, f)
 		if err == nil && !strings.Contains(expected[i], got) {
 			err = fmt.Errorf("%s has digest %s, want %s", f.To, got, expected[i])
 		}
 		return err
 	})
+}
+
+// loopClient returns a client that trusts a CA, and uses HTTP/2 where it is offered.
+func loopClient(caFile string) (*http.Client, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: loopAtOnce, ForceAttemptHTTP2: true}
+	if caFile == "" {
+		return &http.Client{Transport: transport}, nil
+	}
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	return &http.Client{Transport: transport}, nil
 }
 
 func forEach(atOnce int, list []loopFile, do func(i int, f loopFile) error) error {

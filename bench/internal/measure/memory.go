@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"bufio"
@@ -60,7 +60,7 @@ func highWater(pid int) int64 {
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kilobytes int64
 		if _, err := fmt.Sscanf(lines.Text(), "VmHWM: %d kB", &kilobytes); err == nil {
-			return kilobytes * kib
+			return kilobytes << 10
 		}
 	}
 	return 0
