@@ -30,12 +30,15 @@ type questions struct {
 	sizes     sizes
 }
 
-// ask runs one request for a manifest when a slot is free.
+// ask runs one request for a manifest when a slot is free. A slow request gives its
+// slot back before its end, so that it does not delay the questions of other manifests.
 func (q *questions) ask(ctx context.Context, name string, request func() error) error {
 	if err := q.slots.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
-	defer q.slots.Release(1)
+	release := sync.OnceFunc(func() { q.slots.Release(1) })
+	defer release()
+	defer time.AfterFunc(crawlWindow, release).Stop()
 	defer q.progress.Ask(name)()
 	return request()
 }
