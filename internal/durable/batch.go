@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"sync/atomic"
 
@@ -14,9 +15,9 @@ const (
 	// minSyncfs is the number of files from which one syncfs is cheaper than an
 	// fsync of each.
 	minSyncfs = 256
-	// maxDirty is the number of dirty bytes, of all processes, from which syncfs
-	// would wait too long for files that are not ours.
-	maxDirty = 64 << 20
+	// dirtyPerFile is the number of dirty bytes that a disk writes in the time of one
+	// fsync. syncfs also waits for the dirty bytes of all other processes.
+	dirtyPerFile = 256 << 10
 	// concurrency is the number of fsyncs at once: the file system commits its
 	// journal once for all that wait together.
 	concurrency = 16
@@ -32,8 +33,8 @@ func (d *Disk) SyncFiles(dir *fsops.Dir, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := withFile(dir, name, checkWritten); err != nil {
-			return err
+		if err := dir.Use(name, checkWritten); err != nil {
+			return &fs.PathError{Op: "write", Path: dir.Path(name), Err: err}
 		}
 	}
 	return nil
@@ -50,8 +51,10 @@ func (d *Disk) SyncDirs(dir *fsops.Dir, names []string) error {
 
 // prefersSyncfs is true when one syncfs is safe and cheaper than an fsync of each.
 func prefersSyncfs(dir *fsops.Dir, names []string) bool {
-	return len(names) >= minSyncfs && hasReliableSyncfs(dir) && dirtyBytes() < maxDirty
+	return len(names) >= minSyncfs && hasReliableSyncfs(dir) && isWorthSyncfs(len(names), dirtyBytes())
 }
+
+func isWorthSyncfs(files int, dirty int64) bool { return dirty < int64(files)*dirtyPerFile }
 
 // syncEach syncs several at once and stops after an error. A few are fast one by one,
 // and tests of crashes need a fixed order.

@@ -78,6 +78,21 @@ func TestSyncfsIsUsedOnlyOnKnownFileSystems(t *testing.T) {
 	}
 }
 
+func TestSyncfsWaitsForMoreBytesOfOthersTheMoreFilesItSyncs(t *testing.T) {
+	for _, row := range []struct {
+		files int
+		dirty int64
+		want  bool
+	}{
+		{minSyncfs, 0, true}, {minSyncfs, 63 << 20, true}, {minSyncfs, 64 << 20, false},
+		{1000, 200 << 20, true}, {1000, 300 << 20, false}, {250_000, 2 << 30, true},
+	} {
+		if got := isWorthSyncfs(row.files, row.dirty); got != row.want {
+			t.Errorf("%d files beside %d dirty bytes: %t", row.files, row.dirty, got)
+		}
+	}
+}
+
 func TestDirtyBytesArePlausible(t *testing.T) {
 	if got := dirtyBytes(); got < 0 || got > 1<<50 {
 		t.Errorf("%d bytes", got)

@@ -19,10 +19,6 @@ func syncfs(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(
 // checkWritten returns an error if the disk refused bytes of the file. The kernel
 // reports such an error once for each file system: if another process calls syncfs
 // first, our syncfs returns nil.
-func checkWritten(f *os.File) error {
-	err := unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
-	if err != nil {
-		return &os.PathError{Op: "write", Path: f.Name(), Err: err}
-	}
-	return nil
+func checkWritten(fd int) error {
+	return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 }

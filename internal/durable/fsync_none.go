@@ -12,4 +12,4 @@ func fsync(*os.File) error { return nil }
 
 func syncfs(*os.File) error { return nil }
 
-func checkWritten(*os.File) error { return nil }
+func checkWritten(int) error { return nil }

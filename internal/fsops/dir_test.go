@@ -157,3 +157,25 @@ func (d *Dir) readable() bool {
 	_, info := d.Info(".")
 	return stat == nil && info == nil
 }
+
+func TestUseOpensAFileAndFollowsNoLink(t *testing.T) {
+	d, _ := planted(t)
+	write(t, d.Path("sub/file"), "in sub")
+	write(t, d.Path("file"), "here")
+	for name, want := range map[string]string{"file": "here", "sub/file": "in sub"} {
+		got := make([]byte, 10)
+		var n int
+		err := d.Use(name, func(fd int) (err error) {
+			n, err = unix.Read(fd, got)
+			return err
+		})
+		if err != nil || string(got[:n]) != want {
+			t.Errorf("%s: %q, %v", name, got[:n], err)
+		}
+	}
+	for _, name := range []string{"link", "folder/file", "missing", ".."} {
+		if err := d.Use(name, func(int) error { t.Errorf("%s was opened", name); return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

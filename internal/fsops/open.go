@@ -16,15 +16,37 @@ func (d *Dir) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if !isPlain(name) {
 		return d.root.OpenFile(name, flag, perm)
 	}
-	var opened int
-	err := d.call(func(fd int) (err error) {
-		opened, err = openat(fd, name, flag, perm)
-		return err
-	})
+	opened, err := d.openPlain(name, flag, perm)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return os.NewFile(uintptr(opened), d.Path(name)), nil
+}
+
+func (d *Dir) openPlain(name string, flag int, perm fs.FileMode) (opened int, err error) {
+	err = d.call(func(fd int) (err error) {
+		opened, err = openat(fd, name, flag, perm)
+		return err
+	})
+	return opened, err
+}
+
+// Use opens a file for the system calls that do makes. It costs less than an os.File.
+func (d *Dir) Use(name string, do func(fd int) error) error {
+	if !isPlain(name) {
+		f, err := d.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return do(int(f.Fd()))
+	}
+	fd, err := d.openPlain(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return do(fd)
 }
 
 // isPlain is true for one path segment that is not the parent directory.
