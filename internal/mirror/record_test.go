@@ -80,8 +80,9 @@ func written(t *testing.T, write func(io.Writer) error) []byte {
 func TestARecordIsWrittenAsJSONWritesIt(t *testing.T) {
 	record := Record{Manifest: "m", Release: "2026.10", Files: []File{
 		{Path: `a"b<é>`, Reference: "Data/2026.10/x", Size: 1 << 40, Object: manifest.ObjectID{0xab}, Expected: manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xcd}}}, {Path: "c"},
+		{Path: "back\\slash & <tag>", Reference: "Data/2026.10/\x01\u2028", Expected: manifest.Digest{Algorithm: manifest.SHA256}},
 	}, Held: &Hold{Release: "2026.11"}}
-	for range 3 {
+	for range 4 {
 		want, err := json.MarshalIndent(record, "", " ")
 		if err != nil {
 			t.Fatal(err)

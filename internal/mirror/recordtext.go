@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -41,14 +42,9 @@ func (r Record) write(w io.Writer) error {
 		return err
 	}
 	before := strings.TrimSuffix(string(head), noFiles) + "[\n  "
+	var text []byte
 	for _, f := range files {
-		text, err := json.MarshalIndent(f, "  ", " ")
-		if err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, before); err != nil {
-			return err
-		}
+		text = f.appendJSON(append(text[:0], before...))
 		if _, err := w.Write(text); err != nil {
 			return err
 		}
@@ -56,6 +52,29 @@ func (r Record) write(w io.Writer) error {
 	}
 	_, err = io.WriteString(w, "\n ]\n}\n")
 	return err
+}
+
+// appendJSON appends the text of json.MarshalIndent, without reflection: a record can have
+// 250,000 files.
+func (f File) appendJSON(to []byte) []byte {
+	to = appendQuoted(append(to, "{\n   \"path\": "...), f.Path)
+	to = appendQuoted(append(to, ",\n   \"reference\": "...), f.Reference)
+	to = strconv.AppendInt(append(to, ",\n   \"size\": "...), f.Size, 10)
+	to = hex.AppendEncode(append(to, ",\n   \"sha256\": \""...), f.Object[:])
+	to = append(append(to, "\",\n   \"promised\": \""...), f.Expected.String()...)
+	return append(to, "\"\n  }"...)
+}
+
+// appendQuoted appends text as a JSON string.
+func appendQuoted(to []byte, text string) []byte {
+	isPlain := !strings.ContainsFunc(text, func(c rune) bool {
+		return c < ' ' || c > '~' || strings.ContainsRune(`"\<>&`, c)
+	})
+	if isPlain {
+		return append(append(append(to, '"'), text...), '"')
+	}
+	quoted, _ := json.Marshal(text) // never fails for a string
+	return append(to, quoted...)
 }
 
 // decodeRecord reads the record of a manifest from text that may hold anything.
