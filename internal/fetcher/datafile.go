@@ -54,7 +54,7 @@ func (f *dataFile) readAt(b []byte, at int64) error {
 // truncate cuts the file off at a size.
 func (f *dataFile) truncate(size int64) error { return f.track(fsops.Truncate(f.file, size)) }
 
-func (f *dataFile) makeReadOnly() error { return f.track(fsops.Fchmod(f.file, 0o444)) }
+func (f *dataFile) makeReadOnly() error { return f.track(fsops.Fchmod(f.file, finalPerm)) }
 
 // sync makes the bytes durable.
 func (f *dataFile) sync() error { return f.track(durable.SyncFile(f.file)) }

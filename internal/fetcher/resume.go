@@ -14,11 +14,15 @@ import (
 	"syncd/internal/verify"
 )
 
+// finalPerm are the permissions of a proven file.
+const finalPerm = 0o444
+
 // openPartial opens the unfinished download that an earlier call left, or creates
 // one. It replaces anything it cannot use, which would stop every later call too.
 func openPartial(ctx context.Context, dir *fsops.Dir, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
 	p := &partial{dir: dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
-	file, err := dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	// Its descriptor may write. With its final permissions, finish need not change them.
+	file, err := dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, finalPerm)
 	if err == nil {
 		p.create(file)
 		return p, nil
@@ -63,8 +67,7 @@ func (p *partial) reopen(ctx context.Context) error {
 	return nil
 }
 
-// openWritable also opens a file that was made read-only just before the last
-// process was killed.
+// openWritable opens a file whose permissions may be those of a proven one.
 func (p *partial) openWritable() (*os.File, error) {
 	if err := p.checkOwn(); err != nil {
 		return nil, err

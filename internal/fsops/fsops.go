@@ -90,8 +90,13 @@ func (d *Dir) Chmod(name string, perm fs.FileMode) error {
 	return d.step("chmod", name, func() error { return d.root.Chmod(name, perm) })
 }
 
-// Fchmod sets the permissions of an open file as a step.
+// Fchmod sets the permissions of an open file as a step. It changes nothing if the file
+// has them: looking is cheap, and each change goes through the journal.
 func Fchmod(f *os.File, perm fs.FileMode) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Mode&^unix.S_IFMT == uint32(perm) {
+		return nil
+	}
 	return Step("chmod", f.Name(), func() error { return f.Chmod(perm) })
 }
 
