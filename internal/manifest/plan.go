@@ -17,19 +17,20 @@ type File struct {
 type Plan struct {
 	Files   []File
 	Known   map[Digest]Object // expected digests whose content is on disk
-	Missing []File            // one file for each expected digest to fetch, in Files' order
+	Missing []*File           // one of Files for each expected digest to fetch, in their order
 }
 
 // NewPlan makes a plan. It calls known once for each expected digest.
 func NewPlan(files []File, known func(File) (Object, bool)) Plan {
 	plan := Plan{Files: files, Known: make(map[Digest]Object, len(files))}
 	asked := make(map[Digest]bool, len(files))
-	for _, f := range files {
+	for i := range files {
+		f := &files[i]
 		if asked[f.Expected] {
 			continue
 		}
 		asked[f.Expected] = true
-		if object, ok := known(f); ok {
+		if object, ok := known(*f); ok {
 			plan.Known[f.Expected] = object
 		} else {
 			plan.Missing = append(plan.Missing, f)

@@ -70,7 +70,7 @@ func TestPlanFetchesEachMissingContentOnce(t *testing.T) {
 		asked[f.Expected]++
 		return Object{ID: two, Size: 2}, f.Expected == digest("2")
 	})
-	want := Plan{Files: files, Known: map[Digest]Object{digest("2"): {ID: two, Size: 2}}, Missing: []File{files[0], files[3]}}
+	want := Plan{Files: files, Known: map[Digest]Object{digest("2"): {ID: two, Size: 2}}, Missing: []*File{&files[0], &files[3]}}
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Error(diff)
 	}

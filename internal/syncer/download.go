@@ -57,8 +57,7 @@ func tasksOf(jobs []*job) [][]*task {
 	byDigest := map[manifest.Digest]*task{}
 	all := make([][]*task, len(jobs))
 	for of, j := range jobs {
-		for i := range j.plan.Missing {
-			f := &j.plan.Missing[i]
+		for _, f := range j.plan.Missing {
 			t := byDigest[f.Expected]
 			if t == nil {
 				t = &task{file: f, size: -1}
@@ -187,8 +186,8 @@ func (r *run) fetchLink(ctx context.Context, t *task, link manifest.File) (verif
 func (r *run) fetchOtherLinks(ctx context.Context, t *task, first error) (verify.Proven, error) {
 	tried := map[manifest.Reference]bool{t.file.Reference: true}
 	for _, j := range openJobs(t.jobs) {
-		i := slices.IndexFunc(j.plan.Missing, func(f manifest.File) bool { return f.Expected == t.file.Expected })
-		link := j.plan.Missing[i]
+		i := slices.IndexFunc(j.plan.Missing, func(f *manifest.File) bool { return f.Expected == t.file.Expected })
+		link := *j.plan.Missing[i]
 		if tried[link.Reference] {
 			continue
 		}

@@ -160,7 +160,7 @@ func (r *run) plan(ctx context.Context, j *job) error {
 func (r *run) askSizes(ctx context.Context, jobs []*job) {
 	r.each(ctx, jobs, func(ctx context.Context, j *job) error {
 		return forAll(ctx, len(j.plan.Missing), maxRequests, func(ctx context.Context, i int) error {
-			return r.provider.size(ctx, j, j.plan.Missing[i])
+			return r.provider.size(ctx, j, *j.plan.Missing[i])
 		})
 	})
 	for _, j := range openJobs(jobs) {

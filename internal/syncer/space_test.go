@@ -34,10 +34,10 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
 			digest := manifest.ObjectID{byte(i), byte(i >> 8)}.Digest()
-			j.plan.Missing = append(j.plan.Missing, manifest.File{Path: fmt.Sprint(i), Expected: digest})
+			j.plan.Missing = append(j.plan.Missing, &manifest.File{Path: fmt.Sprint(i), Expected: digest})
+			j.plan.Files = append(j.plan.Files, *j.plan.Missing[i])
 			j.sizes[digest] = size
 		}
-		j.plan.Files = j.plan.Missing
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
 		if r.reserveSpace(stopped, []*job{j}); !j.open() {
