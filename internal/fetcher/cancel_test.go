@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -51,6 +52,23 @@ func TestCancelledFetchesReturnTheirConnections(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFetchesThatWaitToCreateTheirFilesEndWithTheContext(t *testing.T) {
+	dir, file := t.TempDir(), fileOf(t, []byte("x"))
+	f := New(&cappedSource{contents: map[string][]byte{"": []byte("x")}, rate: mib}, open(t, dir), Config{})
+	if !f.creating.TryAcquire(maxCreating) {
+		t.Fatal("files are being created")
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(time.Millisecond, func() { cancel(errors.New("no more")) })
+	if _, err := f.Fetch(ctx, file, 1, &watcher{}); err == nil || err.Error() != "no more" || len(fileNames(t, dir)) != 0 {
+		t.Errorf("%v, files %q", err, fileNames(t, dir))
+	}
+	f.creating.Release(maxCreating)
+	if _, err := f.Fetch(t.Context(), file, 1, &watcher{}); err != nil {
+		t.Error(err)
+	}
 }
 
 func fetchForAWhile(t *testing.T, f *Fetcher, dir string, file manifest.File) {

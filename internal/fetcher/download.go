@@ -24,7 +24,7 @@ func newDownload(ctx context.Context, f *Fetcher, file manifest.File, size int64
 	if isSmall {
 		buffers = f.small
 	}
-	p, err := openPartial(ctx, f.dir, file.Expected, buffers)
+	p, err := f.openPartial(ctx, file.Expected, buffers)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ type Fetcher struct {
 	dir         *fsops.Dir
 	segments    int                 // connections of one file at most
 	connections *semaphore.Weighted // the budget of all files and their segments
+	creating    *semaphore.Weighted // maxCreating of them
 	limiter     *rate.Limiter
 	minRate     MinRate
 	buffers     *bufferPool
@@ -71,6 +72,7 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 	f := &Fetcher{
 		source: source, dir: dir, segments: c.Segments,
 		connections: semaphore.NewWeighted(int64(max(c.Files, c.Segments))),
+		creating:    semaphore.NewWeighted(maxCreating),
 		limiter:     rate.NewLimiter(rate.Inf, 0),
 		minRate:     c.MinRate,
 		buffers:     newBufferPool(bufferSize),

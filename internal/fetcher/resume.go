@@ -9,7 +9,6 @@ import (
 	"os"
 	"syscall"
 
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -19,10 +18,9 @@ const finalPerm = 0o444
 
 // openPartial opens the unfinished download that an earlier call left, or creates
 // one. It replaces anything it cannot use, which would stop every later call too.
-func openPartial(ctx context.Context, dir *fsops.Dir, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
-	p := &partial{dir: dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
-	// Its descriptor may write. With its final permissions, finish need not change them.
-	file, err := dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, finalPerm)
+func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
+	p := &partial{dir: f.dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
+	file, err := f.create(ctx, p.name)
 	if err == nil {
 		p.create(file)
 		return p, nil
@@ -38,6 +36,20 @@ func openPartial(ctx context.Context, dir *fsops.Dir, expected manifest.Digest, 
 		return nil, fmt.Errorf("%w: remove the unfinished download: %w", err, removeErr)
 	}
 	return p, p.reopen(ctx)
+}
+
+// maxCreating is how many files are created at once. The kernel creates one at a time in a
+// directory, and each that waits there would take a thread.
+const maxCreating = 4
+
+// create creates a file. With its final permissions, finish need not change them: its
+// descriptor may write all the same.
+func (f *Fetcher) create(ctx context.Context, name string) (*os.File, error) {
+	if err := f.creating.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer f.creating.Release(1)
+	return f.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, finalPerm)
 }
 
 // isShortage returns whether file descriptors or memory ran out. The file itself can

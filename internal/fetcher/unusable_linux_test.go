@@ -164,7 +164,7 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPartial(t.Context(), folder, file.Expected, nil)
+	_, err := New(nil, folder, Config{}).openPartial(t.Context(), file.Expected, nil)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
