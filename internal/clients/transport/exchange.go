@@ -93,6 +93,9 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 	target := address{c.URL(*req), c.base.origin}
 	for range maxRedirects + 1 {
 		if err := c.cfg.Gate.wait(watch.ctx, target.origin, c.cfg.Retry.MaxElapsed); err != nil {
+			if watch.ctx.Err() != nil { // also after a redirect whose body was slow to close
+				err = c.fail(ctx, req, 0, context.Cause(watch.ctx))
+			}
 			return nil, err
 		}
 		answer, err := c.send(ctx, req, target, watch)

@@ -98,3 +98,16 @@ func TestOnlyABareEOFEndsABody(t *testing.T) {
 		}
 	})
 }
+
+// The body of a redirect can be slow to close, which ends the watch between two requests.
+func TestAWatchThatEndsBetweenTwoRequestsIsATransientFault(t *testing.T) {
+	c := newClient(t, "http://127.0.0.1:1")
+	watch := newStallWatch(t.Context(), time.Minute)
+	defer watch.end()
+	watch.abandon(errStalled)
+	_, err := c.open(t.Context(), &toGood, watch)
+	var failed *Error
+	if !errors.As(err, &failed) || !IsTransient(err) || !errors.Is(err, errStalled) {
+		t.Errorf("got %v", err)
+	}
+}
