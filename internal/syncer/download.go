@@ -20,18 +20,46 @@ import (
 
 // task is one content to fetch, for every job that wants it.
 type task struct {
-	file  *manifest.File // one of a plan
-	size  int64          // expected, -1 when unknown
-	jobs  []*job
-	owner *job // counts the download
+	links []link
+	size  int64 // expected, -1 when unknown
+	again bool  // of plans that started over
+	owner *job  // counts the download
 
-	begun   atomic.Bool // by a goroutine of one of the jobs
+	begun   atomic.Bool   // by a goroutine of one of the jobs
+	ended   chan struct{} // closed at the end; nil with one link only
 	arrived func(bytes int64)
 }
 
 // smallFiles is how many small files are fetched at once. Their cost is latency. Over
 // HTTP/2 they share one connection, and servers allow 100 responses on it.
 const smallFiles = 64
+
+// link is a manifest's link to a content.
+type link struct {
+	job  *job
+	file *manifest.File // of the job's plan
+}
+
+func (t *task) content() manifest.Digest { return t.links[0].file.Expected }
+
+// open returns the open jobs that still want the content by way of this task.
+func (t *task) open() []*job {
+	var open []*job
+	for _, l := range t.links {
+		if l.job.open() && l.job.follows(t) {
+			open = append(open, l.job)
+		}
+	}
+	return open
+}
+
+// obtainAll fetches the missing contents of planned jobs, if there is space for them.
+func (r *run) obtainAll(ctx context.Context, jobs []*job) {
+	r.askSizes(ctx, jobs) // asks Metadata of the missing files that were not asked for yet
+	r.reserveSpace(ctx, jobs)
+	r.saveWanted(jobs)
+	r.download(ctx, jobs)
+}
 
 // download fetches the missing contents of the jobs, those of each job the largest
 // first so that none trails, and small ones beside large ones. A failure ends the jobs
@@ -43,13 +71,33 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 		defer j.beginFetching(ctx)()
 	}
 	var group errgroup.Group
-	for _, tasks := range tasksOf(jobs) {
-		small, large := split(tasks)
-		group.Go(func() error { return r.obtainAll(ctx, small, smallFiles) })
-		group.Go(func() error { return r.obtainAll(ctx, large, r.cfg.Transfers) })
+	for i, tasks := range tasksOf(jobs) {
+		group.Go(func() error {
+			if err := r.downloadTasks(ctx, jobs[i], tasks); err != nil {
+				return err
+			}
+			r.downloadReplaced(ctx, jobs[i])
+			return nil
+		})
 	}
 	_ = group.Wait() // the context's end
 	r.session.Flush()
+}
+
+// downloadTasks goes through the tasks of a job, and waits for those that other jobs have
+// begun. When the job fails, it leaves the rest to the other jobs that want them.
+func (r *run) downloadTasks(ctx context.Context, j *job, tasks []*task) error {
+	small, large := split(tasks)
+	var group errgroup.Group
+	group.Go(func() error { return r.obtainEach(ctx, j, small, smallFiles) })
+	group.Go(func() error { return r.obtainEach(ctx, j, large, r.cfg.Transfers) })
+	err := group.Wait()
+	for _, t := range tasks {
+		if err == nil && t.ended != nil && j.open() { // so it has begun
+			<-t.ended
+		}
+	}
+	return err
 }
 
 // tasksOf returns the tasks of each job. Jobs that want the same content share a task.
@@ -60,13 +108,15 @@ func tasksOf(jobs []*job) [][]*task {
 		for _, f := range j.plan.Missing {
 			t := byDigest[f.Expected]
 			if t == nil {
-				t = &task{file: f, size: -1}
+				t = &task{size: -1, again: j.mismatch != nil}
 				byDigest[f.Expected] = t
 			}
 			if size, known := j.sizes[f.Expected]; known {
 				t.size = size
 			}
-			t.jobs = append(t.jobs, j)
+			if t.links = append(t.links, link{j, f}); len(t.links) == 2 {
+				t.ended = make(chan struct{})
+			}
 			all[of] = append(all[of], t)
 		}
 	}
@@ -90,11 +140,11 @@ func split(tasks []*task) (small, large []*task) {
 
 func (t *task) isSmall() bool { return fetcher.IsSmall(t.size) }
 
-// obtainAll makes the contents objects that no other job has begun. It returns the
-// context's error.
-func (r *run) obtainAll(ctx context.Context, tasks []*task, atOnce int) error {
+// obtainEach makes the contents objects that no other job has begun, as long as the job
+// is open. It returns the context's error.
+func (r *run) obtainEach(ctx context.Context, j *job, tasks []*task, atOnce int) error {
 	return forAll(ctx, len(tasks), atOnce, func(ctx context.Context, i int) error {
-		if tasks[i].begun.CompareAndSwap(false, true) {
+		if j.open() && tasks[i].begun.CompareAndSwap(false, true) {
 			r.obtain(ctx, tasks[i])
 		}
 		return nil // each failure is its jobs' own
@@ -104,15 +154,18 @@ func (r *run) obtainAll(ctx context.Context, tasks []*task, atOnce int) error {
 // obtain makes one content an object, unless another sync does it. The download of a
 // content that only one job wants is cancelled with that job.
 func (r *run) obtain(ctx context.Context, t *task) {
-	open := openJobs(t.jobs)
+	if t.ended != nil {
+		defer close(t.ended)
+	}
+	open := t.open()
 	if len(open) == 0 || ctx.Err() != nil {
 		return
 	}
-	if len(t.jobs) == 1 {
-		ctx = t.jobs[0].ctx
+	if len(t.links) == 1 {
+		ctx = open[0].ctx
 	}
 	contents := &r.cfg.Shared.contents
-	object, fetched, err := contents.claim(ctx, t.file.Expected)
+	object, fetched, err := contents.claim(ctx, t.content())
 	switch {
 	case err != nil:
 		t.fail(err)
@@ -130,7 +183,7 @@ func (r *run) fetch(ctx context.Context, t *task) {
 	contents := &r.cfg.Shared.contents
 	file, err := r.fetchAnyLink(ctx, t)
 	if err != nil {
-		contents.settle(t.file.Expected, manifest.Object{})
+		contents.settle(t.content(), manifest.Object{})
 		t.fail(err)
 		return
 	}
@@ -141,12 +194,12 @@ func (r *run) fetch(ctx context.Context, t *task) {
 		if err != nil {
 			file.Object = manifest.Object{}
 		}
-		contents.settle(t.file.Expected, file.Object)
+		contents.settle(t.content(), file.Object)
 	})
 }
 
 func (r *run) countDone(t *task, object manifest.Object) {
-	for _, j := range t.jobs {
+	for _, j := range t.open() {
 		r.progress.AddDone(j.target.Name, object.Size)
 	}
 }
@@ -162,7 +215,7 @@ func (r *run) fetchAnyLink(ctx context.Context, t *task) (verify.Proven, error) 
 		slot.moved(bytes)
 		t.owner.arrived(bytes)
 	}
-	file, err := r.fetchLink(ctx, t, *t.file)
+	file, err := r.fetchLink(ctx, t, *t.links[0].file)
 	if isAboutLink(err) {
 		return r.fetchOtherLinks(ctx, t, err)
 	}
@@ -184,15 +237,13 @@ func (r *run) fetchLink(ctx context.Context, t *task, link manifest.File) (verif
 // fetchOtherLinks tries the links that other manifests have to a content. When the
 // provider refuses all of them for good, the error is the first link's.
 func (r *run) fetchOtherLinks(ctx context.Context, t *task, first error) (verify.Proven, error) {
-	tried := map[manifest.Reference]bool{t.file.Reference: true}
-	for _, j := range openJobs(t.jobs) {
-		i := slices.IndexFunc(j.plan.Missing, func(f *manifest.File) bool { return f.Expected == t.file.Expected })
-		link := *j.plan.Missing[i]
-		if tried[link.Reference] {
+	tried := map[manifest.Reference]bool{t.links[0].file.Reference: true}
+	for _, l := range t.links {
+		if tried[l.file.Reference] || !l.job.open() {
 			continue
 		}
-		tried[link.Reference] = true
-		if file, err := r.fetchLink(ctx, t, link); !isAboutLink(err) {
+		tried[l.file.Reference] = true
+		if file, err := r.fetchLink(ctx, t, *l.file); !isAboutLink(err) {
 			return file, err
 		}
 	}
@@ -209,11 +260,14 @@ func isAboutLink(err error) bool {
 // settle tells the jobs that the content is an object now, or why it is not.
 func (t *task) settle(object manifest.Object, err error) {
 	if err != nil {
-		t.fail(fmt.Errorf("store %s: %w", t.file.Path, space.RefuseIfFull(err)))
+		t.fail(fmt.Errorf("store %s: %w", t.links[0].file.Path, space.RefuseIfFull(err)))
 		return
 	}
-	for _, j := range t.jobs {
-		j.adopted(t.file.Expected, object, j == t.owner)
+	if open := t.open(); t.owner != nil && !t.owner.follows(t) && len(open) > 0 {
+		t.owner = open[0]
+	}
+	for _, l := range t.links {
+		l.job.adopted(t, object)
 	}
 }
 
@@ -222,32 +276,22 @@ func (t *task) fail(err error) {
 	if errors.Is(err, errAborted) {
 		return
 	}
-	for _, j := range t.jobs {
-		j.fail(err)
+	for _, l := range t.links {
+		l.job.failTask(t, err)
 	}
 }
 
-// downloadReplaced looks again at manifests with a digest mismatch. If the provider
-// replaced files meanwhile, their digests have changed, and the plan starts over
-// once.
-func (r *run) downloadReplaced(ctx context.Context) {
-	var again []*job
-	for _, j := range r.jobs {
-		if j.mayReopen() {
-			again = append(again, j)
-		}
-	}
-	if len(again) == 0 || ctx.Err() != nil {
+// downloadReplaced looks again at a manifest with a digest mismatch, without waiting for
+// others. If the provider replaced files meanwhile, their digests have changed, and the
+// plan starts over once.
+func (r *run) downloadReplaced(ctx context.Context, j *job) {
+	if !j.mayReopen() || ctx.Err() != nil {
 		return
 	}
-	for _, j := range again {
-		j.reopen()
-	}
-	r.provider.sizes.forget() // the contents may have changed
-	r.each(ctx, again, r.listFiles, r.askDigests, r.requireChange, r.plan)
-	r.askSizes(ctx, again)
-	r.reserveSpace(ctx, again)
-	r.download(ctx, again)
+	r.session.Flush() // the new plan can use what has arrived
+	j.reopen()
+	r.take(ctx, j, r.listFiles, r.askDigests, r.requireChange, r.plan)
+	r.obtainAll(ctx, []*job{j})
 }
 
 // requireChange fails with the earlier mismatch when no digest has changed.

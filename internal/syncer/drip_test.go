@@ -183,3 +183,43 @@ func TestADrippingFileHoldsUpNoRepair(t *testing.T) {
 	}
 	w.serves("data", september())
 }
+
+func TestADrippingFileDelaysNoSecondLookAtAMismatch(t *testing.T) {
+	w := start(t, "data", "slow")
+	w.publish("data", "2026.09", september())
+	w.publish("slow", "2026.09", files{"1.drip": "a content that comes byte by byte"})
+	w.staleDigest("ab")
+	w.drip("*.drip")
+	w.cfg.PublishAfter = time.Millisecond
+	w.configure()
+	slow := w.background()
+	eventually(t, "data is served", func() bool { return len(w.tree("data")) == 4 })
+	w.serves("data", september())
+	select {
+	case <-slow.done:
+		t.Errorf("slow's sync ended: %+v, %v", slow.result, slow.err)
+	default:
+	}
+}
+
+// Of a content that two manifests want, one download goes on while one of them starts
+// its plan over.
+func TestASecondLookTakesADownloadThatAnotherManifestBegan(t *testing.T) {
+	w := start(t, "data", "other")
+	late := strings.Repeat("l", fetcher.SmallFile+1)
+	w.publish("data", "2026.09", files{"b.dat": strings.Repeat("b", 3*fetcher.SmallFile), "c.dat": strings.Repeat("c", 2*fetcher.SmallFile), "late.dat": late})
+	w.publish("other", "2026.09", files{"late.dat": late})
+	w.cfg.Transfers = 2
+	heldC, heldLate := w.gate("c.dat"), w.gate("late.dat")
+	w.staleDigest("ab")
+	all := w.background()
+	eventually(t, "b.dat is downloaded after the second look", func() bool {
+		return len(w.asked("/Manifest/")) == 3 && len(w.downloads()) == 3
+	})
+	close(heldC)
+	close(heldLate)
+	result := all.wait()
+	data, other := w.expect(result, "data", report.Updated), w.expect(result, "other", report.Updated)
+	equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat", "b.dat", "c.dat", "late.dat"})
+	equal(t, "files", []int{data.FilesDownloaded, data.FilesReused, other.FilesDownloaded, other.FilesReused}, []int{2, 1, 1, 0})
+}

@@ -100,6 +100,19 @@ func (j *job) repeat(failure *store.Failure) {
 func (j *job) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.failLocked(err)
+}
+
+// failTask ends the job with the error of a task, if its plan still has the task.
+func (j *job) failTask(t *task, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.followsLocked(t) {
+		j.failLocked(err)
+	}
+}
+
+func (j *job) failLocked(err error) {
 	if j.recorded || j.result == report.Failed || j.result == report.Refused {
 		return
 	}
@@ -119,7 +132,7 @@ func (j *job) fail(err error) {
 // between the question for its digest and the download.
 func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMismatch }
 
-// mayReopen is true for a job with a mismatch that is still to be looked at again.
+// mayReopen is true for a job with a mismatch that was not looked at again yet.
 func (j *job) mayReopen() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -132,6 +145,16 @@ func (j *job) reopen() {
 	defer j.mu.Unlock()
 	j.mismatch, j.result, j.err, j.fetching = j.err, "", nil, false
 }
+
+// follows is true for a task of the job's present plan. A task of several jobs goes on
+// for the others when one of them starts its plan over.
+func (j *job) follows(t *task) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.followsLocked(t)
+}
+
+func (j *job) followsLocked(t *task) bool { return t.again == (j.mismatch != nil) }
 
 // beginFetching begins the downloads of a planned job. The caller must call the
 // returned function when they have ended.
@@ -163,17 +186,16 @@ func (j *job) arrived(bytes int64) {
 	}
 }
 
-// adopted notes that a missing content is an object now. counts is true for the job
-// that counts the download.
-func (j *job) adopted(expected manifest.Digest, object manifest.Object, counts bool) {
+// adopted notes that the missing content of a task is an object now.
+func (j *job) adopted(t *task, object manifest.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.recorded {
+	if j.recorded || !j.followsLocked(t) {
 		return
 	}
-	j.plan.Known[expected] = object
-	if counts {
-		j.fetched[expected] = true
+	j.plan.Known[t.content()] = object
+	if t.owner == j {
+		j.fetched[t.content()] = true
 	}
 	if j.missing--; j.missing == 0 {
 		j.signal()

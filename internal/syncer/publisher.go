@@ -54,7 +54,7 @@ func (r *run) publishUntil(ctx context.Context, quit <-chan struct{}) {
 }
 
 // waiting returns the jobs that only wait for others of the sync. A job with a mismatch
-// does not: it is looked at again after the downloads.
+// does not: it is looked at again first.
 func (r *run) waiting() []*job {
 	var waiting []*job
 	for _, j := range r.unrecorded() {

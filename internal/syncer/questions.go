@@ -150,10 +150,3 @@ func (s *sizes) known(content manifest.Digest) (size int64, known bool) {
 	size, claimed := s.of[content]
 	return size, claimed && size != unknownSize
 }
-
-// forget makes the next question for each content a new one.
-func (s *sizes) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.of = nil
-}

@@ -54,6 +54,17 @@ func TestChangedDigestsAfterAMismatchStartThePlanOver(t *testing.T) {
 	w.serves("data", october())
 }
 
+func TestEachManifestOfAMismatchIsLookedAtAgain(t *testing.T) {
+	w := start(t, "one", "two")
+	for _, name := range []string{"one", "two"} {
+		w.publish(name, "2026.09", files{name + ".dat": "shared"})
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*/" + name + ".dat", Times: 1, Body: `"` + strings.Repeat("ab", 32) + `"`})
+	}
+	result := w.demand()
+	w.expect(result, "one", report.Updated)
+	w.expect(result, "two", report.Updated)
+}
+
 func TestAPlanThatStartsOverKeepsItsDownloads(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
 		w := start(t, "data")

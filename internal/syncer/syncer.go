@@ -123,13 +123,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	}
 	stop := r.publishMeanwhile(ctx)
 	defer stop()
-	r.inWaves(ctx, r.ask, func(wave []*job) {
-		r.askSizes(ctx, wave) // asks Metadata of the other missing files
-		r.reserveSpace(ctx, wave)
-		r.saveWanted(wave)
-		r.download(ctx, wave)
-	})
-	r.downloadReplaced(ctx)
+	r.inWaves(ctx)
 	stop()
 	if err := r.publish(ctx, r.unrecorded()); err != nil {
 		return r.interrupted(err)

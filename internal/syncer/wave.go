@@ -10,19 +10,19 @@ import (
 // inWaves asks about all manifests in parallel, and fetches them in waves. Mostly there
 // is one wave. When the questions of a manifest take long, the others go on without it
 // after Config.PublishAfter, and it follows in a later wave.
-func (r *run) inWaves(ctx context.Context, ask func(context.Context, *job), fetch func(wave []*job)) {
+func (r *run) inWaves(ctx context.Context) {
 	asked := make(chan *job, len(r.jobs))
 	var running sync.WaitGroup
 	for _, j := range r.jobs {
 		running.Go(func() {
-			ask(ctx, j)
+			r.ask(ctx, j)
 			asked <- j
 		})
 	}
 	for left := len(r.jobs); left > 0; {
 		wave := r.gather(asked, left)
 		left -= len(wave)
-		running.Go(func() { fetch(r.inOrder(wave)) })
+		running.Go(func() { r.obtainAll(ctx, r.inOrder(wave)) })
 	}
 	running.Wait()
 }
