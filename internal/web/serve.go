@@ -2,11 +2,15 @@ package web
 
 import (
 	"context"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/time/rate"
 )
 
 // Options are what Serve needs beside a handler.
@@ -20,11 +24,20 @@ type Options struct {
 // requests stand behind authentication, so that strangers cannot use them up.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o Options) error {
 	conns := &connections{Listener: listener, most: maxConnections}
+	users := newPasswords()
 	server := &http.Server{
-		Handler:     conns.working(bounded(maxRequests, answerTo(o.Hosts, handler))),
-		ConnContext: conns.remember, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+		Handler:     users.passed(conns.working(bounded(maxRequests, answerTo(o.Hosts, handler)))),
+		ConnContext: conns.remember, ErrorLog: sparseLog(o.Log), Protocols: new(http.Protocols),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+	}
+	// Over HTTP/2, strangers could keep hundreds of requests waiting on each connection.
+	server.Protocols.SetHTTP1(true)
+	// The toolkit puts the check of passwords around Handler, and then starts the server,
+	// which calls BaseContext before it accepts a connection.
+	server.BaseContext = func(net.Listener) context.Context {
+		server.Handler = users.limited(server.Handler)
+		return context.Background()
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
@@ -33,6 +46,28 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o O
 		return nil
 	}
 	return err
+}
+
+// The limits of sparseLog.
+const logEvery, logBurst = 10 * time.Second, 20
+
+// sparseLog takes the lines of net/http and drops those over a limit: strangers cause a
+// line with each broken handshake, and could fill the disk.
+func sparseLog(to *slog.Logger) *log.Logger {
+	lines := slog.NewLogLogger(to.Handler(), slog.LevelWarn).Writer()
+	return log.New(&sparseWriter{lines, rate.NewLimiter(rate.Every(logEvery), logBurst)}, "", 0)
+}
+
+type sparseWriter struct {
+	to    io.Writer
+	limit *rate.Limiter
+}
+
+func (w *sparseWriter) Write(line []byte) (int, error) {
+	if !w.limit.Allow() {
+		return len(line), nil
+	}
+	return w.to.Write(line)
 }
 
 func serveWith(ctx context.Context, listener net.Listener, server *http.Server, o Options) error {

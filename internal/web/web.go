@@ -33,7 +33,7 @@ const (
 	maxBody       = 64 << 10
 
 	maxConnections = 200
-	maxRequests    = 100 // handled at once, without health checks: a connection can carry many
+	maxRequests    = 100 // handled at once, without health checks
 
 	// A sync on demand asks the provider for all digests again. The limit keeps
 	// clients from using up the quota of the Customer ID.
