@@ -18,6 +18,16 @@ func (d *Dir) Open(name string) (*os.File, error) {
 	return f, d.err(err)
 }
 
+// OpenToWrite opens an existing file for writing, with further flags. The caller knows
+// that it is a regular file. Opening changes nothing, so it is no step.
+func (d *Dir) OpenToWrite(name string, flag int) (*os.File, error) {
+	if d == nil {
+		return nil, d.missing("open", name)
+	}
+	f, err := d.open(name, os.O_WRONLY|flag, 0)
+	return f, d.err(err)
+}
+
 // OpenRegular opens a file for reading and refuses anything else: opening a FIFO would
 // block for ever, and a symlink is never followed.
 func (d *Dir) OpenRegular(name string) (*os.File, error) {

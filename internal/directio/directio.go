@@ -1,0 +1,44 @@
+// Package directio writes and reads files past the page cache. A sync larger than
+// memory would otherwise push out the pages that other programs use.
+//
+// Where the kernel or the file system cannot do so, it uses the page cache. Nothing
+// in it is durable by itself.
+package directio
+
+import (
+	"errors"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Block is the alignment that direct I/O needs, in the file and in memory. Disks ask
+// for 512 or 4,096 bytes.
+const Block = 4 << 10
+
+// Flag is the flag with which a file must be opened for a Writer.
+const Flag = unix.O_DIRECT
+
+// Buffer returns n bytes that begin at a multiple of Block in memory.
+func Buffer(n int) []byte {
+	b := make([]byte, n+Block)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (Block - 1)
+	return b[skip : skip+n : skip+n]
+}
+
+// Drop removes n bytes of a file from the page cache, from offset at on; n = 0 means
+// all that follow. Bytes that are not on the disk yet stay.
+func Drop(f *os.File, at, n int64) {
+	_ = unix.Fadvise(int(f.Fd()), at, n, unix.FADV_DONTNEED)
+}
+
+func isAligned(b []byte, at int64) bool {
+	address := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return (uint64(at)|uint64(address)|uint64(len(b)))&(Block-1) == 0
+}
+
+// isRefused is true for the errors of a kernel or a file system that cannot do it.
+func isRefused(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
+}
