@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"syncd/internal/directio"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
@@ -15,7 +16,8 @@ import (
 // bufferSize is what one read takes; larger buffers were not faster.
 const bufferSize = 256 << 10
 
-// Files reads files to prove them and reuses its buffers. Safe for concurrent use.
+// Files reads files to prove them, leaves the page cache as it found it, and reuses its
+// buffers. Safe for concurrent use.
 type Files struct {
 	limiter *rate.Limiter
 	buffers sync.Pool
@@ -34,7 +36,7 @@ func NewFiles(bytesPerSecond int64) *Files {
 		burst := max(bufferSize, min(bytesPerSecond/20, 1<<30))
 		f.limiter = rate.NewLimiter(rate.Limit(bytesPerSecond), int(burst))
 	}
-	f.buffers.New = func() any { return new([bufferSize]byte) }
+	f.buffers.New = func() any { b := directio.Buffer(bufferSize); return &b }
 	return f
 }
 
@@ -54,14 +56,14 @@ func (f *Files) hash(ctx context.Context, dir *fsops.Dir, name string, algorithm
 		return nil, err
 	}
 	defer file.Close()
-	return f.read(ctx, file, algorithm)
+	return f.read(ctx, directio.NewReader(file), algorithm)
 }
 
 func (f *Files) read(ctx context.Context, r io.Reader, algorithm manifest.Algorithm) (*Hasher, error) {
 	h := NewHasher(algorithm)
-	buffer := f.buffers.Get().(*[bufferSize]byte)
+	buffer := f.buffers.Get().(*[]byte)
 	defer f.buffers.Put(buffer)
-	_, err := io.CopyBuffer(h, &pacedReader{ctx: ctx, r: r, limiter: f.limiter}, buffer[:])
+	_, err := io.CopyBuffer(h, &pacedReader{ctx: ctx, r: r, limiter: f.limiter}, *buffer)
 	return h, err
 }
 
