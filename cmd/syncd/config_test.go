@@ -38,6 +38,7 @@ func TestConfigErrorsNamePositionAndKeyButNoSecret(t *testing.T) {
 		"impossible schedule":  {source + "schedule: \"0 0 30 2 *\"\n" + manifests, "4:11", "schedule"},
 		"no such zone":         {source + "schedule: \"CRON_TZ=Mars/Olympus 0 3 * * *\"\n" + manifests, "4:11", "schedule"},
 		"bad duration":         {source + "jitter: soon\n" + manifests, "4:9", "jitter"},
+		"bad cache":            {source + "transfers: {cache: none}\n" + manifests, "4:20", "transfers.cache"},
 		"bad size":             {source + "transfers: {bandwidth: fast}\n" + manifests, "4:24", "transfers.bandwidth"},
 		"plain http":           {strings.Replace(source, "https", "http", 1) + manifests, "2:8", "source.url"},
 		"no manifests":         {source, "", "manifests"},

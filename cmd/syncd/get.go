@@ -59,7 +59,7 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 	}
 	defer unfinished.Close()
 	f := fetcher.New(client, unfinished, fetcher.Config{
-		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate),
+		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 	})
 	disk := new(durable.Disk)
 	for _, ref := range refs {

@@ -360,6 +360,7 @@ type outage struct {
 	moments   []int         // still to come of four
 	usual     time.Duration // that a sync takes
 	tally     tally
+	cache     string // transfers.cache
 	story     string // of the last cut, for a failure
 	manifests []string
 }
@@ -388,15 +389,23 @@ func newOutage(t *testing.T, d *disk) *outage {
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
 	o.data = filepath.Join(d.root(), "data")
-	o.settings.more = "retain: 0\nretain_for: 0s" // so that premature pruning loses data
-	o.configure()
+	o.setCache()
 	return o
+}
+
+// setCache chooses one of the two ways to write large files. Nothing is retained, so that
+// premature pruning loses data.
+func (o *outage) setCache() {
+	o.cache = []string{"bypass", "keep"}[o.random.IntN(2)]
+	o.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {cache: " + o.cache + "}"
+	o.configure()
 }
 
 // round publishes a release, syncs it, cuts the power and checks the result. An error
 // is a broken promise.
 func (o *outage) round() error {
 	o.Helper()
+	o.setCache()
 	o.publish()
 	if err := o.syncUntilCut(); err != nil {
 		return err
@@ -454,7 +463,7 @@ func (o *outage) publish() {
 		case i >= len(o.files)-o.small:
 			limit = 200
 		case i%5 == 0:
-			limit = 2 << 20
+			limit = 3 << 20
 		}
 		if o.files[i].Content == nil || o.random.IntN(2) == 0 {
 			o.files[i].Content = emulator.Random(o.random.Uint64(), 1+o.random.Int64N(limit))
@@ -507,7 +516,7 @@ func (o *outage) syncUntilCut() error {
 	o.disk.cut()
 	o.end(p)
 	code := p.cmd.ProcessState.ExitCode()
-	o.story = fmt.Sprintf("release %s, cut %s, after another's fsync: %v; the sync: exit %d\n%s%s", o.release(), moment, others, code, p.stdout, p.stderr)
+	o.story = fmt.Sprintf("release %s, cache: %s, cut %s, after another's fsync: %v; the sync: exit %d\n%s%s", o.release(), o.cache, moment, others, code, p.stdout, p.stderr)
 	if code == 0 { // exit code 0 is a promise, however late it was printed
 		o.tally.reported++
 		return o.keep(p.stdout.String())

@@ -44,6 +44,7 @@ type Transfers struct {
 	Bandwidth int64 // bytes per second for all transfers together, 0 = unlimited
 
 	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
+	KeepCache    bool          // large files stay in the page cache
 }
 
 // Guards are the limits beyond which a release is refused.
@@ -235,6 +236,7 @@ func (t *Transfers) table() table {
 		"segments":      scalar(&t.Segments, integer(1, 16)),
 		"bandwidth":     scalar(&t.Bandwidth, parseBandwidth),
 		"publish_after": scalar(&t.PublishAfter, parseDuration),
+		"cache":         scalar(&t.KeepCache, parseCache),
 	}
 }
 

@@ -115,7 +115,7 @@ data_dir: mirror
 schedule: "CRON_TZ=America/Los_Angeles  0 3 * * *"
 jitter: 0
 recheck_interval: 12h
-transfers: {files: 64, segments: 16, bandwidth: 50MiB/s, publish_after: 10s}
+transfers: {files: 64, segments: 16, bandwidth: 50MiB/s, publish_after: 10s, cache: keep}
 retain: 0
 retain_for: 0s
 guards: {min_keep_ratio: 1}
@@ -153,7 +153,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	want := map[string]any{
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
-		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20, 10 * time.Second}, "retain": 0, "retain_for": time.Duration(0),
+		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20, 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
 		"keep": 1.0, "http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
 		"inherited stall": time.Minute, "mixed retry": Retry{time.Second, time.Second, 9 * time.Second}, "insecure": true,

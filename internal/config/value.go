@@ -97,6 +97,17 @@ func parseRatio(text string) (float64, *fault) {
 	return ratio, nil
 }
 
+// parseCache returns whether files stay in the page cache.
+func parseCache(text string) (keep bool, f *fault) {
+	switch text {
+	case "keep":
+		return true, nil
+	case "bypass":
+		return false, nil
+	}
+	return false, &fault{"is neither bypass nor keep", "use bypass or keep"}
+}
+
 func parseBool(text string) (bool, *fault) {
 	switch strings.ToLower(text) {
 	case "true":

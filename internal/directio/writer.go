@@ -7,7 +7,7 @@ import (
 )
 
 // minDirect is the least that is worth a direct write, which waits for the disk.
-const minDirect = 256 << 10
+const minDirect = 64 << 10
 
 // Writer writes to a file. Whole blocks pass by the page cache if they lie in memory as
 // in the file, relative to a multiple of Block. Safe for concurrent use.
@@ -81,7 +81,7 @@ func (w *Writer) directFile() (*os.File, error) {
 		return w.direct, nil
 	}
 	f, err := w.open()
-	if isRefused(err) {
+	if isRefused(err) || errors.Is(err, os.ErrPermission) { // file may have been opened before it became read-only
 		w.isRefused = true
 		return nil, nil
 	}

@@ -68,7 +68,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
-			MinRate: fetcher.MinRate(cfg.Source.MinRate),
+			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
 		Source:    transport.PublicURL(cfg.Source.URL),

@@ -5,69 +5,121 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"syncd/internal/directio"
 )
 
-// bufferSize bytes are read, written and hashed at a time; of a small file, smallBuffer
-// bytes, because many of them are fetched at once.
-const bufferSize, smallBuffer = 256 << 10, 64 << 10
+const (
+	// smallBuffer is enough for a slow connection and for a small file.
+	smallBuffer = 64 << 10
+	// bufferSize is what a fast connection of a large file writes and hashes at a time.
+	bufferSize = 1 << 20
+	// maxBurst is how many bytes the bandwidth limit lets pass at once.
+	maxBurst = 256 << 10
+	// maxLarge bounds the memory of large buffers. Beyond it, buffers are small.
+	maxLarge = 16
+)
 
 // buffer holds bytes of a response body until they are on disk and hashed.
-type buffer struct{ data []byte }
+type buffer struct {
+	memory []byte // begins at a multiple of directio.Block
+	data   []byte // its bytes that are used
+}
 
-// bufferPool recycles buffers of one size. Safe for concurrent use.
+// place empties the buffer for bytes from an offset of the file on. It leaves room
+// before them, so that the file's blocks are blocks of memory too.
+func (b *buffer) place(at int64) {
+	from := int(at % directio.Block)
+	b.data = b.memory[from:from]
+}
+
+func (b *buffer) isLarge() bool { return len(b.memory) == bufferSize }
+
+// bufferPool recycles buffers. Safe for concurrent use.
 type bufferPool struct {
-	size int
-	pool sync.Pool
+	small, large sync.Pool
+	used         atomic.Int32 // large buffers in use
 }
 
-func newBufferPool(size int) *bufferPool {
-	return &bufferPool{size: size, pool: sync.Pool{New: func() any { return &buffer{data: make([]byte, 0, size)} }}}
+func newBufferPool() *bufferPool {
+	p := &bufferPool{}
+	p.small.New = func() any { return &buffer{memory: directio.Buffer(smallBuffer)} }
+	p.large.New = func() any { return &buffer{memory: directio.Buffer(bufferSize)} }
+	return p
 }
 
-func (p *bufferPool) get() *buffer { return p.pool.Get().(*buffer) }
+// get returns an empty buffer for the bytes of a file from an offset on. It never waits.
+func (p *bufferPool) get(isLarge bool, at int64) *buffer {
+	pool := &p.small
+	if isLarge {
+		if p.used.Add(1) <= maxLarge {
+			pool = &p.large
+		} else {
+			p.used.Add(-1)
+		}
+	}
+	b := pool.Get().(*buffer)
+	b.place(at)
+	return b
+}
 
-func (p *bufferPool) put(b *buffer) { p.pool.Put(b) }
+func (p *bufferPool) put(b *buffer) {
+	if b.isLarge() {
+		p.used.Add(-1)
+		p.large.Put(b)
+		return
+	}
+	p.small.Put(b)
+}
 
 // bodyReader reads a response body into buffers, no faster than the limiter allows and
 // no slower than the pace.
 type bodyReader struct {
-	body    io.Reader
+	next    func() (*buffer, error) // waits for the next bytes of the body
 	limiter *rate.Limiter
 	pace    pace
 	limited time.Duration // spent waiting for the limiter
 }
 
-// read replaces the bytes of b by the next ones of the body. Like an io.Reader, it can
-// return an error after it has read some bytes, and io.EOF at the end.
-func (r *bodyReader) read(ctx context.Context, b *buffer) error {
+// read returns the next bytes of the body. Like an io.Reader, it can return an error
+// after it has read some bytes, and io.EOF at the end.
+func (r *bodyReader) read(ctx context.Context) (*buffer, error) {
 	asked := time.Now()
-	n, err := r.body.Read(b.data[:min(r.most(), cap(b.data))])
-	b.data = b.data[:n]
+	b, err := r.next()
 	arrived := time.Now()
+	n := len(b.data)
 	if slow := r.pace.add(n, arrived.Sub(asked)); err == nil {
 		err = slow
 	}
 	if n == 0 {
-		return err
+		return b, err
 	}
 	limit := r.limiter.WaitN(ctx, n)
 	r.limited += time.Since(arrived)
 	if limit == nil {
-		return err
+		return b, err
 	}
 	b.data = b.data[:0]
 	// WaitN also returns an error when the wait would end after the deadline.
-	return cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
+	return b, cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
 }
 
-// most is how many bytes one read may take: under a low limit no more than a second
-// brings, so that bytes keep moving.
-func (r *bodyReader) most() int {
-	if r.limiter.Limit() == rate.Inf {
+// readOnce returns what one read of a body brings, most bytes of a file at most.
+func readOnce(body io.Reader, b *buffer, most int) (*buffer, error) {
+	n, err := body.Read(b.data[:min(cap(b.data), most)])
+	b.data = b.data[:n]
+	return b, err
+}
+
+// mostOf is how many bytes may be read before the limiter is asked: under a low limit no
+// more than a second brings, so that bytes keep moving.
+func mostOf(limiter *rate.Limiter) int {
+	if limiter.Limit() == rate.Inf {
 		return bufferSize
 	}
-	return r.limiter.Burst()
+	return limiter.Burst()
 }

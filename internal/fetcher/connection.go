@@ -16,6 +16,8 @@ type connection struct {
 	transfer *transfer
 	claim    *claim
 	res      *transport.Response // set by open
+	cancel   context.CancelFunc  // ends the response; set by open
+	gatherer *gatherer           // of a large body
 	limited  time.Duration       // that the bandwidth limit cost the last receive
 }
 
@@ -29,9 +31,11 @@ func (c *connection) open(ctx context.Context) error {
 		header.Set("Range", requested.String())
 		header.Set("If-Range", condition)
 	}
+	ctx, c.cancel = context.WithCancel(ctx)
 	sent := time.Now()
 	res, err := t.download.fetcher.source.Download(ctx, t.download.ref, header, !t.download.isSmall)
 	if err != nil {
+		c.cancel()
 		return err
 	}
 	c.res = res
@@ -39,7 +43,16 @@ func (c *connection) open(ctx context.Context) error {
 	return nil
 }
 
-func (c *connection) close() { c.res.Body.Close() }
+// close ends the response. If its body was read to the end, its TCP connection is free for
+// the next request.
+func (c *connection) close() {
+	c.cancel()
+	if c.gatherer != nil {
+		c.gatherer.stop()
+		c.gatherer = nil
+	}
+	c.res.Body.Close()
+}
 
 // checkEncoding refuses a response whose bytes are not those of the file.
 func (c *connection) checkEncoding() error {
@@ -66,11 +79,10 @@ func (c *connection) isRange() bool {
 // receive stores the bytes of the body that belong to the claim.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
-	body := bodyReader{body: c.res.Body, limiter: f.limiter, pace: pace{least: f.minRate}}
+	body := bodyReader{next: c.reader(), limiter: f.limiter, pace: pace{least: f.minRate}}
 	defer func() { c.limited = body.limited }()
 	for {
-		b := p.buffers.get()
-		readErr := body.read(ctx, b)
+		b, readErr := body.read(ctx)
 		n := len(b.data)
 		stored, err := p.store(c.claim, b, f.hasIdleCore())
 		if err == nil && stored > 0 {
@@ -87,6 +99,17 @@ func (c *connection) receive(ctx context.Context) error {
 			return readErr
 		}
 	}
+}
+
+// reader returns the function that waits for the next bytes of the body.
+func (c *connection) reader() func() (*buffer, error) {
+	f, at := c.transfer.download.fetcher, c.claim.next
+	most := mostOf(f.limiter)
+	if c.res.Length > SmallFile || c.res.Length < 0 && !c.transfer.download.isSmall {
+		c.gatherer = gather(c.res.Body, f.buffers, most, at)
+		return c.gatherer.next
+	}
+	return func() (*buffer, error) { return readOnce(c.res.Body, f.buffers.get(false, c.claim.next), most) }
 }
 
 // checkEnd returns a transient error if the body ended before the claim.

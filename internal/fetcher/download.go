@@ -20,11 +20,8 @@ type download struct {
 }
 
 func newDownload(ctx context.Context, f *Fetcher, file manifest.File, size int64, watch Watcher) (*download, error) {
-	isSmall, buffers := IsSmall(size), f.buffers
-	if isSmall {
-		buffers = f.small
-	}
-	p, err := f.openPartial(ctx, file.Expected, buffers)
+	isSmall := IsSmall(size)
+	p, err := f.openPartial(ctx, file.Expected, isSmall)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func TestFetchSurvivesTransientFaults(t *testing.T) {
 				t.Run(fmt.Sprint(name, " ", times, " ", then), func(t *testing.T) {
 					t.Parallel()
 					b := newFixture(t, emulator.Random(7, size), manifest.SHA256)
+					b.keepCache = times == 2
 					again := fault
 					again.Times = times
 					b.fault(again)

@@ -39,6 +39,7 @@ type Config struct {
 	Segments  int   // connections of one large file at most; below 1 counts as 1
 	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
 	MinRate   MinRate
+	KeepCache bool // leave large files in the page cache, instead of writing past it
 }
 
 // Fetcher downloads files. Safe for concurrent use by one process, as long as no
@@ -52,7 +53,7 @@ type Fetcher struct {
 	limiter     *rate.Limiter
 	minRate     MinRate
 	buffers     *bufferPool
-	small       *bufferPool  // of small files
+	keepCache   bool
 	running     atomic.Int32 // files that are being transferred
 }
 
@@ -75,11 +76,11 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 		creating:    semaphore.NewWeighted(maxCreating),
 		limiter:     rate.NewLimiter(rate.Inf, 0),
 		minRate:     c.MinRate,
-		buffers:     newBufferPool(bufferSize),
-		small:       newBufferPool(smallBuffer),
+		buffers:     newBufferPool(),
+		keepCache:   c.KeepCache,
 	}
 	if c.Bandwidth > 0 {
-		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), int(min(c.Bandwidth, bufferSize)))
+		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), int(min(c.Bandwidth, maxBurst)))
 	}
 	return f
 }

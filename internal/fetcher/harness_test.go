@@ -47,6 +47,8 @@ type fixture struct {
 	dir     string
 	content emulator.Content
 	file    manifest.File
+
+	keepCache bool
 }
 
 func newFixture(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) *fixture {
@@ -111,7 +113,7 @@ func connect(t testing.TB, base string, retry transport.Retry, stall time.Durati
 func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Proven, *watcher, error) {
 	b.t.Helper()
 	w := &watcher{}
-	got, err := New(connect(b.t, b.URL(), retry, stall), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, -1, w)
+	got, err := New(connect(b.t, b.URL(), retry, stall), open(b.t, b.dir), Config{KeepCache: b.keepCache}).Fetch(b.t.Context(), b.file, -1, w)
 	return got, w, err
 }
 

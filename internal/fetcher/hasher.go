@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"sync"
 
@@ -19,11 +20,9 @@ const (
 
 // hasher computes the digest of a file's bytes in their order, behind the writes.
 // Bytes that arrive in order are hashed from memory. The others are read back from
-// the file, which mostly means from the page cache. Safe for concurrent use.
+// the file. Safe for concurrent use.
 type hasher struct {
-	file interface {
-		readAt(b []byte, at int64) error
-	}
+	file    io.ReaderAt
 	buffers *bufferPool
 	runner  func() // run as a value, so that starting it allocates nothing
 
@@ -134,24 +133,32 @@ func (h *hasher) takeLocked() (c chunk, n int64) {
 		h.next = c.end()
 		return c, int64(len(c.buffer.data))
 	}
-	c, n = chunk{at: h.next}, min(to-h.next, int64(h.buffers.size))
+	c, n = chunk{at: h.next}, min(to-h.next, bufferSize)
 	h.next += n
 	return c, n
 }
 
 func (h *hasher) hash(c chunk, n int64) error {
-	b := c.buffer
-	if b == nil {
-		b = h.buffers.get()
-	}
-	defer h.buffers.put(b)
 	if c.buffer == nil {
-		b.data = b.data[:n]
-		if err := h.file.readAt(b.data, c.at); err != nil {
+		return h.readBack(c.at, n)
+	}
+	_, _ = h.digest.Write(c.buffer.data) // never fails
+	h.buffers.put(c.buffer)
+	return nil
+}
+
+// readBack hashes n bytes of the file.
+func (h *hasher) readBack(at, n int64) error {
+	b := h.buffers.get(true, at)
+	defer h.buffers.put(b)
+	for n > 0 {
+		part := b.data[:min(n, int64(cap(b.data)))]
+		if _, err := h.file.ReadAt(part, at); err != nil {
 			return err
 		}
+		_, _ = h.digest.Write(part) // never fails
+		at, n = at+int64(len(part)), n-int64(len(part))
 	}
-	_, _ = h.digest.Write(b.data) // never fails
 	return nil
 }
 

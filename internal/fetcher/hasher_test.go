@@ -19,9 +19,9 @@ import (
 // slowFile takes an hour for each read.
 type slowFile struct{ *dataFile }
 
-func (s *slowFile) readAt(b []byte, at int64) error {
+func (s *slowFile) ReadAt(b []byte, at int64) (int, error) {
 	time.Sleep(time.Hour)
-	return s.dataFile.readAt(b, at)
+	return s.dataFile.ReadAt(b, at)
 }
 
 func TestSlowReadBackStallsNoConnection(t *testing.T) {
@@ -73,13 +73,13 @@ func newTestHasher(t *testing.T, content []byte) *hasher {
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	return newHasher(&dataFile{file: file}, newBufferPool(bufferSize), verify.NewHasher(manifest.SHA256))
+	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
 }
 
 // chunkOf returns content[from:to] in a buffer.
 func (h *hasher) chunkOf(content []byte, from, to int) chunk {
-	b := h.buffers.get()
-	b.data = append(b.data[:0], content[from:to]...)
+	b := h.buffers.get(true, 0)
+	b.data = append(b.data, content[from:to]...)
 	return chunk{int64(from), b}
 }
 
@@ -123,9 +123,9 @@ func TestHasherContinuesAfterCheck(t *testing.T) {
 // unreadable fails the test if anything is read back.
 type unreadable struct{ t *testing.T }
 
-func (u unreadable) readAt(_ []byte, at int64) error {
+func (u unreadable) ReadAt(b []byte, at int64) (int, error) {
 	u.t.Errorf("the bytes at %d are read back", at)
-	return nil
+	return len(b), nil
 }
 
 func TestSingleConnectionReadsNothingBack(t *testing.T) {

@@ -20,6 +20,7 @@ type partial struct {
 	algorithm manifest.Algorithm
 	file      *dataFile
 	buffers   *bufferPool
+	keepCache bool // the file stays in the page cache
 
 	// The main connection changes these fields, and only while no worker runs.
 	validator   validator
@@ -249,7 +250,7 @@ func (p *partial) close() {
 	if isStale {
 		_ = p.saveCheckpoint() // without it, the bytes since the last one are downloaded again
 	}
-	p.file.file.Close()
+	p.file.close()
 }
 
 func (p *partial) removeValidator() error {

@@ -18,9 +18,9 @@ const finalPerm = 0o444
 
 // openPartial opens the unfinished download that an earlier call left, or creates
 // one. It replaces anything it cannot use, which would stop every later call too.
-func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, buffers *bufferPool) (*partial, error) {
-	p := &partial{dir: f.dir, name: Name(expected), algorithm: expected.Algorithm, buffers: buffers}
-	file, err := f.create(ctx, p.name)
+func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, isSmall bool) (*partial, error) {
+	p := &partial{dir: f.dir, name: Name(expected), algorithm: expected.Algorithm, buffers: f.buffers, keepCache: f.keepCache || isSmall}
+	file, err := f.create(ctx, p)
 	if err == nil {
 		p.create(file)
 		return p, nil
@@ -42,14 +42,18 @@ func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, buf
 // directory, and each that waits there would take a thread.
 const maxCreating = 4
 
-// create creates a file. With its final permissions, finish need not change them: its
-// descriptor may write all the same.
-func (f *Fetcher) create(ctx context.Context, name string) (*os.File, error) {
+// create creates the file of p. With its final permissions, finish need not change them:
+// its descriptor may write all the same. Direct writes need a second descriptor.
+func (f *Fetcher) create(ctx context.Context, p *partial) (*os.File, error) {
 	if err := f.creating.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}
 	defer f.creating.Release(1)
-	return f.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, finalPerm)
+	perm := os.FileMode(finalPerm)
+	if !p.keepCache {
+		perm = 0o600
+	}
+	return f.dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
 
 // isShortage returns whether file descriptors or memory ran out. The file itself can
@@ -61,7 +65,7 @@ func isShortage(err error) bool {
 // create starts with an empty file. It does not look for a leftover validator, which
 // would cost each small file a system call: bytes that it describes do not exist.
 func (p *partial) create(file *os.File) {
-	p.file = &dataFile{file: file}
+	p.file = p.newDataFile(file)
 	p.reset()
 }
 
@@ -71,7 +75,7 @@ func (p *partial) reopen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.file = &dataFile{file: file}
+	p.file = p.newDataFile(file)
 	if err := p.resume(ctx); err != nil {
 		file.Close()
 		return err
@@ -118,7 +122,8 @@ func (p *partial) resume(ctx context.Context) (err error) {
 		}
 	}
 	// Without a validator the file cannot be continued, but it may be complete.
-	digest, err := verify.Reader(ctx, io.NewSectionReader(p.file.file, 0, p.layout.prefix()), p.algorithm)
+	digest, err := verify.Reader(ctx, io.NewSectionReader(p.file, 0, p.layout.prefix()), p.algorithm)
+	p.file.drop()
 	p.hasher = newHasher(p.file, p.buffers, digest)
 	return err
 }

@@ -68,7 +68,7 @@ func (s *swappingWatcher) swap() {
 func (b *fixture) fetchInto(other string, at int64) (verify.Proven, error) {
 	b.t.Helper()
 	w := &swappingWatcher{t: b.t.(*testing.T), path: b.path(), with: other, at: at}
-	return New(connect(b.t, b.URL(), patient, time.Minute), open(b.t, b.dir), Config{}).Fetch(b.t.Context(), b.file, -1, w)
+	return New(connect(b.t, b.URL(), patient, time.Minute), open(b.t, b.dir), Config{KeepCache: true}).Fetch(b.t.Context(), b.file, -1, w)
 }
 
 // A FIFO refuses fsync. As after a failed fsync of a disk, the bytes written before can
@@ -164,7 +164,7 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	_, err := New(nil, folder, Config{}).openPartial(t.Context(), file.Expected, nil)
+	_, err := New(nil, folder, Config{}).openPartial(t.Context(), file.Expected, false)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}

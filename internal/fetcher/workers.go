@@ -14,8 +14,8 @@ const (
 	minSegmentedFile = 16 << 20
 	// minSegment is the least that is worth a request of its own.
 	minSegment = 4 << 20
-	// maxSegment bounds how far bytes arrive ahead of the hash, so that they are still
-	// in the page cache when they are hashed.
+	// maxSegment bounds how far bytes arrive ahead of the hash, so that little is left to
+	// read back after the last one.
 	maxSegment = 64 << 20
 )
 
