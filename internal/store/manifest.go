@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -89,12 +90,29 @@ func appendHistory(bucket *bbolt.Bucket, entry any) error {
 	if err != nil {
 		return err
 	}
-	if sequence > maxHistory {
-		if err := bucket.Delete(sequenceKey(sequence - maxHistory)); err != nil {
+	if err := putJSON(bucket, sequenceKey(sequence), entry); err != nil {
+		return err
+	}
+	return trimHistory(bucket)
+}
+
+// trimHistory removes the oldest entries above the limits. It keeps the newest.
+func trimHistory(bucket *bbolt.Bucket) error {
+	var stale [][]byte
+	count, size := 0, 0
+	cursor := bucket.Cursor()
+	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
+		count, size = count+1, size+len(v)
+		if count > maxHistory || count > 1 && size > maxHistoryBytes {
+			stale = append(stale, bytes.Clone(k)) // a change of the bucket may move k
+		}
+	}
+	for _, key := range stale {
+		if err := bucket.Delete(key); err != nil {
 			return err
 		}
 	}
-	return putJSON(bucket, sequenceKey(sequence), entry)
+	return nil
 }
 
 func sequenceKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

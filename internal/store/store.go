@@ -18,8 +18,12 @@ import (
 // schema is the version of the layout. Open sets a file with a newer one aside.
 const schema = 1
 
-// maxHistory is how many entries the history keeps.
-const maxHistory = 1000
+// Limits of the history. An entry can hold an error text of the provider for each
+// manifest, and all entries are read at once to show them.
+const (
+	maxHistory      = 1000    // entries
+	maxHistoryBytes = 4 << 20 // of all entries, encoded
+)
 
 var (
 	bucketMeta      = []byte("meta")      // schema, jitter, created

@@ -237,6 +237,27 @@ func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
 	}
 }
 
+func TestHistoryOfLongTextsIsBounded(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	s.db.NoSync = true
+	long := strings.Repeat("x", maxHistoryBytes/20)
+	for i := range 50 {
+		if err := s.Commit(Changes{History: fmt.Sprint(i, long)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := read(t, s).History
+	if len(all) != 19 || !strings.HasPrefix(all[0], `"49`) || !strings.HasPrefix(all[18], `"31`) {
+		t.Errorf("%d entries", len(all))
+	}
+	if err := s.Commit(Changes{History: strings.Repeat("y", 2*maxHistoryBytes)}); err != nil {
+		t.Fatal(err)
+	}
+	if all := read(t, s).History; len(all) != 1 || !strings.HasPrefix(all[0], `"y`) {
+		t.Errorf("%d entries beside one that is too large", len(all))
+	}
+}
+
 func TestHistoryEntriesStayValidAfterClose(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	if err := s.Commit(Changes{History: "first"}); err != nil {
