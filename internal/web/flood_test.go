@@ -56,7 +56,7 @@ func TestPagesAreMadeOneAtATime(t *testing.T) {
 			go handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil).WithContext(gone))
 			synctest.Wait()
 			leave()
-			if source.entered != maxViews {
+			if source.entered != 1 {
 				t.Errorf("%s: %d responses made at once", path, source.entered)
 			}
 			for _, cheap := range []string{"/healthz", "/api/v1/status", "/assets/live.js"} {
@@ -80,6 +80,49 @@ func (g *gated) alive() Source { return living{g} }
 type living struct{ Source }
 
 func (living) Alive() error { return nil }
+
+// stalled is a client that takes nothing until it is released.
+type stalled struct {
+	*httptest.ResponseRecorder
+	release chan struct{}
+}
+
+func (s stalled) Write(b []byte) (int, error) {
+	<-s.release
+	return s.ResponseRecorder.Write(b)
+}
+
+func TestSlowClientsOfLongHistoriesHoldLittleMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := *scenes()["idle"]
+		entry := source.history.Entries[0]
+		entry.Manifests = slices.Clone(entry.Manifests)
+		entry.Manifests[0].Error = strings.Repeat("x", maxUnsent/4)
+		source.history.Entries = []report.HistoryView{entry}
+		handler := handlerOf(&source)
+		release := make(chan struct{})
+		codes := make(chan int, 20)
+		for range cap(codes) {
+			go func() {
+				client := stalled{httptest.NewRecorder(), release}
+				handler.ServeHTTP(client, httptest.NewRequest("GET", "/api/v1/history", nil))
+				codes <- client.Code
+			}()
+		}
+		synctest.Wait()
+		close(release)
+		count := map[int]int{}
+		for range cap(codes) {
+			count[<-codes]++
+		}
+		if count[200] != 3 || count[503] != 17 {
+			t.Errorf("responses %v", count)
+		}
+		if got := ask(handler, "GET", "/api/v1/history", ""); got.Code != 200 {
+			t.Errorf("afterwards: %d", got.Code)
+		}
+	})
+}
 
 func TestSyncRequestsAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

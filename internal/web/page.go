@@ -74,11 +74,11 @@ type generationUse struct {
 type pages struct {
 	source   Source
 	now      func() time.Time // its zone is the page's
-	views    semaphore
+	views    views
 	template *template.Template
 }
 
-func newPages(source Source, now func() time.Time, views semaphore) *pages {
+func newPages(source Source, now func() time.Time, views views) *pages {
 	p := &pages{source: source, now: now, views: views}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
@@ -90,21 +90,15 @@ func newPages(source Source, now func() time.Time, views semaphore) *pages {
 }
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var b bytes.Buffer
-	err := p.views.do(r.Context(), func() error {
+	p.views.serve(w, r, "text/html; charset=utf-8", func() ([]byte, error) {
 		view, err := p.view(r.URL.Query())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return p.template.Execute(&b, view)
+		var b bytes.Buffer
+		err = p.template.Execute(&b, view)
+		return b.Bytes(), err
 	})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = b.WriteTo(w) // an error means that the client is gone
 }
 
 // moment is a time.Time or the time that a *time.Time points to.

@@ -1,19 +1,47 @@
 package web
 
-import "context"
+import (
+	"context"
+	"net/http"
 
-// semaphore bounds how many expensive responses are made at once. The others wait, so
-// that a flood of requests leaves CPU and memory to a sync.
-type semaphore chan struct{}
+	"golang.org/x/sync/semaphore"
+)
 
-// do waits for its turn and calls f, unless ctx ends first. Callers send the response
-// after do, because a slow client must not keep the others waiting.
-func (s semaphore) do(ctx context.Context, f func() error) error {
-	select {
-	case s <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// views serves the expensive responses, pages and histories, so that a flood of requests
+// leaves CPU and memory to a sync. One is made at a time, and the others wait.
+type views struct {
+	turn   *semaphore.Weighted
+	unsent *semaphore.Weighted // bytes of responses that clients have not received yet
+}
+
+func newViews() views {
+	return views{turn: semaphore.NewWeighted(1), unsent: semaphore.NewWeighted(maxUnsent)}
+}
+
+// serve sends what render makes. It holds the turn no longer than render needs, because a
+// slow client must not keep the others waiting.
+func (v views) serve(w http.ResponseWriter, r *http.Request, contentType string, render func() ([]byte, error)) {
+	body, err := v.make(r.Context(), render)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
-	defer func() { <-s }()
-	return f()
+	size := min(int64(len(body)), maxUnsent)
+	if !v.unsent.TryAcquire(size) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many slow clients at once", http.StatusServiceUnavailable)
+		return
+	}
+	defer v.unsent.Release(size)
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body) // an error means that the client is gone
+}
+
+func (v views) make(ctx context.Context, render func() ([]byte, error)) ([]byte, error) {
+	if err := v.turn.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer v.turn.Release(1)
+	return render()
 }

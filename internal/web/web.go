@@ -39,7 +39,7 @@ const (
 	// clients from using up the quota of the Customer ID.
 	syncEvery, syncBurst = 10 * time.Second, 100
 
-	maxViews = 1 // pages and histories made at once: each reads all records on disk
+	maxUnsent = 32 << 20 // bytes of pages and histories on the way to clients
 )
 
 // Source provides the data of all paths. Its methods are safe for concurrent use.
@@ -62,18 +62,16 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 		status, err := source.Status()
 		answer(w, status, err)
 	})
-	views := make(semaphore, maxViews)
+	views := newViews()
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
-		var body json.RawMessage
-		err := views.do(r.Context(), func() error {
+		views.serve(w, r, "application/json", func() ([]byte, error) {
 			history, err := source.History(report.HistoryLimit)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			body, err = json.Marshal(history)
-			return err
+			body, err := json.Marshal(history)
+			return append(body, '\n'), err
 		})
-		answer(w, body, err)
 	})
 	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
