@@ -99,8 +99,18 @@ func makeAll(path string, disk *durable.Disk) error {
 		return err
 	}
 	defer d.Close()
-	if err := d.EnsureDir(filepath.Base(path), 0o755); err != nil {
+	if err := makeIn(d, filepath.Base(path)); err != nil {
 		return err
 	}
 	return disk.SyncDir(d, ".")
+}
+
+// makeIn creates a directory in a parent in which others may be able to write. It leaves
+// what they planted at the name meanwhile as it is.
+func makeIn(parent *fsops.Dir, name string) error {
+	err := parent.MakeDir(name, 0o755)
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		return nil
+	}
+	return err
 }

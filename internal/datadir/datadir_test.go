@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/durable"
+	"syncd/internal/fsops"
 )
 
 // stranger is another user. The kernel does not need an account.
@@ -96,6 +97,21 @@ func wantRefused(t *testing.T, dir string, says ...string) {
 	}
 	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
 		t.Errorf("something changed: %s", diff)
+	}
+}
+
+// In a sticky folder such as /tmp, another user can plant a link in the moment in which
+// syncd makes data_dir there. Root's chmod opened private folders that way.
+func TestLinkPlantedWhileDataDirIsMadeIsNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	private := filepath.Join(dir, "private")
+	must(t, os.Mkdir(private, 0o700), os.Symlink("private", filepath.Join(dir, "mirror")))
+	parent, err := fsops.OpenDir(dir)
+	must(t, err)
+	defer parent.Close()
+	must(t, makeIn(parent, "mirror"))
+	if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
 

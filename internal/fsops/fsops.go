@@ -32,6 +32,21 @@ func (d *Dir) EnsureDir(name string, perm fs.FileMode) error {
 	return d.Chmod(name, perm)
 }
 
+// MakeDir creates a directory, which must not exist yet. It gets the permissions perm
+// whatever the umask. Unlike EnsureDir, it is safe where others can write: it follows no
+// symlink.
+func (d *Dir) MakeDir(name string, perm fs.FileMode) error {
+	if err := d.step("mkdir", name, func() error { return d.root.Mkdir(name, perm) }); err != nil {
+		return err
+	}
+	f, err := d.open(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return d.err(err)
+	}
+	defer f.Close()
+	return Fchmod(f, perm)
+}
+
 // OpenFile is os.OpenFile as a step, for files that it may create.
 func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	var f *os.File
