@@ -88,15 +88,19 @@ func (e *Emulated) hashAll(ctx context.Context) error {
 	return nil
 }
 
+// CAFile is empty, because the emulator speaks plain HTTP.
 func (e *Emulated) CAFile() string { return "" }
 
+// Files are the files that the emulator serves.
 func (e *Emulated) Files() []File { return e.files }
 
+// Forget drops the log of requests.
 func (e *Emulated) Forget() error {
 	e.ResetRequests()
 	return nil
 }
 
+// Sent counts the bytes of files since Forget.
 func (e *Emulated) Sent(context.Context) (int64, error) {
 	return e.sent(emulator.HostDownload), nil
 }
