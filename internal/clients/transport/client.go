@@ -62,6 +62,7 @@ type Client struct {
 	roots  *x509.CertPool
 	small  pool // HTTP/2 where the server offers it; every request over plain http
 	bulk   pool // HTTP/1.1
+	conns  openConnections
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,7 @@ func (c *Client) newTransport() *http.Transport {
 		TLSClientConfig:        &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxIdleConnsPerHost:    idlePerHost,
+		MaxIdleConns:           maxOpen,
 		IdleConnTimeout:        keepIdle,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         readBuffer,
@@ -30,7 +32,10 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn, min(writeTimeout, c.cfg.StallTimeout)}, nil
+	counted := &connection{Conn: conn, timeout: min(writeTimeout, c.cfg.StallTimeout), open: &c.conns}
+	counted.moved.Store(time.Now().UnixNano())
+	c.conns.add(counted)
+	return counted, nil
 }
 
 // connection closes itself when a write moves no byte for the timeout: a server that
@@ -38,6 +43,19 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 type connection struct {
 	net.Conn
 	timeout time.Duration
+	open    *openConnections
+	moved   atomic.Int64 // when it moved a byte last, in nanoseconds of Unix time
+}
+
+func (c *connection) Close() error {
+	c.open.remove(c)
+	return c.Conn.Close()
+}
+
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.moved.Store(time.Now().UnixNano())
+	return n, err
 }
 
 func (c *connection) Write(p []byte) (n int, err error) {
@@ -46,6 +64,7 @@ func (c *connection) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		m, err := c.Conn.Write(p[n:])
+		c.moved.Store(time.Now().UnixNano())
 		n += m
 		switch {
 		case !errors.Is(err, os.ErrDeadlineExceeded):
