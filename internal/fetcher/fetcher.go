@@ -91,8 +91,8 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 // unknown; a wrong one only costs time.
 //
 // Other errors come from the source, the Watcher or the disk, or are the context's
-// cause. The next call continues with the bytes that arrived, unless the disk failed:
-// then it starts from zero. A full disk is a refusal.
+// cause. The next call continues with the bytes that arrived. It starts from zero if the
+// disk failed, or if a file of unknown size filled it. A full disk is a refusal.
 func (f *Fetcher) Fetch(ctx context.Context, file manifest.File, size int64, watch Watcher) (verify.Proven, error) {
 	d, err := newDownload(ctx, f, file, size, watch)
 	if err != nil {

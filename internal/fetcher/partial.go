@@ -226,10 +226,14 @@ func (p *partial) finish() (isDurable bool, err error) {
 	return isDurable, p.removeValidator()
 }
 
-// discardIfUseless removes the file if a later call could not use it: if the disk
-// failed, or the file is too large. On a full disk that also frees space.
+// discardIfUseless removes the file if a later call should not continue it: if the disk
+// failed, the file is too large, or it filled the disk without an announced size. On a
+// full disk that also frees space.
 func (p *partial) discardIfUseless(err error) error {
-	if !p.file.hasFailed.Load() && refusal.ReasonOf(err) != refusal.TooLarge {
+	_, total := p.progress()
+	reason := refusal.ReasonOf(err)
+	isTooLarge := reason == refusal.TooLarge || reason == refusal.NoSpace && total == endless
+	if !isTooLarge && !p.file.hasFailed.Load() {
 		return err
 	}
 	p.mu.Lock()

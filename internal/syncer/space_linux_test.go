@@ -205,3 +205,16 @@ func TestRefusesTooFewBytesBeforeDownloading(t *testing.T) {
 	}
 	foreseen(t, options, "bytes", release...)
 }
+
+// An endless file would otherwise keep the disk full for all manifests.
+func TestAFileOfUnknownSizeThatFillsTheDiskIsNotKept(t *testing.T) {
+	w := startOnDisk(t, "size=300m", "data")
+	w.offer(1, 160*mib)
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload})
+	m := w.refuses(refusal.NoSpace)
+	if m.BytesDownloaded == 0 {
+		t.Error("refused before the download, so nothing was tested")
+	}
+	equal(t, "unfinished downloads", w.partials(), []string{})
+}
