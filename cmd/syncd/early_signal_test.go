@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +64,9 @@ func TestSignalsAtTheVeryStartOfTheDaemonAreServed(t *testing.T) {
 
 func TestSIGHUPEndsOtherCommands(t *testing.T) {
 	t.Parallel()
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, syscall.SIGHUP) // below nohup, children would ignore it like this process
+	t.Cleanup(func() { signal.Stop(own) })
 	h := newHost(t)
 	for _, args := range [][]string{{"emulator"}, {"emulator", "run"}, {"--config", "run", "emulator"}, {"sync", "run"}} {
 		p, lines := h.early(syscall.SIGHUP, "net", args...)
