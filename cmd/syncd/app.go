@@ -8,7 +8,6 @@ import (
 	"io"
 	"log"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -55,7 +54,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	secrets.warn = a.warn
 	log.SetFlags(0)
-	log.SetOutput(&redactingWriter{stderr, secrets.redactText}) // net/http quotes a server's bytes there
+	log.SetOutput(newLibraryLog(secrets, func(line []byte) { _, _ = stderr.Write(line) }))
 	root := a.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
@@ -238,17 +237,6 @@ func (a *app) logger(level zerolog.Level) zerolog.Logger {
 		out = zerolog.ConsoleWriter{Out: a.stderr, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
-}
-
-// libraryLog passes on the lines that libraries such as net/http write by package log.
-type libraryLog struct {
-	to     zerolog.Logger
-	redact func([]byte) []byte
-}
-
-func (l libraryLog) Write(line []byte) (int, error) {
-	l.to.Warn().Msg(strings.TrimSpace(string(l.redact(line))))
-	return len(line), nil
 }
 
 // progress shows the progress of a sync on stderr.

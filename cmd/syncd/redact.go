@@ -3,7 +3,10 @@ package main
 import (
 	"io"
 	"sync"
+	"time"
 	"unicode/utf8"
+
+	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/terminal"
@@ -79,3 +82,23 @@ func (r *redactingWriter) Write(p []byte) (int, error) {
 }
 
 func (r *redactingWriter) isTerminal() bool { return terminal.Is(r.w) }
+
+// libraryLog passes on the lines that libraries such as net/http write by package log,
+// where they quote a server's bytes. It drops lines beyond the limit, because a server
+// can cause thousands in a second.
+type libraryLog struct {
+	write  func(line []byte)
+	redact func([]byte) []byte
+	limit  *rate.Limiter
+}
+
+func newLibraryLog(s *secrets, write func(line []byte)) libraryLog {
+	return libraryLog{write: write, redact: s.redactText, limit: rate.NewLimiter(rate.Every(10*time.Second), 10)}
+}
+
+func (l libraryLog) Write(line []byte) (int, error) {
+	if l.limit.Allow() {
+		l.write(l.redact(line))
+	}
+	return len(line), nil
+}

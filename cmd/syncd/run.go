@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ SIGTERM and SIGINT stop the daemon; its next start continues unfinished download
 func (a *app) runDaemon(ctx context.Context) error {
 	a.daemon = true
 	log := a.logger(zerolog.InfoLevel)
-	stdlog.SetOutput(libraryLog{log, a.secrets.redactText})
+	stdlog.SetOutput(newLibraryLog(a.secrets, func(line []byte) { log.Warn().Msg(string(bytes.TrimSpace(line))) }))
 	a.secrets.warn = func(message string) { log.Warn().Msg(message) }
 	cfg, webConfig, err := a.settings(log)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -108,5 +109,33 @@ func TestADaemonServesBesideAServerThatWedgesHTTP2(t *testing.T) {
 				t.Errorf("ended %v after SIGTERM", took)
 			}
 		})
+	}
+}
+
+func TestAServerCannotFloodTheLog(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	certificate, authority := selfSigned(h)
+	h.write("ca.pem", authority, 0o644)
+	h.settings.url, _ = startWedge(h, certificate, func(fr *http2.Framer, stream uint32) error {
+		for range 5000 { // net/http logs a line for each
+			if err := fr.WritePriority(stream, http2.PriorityParam{Weight: 1}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	h.settings.source = "ca_file: ca.pem"
+	h.settings.stall, h.settings.elapsed = "300ms", "50ms"
+	h.configure()
+	p := h.daemon()
+	p.loggedTimes("sync", 1)
+	p.terminate()
+	if lines := strings.Count(p.stderr.String(), "unhandled response frame"); lines < 1 || lines > 100 {
+		t.Errorf("the daemon logged %d lines about frames", lines)
+	}
+	run := h.expect(1, "sync")
+	if lines := strings.Count(run.stderr, "unhandled response frame"); lines < 1 || lines > 100 {
+		t.Errorf("the command printed %d lines about frames", lines)
 	}
 }
