@@ -203,23 +203,19 @@ func TestADrippingFileDelaysNoSecondLookAtAMismatch(t *testing.T) {
 }
 
 // Of a content that two manifests want, one download goes on while one of them starts
-// its plan over.
+// its plan over. Either of them may have begun it.
 func TestASecondLookTakesADownloadThatAnotherManifestBegan(t *testing.T) {
 	w := start(t, "data", "other")
-	late := strings.Repeat("l", fetcher.SmallFile+1)
-	w.publish("data", "2026.09", files{"b.dat": strings.Repeat("b", 3*fetcher.SmallFile), "c.dat": strings.Repeat("c", 2*fetcher.SmallFile), "late.dat": late})
-	w.publish("other", "2026.09", files{"late.dat": late})
-	w.cfg.Transfers = 2
-	heldC, heldLate := w.gate("c.dat"), w.gate("late.dat")
+	w.publish("data", "2026.09", files{"b.dat": "b", "late.dat": "late"})
+	w.publish("other", "2026.09", files{"late.dat": "late"})
+	late := w.gate("late.dat")
 	w.staleDigest("ab")
 	all := w.background()
-	eventually(t, "b.dat is downloaded after the second look", func() bool {
-		return len(w.asked("/Manifest/")) == 3 && len(w.downloads()) == 3
-	})
-	close(heldC)
-	close(heldLate)
+	eventually(t, "b.dat does not match twice", func() bool { return len(w.downloads()) >= 2 })
+	close(late)
 	result := all.wait()
 	data, other := w.expect(result, "data", report.Updated), w.expect(result, "other", report.Updated)
-	equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat", "b.dat", "c.dat", "late.dat"})
-	equal(t, "files", []int{data.FilesDownloaded, data.FilesReused, other.FilesDownloaded, other.FilesReused}, []int{2, 1, 1, 0})
+	equal(t, "downloads", w.downloads(), []string{"b.dat", "b.dat", "b.dat", "late.dat"})
+	equal(t, "files downloaded", data.FilesDownloaded+other.FilesDownloaded, 2)
+	equal(t, "files reused", data.FilesReused+other.FilesReused, 1)
 }
