@@ -38,6 +38,7 @@ type job struct {
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
 	outcome  report.ManifestResult     // once recorded
+	kept     int                       // files in memory; guarded by the mu of Shared
 
 	mu         sync.Mutex              // guards what follows, which its owner reads without mu
 	plan       manifest.Plan           // downloads add to its Known

@@ -34,6 +34,9 @@ func (r *run) listFiles(ctx context.Context, j *job) error {
 	if list.Len() == 0 {
 		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, j.listed, j.release)
 	}
+	if err := r.checkMemory(j, list.Len()); err != nil {
+		return err
+	}
 	if err := list.CheckPaths(); err != nil {
 		return err
 	}

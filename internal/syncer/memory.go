@@ -1,0 +1,57 @@
+package syncer
+
+import (
+	"runtime/debug"
+
+	"github.com/dustin/go-humanize"
+
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+)
+
+// A file takes about fileMemory bytes from its list to the end of its sync, and the
+// rest of the process baseMemory. Both were measured with 250,000 files.
+const fileMemory, baseMemory = 1700, 64 << 20
+
+// smallList is a number of files that is never refused: a manifest with very many files
+// must not keep small ones out.
+const smallList = 5_000
+
+// checkMemory refuses a list if the process would exceed its memory limit with the files
+// of all manifests. The kernel would kill it then, at every start anew.
+func (r *run) checkMemory(j *job, files int) error {
+	limit := debug.SetMemoryLimit(-1) // only reads it
+	room := int((limit - baseMemory) / fileMemory)
+	others, fits := r.cfg.Shared.takeFiles(j, files, room, r.cfg.Mirror.Current().Records)
+	if fits {
+		return nil
+	}
+	return refusal.New(refusal.TooLarge, "release %s of %s has %d files, and the other manifests have %d; the memory limit of %s allows about %d in all: raise it (MemoryMax of the unit, limit of the container, GOMEMLIMIT), or leave files out with os, compiler, language, architecture, include and exclude",
+		j.release, j.target.Name, files, others, humanize.IBytes(uint64(limit)), room)
+}
+
+// takeFiles notes that a job keeps a number of files in memory, if there is room for
+// them beside those of the other manifests.
+func (s *Shared) takeFiles(j *job, files, room int, served map[string]mirror.Record) (others int, fits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := map[string]int{}
+	for name, record := range served {
+		kept[name] = len(record.Files)
+	}
+	for r := range s.runs {
+		for _, other := range r.jobs {
+			kept[other.target.Name] = max(kept[other.target.Name], other.kept)
+		}
+	}
+	for name, n := range kept {
+		if name != j.target.Name {
+			others += n
+		}
+	}
+	if files > smallList && others+files > room {
+		return others, false
+	}
+	j.kept = files
+	return others, true
+}

@@ -1,0 +1,36 @@
+package syncer
+
+import (
+	"testing"
+
+	"syncd/internal/mirror"
+)
+
+func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
+	s := NewShared(func() error { return nil })
+	jobOf := func(name string) *job { return &job{target: Target{Name: name}} }
+	a, b, c, again := jobOf("a"), jobOf("b"), jobOf("c"), jobOf("a")
+	s.begin(&run{jobs: []*job{a, b, c}})
+	s.begin(&run{jobs: []*job{again}})
+	served := map[string]mirror.Record{"b": {Files: make([]mirror.File, 20_000)}}
+	for _, step := range []struct {
+		name         string
+		of           *job
+		files        int
+		served       map[string]mirror.Record
+		wantOthers   int
+		wantAccepted bool
+	}{
+		{"a first list", a, 60_000, nil, 0, true},
+		{"one that does not fit beside it", b, 40_001, nil, 60_000, false},
+		{"a small one always fits", c, smallList, nil, 60_000, true},
+		{"one that just fits", b, 35_000, nil, 65_000, true},
+		{"another sync's job of the same manifest counts once", again, 60_000, nil, 40_000, true},
+		{"what is served counts, too, once", a, 90_000, served, 40_000, false},
+	} {
+		others, accepted := s.takeFiles(step.of, step.files, 100_000, step.served)
+		if others != step.wantOthers || accepted != step.wantAccepted {
+			t.Errorf("%s: %d others, accepted %t; want %d, %t", step.name, others, accepted, step.wantOthers, step.wantAccepted)
+		}
+	}
+}
