@@ -111,6 +111,16 @@ func piped(t *testing.T, peer func(net.Conn)) *Client {
 	return c
 }
 
+// begin reads a request and sends the begin of an answer. An answer that comes before its
+// request would end the connection.
+func begin(conn net.Conn, answer string) {
+	if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+		return
+	}
+	go io.Copy(io.Discard, conn)
+	io.WriteString(conn, answer)
+}
+
 // drip sends a byte a second until the other side is gone.
 func drip(conn net.Conn) {
 	for {
@@ -127,14 +137,10 @@ func TestPeerThatCompletesNoLineIsGivenUp(t *testing.T) {
 		lines int
 		then  func(net.Conn)
 	}{
-		"reads nothing":   {0, func(net.Conn) { time.Sleep(time.Hour) }},
-		"answers nothing": {0, func(conn net.Conn) { io.Copy(io.Discard, conn) }},
-		"drips a header": {0, func(conn net.Conn) {
-			go io.Copy(io.Discard, conn)
-			io.WriteString(conn, "HTTP/1.1 200 OK\r\nX:")
-			drip(conn)
-		}},
-		"drips a line":             {0, func(conn net.Conn) { go io.Copy(io.Discard, conn); io.WriteString(conn, head); drip(conn) }},
+		"reads nothing":            {0, func(net.Conn) { time.Sleep(time.Hour) }},
+		"answers nothing":          {0, func(conn net.Conn) { io.Copy(io.Discard, conn) }},
+		"drips a header":           {0, func(conn net.Conn) { begin(conn, "HTTP/1.1 200 OK\r\nX:"); drip(conn) }},
+		"drips a line":             {0, func(conn net.Conn) { begin(conn, head); drip(conn) }},
 		"drips after some lines":   {3, drip},
 		"is silent in a long line": {1, func(conn net.Conn) { conn.Write(bytes.Repeat([]byte(" "), 1<<20)); time.Sleep(time.Hour) }},
 	}
@@ -144,13 +150,12 @@ func TestPeerThatCompletesNoLineIsGivenUp(t *testing.T) {
 				last := time.Now()
 				c := piped(t, func(conn net.Conn) {
 					if row.lines > 0 {
-						go io.Copy(io.Discard, conn)
-						io.WriteString(conn, head)
+						begin(conn, head)
 					}
 					for range row.lines {
 						time.Sleep(linePatience - time.Second)
-						io.WriteString(conn, `{"progress":{}}`+"\n")
 						last = time.Now()
+						io.WriteString(conn, `{"progress":{}}`+"\n")
 					}
 					row.then(conn)
 				})
@@ -166,9 +171,8 @@ func TestPeerThatCompletesNoLineIsGivenUp(t *testing.T) {
 func TestPeerThatSendsProgressOnlyDoesNotHoldUpAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := piped(t, func(conn net.Conn) {
-			go io.Copy(io.Discard, conn)
-			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-			for ; err == nil; _, err = io.WriteString(conn, `{"progress":{}}`+"\n") {
+			begin(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			for err := error(nil); err == nil; _, err = io.WriteString(conn, `{"progress":{}}`+"\n") {
 				time.Sleep(time.Second)
 			}
 		})
