@@ -1,0 +1,40 @@
+package updater
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"syncd/internal/manifest"
+)
+
+// WriteMap returns the map that the updater's -g option writes for a manifest: each file
+// at its Place. Lines end in LF. Its error names a file that a map cannot hold.
+func WriteMap(manifestName string, refs []manifest.Reference) ([]byte, error) {
+	var b bytes.Buffer
+	for _, ref := range refs {
+		line, err := mapLine(manifestName, ref)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(line)
+	}
+	return b.Bytes(), nil
+}
+
+func mapLine(manifestName string, ref manifest.Reference) (string, error) {
+	kind, known := types[ref.Class]
+	if !known {
+		return "", fmt.Errorf("%s: a map file has no lines for class %s", ref, ref.Class)
+	}
+	fields := []string{
+		ref.Name, kind, cmp.Or(ref.OS, anySystem), cmp.Or(ref.Compiler, ref.Language, anySystem),
+		cmp.Or(ref.Architecture, anySystem), Place(manifestName, ref),
+	}
+	line := strings.Join(fields, "|")
+	if strings.Count(line, "|") != len(fields)-1 {
+		return "", fmt.Errorf("%s: a map file cannot hold a name with a |", ref)
+	}
+	return line + "\n", nil
+}
