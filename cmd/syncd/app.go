@@ -191,6 +191,13 @@ func (a *app) warnOf(cfg *config.Config) {
 	}
 }
 
+// noteOf prints what may surprise in a configuration.
+func (a *app) noteOf(cfg *config.Config) {
+	for _, line := range cfg.Notes() {
+		fmt.Fprintf(a.stderr, "syncd: note: %s\n", line)
+	}
+}
+
 func (a *app) warn(message string) { fmt.Fprintf(a.stderr, "syncd: warning: %s\n", message) }
 
 // readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:
@@ -199,6 +206,9 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 	id, err := cfg.Source.Credential.Read()
 	if err != nil {
 		return "", err
+	}
+	if !a.daemon { // it has logged them
+		a.noteOf(cfg)
 	}
 	a.secrets.add(id.Reveal())
 	cfg.Source.Credential = config.FixedCredential(id)

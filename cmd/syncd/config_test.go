@@ -114,6 +114,22 @@ func TestCustomerIDComesFromExactlyOneOfFourPlaces(t *testing.T) {
 	}
 }
 
+func TestTheLicenceOfTheUpdaterIsTheCustomerIDWhenNoOtherIsSet(t *testing.T) {
+	t.Parallel()
+	const note = "the Customer ID comes from $MD_LICENSE, because nothing else sets one"
+	h := newHost(t)
+	h.environ = append(h.environ, "MD_LICENSE="+customerID)
+	same(h, "stderr beside a file", "", h.expect(0, "config", "check").stderr)
+	h.settings.id = "hash: SHA256"
+	h.configure()
+	same(h, "stderr", "syncd: note: "+note+"\n", h.expect(0, "config", "check").stderr)
+	h.contains("stderr", h.expect(0, "sync").stderr, note)
+	p := h.daemon()
+	same(h, "level", "info", p.logged(note)["level"])
+	p.terminate()
+	h.checkSecret()
+}
+
 func TestReadableConfigurationWithTheIDIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

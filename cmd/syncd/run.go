@@ -111,7 +111,7 @@ func (a *app) reload(webConfig *web.Config, log zerolog.Logger) (*config.Config,
 	return cfg, nil
 }
 
-// loadAndLog is load for a daemon: it logs warnings.
+// loadAndLog is load for a daemon: it logs warnings and notes.
 func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
 	cfg, err := a.load()
 	if err != nil {
@@ -119,6 +119,9 @@ func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
 	}
 	for _, line := range cfg.Warnings() {
 		log.Warn().Msg(line)
+	}
+	for _, line := range cfg.Notes() {
+		log.Info().Msg(line)
 	}
 	return cfg, nil
 }

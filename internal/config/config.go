@@ -185,6 +185,15 @@ func (c *Config) Warnings() []string {
 	return lines
 }
 
+// Notes returns one line for each setting that may surprise someone who reads only the
+// file.
+func (c *Config) Notes() []string {
+	if c.Source.Credential.fromUpdater() {
+		return []string{"the Customer ID comes from $" + updaterName + ", because nothing else sets one"}
+	}
+	return nil
+}
+
 // parse is Load on the bytes of a file. It lists the secrets in the file, whatever
 // the file's mode.
 func parse(path string, data []byte, env Environment) (*Config, error) {

@@ -15,6 +15,7 @@ import (
 const (
 	variableName  = "SYNCD_CUSTOMER_ID"
 	directoryName = "CREDENTIALS_DIRECTORY"
+	updaterName   = "MD_LICENSE" // the provider's updater reads its licence from it
 	fourWays      = "set just one of customer_id or customer_id_file in the config file, $" + variableName +
 		", or the systemd credential customer_id ($" + directoryName + "/customer_id)"
 )
@@ -71,15 +72,34 @@ func (c Credential) Read() (Secret, error) {
 	})
 }
 
-// way is one of the four ways to set a Customer ID.
+// fromUpdater is true when the variable of the provider's updater gives the Customer ID.
+func (c Credential) fromUpdater() bool {
+	found := c.ways()
+	return len(found) == 1 && found[0].name == "$"+updaterName
+}
+
+// way is one of the ways to set a Customer ID.
 type way struct {
 	name string
 	at   place
 	read func() (string, error)
 }
 
-// ways returns the ways that are in use now.
+// ways returns the ways that are in use now. The updater's variable counts only when
+// there is no other way, so that it may stay set for the updater.
 func (c Credential) ways() []way {
+	found := c.ownWays()
+	if c.env == nil || len(found) > 0 {
+		return found
+	}
+	if value := c.env.get(updaterName); value != "" {
+		return []way{variable(updaterName, value)}
+	}
+	return nil
+}
+
+// ownWays returns those of the four ways of syncd that are in use now.
+func (c Credential) ownWays() []way {
 	var found []way
 	if c.inline != nil {
 		found = append(found, way{"customer_id", c.inline.at, func() (string, error) { return c.inline.text(), nil }})
@@ -91,7 +111,7 @@ func (c Credential) ways() []way {
 		return found
 	}
 	if value := c.env.get(variableName); value != "" {
-		found = append(found, way{"$" + variableName, place{key: "$" + variableName}, func() (string, error) { return value, nil }})
+		found = append(found, variable(variableName, value))
 	}
 	if dir := c.env.get(directoryName); dir != "" {
 		path := filepath.Join(dir, "customer_id")
@@ -103,6 +123,10 @@ func (c Credential) ways() []way {
 		}
 	}
 	return found
+}
+
+func variable(name, value string) way {
+	return way{"$" + name, place{key: "$" + name}, func() (string, error) { return value, nil }}
 }
 
 func (c Credential) read(o way) (Secret, error) {

@@ -62,6 +62,12 @@ func TestCustomerIDIsReadAsWritten(t *testing.T) {
 // givenBy loads a file with an environment and a credential directory.
 func givenBy(t *testing.T, inFile, variable string, files map[string]string) Credential {
 	t.Helper()
+	return givenBeside(t, inFile, map[string]string{variableName: variable}, files).Source.Credential
+}
+
+// givenBeside is givenBy with more variables. It returns the whole configuration.
+func givenBeside(t *testing.T, inFile string, env, files map[string]string) *Config {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -72,12 +78,12 @@ func givenBy(t *testing.T, inFile, variable string, files map[string]string) Cre
 	if err := os.WriteFile(path, []byte(strings.Replace(minimal, "data_dir", inFile+"data_dir", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{variableName: variable, directoryName: dir}
+	env[directoryName] = dir
 	c, err := Load(path, Environment{Getenv: func(name string) string { return env[name] }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Source.Credential
+	return c
 }
 
 func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
@@ -129,6 +135,37 @@ func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
 	}
 	if _, err := (Credential{}).Read(); err == nil {
 		t.Error("the zero credential reads")
+	}
+}
+
+func TestTheUpdatersVariableCountsOnlyWhenNothingElseIsSet(t *testing.T) {
+	const fromFile, note = "  customer_id_file: id\n", "the Customer ID comes from $MD_LICENSE, because nothing else sets one"
+	tests := []struct {
+		name, inFile string
+		env, files   map[string]string
+		want         string // the id, or the error
+		notes        []string
+	}{
+		{"alone", "", map[string]string{updaterName: " " + marker + "\n"}, nil, marker, []string{note}},
+		{"beside a key", "  customer_id: other\n", map[string]string{updaterName: marker}, nil, "other", nil},
+		{"beside a file", fromFile, map[string]string{updaterName: marker}, map[string]string{"id": "other"}, "other", nil},
+		{"beside a file that is not there", fromFile, map[string]string{updaterName: marker}, nil, "cannot be read: no such file or directory", nil},
+		{"beside the variable", "", map[string]string{updaterName: marker, variableName: "other"}, nil, "other", nil},
+		{"beside systemd", "", map[string]string{updaterName: marker}, map[string]string{"customer_id": "other"}, "other", nil},
+		{"too short", "", map[string]string{updaterName: "K3Y"}, nil, "$MD_LICENSE: has fewer than 4 characters", []string{note}},
+		{"empty", "", map[string]string{updaterName: ""}, nil, "no Customer ID is configured", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := givenBeside(t, tt.inFile, tt.env, tt.files)
+			id, err := c.Source.Credential.Read()
+			if err == nil && id.Reveal() != tt.want || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s, %v, want %s", id.Reveal(), err, tt.want)
+			}
+			if diff := cmp.Diff(tt.notes, c.Notes()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
