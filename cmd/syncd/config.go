@@ -34,6 +34,9 @@ func (a *app) configCommand() *cobra.Command {
 				return err
 			}
 			defer webConfig.Close()
+			if err := cfg.CheckMaps(); err != nil {
+				return err
+			}
 			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 			return nil
 		},

@@ -164,6 +164,18 @@ func TestMissingCAFileFailsConfigCheck(t *testing.T) {
 	h.expect(0, "config", "check")
 }
 
+func TestBadMapFilesFailConfigCheck(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.settings.more = "views: [{name: refdata, layout: map, map_files: {dq_addr_data: a.map}}]"
+	h.configure()
+	h.contains("stderr", h.expect(2, "config", "check").stderr, "views[0].map_files", "no such file")
+	h.write("a.map", "mdAddr.dat|DATA|ANY|ANY|ANY|/etc/passwd\n", 0o600)
+	h.contains("stderr", h.expect(2, "config", "check").stderr, "views[0].map_files", "line 1", "mdAddr.dat", "is absolute")
+	h.write("a.map", "mdAddr.dat|DATA|ANY|ANY|ANY|addr/mdAddr.dat\n", 0o600)
+	h.expect(0, "config", "check")
+}
+
 func TestFIFOsAndFoldersAreRefusedAndNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(h *host, path string){

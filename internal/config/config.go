@@ -31,6 +31,9 @@ type Config struct {
 	HTTP            HTTP
 	Services        Services
 	Manifests       []Manifest
+	Views           []View
+	Permissions     Permissions
+	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
 	secrets  []place // values of the file that are secrets, if others can read it
 	plain    []place // URLs with plain http to another host, which the file allows
@@ -107,6 +110,7 @@ func Default() *Config {
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Services:        Services{Prefix: "Provider"},
+		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
 	c.Services.inherit(c.Source)
 	return c
@@ -217,7 +221,7 @@ func (d *decoder) config(root *node) *Config {
 	c := Default()
 	c.Path = d.file
 	d.defaultListen(&c.HTTP)
-	var services, manifests *node
+	var services, manifests, views *node
 	d.mapping("", root, table{
 		"source":           d.source(&c.Source),
 		"data_dir":         scalar(&c.DataDir, d.absolute),
@@ -231,10 +235,15 @@ func (d *decoder) config(root *node) *Config {
 		"http":             keys(d.http(&c.HTTP)),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
+		"views":            keep(&views),
+		"permissions":      keys(c.Permissions.table()),
+		"removed":          scalar(&c.DropRemoved, parseRemoved),
 	})
 	d.checkSource(&c.Source)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, c.Schedule)
+	c.Views = d.views(views, c)
+	d.checkNames(c.Manifests, c.Views)
 	c.secrets, c.plain = d.secrets, d.plain
 	return c
 }

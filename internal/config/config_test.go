@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"syncd/internal/manifest"
 )
@@ -132,6 +133,19 @@ manifests:
   - {name: 1e5, release: 2026.10, schedule: "@every 30m"}
   - {name: "null", release: LATEST}
   - {name: q, release: 2026.q4}
+  - {name: suite_zip, product: DataQualitySuite, tag: NET7}
+  - name: extras
+    files: [data/LATEST/ews.txt, "Library/LINUX/GCC48/64BIT/2026-10/libmdAddr.so", Product/2026.q4/all]
+views:
+  - name: refdata
+    manifests: [dq_addr_data, q]
+    layout: MAP
+    map_files: {q: maps/q.map, dq_addr_data: /etc/syncd/a.map}
+    hash_files: true
+    export: /srv/refdata/
+  - {name: everything, layout: native}
+permissions: {files: 0440, directories: "0750", group: 1234}
+removed: drop
 `
 
 func TestLoadReadsEveryKey(t *testing.T) {
@@ -169,6 +183,24 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		{Name: "1e5", Release: "2026.10", Schedule: every},
 		{Name: "null", Release: "latest", Schedule: la},
 		{Name: "q", Release: "2026.Q4", Schedule: la},
+		{Name: "suite_zip", Product: "DataQualitySuite", Tag: "NET7", Release: "latest", Schedule: la},
+		{Name: "extras", Release: "latest", Schedule: la, Files: []manifest.Reference{
+			{Class: manifest.Data, Release: "latest", Name: "ews.txt"},
+			{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"},
+			{Class: manifest.Product, Release: "2026.Q4", Name: "all"},
+		}},
+	}
+	views := []View{
+		{Name: "refdata", Manifests: []string{"dq_addr_data", "q"}, Layout: MapLayout, HashFiles: true, Export: "/srv/refdata", MapFiles: []MapFile{
+			{Manifest: "q", Path: filepath.Join(dir, "maps/q.map")}, {Manifest: "dq_addr_data", Path: "/etc/syncd/a.map"},
+		}},
+		{Name: "everything", Layout: NativeLayout, Manifests: []string{"dq_addr_data", "1e5", "null", "q", "suite_zip", "extras"}},
+	}
+	if diff := cmp.Diff(views, c.Views, cmpopts.IgnoreUnexported(MapFile{})); diff != "" {
+		t.Error(diff)
+	}
+	if want := (Permissions{Files: 0o440, Directories: 0o750, Group: 1234}); c.Permissions != want || !c.DropRemoved {
+		t.Errorf("permissions %v, removed %v", c.Permissions, c.DropRemoved)
 	}
 	if diff := cmp.Diff(manifests, c.Manifests); diff != "" || every.String() != "@every 30m" {
 		t.Error(every, diff)
@@ -274,10 +306,10 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"schedule every word", top("schedule: '@every hour'"), []string{"5:11 schedule: @every needs a duration"}},
 
 		{"name empty", names("{name: ''}"), []string{"2:20 manifests[0].name: is empty"}},
-		{"name with slash", names("{name: a/b}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
-		{"name dots", names("{name: ..}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
-		{"name with dash in front", names("{name: -a}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
-		{"name too long", names("{name: " + strings.Repeat("a", 201) + "}"), []string{"2:20 manifests[0].name: is not usable as a manifest's name"}},
+		{"name with slash", names("{name: a/b}"), []string{"2:20 manifests[0].name: is not usable as a name"}},
+		{"name dots", names("{name: ..}"), []string{"2:20 manifests[0].name: is not usable as a name"}},
+		{"name with dash in front", names("{name: -a}"), []string{"2:20 manifests[0].name: is not usable as a name"}},
+		{"name too long", names("{name: " + strings.Repeat("a", 201) + "}"), []string{"2:20 manifests[0].name: is not usable as a name"}},
 		{"name twice", names("{name: a}, {name: b}, {name: a}"), []string{"2:42 manifests[2].name: manifests[0] has the same name (case is ignored)"}},
 		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has the same name (case is ignored)"}},
 		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: is the name of a file that belongs to manifests[1]"}},
@@ -294,6 +326,60 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"glob empty", entry("exclude: ''"), []string{"5:14 manifests[0].exclude: is not a glob"}},
 		{"glob absolute", entry("exclude: /a"), []string{"5:14 manifests[0].exclude: never matches: paths within the manifest do not begin with a slash"}},
 		{"glob double star", entry("include: '**/a'"), []string{"5:14 manifests[0].include: ** matches one folder only, as * does"}},
+
+		{"product and files", entry("product: Suite\n    files: [Data/latest/x]"), []string{"6:12 manifests[0].files: product is set too"}},
+		{"product empty", entry("product: ''"), []string{"5:14 manifests[0].product: is not the name of a product"}},
+		{"product with slash", entry("product: a/b"), []string{"5:14 manifests[0].product: is not the name of a product"}},
+		{"product a list", entry("product: [a]"), []string{"5:14 manifests[0].product: must be one value"}},
+		{"files empty", entry("files: []"), []string{"5:12 manifests[0].files: is empty"}},
+		{"files null", entry("files:"), []string{"5:5 manifests[0].files: is empty"}},
+		{"file without release", entry("files: [Data/ews.txt]"), []string{"5:13 manifests[0].files[0]: is not the path of a file"}},
+		{"file of no class", entry("files: [Secret/latest/ews.txt]"), []string{"5:13 manifests[0].files[0]: is not the path of a file"}},
+		{"file with a bad release", entry("files: [Data/soon/ews.txt]"), []string{"5:13 manifests[0].files[0]: its release is not latest, a month, a quarter or a two-month period"}},
+		{"file of the parent folder", entry("files: Data/latest/.."), []string{"5:12 manifests[0].files: is not the path of a file"}},
+		{"file twice", entry("files: [Data/2026.10/x, data/2026-10/x]"), []string{"5:29 manifests[0].files[1]: is listed twice"}},
+		{"files at one path", entry("files: [Data/2026.09/x, Data/2026.10/x]"), []string{"5:12 manifests[0].files: two of its files have the same path, or paths that differ only in case"}},
+		{"files that differ in case", entry("files: [Data/latest/x, Data/latest/X]"), []string{"5:12 manifests[0].files: two of its files have the same path, or paths that differ only in case"}},
+		{"tag of a manifest", entry("tag: NET7"), []string{"5:10 manifests[0].tag: is only for an entry with product or files"}},
+		{"tag with an escape", entry("product: a\n    tag: a&b"), []string{"6:10 manifests[0].tag: is not a tag"}},
+
+		{"views a word", top("views: refdata"), []string{"5:8 views: must be a list"}},
+		{"view a word", top("views: [refdata]"), []string{"5:9 views[0]: must be a mapping"}},
+		{"view without name", top("views: [{layout: flat}]"), []string{"5:10 views[0].name: is missing"}},
+		{"view with a path as name", top("views: [{name: ../a}]"), []string{"5:16 views[0].name: is not usable as a name"}},
+		{"view named as a manifest", top("views: [{name: A}]"), []string{"5:16 views[0].name: manifests[0] has the same name (case is ignored)"}},
+		{"view named as a record", top("views: [{name: a.json}]"), []string{"5:16 views[0].name: is the name of a file that belongs to manifests[0]"}},
+		{"manifest named as a view's sums", with("", "  - name: b.SHA256SUMS\nviews: [{name: b}]\n", ""), []string{"5:11 manifests[1].name: is the name of a file that belongs to views[0]"}},
+		{"two views of one name", top("views: [{name: b}, {name: B}]"), []string{"5:27 views[1].name: views[0] has the same name (case is ignored)"}},
+		{"view of another manifest", top("views: [{name: b, manifests: [a, A, c]}]"), []string{"5:34 views[0].manifests[1]: is not in manifests", "5:37 views[0].manifests[2]: is not in manifests"}},
+		{"view of one other manifest", top("views: [{name: b, manifests: c}]"), []string{"5:30 views[0].manifests: is not in manifests"}},
+		{"view with a manifest twice", top("views: [{name: b, manifests: [a, a]}]"), []string{"5:34 views[0].manifests[1]: is listed twice"}},
+		{"layout", top("views: [{name: b, layout: nested}]"), []string{"5:27 views[0].layout: is not a layout"}},
+		{"layout map without maps", top("views: [{name: b, layout: map}]"), []string{"5:27 views[0].layout: needs map_files"}},
+		{"maps without layout map", top("views: [{name: b, map_files: {a: x}}]"), []string{"5:31 views[0].map_files: is only for layout: map"}},
+		{"maps a list", top("views: [{name: b, layout: map, map_files: [a]}]"), []string{"5:43 views[0].map_files: must be a mapping"}},
+		{"map of another manifest", top("views: [{name: b, layout: map, map_files: {c: x}}]"), []string{"5:44 views[0].map_files[0]: names a manifest that the view does not have"}},
+		{"two maps of a manifest", top("views: [{name: b, layout: map, map_files: {a: x, a: y}}]"), []string{"5:50 views[0].map_files[1]: has two maps for one manifest"}},
+		{"map without a path", top("views: [{name: b, layout: map, map_files: {a: ''}}]"), []string{"5:47 views[0].map_files[0]: is empty"}},
+		{"hash_files", top("views: [{name: b, hash_files: maybe}]"), []string{"5:31 views[0].hash_files: is neither true nor false"}},
+		{"export relative", top("views: [{name: b, export: srv}]"), []string{"5:27 views[0].export: is not an absolute path of a folder"}},
+		{"export of the root", top("views: [{name: b, export: /srv/..}]"), []string{"5:27 views[0].export: is not an absolute path of a folder"}},
+		{"export in data_dir", top("data_dir: /srv/a\nviews: [{name: b, export: /srv/a/b}]"), []string{"6:27 views[0].export: is inside data_dir, or data_dir is inside it"}},
+		{"export around data_dir", top("data_dir: /srv/a\nviews: [{name: b, export: /srv}]"), []string{"6:27 views[0].export: is inside data_dir, or data_dir is inside it"}},
+		{"export of data_dir", top("views: [{name: b, export: /var/lib/syncd/}]"), []string{"5:27 views[0].export: is inside data_dir, or data_dir is inside it"}},
+		{"two exports to one folder", top("views: [{name: b, export: /x}, {name: c, export: /x/}]"), []string{"5:50 views[1].export: is, holds or is inside the export of views[0]"}},
+		{"export in an export", top("views: [{name: b, export: /x}, {name: c, export: /x/y}]"), []string{"5:50 views[1].export: is, holds or is inside the export of views[0]"}},
+		{"export around an export", top("views: [{name: b, export: /x/y}, {name: c, export: /x}]"), []string{"5:52 views[1].export: is, holds or is inside the export of views[0]"}},
+		{"files that can be written", top("permissions: {files: '0644'}"), []string{"5:22 permissions.files: lets someone write: published files never change"}},
+		{"files that syncd cannot read", top("permissions: {files: '0044'}"), []string{"5:22 permissions.files: does not let syncd read the files"}},
+		{"files of a set-user-id mode", top("permissions: {files: '4555'}"), []string{"5:22 permissions.files: is not an octal mode"}},
+		{"files by letters", top("permissions: {files: r--r--r--}"), []string{"5:22 permissions.files: is not an octal mode"}},
+		{"directories that others can write", top("permissions: {directories: '0775'}"), []string{"5:28 permissions.directories: lets others write: only syncd may change the mirror"}},
+		{"directories that syncd cannot write", top("permissions: {directories: '0555'}"), []string{"5:28 permissions.directories: does not let syncd change the directories"}},
+		{"directories with 9", top("permissions: {directories: '0799'}"), []string{"5:28 permissions.directories: is not an octal mode"}},
+		{"group unknown", top("permissions: {group: no such group}"), []string{"5:22 permissions.group: is not a group of this system"}},
+		{"group negative", top("permissions: {group: -1}"), []string{"5:22 permissions.group: is not a group of this system"}},
+		{"removed", top("removed: maybe"), []string{"5:10 removed: is neither keep nor drop"}},
 
 		{"service unknown", top("services: {liszt: {url: 'https://h'}}"), []string{"5:12 services.liszt: unknown key"}},
 		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},
@@ -354,6 +440,12 @@ func TestLoadAcceptsValidFiles(t *testing.T) {
 		{"no web server", minimal + "http: {listen: ''}\n"},
 		{"v6 listen", minimal + "http: {listen: '[::]:0'}\n"},
 		{"empty filters", minimal + "    os: []\n    include:\n"},
+		{"views of nothing", minimal + "views:\n"},
+		{"view of all", minimal + "views: [{name: b, manifests: []}, {name: c, export: /srv/c}, {name: d, export: /srv/d}]\n"},
+		{"export with the data_dir's name in front", minimal + "views: [{name: b, export: /srv/mirror2}]\n"},
+		{"group by name", minimal + "permissions: {group: root}\n"},
+		{"group unchanged", minimal + "permissions: {group: ''}\n"},
+		{"removed", minimal + "removed: keep\n"},
 		{"name beside nothing", minimal + "  - name: other.json\n"},
 	}
 	for _, tt := range tests {
@@ -500,7 +592,7 @@ func uncommented(text string) string {
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
 	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nguards: "+x+"\nhttp: "+x+
-		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\n")
+		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\npermissions: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {
 		if list, ok := strings.CutPrefix(p.Suggestion, "the keys here are "); ok {
@@ -509,7 +601,7 @@ func allKeys(t *testing.T) map[string]bool {
 			}
 		}
 	}
-	if len(found) < 45 {
+	if len(found) < 55 {
 		t.Fatalf("only %d keys: %v", len(found), slices.Sorted(maps.Keys(found)))
 	}
 	return found

@@ -1,17 +1,21 @@
 package config
 
 import (
-	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"syncd/internal/manifest"
 )
 
-// Manifest is one manifest to mirror.
+// Manifest is one entry to mirror: a manifest of the provider with that name, a product,
+// or single files.
 type Manifest struct {
 	Name     string
+	Product  string               // "" unless the entry is a product
+	Files    []manifest.Reference // empty unless the entry has single files; their releases may be aliases
+	Tag      string               // variant of the product or the files; "" = none
 	Release  manifest.Release
 	Schedule Schedule        // its own or the general one
 	Filter   manifest.Filter // as written in the file
@@ -36,7 +40,6 @@ func (d *decoder) manifests(n *node, general Schedule) []Manifest {
 		list[i] = Manifest{Release: manifest.Latest, Schedule: general}
 		d.manifest(&list[i], index("manifests", i), item)
 	}
-	d.checkNames(list)
 	return list
 }
 
@@ -46,8 +49,12 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		d.fail(path, fault{"must be a mapping", "write \"- name: \" and the manifest's name"})
 		return
 	}
+	var files []string
 	d.mapping(path, n, table{
 		"name":         scalar(&m.Name, parseName),
+		"product":      scalar(&m.Product, parseProduct),
+		"files":        list(&files, parseReference),
+		"tag":          scalar(&m.Tag, parseTag),
 		"release":      scalar(&m.Release, parseRelease),
 		"schedule":     scalar(&m.Schedule, parseSchedule),
 		"os":           list(&m.Filter.OS, parseSegment),
@@ -60,32 +67,78 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 	if !d.isSet(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
 	}
+	m.Files = d.references(path+".files", files)
+	d.checkKind(m, path)
 }
+
+// references turns the texts of single files, which parseReference has checked.
+func (d *decoder) references(path string, texts []string) []manifest.Reference {
+	if d.isSet(path) && len(texts) == 0 {
+		d.fail(path, fault{"is empty", "list at least one file, such as Data/latest/ews.txt"})
+	}
+	var refs []manifest.Reference
+	var paths []string
+	for i, text := range texts {
+		ref, err := manifest.ParseReference(text)
+		if err != nil {
+			continue // it has a problem
+		}
+		same := func(other manifest.Reference) bool {
+			return other.Class == ref.Class && other.Release == ref.Release && other.Path() == ref.Path()
+		}
+		if slices.ContainsFunc(refs, same) {
+			d.fail(index(path, i), fault{"is listed twice", "list each file once"})
+			continue
+		}
+		refs, paths = append(refs, ref), append(paths, ref.Path())
+	}
+	if manifest.CheckTree(paths) != nil {
+		d.fail(path, fault{"two of its files have the same path, or paths that differ only in case", "list them in entries of their own"})
+	}
+	return refs
+}
+
+// checkKind refuses an entry that is more than one of manifest, product and files.
+func (d *decoder) checkKind(m *Manifest, path string) {
+	hasProduct, hasFiles := d.isSet(path+".product"), d.isSet(path+".files")
+	if hasProduct && hasFiles {
+		d.fail(path+".files", fault{"product is set too", "write two entries, one with product and one with files"})
+	}
+	if m.Tag != "" && !hasProduct && !hasFiles {
+		d.fail(path+".tag", fault{"is only for an entry with product or files", "remove it: the links of a manifest have their own tags"})
+	}
+}
+
+// entry is a name in current/, and the path of the manifest or view that has it.
+type entry struct{ path, name string }
 
 // checkNames refuses names that collide on disk, where <name>.json and
 // <name>.SHA256SUMS lie beside <name>. Case is ignored, because some file systems do.
-func (d *decoder) checkNames(list []Manifest) {
-	first := make(map[string]int, len(list))
-	for i, m := range list {
-		key := strings.ToLower(m.Name)
-		if m.Name == "" {
-			continue
-		}
-		if j, ok := first[key]; ok {
-			d.fail(index("manifests", i)+".name", fault{
-				fmt.Sprintf("manifests[%d] has the same name (case is ignored)", j), "name each manifest once",
-			})
-			continue
-		}
-		first[key] = i
+func (d *decoder) checkNames(manifests []Manifest, views []View) {
+	var all []entry
+	for i, m := range manifests {
+		all = append(all, entry{index("manifests", i), m.Name})
 	}
-	for i, m := range list {
+	for i, v := range views {
+		all = append(all, entry{index("views", i), v.Name})
+	}
+	first := make(map[string]string, len(all))
+	for _, e := range all {
+		key := strings.ToLower(e.name)
+		if e.name == "" {
+			continue
+		}
+		if other, ok := first[key]; ok {
+			d.fail(e.path+".name", fault{other + " has the same name (case is ignored)", "give each manifest and view a name of its own"})
+			continue
+		}
+		first[key] = e.path
+	}
+	for _, e := range all {
 		for _, suffix := range []string{".json", ".sha256sums"} {
-			base, cut := strings.CutSuffix(strings.ToLower(m.Name), suffix)
-			if j, ok := first[base]; ok && cut {
-				d.fail(index("manifests", i)+".name", fault{
-					fmt.Sprintf("is the name of a file that belongs to manifests[%d]", j), "mirror the two in separate data directories",
-				})
+			base, cut := strings.CutSuffix(strings.ToLower(e.name), suffix)
+			if other, ok := first[base]; ok && cut {
+				d.fail(e.path+".name", fault{"is the name of a file that belongs to " + other, "mirror the two in separate data directories"})
 			}
 		}
 	}
@@ -97,9 +150,9 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 func parseName(text string) (string, *fault) {
 	switch {
 	case text == "":
-		return "", &fault{"is empty", "write the manifest's name, as `syncd manifests` lists it"}
+		return "", &fault{"is empty", "write a name"}
 	case !namePattern.MatchString(text):
-		return "", &fault{"is not usable as a manifest's name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front"}
+		return "", &fault{"is not usable as a name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front"}
 	}
 	return text, nil
 }
@@ -117,6 +170,36 @@ func parseRelease(text string) (manifest.Release, *fault) {
 func parseSegment(text string) (string, *fault) {
 	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
 		return "", &fault{"is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT"}
+	}
+	return text, nil
+}
+
+// parseProduct accepts the name of a product.
+func parseProduct(text string) (string, *fault) {
+	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
+		return "", &fault{"is not the name of a product", "use a name such as DataQualitySuite"}
+	}
+	return text, nil
+}
+
+// parseReference accepts the path of a file, with a release or an alias, and returns it
+// with the release in its usual form.
+func parseReference(text string) (string, *fault) {
+	const next = "use a path such as Data/latest/ews.txt or Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so"
+	ref, err := manifest.ParseReference(text)
+	if err != nil {
+		return "", &fault{"is not the path of a file", next}
+	}
+	if ref.Release, err = manifest.ParseRelease(string(ref.Release)); err != nil {
+		return "", &fault{"its release is not latest, a month, a quarter or a two-month period", next}
+	}
+	return ref.String(), nil
+}
+
+// parseTag accepts a tag that needs no escaping in a query.
+func parseTag(text string) (string, *fault) {
+	if !paramPattern.MatchString(text) {
+		return "", &fault{"is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7"}
 	}
 	return text, nil
 }
