@@ -17,7 +17,9 @@ func (a *app) emulatorCommand() *cobra.Command {
 		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: arguments(0, 0),
 		Long: `Run the provider's services on loopback, with invented sample data or with your own
 files. --root DIR serves DIR/<manifest>/<release>/...; a folder added while the
-emulator runs is a new release. The other services answer from about 450 invented
+emulator runs is a new release. The sample data includes the product
+DataQualitySuite, and the library WINDOWS/NET/ANY mdTool.exe with a variant of the
+tag NET7. It also answers the provider's own updater. The other services answer from about 450 invented
 addresses.
 
 It can inject faults, for example:

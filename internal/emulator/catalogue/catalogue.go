@@ -50,6 +50,12 @@ func (c *Catalogue) SetManifest(manifest, release string, files ...File) {
 	c.memory.set(manifest, release, files)
 }
 
+// SetFiles publishes files that no manifest lists, such as products. A second call for a
+// release replaces its files.
+func (c *Catalogue) SetFiles(release string, files ...File) {
+	c.memory.set(unlisted, release, files)
+}
+
 // SetLinks makes links the list of a manifest's release, served as they are. The
 // files that SetManifest published there stay.
 func (c *Catalogue) SetLinks(manifest, release string, links ...string) {
@@ -92,7 +98,7 @@ func (c *Catalogue) AllReleases() []string {
 	return distinct(all, CompareReleases)
 }
 
-// FileReleases returns the releases that published a file, the newest last.
+// FileReleases returns the releases that published a file in any variant, the newest last.
 func (c *Catalogue) FileReleases(f File) []string {
 	var all []string
 	for _, s := range c.sources {
@@ -117,12 +123,20 @@ func (c *Catalogue) File(f File) (*Item, bool) {
 	if it, ok := c.Exact(f); ok {
 		return it, true
 	}
-	release, ok := ResolveRelease(c.FileReleases(f), f.Release)
+	variant := func(release string) File {
+		other := f
+		other.Release = release
+		return other
+	}
+	releases := slices.DeleteFunc(c.FileReleases(f), func(release string) bool {
+		_, ok := c.Exact(variant(release))
+		return !ok
+	})
+	release, ok := ResolveRelease(releases, f.Release)
 	if !ok {
 		return nil, false
 	}
-	f.Release = release
-	return c.Exact(f)
+	return c.Exact(variant(release))
 }
 
 // Exact is File without aliases.

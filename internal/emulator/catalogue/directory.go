@@ -67,7 +67,7 @@ func (d directory) file(f File) (*Item, bool) {
 // without regard to case.
 func (d directory) fileOf(manifest, release string, f File) (*Item, bool) {
 	dir, spelled, ok := d.releaseDir(manifest, release)
-	if !ok || f.Class != ClassData {
+	if !ok || f.Class != ClassData || f.Tag != "" {
 		return nil, false
 	}
 	if path, ok := locate(dir, f.Name); ok {

@@ -38,6 +38,7 @@ type File struct {
 	Architecture string
 	Release      string // "" takes the release of the manifest
 	Name         string
+	Tag          string // of a variant; "" for the usual file
 	// Content is served and hashed. A file without one is listed. It is served
 	// only when another release published the same reference with a content.
 	Content Content
@@ -59,7 +60,8 @@ func (f File) BuildNumber() string {
 	return strconv.FormatUint(mix(uint64(len(f.Name)))%10000, 10)
 }
 
-// series returns the key that all releases of a file share, whatever their case.
+// series returns the key that all releases and variants of a file share, whatever their
+// case.
 func (f File) series() string {
 	return strings.ToLower(strings.Join(append(f.Segments(), f.Name), "\x00"))
 }

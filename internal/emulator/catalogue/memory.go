@@ -27,6 +27,9 @@ type memoryRelease struct {
 	call int // the number of the call that published the files; the last wins
 }
 
+// unlisted is the manifest of files that no manifest lists. No request finds it.
+const unlisted = ""
+
 // newMemory publishes with times from a day before now on. A client may distrust a
 // Last-Modified that is only seconds old.
 func newMemory(now time.Time) *memory {
@@ -112,7 +115,7 @@ func (m *memory) indexLocked() {
 	}
 }
 
-// addLocked indexes an item unless a newer call published the same name. Names
+// addLocked indexes an item unless a newer call published the same name and tag. Names
 // that differ only in case are different items.
 func (m *memory) addLocked(it *Item) {
 	if it.Content == nil {
@@ -123,7 +126,7 @@ func (m *memory) addLocked(it *Item) {
 		m.index[series] = make(map[string][]*Item)
 	}
 	for _, other := range m.index[series][release] {
-		if other.Name == it.Name {
+		if other.Name == it.Name && other.Tag == it.Tag {
 			return
 		}
 	}
@@ -135,7 +138,9 @@ func (m *memory) manifests() []string {
 	defer m.mu.RUnlock()
 	var names []string
 	for _, manifest := range m.names {
-		names = append(names, manifest.name)
+		if manifest.name != unlisted {
+			names = append(names, manifest.name)
+		}
 	}
 	return names
 }
@@ -144,7 +149,7 @@ func (m *memory) releases(manifest string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var names []string
-	if found := m.names[strings.ToLower(manifest)]; found != nil {
+	if found := m.names[strings.ToLower(manifest)]; found != nil && manifest != unlisted {
 		for _, r := range found.releases {
 			names = append(names, r.list.Release)
 		}
@@ -156,7 +161,7 @@ func (m *memory) list(manifest, release string) (List, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := m.names[strings.ToLower(manifest)]
-	if found == nil {
+	if found == nil || manifest == unlisted {
 		return List{}, false
 	}
 	r := found.releases[strings.ToLower(release)]
@@ -182,15 +187,19 @@ func (m *memory) file(f File) (*Item, bool) {
 	return m.fileLocked(f)
 }
 
+// fileLocked prefers the name in the same spelling. A tag is compared without case.
 func (m *memory) fileLocked(f File) (*Item, bool) {
-	items := m.index[f.series()][strings.ToLower(f.Release)]
-	if len(items) == 0 {
-		return nil, false
-	}
-	for _, it := range items {
+	var found *Item
+	for _, it := range m.index[f.series()][strings.ToLower(f.Release)] {
+		if !strings.EqualFold(it.Tag, f.Tag) {
+			continue
+		}
 		if it.Name == f.Name {
 			return it, true
 		}
+		if found == nil {
+			found = it
+		}
 	}
-	return items[0], true
+	return found, found != nil
 }

@@ -54,6 +54,16 @@ var sampleManifests = []sampleManifest{
 		{file: File{Name: "mdPhone.idx"}, size: 64 << 10, changed: []int{8, 10}},
 		{file: File{Name: "mdPhone.lic"}, text: 8, changed: []int{8}},
 	}},
+	{name: unlisted, advances: true, files: []sampleFile{
+		{file: File{Class: ClassProduct, Name: "DataQualitySuite"}, size: 2 << 20, changed: []int{8, 9, 10}},
+		{file: tagged("", library("WINDOWS", "NET", "ANY", "mdTool.exe")), size: 90 << 10, changed: []int{8, 10}},
+		{file: tagged("NET7", library("WINDOWS", "NET", "ANY", "mdTool.exe")), size: 80 << 10, changed: []int{8, 9}},
+	}},
+}
+
+func tagged(tag string, f File) File {
+	f.Tag = tag
+	return f
 }
 
 func library(os, compiler, architecture, name string) File {
@@ -66,7 +76,8 @@ func wrapper(os, language, architecture, name string) File {
 
 // AddSample publishes the generated sample data: dq_addr_data, dq_addr_bins and
 // dq_phone_data in the releases 2026.08 to 2026.10. In the newer ones some
-// links name an older release. Calling it again does nothing.
+// links name an older release. No manifest lists the product DataQualitySuite and the
+// library mdTool.exe, which has a variant with the tag NET7. Calling it again does nothing.
 func (c *Catalogue) AddSample() {
 	c.sample.mu.Lock()
 	defer c.sample.mu.Unlock()
@@ -93,9 +104,9 @@ func (c *Catalogue) addSampleLocked() {
 }
 
 // AdvanceSample publishes the next month of the sample data and returns its
-// name. One file of dq_addr_data and one of dq_addr_bins change, others at the
-// next call. dq_phone_data is a new release of the same files. It adds the sample
-// first when that is missing.
+// name. One file of dq_addr_data, one of dq_addr_bins and one of the files that no
+// manifest lists change, others at the next call. dq_phone_data is a new release of the
+// same files. It adds the sample first when that is missing.
 func (c *Catalogue) AdvanceSample() (release string) {
 	c.sample.mu.Lock()
 	defer c.sample.mu.Unlock()
@@ -122,7 +133,9 @@ func (c *Catalogue) publishSampleLocked() {
 	}
 }
 
-func sampleKey(m sampleManifest, f sampleFile) string { return m.name + "\x00" + f.file.series() }
+func sampleKey(m sampleManifest, f sampleFile) string {
+	return m.name + "\x00" + f.file.series() + "\x00" + f.file.Tag
+}
 
 // at returns the file as a month published it.
 func (f sampleFile) at(changed month) File {
@@ -133,7 +146,7 @@ func (f sampleFile) at(changed month) File {
 		return file
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(file.series() + file.Release)) // never fails
+	_, _ = h.Write([]byte(file.series() + file.Tag + file.Release)) // never fails
 	file.Content = Random(h.Sum64(), f.size+int64(changed%12)*1000)
 	return file
 }

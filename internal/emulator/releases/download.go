@@ -20,7 +20,7 @@ func (s *Service) redirectToDownload(c *call) {
 	if !ok {
 		return
 	}
-	token := base64.RawURLEncoding.EncodeToString([]byte(referencePath(it.File)))
+	token := base64.RawURLEncoding.EncodeToString([]byte(it.Tag + "?" + referencePath(it.File)))
 	c.w.Header().Set("Location", s.cfg.DownloadURL(c.r)+"/files/"+token+"/"+url.PathEscape(it.Name))
 	c.w.Header().Set("Cache-Control", "no-store")
 	wire.Write(c.w, http.StatusFound, "", nil)
@@ -50,11 +50,12 @@ func (s *Service) fileOfToken(u *url.URL) (*catalogue.Item, bool) {
 	if !ok || !strings.EqualFold(verb, "files") || len(args) != 2 {
 		return nil, false
 	}
-	path, err := base64.RawURLEncoding.DecodeString(args[0])
+	text, err := base64.RawURLEncoding.DecodeString(args[0])
 	if err != nil {
 		return nil, false
 	}
-	class, segments, ok := splitPath(string(path))
+	cut := strings.LastIndexByte(string(text), '?') // the path is escaped and has none
+	class, segments, ok := splitPath(string(text[cut+1:]))
 	if !ok {
 		return nil, false
 	}
@@ -62,6 +63,7 @@ func (s *Service) fileOfToken(u *url.URL) (*catalogue.Item, bool) {
 	if !ok {
 		return nil, false
 	}
+	f.Tag = string(text[:max(cut, 0)])
 	return s.cfg.Catalogue.Exact(f)
 }
 

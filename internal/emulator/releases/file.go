@@ -8,9 +8,10 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// file finds the file that the path names. It answers 404 when there is none.
+// file finds the file that the path and the tag name. It answers 404 when there is none.
 func (s *Service) file(c *call) (*catalogue.Item, bool) {
 	if f, ok := reference(c.args, true); ok {
+		f.Tag = wire.Parameter(c.query, "tag")
 		if it, ok := s.cfg.Catalogue.File(f); ok && it.Content.Size() >= 0 {
 			return it, true
 		}

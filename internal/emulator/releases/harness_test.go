@@ -1,6 +1,8 @@
 package releases
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -71,6 +73,8 @@ func diskFile(t testing.TB, size int64) string {
 	}
 	return path
 }
+
+func sha256Hex(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 func readAll(t testing.TB, c catalogue.Content) []byte {
 	t.Helper()

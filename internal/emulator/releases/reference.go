@@ -73,7 +73,8 @@ func writeReference(b *strings.Builder, f catalogue.File) {
 }
 
 // link returns a download link as the service writes it: the id under the
-// upper-case name ID, in some links behind a slash. The id comes escaped.
+// upper-case name ID, in some links behind a slash, and the tag of a variant. The id
+// comes escaped.
 func link(base string, f catalogue.File, id string, slash bool) string {
 	var b strings.Builder
 	b.Grow(128)
@@ -85,5 +86,9 @@ func link(base string, f catalogue.File, id string, slash bool) string {
 	}
 	b.WriteString("?ID=")
 	b.WriteString(id)
+	if f.Tag != "" {
+		b.WriteString("&tag=")
+		b.WriteString(url.QueryEscape(f.Tag))
+	}
 	return b.String()
 }
