@@ -17,7 +17,7 @@ import (
 var rows = [][]string{
 	{"cmd/syncd"},
 	{"internal/daemon", "internal/web"},
-	{"internal/engine"},
+	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer"},
 	{"internal/inventory", "internal/report"},

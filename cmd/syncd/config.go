@@ -40,7 +40,7 @@ func (a *app) configCommand() *cobra.Command {
 			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 			return nil
 		},
-	})
+	}, a.fromUpdaterCommand())
 	return cmd
 }
 

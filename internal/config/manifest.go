@@ -220,3 +220,9 @@ func parseGlob(text string) (string, *fault) {
 	}
 	return text, nil
 }
+
+// UsableName is true for a text that can be the name of an entry of manifests or views.
+func UsableName(text string) bool { _, f := parseName(text); return f == nil }
+
+// UsableTag is true for a text that can be a tag.
+func UsableTag(text string) bool { _, f := parseTag(text); return f == nil }

@@ -1,0 +1,144 @@
+package migration
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// dataDir is where the configuration keeps the mirror.
+const dataDir = "/var/lib/syncd"
+
+// place adds an entry to the view of its target folder.
+func (p *plan) place(c command, set options, e *entry, v *view) {
+	if !slices.Contains(v.members, e) {
+		v.members = append(v.members, e)
+	}
+	if !set.has("map") {
+		return
+	}
+	v.mapped[e] = true
+	file, known := p.mapFile(c, set.get("map"))
+	switch {
+	case !known:
+		v.notes = append(v.notes, fmt.Sprintf("line %d, -m: its map file is not known: add map_files with layout: map if it differs from layout: provider", c.line))
+	case !p.usableMap(file):
+		v.notes = append(v.notes, fmt.Sprintf("line %d, -m: %s is no usable map file here: copy it, then add layout: map and map_files", c.line, quoted(file)))
+	default:
+		v.maps[e] = file
+	}
+}
+
+// folder returns the target of a command line. Lines with an unknown target share one.
+func (p *plan) folder(c command, set options) (target string, known bool) {
+	w := set.get("target_directory")
+	if !set.has("target_directory") {
+		w = word{".", true}
+	}
+	switch {
+	case !w.known || w.text == "" || p.secrets.in(w.text) || !printable(w.text):
+		return "", false
+	case path.IsAbs(w.text):
+		return path.Clean(w.text), true
+	case windowsPath.MatchString(w.text):
+		return w.text, false
+	case c.dir != "" && !c.windows && !p.secrets.in(c.dir) && printable(c.dir):
+		return path.Join(c.dir, w.text), true
+	}
+	return "", false
+}
+
+// mapFile returns the path of -m. A relative path that begins with a dot counts from the
+// folder of the updater.
+func (p *plan) mapFile(c command, w word) (file string, known bool) {
+	base := c.dir
+	if strings.HasPrefix(w.text, ".") {
+		base = c.folder()
+	}
+	switch {
+	case !w.known || w.text == "" || windowsPath.MatchString(w.text):
+		return "", false
+	case path.IsAbs(w.text):
+		file = path.Clean(w.text)
+	case base != "" && !c.windows:
+		file = path.Join(base, w.text)
+	}
+	return file, file != "" && printable(file) && !p.secrets.in(file)
+}
+
+// view finds or adds the view of a target folder.
+func (p *plan) view(target string, known bool) *view {
+	for _, v := range p.views {
+		if v.target == target {
+			return v
+		}
+	}
+	v := &view{target: target, known: known, maps: map[*entry]string{}, mapped: map[*entry]bool{}}
+	p.views = append(p.views, v)
+	return v
+}
+
+// arrange names the views and decides what they export. All entries have names by now.
+func (p *plan) arrange() {
+	for i, v := range p.views {
+		v.name = p.viewName(v)
+		switch other := p.exported(p.views[:i], v.target); {
+		case !v.known && v.target != "":
+			v.notes = append(v.notes, "the updater's folder is a Windows path: add export with a folder of this host, or read data_dir/current/"+v.name)
+		case !v.known:
+			v.notes = append(v.notes, "the folder that your software reads is not known on this host: add export, or read data_dir/current/"+v.name)
+		case v.target == "/" || overlap(v.target, dataDir):
+			v.notes = append(v.notes, quoted(v.target)+" cannot be an export, because data_dir is inside it or it is inside data_dir: read data_dir/current/"+v.name)
+		case other != nil:
+			v.notes = append(v.notes, quoted(v.target)+" overlaps the export of "+other.name+": give your software another folder, or let it read data_dir/current/"+v.name)
+		default:
+			v.export = v.target
+		}
+		if len(v.mapped) == 0 {
+			continue
+		}
+		for _, e := range v.members {
+			if !v.mapped[e] {
+				v.notes = append(v.notes, e.name+" has no map: the updater puts its files at the top of the folder, this layout below "+e.name+"/")
+			}
+		}
+	}
+}
+
+// viewName is the last part of the target, or another name that is free.
+func (p *plan) viewName(v *view) string {
+	base := "refdata"
+	if v.known && v.target != "/" {
+		base = plainName(path.Base(v.target))
+	}
+	if free := p.freeName(base); free == base {
+		return base
+	}
+	return p.freeName(base + "_view")
+}
+
+func (p *plan) exported(views []*view, target string) *view {
+	for _, v := range views {
+		if v.export != "" && overlap(v.export, target) {
+			return v
+		}
+	}
+	return nil
+}
+
+// overlap is true when one of two clean paths is the other, or inside it.
+func overlap(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// layout returns the layout of a view.
+func (v *view) layout() string {
+	switch {
+	case len(v.maps) > 0:
+		return "map"
+	case len(v.mapped) > 0:
+		return "provider"
+	}
+	return "flat"
+}

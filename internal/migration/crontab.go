@@ -1,0 +1,109 @@
+package migration
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"syncd/internal/config"
+)
+
+// cronLine is a line of a crontab: five fields or a name for them, and a command.
+var (
+	number   = `[0-9*][0-9*,/~-]*`
+	named    = `[0-9*A-Za-z][0-9A-Za-z*,/~-]*`
+	cronLine = regexp.MustCompile(`(?m)^[ \t]*(@(?:reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)|` + number + `[ \t]+` + number + `[ \t]+` + number + `[ \t]+` + named + `[ \t]+` + named + `)[ \t]+(\S.*)$`)
+	setting  = regexp.MustCompile(`^[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)["']?[ \t]*=[ \t]*(.*?)[ \t]*$`)
+)
+
+func isCrontab(text string) bool { return cronLine.MatchString(text) }
+
+// crontab reads a text line by line, as cron does. Each command starts in the home of its
+// user, which is not known.
+func (r *reader) crontab(text string, s *scope) {
+	for i, line := range strings.Split(text, "\n") {
+		s.line = i + 1
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.HasPrefix(trimmed, "#") {
+			continue
+		}
+		if parts := cronLine.FindStringSubmatch(line); parts != nil {
+			job := s.inner()
+			job.setSchedule(parts[1])
+			r.cronCommand(parts[2], job)
+			continue
+		}
+		if parts := setting.FindStringSubmatch(line); parts != nil {
+			r.set(s, parts[1], unquoted(parts[2]), true)
+			continue
+		}
+		r.script(line, s)
+	}
+}
+
+// cronCommand reads a command. Cron ends it at a % without a backslash.
+func (r *reader) cronCommand(text string, s *scope) {
+	if windowsPath.MatchString(text) {
+		r.windowsScript(text, s)
+		return
+	}
+	if end := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(text); end != nil {
+		text = text[:end[1]-1]
+	}
+	text = strings.ReplaceAll(text, `\%`, "%")
+	if fields := strings.SplitN(text, " ", 3); len(fields) == 3 && (fields[1] == "cd" || setting.MatchString(fields[1])) && plainWord.MatchString(fields[0]) {
+		text = strings.Repeat(" ", len(fields[0])) + text[len(fields[0]):] // a user, as in /etc/crontab
+	}
+	r.script(text, s)
+}
+
+var plainWord = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
+
+func unquoted(text string) string {
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// setSchedule turns the fields of a line into a schedule of syncd.
+func (s *scope) setSchedule(fields string) {
+	if fields == "@reboot" {
+		s.startup = true
+		return
+	}
+	parts := strings.Fields(fields)
+	if len(parts) == 5 {
+		parts[4] = weekdays(parts[4])
+	}
+	schedule := strings.Join(parts, " ")
+	if zone := s.vars["CRON_TZ"]; zone != "" {
+		schedule = "CRON_TZ=" + zone + " " + schedule
+	}
+	if _, err := config.ParseSchedule(schedule); err != nil {
+		s.unusual = true
+		return
+	}
+	s.schedule = schedule
+}
+
+var toSunday = regexp.MustCompile(`^([0-9])(-7)?(/[0-9]+)?$`)
+
+// weekdays writes Sunday as 0, because syncd does not know it as 7.
+func weekdays(field string) string {
+	items := strings.Split(field, ",")
+	for i, item := range items {
+		parts := toSunday.FindStringSubmatch(item)
+		if parts == nil || parts[2] == "" && item != "7" {
+			continue
+		}
+		first, _ := strconv.Atoi(parts[1])
+		step, _ := strconv.Atoi(strings.TrimPrefix(parts[3], "/"))
+		var days []string
+		for day := first; day <= 7; day += max(step, 1) {
+			days = append(days, strconv.Itoa(day%7))
+		}
+		items[i] = strings.Join(days, ",")
+	}
+	return strings.Join(items, ",")
+}

@@ -1,0 +1,137 @@
+package migration
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// licence is the one in testdata.
+const licence = "K3YofTheHost"
+
+// usable are the map files that exist.
+func usable(path string) bool { return strings.HasPrefix(path, "/opt/updater/maps/") }
+
+// loads checks that syncd accepts a configuration.
+func loads(t *testing.T, text []byte) *config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "syncd.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(path, config.Environment{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return c
+}
+
+func TestCommandLinesBecomeTheConfigurationThatDoesTheSame(t *testing.T) {
+	paths, err := filepath.Glob("testdata/lines/*.txt")
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d texts, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Convert(text, usable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
+				t.Errorf("shows the licence:\n%s", got)
+			}
+			loads(t, got)
+			golden := strings.TrimSuffix(path, ".txt") + ".yaml"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestATextWithoutADownloadIsRefused(t *testing.T) {
+	const none = "no command line of the updater that downloads something: expected `manifest -p NAME`, `product -p NAME` or `file -n NAME`"
+	for name, test := range map[string]struct{ text, want string }{
+		"empty":           {"", none},
+		"other commands":  {"0 3 * * * rm file -f; mkdir product; git verify -p\n", none},
+		"only verify":     {"/opt/updater/Updater verify -p /srv/x\n", none},
+		"a comment":       {"# /opt/updater/Updater manifest -p x -l " + licence + "\n", none},
+		"not text":        {"\xff\xfem\x00", "it is not UTF-8 text: convert it first, such as with iconv"},
+		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},
+		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none},
+		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 1 MiB: name the crontab or script itself"},
+	} {
+		_, err := Convert([]byte(test.text), usable)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func TestHostileScriptsEndQuickly(t *testing.T) {
+	const run = "\n/opt/updater/Updater manifest -p x -l " + licence + "\n"
+	for name, text := range map[string]string{
+		"recursion":    "f() { f; f; f; f; }; f" + run,
+		"braces":       "echo {1..999999999} {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}" + run,
+		"nested loops": strings.Repeat("for i in "+strings.Repeat("a ", 100)+"; do ", 20) + "x=1" + strings.Repeat("; done", 20) + run,
+		"quotes":       "sh -c '" + strings.Repeat(`sh -c "manifest -p x `, 50) + "'" + run,
+		"deep":         strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000) + run,
+		"growth":       "x=" + strings.Repeat("a", 1000) + "\n" + strings.Repeat("x=$x$x\n", 40) + run,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := Convert([]byte(text), usable); err == nil && strings.Contains(string(got), licence) {
+				t.Error("shows the licence")
+			}
+		})
+	}
+}
+
+// FuzzConvert checks that each text is converted to a configuration that loads, or refused,
+// and that neither shows a licence.
+func FuzzConvert(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/lines/*.txt")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		const hidden = "H1dd3nLicence"
+		for _, line := range []string{"", "\n/opt/u/Updater manifest -p x -l " + hidden, "\n0 3 * * * MD_LICENSE=" + hidden + " /opt/u/Updater file -n x -t /srv/" + hidden} {
+			got, err := Convert(append(text[:len(text):len(text)], line...), usable)
+			if err != nil {
+				if strings.Contains(err.Error(), hidden) {
+					t.Errorf("error %v", err)
+				}
+				continue
+			}
+			if strings.Contains(string(got), hidden) {
+				t.Errorf("shows the licence:\n%s", got)
+			}
+			loads(t, got)
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package migration
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"syncd/internal/config"
+	"syncd/internal/manifest"
+)
+
+// plan is the configuration that comes from command lines.
+type plan struct {
+	secrets   secrets
+	usableMap func(path string) bool
+	entries   []*entry
+	views     []*view
+	licences  []int    // lines that have a licence
+	notes     []string // on the text as a whole
+}
+
+// entry is an entry of manifests.
+type entry struct {
+	name     string
+	product  string
+	files    []manifest.Reference
+	tag      string
+	release  manifest.Release
+	schedule string
+	target   string // of single files
+	notes    []string
+}
+
+// view is the arrangement of one target folder.
+type view struct {
+	name    string
+	target  string // a key; the path of a folder when known is true
+	known   bool
+	members []*entry
+	maps    map[*entry]string // paths of map files
+	mapped  map[*entry]bool   // the updater has a map for them
+	export  string
+	notes   []string
+}
+
+// add adds one command line.
+func (p *plan) add(c command) {
+	set, strange := parseOptions(c.options)
+	target, known := p.folder(c, set)
+	if c.licensed || set.has("license") {
+		p.licences = append(p.licences, c.line)
+	}
+	if c.verb == "verify" {
+		p.notes = append(p.notes, fmt.Sprintf("line %d, verify: use `syncd verify`, which also repairs with --repair", c.line))
+		return
+	}
+	e, problem := p.entry(c, set, target)
+	if problem != "" {
+		p.notes = append(p.notes, fmt.Sprintf("line %d is left out: %s", c.line, problem))
+		return
+	}
+	notes := append(optionNotes(c, set), p.unknownNotes(strange)...)
+	if c.unusual {
+		notes = append(notes, "syncd has no equal of the schedule: add schedule, or leave the default of once an hour")
+	}
+	if c.startup {
+		notes = append(notes, "@reboot: syncd syncs at each start, and by schedule")
+	}
+	for _, note := range notes {
+		e.notes = append(e.notes, fmt.Sprintf("line %d, %s", c.line, note))
+	}
+	if onlyShows := set.has("index") || set.has("dry_run"); !onlyShows {
+		p.place(c, set, e, p.view(target, known))
+	}
+}
+
+// entry finds or adds the entry of a command line, or returns why there is none.
+func (p *plan) entry(c command, set options, target string) (*entry, string) {
+	name := set.get(verbs[c.verb])
+	if !name.known || p.secrets.in(name.text) {
+		return nil, "its " + map[string]string{"manifest": "manifest", "product": "product", "file": "file"}[c.verb] + " is in a variable that the text does not set, or is not usable"
+	}
+	wanted := entry{schedule: c.schedule, release: manifest.Latest, target: target}
+	if release, err := manifest.ParseRelease(set.get("release_version").text); err == nil {
+		wanted.release = release
+	}
+	if tag := set.get("tag"); set.has("tag") {
+		if !config.UsableTag(tag.text) || p.secrets.in(tag.text) {
+			return nil, "its tag is not usable"
+		}
+		wanted.tag = tag.text
+	}
+	switch c.verb {
+	case "file":
+		return p.fileEntry(wanted, set, name.text)
+	case "product":
+		if manifest.CheckSegment(name.text) != nil || strings.TrimSpace(name.text) != name.text {
+			return nil, "its product has no usable name"
+		}
+		wanted.product, wanted.name = name.text, plainName(name.text)
+	default:
+		if !config.UsableName(name.text) {
+			return nil, "its manifest has no usable name"
+		}
+		wanted.name, wanted.tag = name.text, ""
+	}
+	return p.merge(wanted, c.line), ""
+}
+
+// merge returns the entry that does what wanted does. Two entries cannot have one name.
+func (p *plan) merge(wanted entry, line int) *entry {
+	for _, e := range p.entries {
+		if wanted.product != e.product || wanted.tag != e.tag || len(e.files) > 0 || wanted.product == "" && !strings.EqualFold(e.name, wanted.name) {
+			continue
+		}
+		if e.release != wanted.release {
+			e.notes = append(e.notes, fmt.Sprintf("line %d, -r: asks for release %s, too: mirror it with a second configuration and data_dir", line, wanted.release))
+		}
+		if e.schedule != wanted.schedule && wanted.schedule != "" {
+			e.notes = append(e.notes, fmt.Sprintf("line %d has another schedule: the first one is used", line))
+		}
+		return e
+	}
+	if wanted.product != "" {
+		wanted.name = p.freeName(wanted.name)
+	}
+	for _, e := range p.entries { // the name of a manifest is fixed, others are not
+		if strings.EqualFold(e.name, wanted.name) {
+			e.name = p.freeName(e.name + "_file")
+		}
+	}
+	p.entries = append(p.entries, &wanted)
+	return &wanted
+}
+
+// classes are the values of -y.
+var classes = map[string]manifest.Class{"": manifest.Data, "DATA": manifest.Data, "BINARY": manifest.Library, "INTERFACE": manifest.Interface}
+
+// fileEntry adds a single file to an entry of single files.
+func (p *plan) fileEntry(wanted entry, set options, name string) (*entry, string) {
+	class, found := classes[strings.ToUpper(set.get("type").text)]
+	if !found {
+		return nil, "its type is not DATA, BINARY or INTERFACE"
+	}
+	ref := manifest.Reference{Class: class, Release: wanted.release, Name: name}
+	compiler := cmp.Or(set.get("compiler").text, "ANY")
+	if class != manifest.Data {
+		ref.OS, ref.Architecture = cmp.Or(set.get("os").text, "ANY"), cmp.Or(set.get("architecture").text, "ANY")
+	}
+	switch class {
+	case manifest.Library:
+		ref.Compiler = compiler
+	case manifest.Interface:
+		ref.Language = compiler
+	}
+	if again, err := manifest.ParseReference(ref.String()); err != nil || again != ref || p.secrets.in(ref.String()) {
+		return nil, "its file has no usable name"
+	}
+	wanted.release = manifest.Latest // the path of the file has the release
+	for _, e := range p.entries {
+		if len(e.files) == 0 || e.tag != wanted.tag || e.schedule != wanted.schedule || e.target != wanted.target {
+			continue
+		}
+		if slices.Contains(e.files, ref) {
+			return e, ""
+		}
+		if more := append(slices.Clone(e.files), ref); fitTogether(more) {
+			e.files = more
+			return e, ""
+		}
+	}
+	wanted.files, wanted.name = []manifest.Reference{ref}, p.freeName("files")
+	p.entries = append(p.entries, &wanted)
+	return &wanted, ""
+}
+
+// fitTogether is true for files that can lie in one tree.
+func fitTogether(refs []manifest.Reference) bool {
+	paths := make([]string, len(refs))
+	for i, ref := range refs {
+		paths[i] = ref.Path()
+	}
+	return manifest.CheckTree(paths) == nil
+}
+
+// freeName returns a name that no entry and no view has.
+func (p *plan) freeName(wanted string) string {
+	for n := 1; ; n++ {
+		name := wanted
+		if n > 1 {
+			name = fmt.Sprintf("%s_%d", wanted, n)
+		}
+		taken := slices.ContainsFunc(p.entries, func(e *entry) bool { return strings.EqualFold(e.name, name) }) ||
+			slices.ContainsFunc(p.views, func(v *view) bool { return strings.EqualFold(v.name, name) })
+		if !taken {
+			return name
+		}
+	}
+}
+
+// plainName returns a name for an entry or a view that resembles a text.
+func plainName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z') {
+			return r
+		}
+		return '_'
+	}, text)
+	name = strings.TrimLeft(name[:min(len(name), 60)], "-")
+	return cmp.Or(name, "data")
+}
+
+// optionNotes says what becomes of options without an equal.
+func optionNotes(c command, set options) []string {
+	var notes []string
+	for _, o := range []struct{ name, note string }{
+		{"working_directory", "-w: not needed: syncd always downloads beside the served data"},
+		{"force", "-f: not needed: syncd compares every digest; `syncd verify --repair` fetches damaged files again"},
+		{"quiet", "-q: use `syncd sync --quiet`; the daemon writes a log"},
+		{"generate_map", "-g: use `syncd map`"},
+		{"index", "-i: use `syncd files`; nothing is arranged for this line"},
+		{"dry_run", "-d: use `syncd sync --dry-run`; nothing is arranged for this line"},
+		{"callback", "-x: no equal in this file: start its command by a unit that watches data_dir/current, so that it runs after each new release only"},
+	} {
+		if set.has(o.name) {
+			notes = append(notes, o.note)
+		}
+	}
+	if _, err := manifest.ParseRelease(set.get("release_version").text); err != nil && set.has("release_version") {
+		notes = append(notes, "-r: not a release that the text sets: the newest one is used, as by latest")
+	}
+	if set.has("tag") && c.verb == "manifest" {
+		notes = append(notes, "--tag: left out: the links of a manifest have their own tags")
+	}
+	return notes
+}
+
+var optionName = regexp.MustCompile(`^(-[A-Za-z]|--[a-z][a-z_-]{1,31})$`)
+
+// unknownNotes names unknown options, unless they may be something else.
+func (p *plan) unknownNotes(strange []string) []string {
+	var notes []string
+	for _, name := range strange {
+		if optionName.MatchString(name) && !p.secrets.in(name) {
+			notes = append(notes, name+": left out: the updater has no such option")
+		} else if note := "left out: a word that is no option"; !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// program returns the folder of the updater, or "" when it is not known.
+func (c command) folder() string {
+	switch {
+	case !strings.Contains(c.program, "/") || c.windows:
+		return ""
+	case path.IsAbs(c.program):
+		return path.Dir(c.program)
+	case c.dir != "":
+		return path.Dir(path.Join(c.dir, c.program))
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package migration
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"syncd/internal/manifest"
+)
+
+// yaml writes the configuration. unread are lines that could not be read.
+func (p *plan) yaml(unread []int) []byte {
+	var b bytes.Buffer
+	p.head(&b, unread)
+	b.WriteString("source:\n")
+	comment(&b, "  ", "The updater has the address of the release service compiled in. Write it here.")
+	b.WriteString("  url: https://releases.example.net\n")
+	p.licence(&b)
+	b.WriteString("\ndata_dir: " + dataDir + "\n\nmanifests:\n")
+	for _, e := range p.entries {
+		e.yaml(&b)
+	}
+	if len(p.views) > 0 {
+		b.WriteString("\nviews:\n")
+	}
+	for _, v := range p.views {
+		v.yaml(&b, len(p.entries))
+	}
+	return b.Bytes()
+}
+
+func (p *plan) head(b *bytes.Buffer, unread []int) {
+	comment(b, "", "Made by `syncd config from-updater`. Check every comment, then run `syncd config check`.")
+	comment(b, "", "`syncd adopt DIR` takes over files that the updater has fetched. The first export to a")
+	comment(b, "", "folder with files needs `syncd sync --take-over VIEW`.")
+	for _, note := range p.notes {
+		comment(b, "", note)
+	}
+	for _, line := range unread {
+		comment(b, "", fmt.Sprintf("line %d cannot be read as a command: convert it by hand", line))
+	}
+	b.WriteString("\n")
+}
+
+// licence writes where the Customer ID comes from, and never the ID.
+func (p *plan) licence(b *bytes.Buffer) {
+	if len(p.licences) == 0 {
+		comment(b, "  ", "The lines have no licence. syncd, too, takes it from $"+licenceVariable+" when nothing else sets it.")
+		comment(b, "  ", "customer_id_file: /etc/syncd/customer_id")
+		return
+	}
+	comment(b, "  ", fmt.Sprintf("Put the licence of line %d into this file, which only syncd's user may read.", p.licences[0]))
+	if different := slices.Compact(slices.Sorted(slices.Values(p.secrets))); len(different) > 1 {
+		comment(b, "  ", fmt.Sprintf("The lines have %d different licences: a configuration has one. Make one of each.", len(different)))
+	}
+	b.WriteString("  customer_id_file: /etc/syncd/customer_id\n")
+}
+
+func (e *entry) isManifest() bool { return e.product == "" && len(e.files) == 0 }
+
+func (e *entry) yaml(b *bytes.Buffer) {
+	for _, note := range e.notes {
+		comment(b, "  ", note)
+	}
+	b.WriteString("  - name: " + scalar(e.name) + "\n")
+	if e.product != "" {
+		b.WriteString("    product: " + scalar(e.product) + "\n")
+	}
+	if len(e.files) > 0 {
+		b.WriteString("    files:\n")
+	}
+	for _, ref := range e.files {
+		b.WriteString("      - " + scalar(ref.String()) + "\n")
+	}
+	if e.tag != "" {
+		b.WriteString("    tag: " + scalar(e.tag) + "\n")
+	}
+	if e.release != manifest.Latest {
+		b.WriteString("    release: " + scalar(string(e.release)) + "\n")
+	}
+	if e.schedule != "" {
+		b.WriteString("    schedule: " + scalar(e.schedule) + "\n")
+	}
+}
+
+func (v *view) yaml(b *bytes.Buffer, entries int) {
+	for _, note := range v.notes {
+		comment(b, "  ", note)
+	}
+	b.WriteString("  - name: " + scalar(v.name) + "\n")
+	if len(v.members) < entries {
+		b.WriteString("    manifests:\n")
+		for _, e := range v.members {
+			b.WriteString("      - " + scalar(e.name) + "\n")
+		}
+	}
+	if v.layout() == "flat" && slices.ContainsFunc(v.members, (*entry).isManifest) {
+		comment(b, "    ", "Two files of one name are refused, not overwritten. Use layout: provider for these.")
+	}
+	b.WriteString("    layout: " + v.layout() + "\n")
+	if len(v.maps) > 0 {
+		b.WriteString("    map_files:\n")
+	}
+	for _, e := range v.members {
+		if file := v.maps[e]; file != "" {
+			b.WriteString("      " + scalar(e.name) + ": " + scalar(file) + "\n")
+		}
+	}
+	b.WriteString("    hash_files: true\n")
+	if v.export != "" {
+		b.WriteString("    export: " + scalar(v.export) + "\n")
+	}
+}
+
+func comment(b *bytes.Buffer, indent, text string) { b.WriteString(indent + "# " + text + "\n") }
+
+var plainScalar = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
+
+// scalar writes a text as a YAML value, quoted unless it is a plain word.
+func scalar(text string) string {
+	switch strings.ToLower(text) {
+	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
+		return quoted(text)
+	}
+	if plainScalar.MatchString(text) {
+		return text
+	}
+	return quoted(text)
+}
+
+// quoted writes a printable text in double quotes, in the form of YAML.
+func quoted(text string) string { return strconv.Quote(text) }
+
+// printable is false for a text that cannot stand on one line.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
