@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"path"
 
 	"syncd/internal/refusal"
@@ -9,33 +10,59 @@ import (
 // CheckTree refuses relative paths that cannot lie in one tree: two that are the same,
 // two that differ only in case, or one inside another.
 func CheckTree(paths []string) error {
-	files := make(map[string]string, len(paths))
-	for _, p := range paths {
+	if c := FindClash(paths); c != nil {
+		return &refusal.Error{Reason: refusal.PathClash, Err: c}
+	}
+	return nil
+}
+
+// Clash says why two paths of a list cannot lie in one tree.
+type Clash struct {
+	First, Second int // their indexes
+	Problem       string
+}
+
+func (c *Clash) Error() string { return c.Problem }
+
+// FindClash returns the first two paths that cannot lie in one tree, or nil.
+func FindClash(paths []string) *Clash {
+	files := make(map[string]int, len(paths))
+	for i, p := range paths {
 		key := foldCase(p)
 		if other, taken := files[key]; taken {
-			return clash(p, other)
+			return clash(other, i, paths[other], p)
 		}
-		files[key] = p
+		files[key] = i
 	}
-	dirs := make(map[string]string)
-	for _, p := range files {
+	dirs := make(map[string]seenDir)
+	for i, p := range paths {
 		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 			key := foldCase(dir)
 			if file, taken := files[key]; taken {
-				return refusal.New(refusal.PathClash, "%q lies inside the path of the file %q", p, file)
+				return &Clash{file, i, fmt.Sprintf("%q lies inside the path of the file %q", p, paths[file])}
 			}
-			if other, seen := dirs[key]; seen && other != dir {
-				return clash(dir, other)
+			other, seen := dirs[key]
+			if seen && other.name != dir {
+				return clash(other.file, i, other.name, dir)
 			}
-			dirs[key] = dir
+			if seen {
+				break // and so are its parents
+			}
+			dirs[key] = seenDir{dir, i}
 		}
 	}
 	return nil
 }
 
-func clash(a, b string) error {
+// seenDir is a directory and the index of a file in it.
+type seenDir struct {
+	name string
+	file int
+}
+
+func clash(first, second int, a, b string) *Clash {
 	if a == b {
-		return refusal.New(refusal.PathClash, "two different files at %q", a)
+		return &Clash{first, second, fmt.Sprintf("two different files at %q", a)}
 	}
-	return refusal.New(refusal.PathClash, "%q and %q differ only in case", min(a, b), max(a, b))
+	return &Clash{first, second, fmt.Sprintf("%q and %q differ only in case", min(a, b), max(a, b))}
 }

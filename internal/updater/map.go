@@ -2,7 +2,11 @@ package updater
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -158,4 +162,13 @@ func checkPath(place string) string {
 		}
 	}
 	return ""
+}
+
+// Fingerprint identifies what m does: two maps that place every file alike have the same.
+func (m *Map) Fingerprint() string {
+	h := sha256.New()
+	for _, k := range slices.Sorted(maps.Keys(m.paths)) {
+		fmt.Fprintf(h, "%s|%s\n", k, m.paths[k])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
