@@ -100,7 +100,7 @@ func checkWriters(d *fsops.Dir, uid int) error {
 // checkEntries refuses symlinks and other users' directories in syncd's folders: others
 // may have been able to write in them before.
 func checkEntries(d *fsops.Dir, uid int) error {
-	for _, parent := range []string{"objects", "revisions", "state/records"} {
+	for _, parent := range []string{"objects", "revisions", "views", "state/records"} {
 		if err := checkEntry(d, parent, uid); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {

@@ -17,15 +17,19 @@ import (
 	"syncd/internal/fsops"
 )
 
-// Folder is a directory that syncd makes in every data directory.
+// Folder is a directory that syncd makes in data directories.
 type Folder struct {
-	Name string
-	Perm fs.FileMode
+	Name     string
+	Perm     fs.FileMode
+	IsNeeded bool // in every one
 }
 
 // Folders returns the directories of a complete data directory.
 func Folders() []Folder {
-	return []Folder{{"generations", 0o755}, {"revisions", 0o755}, {"objects", 0o755}, {"partial", 0o700}, {"state", 0o700}}
+	return []Folder{
+		{"generations", 0o755, true}, {"revisions", 0o755, true}, {"objects", 0o755, true},
+		{"partial", 0o700, true}, {"state", 0o700, true}, {"views", 0o755, false},
+	}
 }
 
 // Open opens the data directory at path for reading. It changes nothing. The error is

@@ -150,7 +150,7 @@ func checkGeneration(t tb, m *Mirror, number int) {
 	}
 	dir := m.path("generations", generationName(number))
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 3*len(g.Records) {
+	if err != nil || len(entries) != 3*(len(g.Records)+len(g.Views)) {
 		t.Fatalf("generation %d has %d entries for %d manifests, %v", number, len(entries), len(g.Records), err)
 	}
 	for name, record := range g.Records {

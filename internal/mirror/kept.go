@@ -78,7 +78,7 @@ func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, erro
 		if err != nil || record.ID()+recordSuffix != file {
 			continue
 		}
-		if m.findRevision(record) == nil {
+		if m.findTree(revisionDir(record)) == nil {
 			records = append(records, record)
 		}
 	}

@@ -3,25 +3,28 @@ package mirror
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/updater"
 )
 
-// linkTree links every file of r below the new directory temp. It returns the
+// linkTree makes the files of t below the new directory temp. It returns the
 // directories of the tree, the deepest first: their entries are not durable yet.
-func (m *Mirror) linkTree(r Record, temp string) (dirs []string, err error) {
+func (m *Mirror) linkTree(t tree, temp string) (dirs []string, err error) {
 	made := map[string]bool{filepath.Dir(temp): true}
 	if err := m.makeReadable(temp, made); err != nil {
 		return nil, err
 	}
 	last := "." // most files lie in the directory of the one before
-	for _, f := range r.Files {
+	for _, f := range t.files {
 		if dir := path.Dir(f.Path); dir != last {
 			if err := m.makeReadable(filepath.Join(temp, dir), made); err != nil {
 				return nil, err
@@ -32,7 +35,28 @@ func (m *Mirror) linkTree(r Record, temp string) (dirs []string, err error) {
 	delete(made, filepath.Dir(temp))
 	dirs = slices.Sorted(maps.Keys(made)) // parents come before their children
 	slices.Reverse(dirs)
-	return dirs, m.linkFiles(temp, r.Files)
+	if err := m.linkFiles(temp, t.files); err != nil || !t.hashFiles {
+		return dirs, err
+	}
+	return dirs, m.writeHashFiles(temp, t.files)
+}
+
+// writeHashFiles writes the digest of each file beside it, as the provider's updater
+// does.
+func (m *Mirror) writeHashFiles(base string, list []File) error {
+	names := make([]string, len(list))
+	for i, f := range list {
+		names[i] = filepath.Join(base, updater.HashName(f.Path))
+		if err := m.root.CreateFile(names[i], 0o444, f.writeHash); err != nil {
+			return err
+		}
+	}
+	return m.disk.SyncFiles(m.root, names)
+}
+
+func (f File) writeHash(w io.Writer) error {
+	_, err := io.WriteString(w, updater.HashText(f.Object))
+	return err
 }
 
 // linkFiles links files in the order of their objects, so that each object
@@ -110,4 +134,40 @@ func (m *Mirror) linkObject(id manifest.ObjectID, path string) error {
 		return err
 	}
 	return m.disk.SyncFiles(m.root, []string{path})
+}
+
+// maxOpenDirs is how many directories of a tree are kept open at once.
+const maxOpenDirs = 64
+
+// openDirs keeps directories within a root open, at most limit at once.
+type openDirs struct {
+	root  *fsops.Dir
+	limit int
+	byDir map[string]*os.File
+}
+
+// open returns an open directory. It closes all others first if limit are open.
+func (d *openDirs) open(dir string) (*os.File, error) {
+	if file, isOpen := d.byDir[dir]; isOpen {
+		return file, nil
+	}
+	if len(d.byDir) >= d.limit {
+		d.close()
+	}
+	file, err := d.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if d.byDir == nil {
+		d.byDir = make(map[string]*os.File, d.limit)
+	}
+	d.byDir[dir] = file
+	return file, nil
+}
+
+func (d *openDirs) close() {
+	for _, file := range d.byDir {
+		file.Close()
+	}
+	clear(d.byDir)
 }

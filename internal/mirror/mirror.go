@@ -38,6 +38,7 @@ type Mirror struct {
 	partial *fsops.Dir
 
 	// Used by the methods that change the data directory, one at a time.
+	access       Access
 	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
 	unsyncedSwap bool              // the last swap may not be durable
 
@@ -47,14 +48,14 @@ type Mirror struct {
 
 	mu         sync.Mutex // guards what follows; never held across an fsync, because Current needs it
 	current    Generation
-	stats      map[string]os.FileInfo // of the current generation's records when they were read, by manifest
+	stats      map[string]os.FileInfo // of the current generation's records when they were read, by name
 	objectDirs map[string]dirState    // the object directories that are known to exist
 }
 
 // Open reads the data directory dir as it is, which may be empty or missing, and
 // changes nothing. It refuses one that is not safe, see package datadir.
 func Open(dir string, disk *durable.Disk) (*Mirror, error) {
-	m := &Mirror{dir: dir, disk: disk, left: map[int]time.Time{}, objectDirs: map[string]dirState{}}
+	m := &Mirror{dir: dir, disk: disk, access: DefaultAccess(), left: map[int]time.Time{}, objectDirs: map[string]dirState{}}
 	var err error
 	if m.root, err = datadir.Open(dir); err != nil && !isGone(err) {
 		return m, err
@@ -215,8 +216,8 @@ func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
 }
 
 // GenerationInodes is the number of inodes of a generation: its directory, and a
-// link, a record and a file of sums for each manifest.
-func GenerationInodes(manifests int) int64 { return 1 + 3*int64(manifests) }
+// link, a record and a file of sums for each manifest and view.
+func GenerationInodes(entries int) int64 { return 1 + 3*int64(entries) }
 
 // Free returns what this user may still take of the data directory's file system.
 func (m *Mirror) Free() (space.Amount, error) { return space.Free(m.root) }

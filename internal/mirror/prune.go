@@ -8,9 +8,9 @@ import (
 	"syncd/internal/space"
 )
 
-// Prune removes generations, revisions and objects that nothing keeps, in this
-// order, so that a crash leaves no generation without its revisions and no
-// revision without its objects. Generations that left `current` recently stay for a
+// Prune removes generations, revisions, views and objects that nothing keeps, in
+// this order, so that a crash leaves no generation without its trees and no tree
+// without its objects. Generations that left `current` recently stay for a
 // time; next is when the first of them can be pruned, the zero time for none.
 func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error) {
 	found, err := m.survey(now)
@@ -36,7 +36,7 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 	if !chosen.next.IsZero() { // by the monotonic clock: setting the wall clock back must not delay it
 		next = now.Add(chosen.next.Sub(now))
 	}
-	return next, errors.Join(m.pruneRevisions(chosen.revisions), m.pruneRecords(chosen.revisions), m.pruneObjects(chosen))
+	return next, errors.Join(m.pruneTrees("revisions", chosen.revisions), m.pruneTrees("views", chosen.views), m.pruneRecords(chosen.revisions), m.pruneObjects(chosen))
 }
 
 // Freeable returns the space that Prune would free. Generations that left `current`
@@ -52,7 +52,7 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, la
 		return space.Amount{}, time.Time{}, err
 	}
 	for _, g := range chosen.dropped {
-		freed.Inodes += GenerationInodes(len(g.Records))
+		freed.Inodes += GenerationInodes(len(g.entries()))
 	}
 	names, err := m.objectNames()
 	for _, name := range names {
@@ -67,12 +67,13 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, la
 	return freed, chosen.last, err
 }
 
-func (m *Mirror) pruneRevisions(keep map[string]bool) error {
-	names, err := m.namesBelow("revisions")
+// pruneTrees removes the revisions or the views whose keys are not in keep.
+func (m *Mirror) pruneTrees(dir string, keep map[string]bool) error {
+	names, err := m.namesBelow(dir)
 	for _, name := range names {
-		if key, _ := filepath.Rel("revisions", name); !keep[key] {
+		if key, _ := filepath.Rel(dir, name); !keep[key] {
 			err = errors.Join(err, m.root.RemoveTree(name))
-			_ = m.root.Remove(filepath.Dir(name)) // fails while other revisions of the manifest are there
+			_ = m.root.Remove(filepath.Dir(name)) // fails while other trees are there
 		}
 	}
 	return err

@@ -2,29 +2,28 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"syncd/internal/fsops"
-	"syncd/internal/verify"
 )
 
 // Change is how a new generation differs from the current one.
 type Change struct {
 	Set    []Record // of manifests with another revision or another hold
-	Remove []string // manifests that are no longer mirrored
+	Views  []View   // with another tree or another record
+	Remove []string // manifests and views that are no longer served
 }
 
 // Publish makes the change the next generation and swaps `current` to it. The order
 // keeps the data directory whole in a crash between any two steps: object names,
 // revision trees, generation, `current`. The objects of all records must be
 // adopted. After nil, the generation is served and durable. *BuildError is about
-// one manifest, and nothing is published then.
+// one manifest or view, and nothing is published then.
 func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error) {
 	if err := m.SyncObjects(); err != nil {
 		return Generation{}, err
@@ -35,6 +34,14 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		}
 		if err := m.prepare(record); err != nil {
 			return Generation{}, &BuildError{Manifest: record.Manifest, Err: fmt.Errorf("build revision %s: %w", record.ID(), err)}
+		}
+	}
+	for _, view := range change.Views {
+		if ctx.Err() != nil {
+			return Generation{}, context.Cause(ctx)
+		}
+		if err := m.prepareView(view); err != nil {
+			return Generation{}, &BuildError{View: view.Name, Err: fmt.Errorf("build view %s: %w", view.Name, err)}
 		}
 	}
 	next, err := m.buildGeneration(change)
@@ -50,14 +57,15 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	return m.Current(), nil
 }
 
-// BuildError names the manifest whose revision could not be built. The others may
-// be published without it.
+// BuildError names the manifest or the view whose tree could not be built. The others
+// may be published without it.
 type BuildError struct {
-	Manifest string
+	Manifest string // "" if View is set
+	View     string
 	Err      error
 }
 
-func (e *BuildError) Error() string { return e.Manifest + ": " + e.Err.Error() }
+func (e *BuildError) Error() string { return e.Manifest + e.View + ": " + e.Err.Error() }
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // prepare makes a revision and its record complete on disk, shown by no generation yet.
@@ -65,7 +73,7 @@ func (m *Mirror) prepare(record Record) error {
 	if err := record.check(); err != nil {
 		return err
 	}
-	if err := m.buildRevision(record); err != nil {
+	if err := m.buildTree(record.tree()); err != nil {
 		return err
 	}
 	return m.keepRecord(record)
@@ -112,108 +120,6 @@ func (m *Mirror) repeatUnsyncedSwap() error {
 	return nil
 }
 
-// buildRevision makes the tree of hard links, unless it exists. It replaces a tree
-// with other content when no generation shows it.
-func (m *Mirror) buildRevision(r Record) error {
-	final := revisionDir(r)
-	if err := m.makeDir(filepath.Dir(final), 0o755); err != nil {
-		return err
-	}
-	_, err := m.root.Lstat(final)
-	replaced := err == nil
-	if replaced {
-		wrong := m.checkRevision(r)
-		if wrong == nil {
-			return m.disk.SyncDir(m.root, filepath.Dir(final)) // a crash may have come before this fsync
-		}
-		if shown, err := m.shows(r); err != nil || shown {
-			return errors.Join(wrong, err)
-		}
-	}
-	temp := fsops.TempName(final)
-	defer m.root.Discard(temp)
-	dirs, err := m.linkTree(r, temp)
-	if err != nil {
-		return err
-	}
-	if err := m.disk.SyncDirs(m.root, dirs); err != nil {
-		return err
-	}
-	if replaced {
-		if err := m.root.RemoveTree(final); err != nil {
-			return err
-		}
-	}
-	return m.disk.Rename(m.root, temp, final)
-}
-
-// shows is true when a generation on disk has the revision. A damaged generation
-// does not count. One that cannot be read is an error, because it may be whole.
-func (m *Mirror) shows(r Record) (bool, error) {
-	numbers, err := m.numbers()
-	if err != nil {
-		return false, err
-	}
-	for _, n := range numbers {
-		g, err := m.readGeneration(n)
-		if err != nil && !errors.Is(err, errDamaged) && !isGone(err) {
-			return false, err
-		}
-		if g.Records[r.Manifest].ID() == r.ID() {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// checkRevision requires that an existing tree holds the files of r and nothing
-// else: it may be damaged, or the 48 bits of its name may collide.
-func (m *Mirror) checkRevision(r Record) error {
-	if err := m.findRevision(r); err != nil {
-		return err
-	}
-	name, found, link := revisionDir(r), 0, ""
-	dir := m.root.Path(name)
-	err := m.root.Walk(name, func(name string, entry fs.DirEntry) {
-		if !entry.IsDir() {
-			found++
-		}
-		if entry.Type() == fs.ModeSymlink {
-			link = name
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if link != "" {
-		return fmt.Errorf("%s is a symlink, which syncd does not make: remove it, then run `syncd verify --repair`", m.root.Path(link))
-	}
-	if found != len(r.Files) {
-		return fmt.Errorf("%s holds %d files instead of %d: move it away", dir, found, len(r.Files))
-	}
-	for _, f := range r.Files {
-		if err := m.checkFile(filepath.Join(name, f.Path), f); err != nil {
-			return fmt.Errorf("%s exists with other content: run `syncd verify --repair` if it is damaged, else move it away: %w", dir, err)
-		}
-	}
-	return nil
-}
-
-// checkFile requires the content of an object. It reads a copy, but not a link to
-// the object.
-func (m *Mirror) checkFile(name string, f File) error {
-	info, err := m.root.Lstat(name)
-	if err != nil {
-		return err
-	}
-	object, err := m.root.Lstat(objectName(f.Object))
-	if err == nil && os.SameFile(info, object) {
-		return nil
-	}
-	_, err = verify.File(context.Background(), m.root, name, f.Object.Digest())
-	return err
-}
-
 // buildGeneration makes the directory of the next generation, complete and durable,
 // but not served yet.
 func (m *Mirror) buildGeneration(change Change) (Generation, error) {
@@ -234,8 +140,9 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 		return next, err
 	}
 	var files []string
-	for _, name := range next.Names() {
-		if err := m.writeEntry(temp, next.Records[name]); err != nil {
+	for _, e := range next.entries() {
+		name := e.entryName()
+		if err := m.writeEntry(temp, e); err != nil {
 			return next, fmt.Errorf("%s: %w", name, err)
 		}
 		files = append(files, filepath.Join(temp, name+recordSuffix), filepath.Join(temp, name+sumsSuffix))
@@ -251,27 +158,54 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 
 // after returns the generation that follows g with a change. Nothing is on disk yet.
 func (g Generation) after(change Change) Generation {
-	next := Generation{Number: g.Number + 1, PublishedAt: time.Now(), Records: maps.Clone(g.Records)}
-	if next.Records == nil {
-		next.Records = map[string]Record{}
-	}
+	next := Generation{Number: g.Number + 1, PublishedAt: time.Now(), Records: map[string]Record{}, Views: map[string]View{}}
+	maps.Copy(next.Records, g.Records)
+	maps.Copy(next.Views, g.Views)
 	for _, name := range change.Remove {
 		delete(next.Records, name)
+		delete(next.Views, name)
 	}
 	for _, record := range change.Set {
 		next.Records[record.Manifest] = record
 	}
+	for _, view := range change.Views {
+		next.Views[view.Name] = view
+	}
 	return next
 }
 
-// writeEntry writes the link, the record and the sums of a manifest. The
-// bytes of its two files are not durable yet.
-func (m *Mirror) writeEntry(dir string, r Record) error {
-	if err := m.root.Symlink(r.link(), filepath.Join(dir, r.Manifest)); err != nil {
+// After returns the records that follow those of g with a change. Nothing is published.
+func (g Generation) After(change Change) map[string]Record { return g.after(change).Records }
+
+// entry is a manifest or a view of a generation: a link, a record and a file of sums.
+type entry interface {
+	entryName() string
+	link() string // relative to the generation
+	write(io.Writer) error
+	writeSums(io.Writer) error
+}
+
+// entries returns the manifests and the views of a generation, sorted.
+func (g Generation) entries() []entry {
+	var all []entry
+	for _, name := range g.Names() {
+		all = append(all, g.Records[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Views)) {
+		all = append(all, g.Views[name])
+	}
+	return all
+}
+
+// writeEntry writes the link, the record and the sums of a manifest or view. The bytes of
+// its two files are not durable yet.
+func (m *Mirror) writeEntry(dir string, e entry) error {
+	name := e.entryName()
+	if err := m.root.Symlink(e.link(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	if err := m.root.CreateFile(filepath.Join(dir, r.Manifest+recordSuffix), 0o444, r.write); err != nil {
+	if err := m.root.CreateFile(filepath.Join(dir, name+recordSuffix), 0o444, e.write); err != nil {
 		return err
 	}
-	return m.root.CreateFile(filepath.Join(dir, r.Manifest+sumsSuffix), 0o444, r.writeSums)
+	return m.root.CreateFile(filepath.Join(dir, name+sumsSuffix), 0o444, e.writeSums)
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/updater"
 )
 
 // Record describes one manifest of a generation, as `<manifest>.json` beside its
@@ -75,6 +77,7 @@ type Generation struct {
 	Number      int               // 0 when nothing was published yet
 	PublishedAt time.Time         // when it came into service
 	Records     map[string]Record // by manifest
+	Views       map[string]View   // by name
 }
 
 // Names returns the manifests of a generation, sorted.
@@ -100,53 +103,78 @@ func (m *Mirror) readGeneration(number int) (Generation, error) {
 	if !info.IsDir() {
 		return Generation{}, fmt.Errorf("%s is %w: it is no directory", m.root.Path(dir), errDamaged)
 	}
-	g := Generation{Number: number, PublishedAt: info.ModTime(), Records: map[string]Record{}}
+	g := Generation{Number: number, PublishedAt: info.ModTime(), Records: map[string]Record{}, Views: map[string]View{}}
 	entries, err := m.root.ReadDir(dir)
 	if err != nil {
 		return Generation{}, err
 	}
 	for _, entry := range entries {
-		if !entry.Type().IsRegular() || !strings.HasSuffix(entry.Name(), recordSuffix) {
+		name, isRecord := strings.CutSuffix(entry.Name(), recordSuffix)
+		if !entry.Type().IsRegular() || !isRecord {
 			continue
 		}
-		record, err := m.readServed(number, filepath.Join(dir, entry.Name()))
-		if err != nil {
+		if err := m.readEntry(&g, dir, name); err != nil {
 			return Generation{}, err
 		}
-		if err := m.checkEntry(dir, record); err != nil {
-			return Generation{}, err
-		}
-		g.Records[record.Manifest] = record
 	}
 	for _, entry := range entries {
-		if _, known := g.Records[entry.Name()]; !known && entry.Type() == fs.ModeSymlink {
+		_, isManifest := g.Records[entry.Name()]
+		_, isView := g.Views[entry.Name()]
+		if !isManifest && !isView && entry.Type() == fs.ModeSymlink {
 			return Generation{}, fmt.Errorf("%s is %w: it has no record", m.root.Path(dir, entry.Name()), errDamaged)
 		}
 	}
 	return g, nil
 }
 
-// readServed reads a record of a generation. It returns the one in memory if the
-// file is unchanged and the generation is current, because each poll checks all.
-func (m *Mirror) readServed(number int, file string) (Record, error) {
+// readEntry reads a manifest or a view of a generation. Its link says which.
+func (m *Mirror) readEntry(g *Generation, dir, name string) error {
+	link, linkErr := m.root.Readlink(filepath.Join(dir, name))
+	file, served := filepath.Join(dir, name+recordSuffix), m.served(g.Number, name, filepath.Join(dir, name+recordSuffix))
+	if strings.HasPrefix(link, viewLink) {
+		view := served.Views[name]
+		if view.Name == "" {
+			var err error
+			if view, err = m.readView(name, file); err != nil {
+				return err
+			}
+		}
+		g.Views[name] = view
+		return m.checkEntry(dir, view, view.dir(), link, linkErr)
+	}
+	record := served.Records[name]
+	if record.Manifest == "" {
+		var err error
+		if record, err = m.readRecord(file); err != nil {
+			return err
+		}
+	}
+	g.Records[name] = record
+	return m.checkEntry(dir, record, revisionDir(record), link, linkErr)
+}
+
+// served returns the generation in memory if the record of name is unchanged in it and
+// the generation is current, because each poll checks all.
+func (m *Mirror) served(number int, name, file string) Generation {
 	m.mu.Lock()
 	current, stats := m.current, m.stats
 	m.mu.Unlock()
-	if number == current.Number {
-		name := strings.TrimSuffix(filepath.Base(file), recordSuffix)
-		then, known := stats[name]
-		now, err := m.root.Lstat(file)
-		if known && err == nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime()) {
-			return current.Records[name], nil
-		}
+	then, known := stats[name]
+	if number != current.Number || !known {
+		return Generation{}
 	}
-	return m.readRecord(file)
+	now, err := m.root.Lstat(file)
+	if err == nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime()) {
+		return current
+	}
+	return Generation{}
 }
 
 // statRecords describes the files of a generation's records.
 func (m *Mirror) statRecords(g Generation) map[string]os.FileInfo {
 	stats := map[string]os.FileInfo{}
-	for name := range g.Records {
+	for _, e := range g.entries() {
+		name := e.entryName()
 		if info, err := m.root.Lstat(filepath.Join(generationDir(g.Number), name+recordSuffix)); err == nil {
 			stats[name] = info
 		}
@@ -154,20 +182,20 @@ func (m *Mirror) statRecords(g Generation) map[string]os.FileInfo {
 	return stats
 }
 
-// checkEntry requires the link to a record's revision, the revision, and the sums:
-// readers of a generation need them.
-func (m *Mirror) checkEntry(dir string, r Record) error {
-	link, err := m.root.Readlink(filepath.Join(dir, r.Manifest))
-	if err == nil && link != r.link() {
-		return fmt.Errorf("%s is %w: its link leads to %q", m.root.Path(dir, r.Manifest), errDamaged, link)
+// checkEntry requires the link of a manifest or view, its tree, and the sums: readers of
+// a generation need them.
+func (m *Mirror) checkEntry(dir string, e entry, tree, link string, err error) error {
+	name := e.entryName()
+	if err == nil && link != e.link() {
+		return fmt.Errorf("%s is %w: its link leads to %q", m.root.Path(dir, name), errDamaged, link)
 	}
-	missing := filepath.Join(dir, r.Manifest)
+	missing := filepath.Join(dir, name)
 	if err == nil {
-		missing = revisionDir(r)
-		err = m.findRevision(r)
+		missing = tree
+		err = m.findTree(tree)
 	}
 	if err == nil {
-		missing = filepath.Join(dir, r.Manifest+sumsSuffix)
+		missing = filepath.Join(dir, name+sumsSuffix)
 		_, err = m.root.Lstat(missing)
 	}
 	if isGone(err) {
@@ -176,15 +204,7 @@ func (m *Mirror) checkEntry(dir string, r Record) error {
 	return err
 }
 
-// findRevision requires that a revision is on disk. A symlink in its place leads
-// elsewhere and counts as none.
-func (m *Mirror) findRevision(r Record) error {
-	info, err := m.root.Lstat(revisionDir(r))
-	if err == nil && info.Mode().Type() == fs.ModeSymlink {
-		err = &fs.PathError{Op: "find", Path: m.root.Path(revisionDir(r)), Err: fs.ErrNotExist}
-	}
-	return err
-}
+func (r Record) entryName() string { return r.Manifest }
 
 // link is the target of a generation's link to the revision.
 func (r Record) link() string { return filepath.Join("..", "..", "revisions", r.Manifest, r.ID()) }
@@ -194,21 +214,27 @@ func (m *Mirror) readRecord(file string) (Record, error) {
 	return m.readRecordOf(strings.TrimSuffix(filepath.Base(file), recordSuffix), file)
 }
 
-func (m *Mirror) readRecordOf(name, file string) (Record, error) {
+func (m *Mirror) readRecordOf(name, file string) (record Record, err error) {
+	err = m.readText(file, func(text io.Reader) error {
+		record, err = decodeRecord(name, text)
+		return err
+	})
+	return record, err
+}
+
+// readText reads a record. What decode does not accept is damaged.
+func (m *Mirror) readText(file string, decode func(io.Reader) error) error {
 	f, err := m.root.OpenRegular(file)
 	if err != nil {
-		return Record{}, err
+		return err
 	}
 	defer f.Close()
-	record, err := decodeRecord(name, f)
+	err = decode(f)
 	var fault *fs.PathError
-	switch {
-	case errors.As(err, &fault): // reading failed
-		return Record{}, err
-	case err != nil:
-		return Record{}, fmt.Errorf("%s is %w: %w", m.root.Path(file), errDamaged, err)
+	if err == nil || errors.As(err, &fault) { // reading failed
+		return err
 	}
-	return record, nil
+	return fmt.Errorf("%s is %w: %w", m.root.Path(file), errDamaged, err)
 }
 
 // check refuses a record with a name or a path that leads out of its own directory:
@@ -219,16 +245,26 @@ func (r Record) check() error {
 			return err
 		}
 	}
-	paths := make([]string, len(r.Files))
-	for i, f := range r.Files {
-		paths[i] = f.Path
-		for segment := range strings.SplitSeq(f.Path, "/") {
-			if err := manifest.CheckSegment(segment); err != nil {
-				return fmt.Errorf("path %q: %w", f.Path, err)
-			}
+	return checkFiles(r.Files, false)
+}
+
+// checkFiles requires that files can lie in one tree, with hash files if it has them.
+func checkFiles(files []File, hashFiles bool) error {
+	paths := make([]string, 0, len(files))
+	for _, f := range files {
+		paths = append(paths, f.Path)
+		if hashFiles {
+			paths = append(paths, updater.HashName(f.Path))
 		}
 		if f.Object.IsZero() {
 			return fmt.Errorf("%q has no sha256", f.Path)
+		}
+	}
+	for _, p := range paths {
+		for segment := range strings.SplitSeq(p, "/") {
+			if err := manifest.CheckSegment(segment); err != nil {
+				return fmt.Errorf("path %q: %w", p, err)
+			}
 		}
 	}
 	return manifest.CheckTree(paths)

@@ -8,43 +8,62 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"syncd/internal/manifest"
 )
 
 // writeSums writes `<manifest>.SHA256SUMS` for `sha256sum -c` within the generation.
-// Names need no escaping, because those that would need it are refused.
 func (r Record) writeSums(w io.Writer) error {
-	var line []byte
+	sums := sumsWriter{to: w, dir: r.Manifest}
 	for _, f := range r.Files {
-		line = append(hex.AppendEncode(line[:0], f.Object[:]), "  "...)
-		line = append(append(line, r.Manifest...), '/')
-		line = append(append(line, f.Path...), '\n')
-		if _, err := w.Write(line); err != nil {
+		if err := sums.add(f.Object, f.Path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// sumsWriter writes a file for `sha256sum -c`. Names need no escaping, because those that
+// would need it are refused.
+type sumsWriter struct {
+	to   io.Writer
+	dir  string
+	line []byte
+}
+
+func (s *sumsWriter) add(id manifest.ObjectID, path string) error {
+	line := append(hex.AppendEncode(s.line[:0], id[:]), "  "...)
+	line = append(append(line, s.dir...), '/')
+	s.line = append(append(line, path...), '\n')
+	_, err := s.to.Write(s.line)
+	return err
+}
+
 // noFiles is how json.MarshalIndent writes and ends a record without files.
 const noFiles = "[]\n}"
 
-// write writes the text of json.MarshalIndent, but file by file: MarshalIndent would
-// hold the text of a record with 100,000 files in memory several times.
+// write writes the text of json.MarshalIndent.
 func (r Record) write(w io.Writer) error {
 	files := r.Files
 	r.Files = []File{}
-	head, err := json.MarshalIndent(r, "", " ")
+	return writeListed(w, r, files, File.appendJSON)
+}
+
+// writeListed writes head, whose last member is an empty list, with the files as that
+// list. It goes file by file: MarshalIndent would hold the text of a record with 100,000
+// files in memory several times.
+func writeListed[F any](w io.Writer, head any, files []F, appendJSON func(F, []byte) []byte) error {
+	text, err := json.MarshalIndent(head, "", " ")
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
-		_, err := w.Write(append(head, '\n'))
+		_, err := w.Write(append(text, '\n'))
 		return err
 	}
-	before := strings.TrimSuffix(string(head), noFiles) + "[\n  "
-	var text []byte
+	before := strings.TrimSuffix(string(text), noFiles) + "[\n  "
 	for _, f := range files {
-		text = f.appendJSON(append(text[:0], before...))
+		text = appendJSON(f, append(text[:0], before...))
 		if _, err := w.Write(text); err != nil {
 			return err
 		}
@@ -78,9 +97,8 @@ func appendQuoted(to []byte, text string) []byte {
 }
 
 // decodeRecord reads the record of a manifest from text that may hold anything.
-func decodeRecord(name string, text io.Reader) (Record, error) {
-	record, err := parseRecord(text)
-	if err != nil {
+func decodeRecord(name string, text io.Reader) (record Record, err error) {
+	if record.Files, err = parseListed[File](text, &record); err != nil {
 		return Record{}, err
 	}
 	if record.Manifest != name {
@@ -89,56 +107,53 @@ func decodeRecord(name string, text io.Reader) (Record, error) {
 	return record, record.check()
 }
 
-// parseRecord is json.Unmarshal, but file by file: the text of a record can be
-// larger than everything else that a sync holds in memory.
-func parseRecord(text io.Reader) (Record, error) {
-	var files []File
+// parseListed is json.Unmarshal, but it returns the member files, file by file: the text
+// of a record can be larger than everything else that a sync holds in memory.
+func parseListed[F any](text io.Reader, head any) (files []F, err error) {
 	rest := map[string]json.RawMessage{}
 	decoder := json.NewDecoder(text)
 	if err := expect(decoder, '{'); err != nil {
-		return Record{}, err
+		return nil, err
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return Record{}, err
+			return nil, err
 		}
 		if key == "files" {
-			files, err = parseFiles(decoder)
+			files, err = parseFiles[F](decoder)
 		} else {
 			var value json.RawMessage
 			err = decoder.Decode(&value)
 			rest[fmt.Sprint(key)] = value
 		}
 		if err != nil {
-			return Record{}, err
+			return nil, err
 		}
 	}
 	if err := expect(decoder, '}'); err != nil {
-		return Record{}, err
+		return nil, err
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return Record{}, errors.Join(errors.New("data after the record"), err)
+		return nil, errors.Join(errors.New("data after the record"), err)
 	}
-	var record Record
 	data, err := json.Marshal(rest)
 	if err == nil {
-		err = json.Unmarshal(data, &record)
+		err = json.Unmarshal(data, head)
 	}
-	record.Files = files
-	return record, err
+	return files, err
 }
 
-func parseFiles(decoder *json.Decoder) ([]File, error) {
+func parseFiles[F any](decoder *json.Decoder) ([]F, error) {
 	switch token, err := decoder.Token(); {
 	case err != nil || token == nil: // null means no files
 		return nil, err
 	case token != json.Delim('['):
 		return nil, fmt.Errorf("the list of files begins with %v instead of [", token)
 	}
-	var files []File
+	var files []F
 	for decoder.More() {
-		var f File
+		var f F
 		if err := decoder.Decode(&f); err != nil {
 			return nil, err
 		}

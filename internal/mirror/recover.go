@@ -60,6 +60,9 @@ func (m *Mirror) warn(format string, args ...any) {
 
 func (m *Mirror) layOut() error {
 	for _, folder := range datadir.Folders() {
+		if _, err := m.root.Lstat(folder.Name); isGone(err) && !folder.IsNeeded {
+			continue
+		}
 		if err := m.makeDir(folder.Name, folder.Perm); err != nil {
 			return fmt.Errorf("%w: does another user own the data directory?", err)
 		}
@@ -81,12 +84,21 @@ func (m *Mirror) openFolders() (err error) {
 
 // sweep removes temporary names from every directory where a change makes one.
 func (m *Mirror) sweep() error {
-	dirs := []string{".", "generations", "revisions", "objects", "state"}
+	dirs := []string{".", "generations", "revisions", "views", "objects", "state"}
 	entries, err := m.root.ReadDir("revisions")
 	for _, entry := range entries {
 		if entry.IsDir() {
 			dirs = append(dirs, filepath.Join("revisions", entry.Name()), recordDir(entry.Name()))
 		}
+	}
+	views, viewsErr := m.root.ReadDir("views")
+	for _, entry := range views {
+		if entry.IsDir() {
+			dirs = append(dirs, filepath.Join("views", entry.Name()))
+		}
+	}
+	if !isGone(viewsErr) {
+		err = errors.Join(err, viewsErr)
 	}
 	for _, dir := range dirs {
 		err = errors.Join(err, m.root.SweepTemps(dir))
@@ -182,7 +194,8 @@ func (m *Mirror) Intact() error {
 	if number != current.Number {
 		return fmt.Errorf("current names generation %d, not %d: run `syncd sync`", number, current.Number)
 	}
-	for name := range current.Records {
+	for _, e := range current.entries() {
+		name := e.entryName()
 		for _, entry := range []string{name, name + recordSuffix, name + sumsSuffix} {
 			if _, err := m.root.Stat(filepath.Join(generationDir(number), entry)); err != nil {
 				return fmt.Errorf("%s of generation %d is missing: run `syncd sync`", entry, number)

@@ -31,6 +31,7 @@ type choice struct {
 	dropped    []Generation               // the newest first
 	next, last time.Time                  // the first and the last end of Retention.For among the kept generations; zero if none waits for it
 	revisions  map[string]bool            // keys of the kept ones
+	views      map[string]bool            // keys of the kept ones
 	objects    map[manifest.ObjectID]bool // the kept ones
 	unknown    bool                       // Retention.Unknown
 	released   map[manifest.ObjectID]bool // shown by the dropped generations
@@ -48,7 +49,7 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	if err != nil {
 		return choice{}, err
 	}
-	c := choice{revisions: map[string]bool{}, objects: map[manifest.ObjectID]bool{}, unknown: keep.Unknown, released: map[manifest.ObjectID]bool{}}
+	c := choice{revisions: map[string]bool{}, views: map[string]bool{}, objects: map[manifest.ObjectID]bool{}, unknown: keep.Unknown, released: map[manifest.ObjectID]bool{}}
 	maps.Copy(c.objects, keep.Objects)
 	for _, record := range retained {
 		c.keep(record)
@@ -62,6 +63,9 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 		for _, record := range all[i].Records {
 			c.keep(record)
 		}
+		for _, view := range all[i].Views {
+			c.keepView(view)
+		}
 	}
 	return c, nil
 }
@@ -73,10 +77,22 @@ func (c *choice) keep(record Record) {
 	}
 }
 
+func (c *choice) keepView(view View) {
+	c.views[view.key()] = true
+	for _, f := range view.Files {
+		c.objects[f.Object] = true
+	}
+}
+
 func (c *choice) drop(g Generation) {
 	c.dropped = append(c.dropped, g)
 	for _, record := range g.Records {
 		for _, f := range record.Files {
+			c.released[f.Object] = true
+		}
+	}
+	for _, view := range g.Views {
+		for _, f := range view.Files {
 			c.released[f.Object] = true
 		}
 	}
@@ -108,9 +124,9 @@ func (m *Mirror) decide(all []Generation, retained map[string]Record, recent tim
 	verdicts := make([]verdict, len(all))
 	seen := map[string]bool{}
 	for i, g := range all {
-		view := g.view()
-		lasting := i == 0 || !seen[view] && isRetained(g, retained) // the current generation is first
-		seen[view] = seen[view] || lasting
+		shown := g.revisions()
+		lasting := i == 0 || !seen[shown] && isRetained(g, retained) // the current generation is first
+		seen[shown] = seen[shown] || lasting
 		if lasting {
 			verdicts[i].stays = true
 			continue
@@ -152,8 +168,8 @@ func (m *Mirror) retained(all []Generation, keep Retention) (map[string]Record, 
 // key is the path of a revision below `revisions`.
 func (r Record) key() string { return filepath.Join(r.Manifest, r.ID()) }
 
-// view is a text that is equal for generations that show the same revisions.
-func (g Generation) view() string {
+// revisions is a text that is equal for generations that show the same revisions.
+func (g Generation) revisions() string {
 	var text string
 	for _, name := range g.Names() {
 		text += name + "/" + g.Records[name].ID() + "\n"

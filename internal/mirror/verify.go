@@ -13,13 +13,16 @@ import (
 
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/updater"
 	"syncd/internal/verify"
 )
 
 // Damage is a published file whose content is not the recorded one.
 type Damage struct {
 	Manifest string
-	File     File
+	View     string // "" for a file of the manifest itself
+	File     File   // with its path in the view, if it is one of a view
+	HashFile bool   // the file beside it with its digest is damaged
 	Err      error
 }
 
@@ -42,18 +45,19 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	var checked Checked
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, p := range generation.published(names) {
+	for _, p := range m.published(generation, names) {
 		group.Go(func() error {
-			object, err := files.Check(reading, m.root, filepath.Join(dir, p.manifest, p.Path), p.Object.Digest())
+			size, err := m.reread(reading, files, dir, p)
 			if reading.Err() != nil {
 				return context.Cause(reading)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			checked.Files++
-			checked.Bytes += object.Size
+			checked.Bytes += size
 			if err != nil {
-				checked.Damage = append(checked.Damage, Damage{Manifest: p.manifest, File: *p.File, Err: err})
+				p.Err = err
+				checked.Damage = append(checked.Damage, p)
 			}
 			return nil
 		})
@@ -63,28 +67,77 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	return checked, err
 }
 
-// published is a file of a generation.
-type published struct {
-	manifest string
-	*File
+// reread compares a published file with its digest.
+func (m *Mirror) reread(ctx context.Context, files *verify.Files, dir string, p Damage) (int64, error) {
+	if p.HashFile {
+		return int64(len(updater.HashText(p.File.Object))), m.checkHashFile(filepath.Join(dir, p.path()), p.File)
+	}
+	object, err := files.Check(ctx, m.root, filepath.Join(dir, p.path()), p.File.Object.Digest())
+	return object.Size, err
 }
 
-// published lists the files of some manifests, the largest first.
-func (g Generation) published(names []string) []published {
-	var all []published
+// Path is the path of a file within its view, or its manifest.
+func (d Damage) Path() string {
+	if d.HashFile {
+		return updater.HashName(d.File.Path)
+	}
+	return d.File.Path
+}
+
+// path is the path of a file within its generation.
+func (d Damage) path() string { return filepath.Join(cmp.Or(d.View, d.Manifest), d.Path()) }
+
+// published lists the files of some manifests, the largest first, without an error. Of
+// views, it lists what is no link to one of the others.
+func (m *Mirror) published(g Generation, names []string) []Damage {
+	var all []Damage
 	for _, name := range names {
-		files := g.Records[name].Files
-		for i := range files {
-			all = append(all, published{name, &files[i]})
+		for _, f := range g.Records[name].Files {
+			all = append(all, Damage{Manifest: name, File: f})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b published) int { return cmp.Compare(b.Size, a.Size) })
+	for _, v := range g.Views {
+		all = append(all, m.publishedIn(v, g, names)...)
+	}
+	slices.SortStableFunc(all, func(a, b Damage) int { return cmp.Compare(b.File.Size, a.File.Size) })
 	return all
 }
 
-// Reread is nil when a file that was damaged has the recorded content now.
+func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage) {
+	for _, f := range v.Files {
+		if !slices.Contains(names, f.Manifest) {
+			continue
+		}
+		served, found := g.Records[f.Manifest].File(f.From)
+		file := File{Path: f.Path, Reference: served.Reference, Size: f.Size, Object: f.Object, Expected: f.Object.Digest()}
+		isObject, _ := m.isObject(filepath.Join(v.dir(), f.Path), f.Object)
+		if !isObject || !found || served.Object != f.Object {
+			all = append(all, Damage{Manifest: f.Manifest, View: v.Name, File: file})
+		}
+		if v.HashFiles {
+			all = append(all, Damage{Manifest: f.Manifest, View: v.Name, File: file, HashFile: true})
+		}
+	}
+	return all
+}
+
+// Reread is nil when a file that was damaged has the recorded content now. It is nil, too,
+// when another file is served by now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
-	name := filepath.Join(generationDir(m.Current().Number), d.Manifest, d.File.Path)
+	current := m.Current()
+	name := filepath.Join(generationDir(current.Number), d.path())
+	served, found := current.Records[d.Manifest].File(d.File.Path)
+	if d.View != "" {
+		var file ViewFile
+		file, found = current.Views[d.View].File(d.File.Path)
+		served.Object = file.Object
+	}
+	if !found || served.Object != d.File.Object {
+		return nil
+	}
+	if d.HashFile {
+		return m.checkHashFile(name, d.File)
+	}
 	_, err := verify.File(ctx, m.root, name, d.File.Object.Digest())
 	return err
 }
@@ -96,44 +149,88 @@ func (m *Mirror) ObjectIsWhole(ctx context.Context, id manifest.ObjectID) bool {
 }
 
 // Relink renames a link to a repaired object over every file that should hold it, in
-// every revision that a generation shows.
+// every revision and view that a generation shows.
 func (m *Mirror) Relink(id manifest.ObjectID) error {
 	if err := m.SyncObjects(); err != nil {
 		return err
 	}
+	return m.eachTree(func(t tree) error {
+		for _, f := range t.files {
+			if f.Object != id {
+				continue
+			}
+			link := func(temp string) error { return m.linkObject(id, temp) }
+			if err := m.replaceIn(t, f.Path, link); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// RewriteHashFile writes a hash file anew, in every tree that has it.
+func (m *Mirror) RewriteHashFile(d Damage) error {
+	return m.eachTree(func(t tree) error {
+		for _, f := range t.files {
+			if !t.hashFiles || f.Object != d.File.Object || f.Path != d.File.Path {
+				continue
+			}
+			write := func(temp string) error {
+				if err := m.root.CreateFile(temp, m.access.Files, f.writeHash); err != nil {
+					return err
+				}
+				return m.disk.SyncFiles(m.root, []string{temp})
+			}
+			if err := m.replaceIn(t, updater.HashName(f.Path), write); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachTree calls do once for each revision and view that a generation shows.
+func (m *Mirror) eachTree(do func(tree) error) error {
 	all, err := m.Generations()
 	if err != nil {
 		return err
 	}
 	done := map[string]bool{}
 	for _, g := range all {
-		for _, record := range g.Records {
-			for _, f := range record.Files {
-				path := filepath.Join("revisions", record.Manifest, record.ID(), f.Path)
-				if f.Object != id || done[path] {
-					continue
-				}
-				done[path] = true
-				if err := m.relinkOne(record.Manifest, id, path); err != nil {
-					return fmt.Errorf("%s: %w", path, err)
-				}
+		for _, t := range g.trees() {
+			if done[t.name] {
+				continue
+			}
+			done[t.name] = true
+			if err := do(t); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// relinkOne replaces the file at path by a link to the object. The temporary link is
-// made next to the revisions, where Recover finds a leftover: a published tree holds
-// only the provider's files.
-func (m *Mirror) relinkOne(name string, id manifest.ObjectID, path string) error {
+func (g Generation) trees() (all []tree) {
+	for _, r := range g.Records {
+		all = append(all, r.tree())
+	}
+	for _, v := range g.Views {
+		all = append(all, v.tree())
+	}
+	return all
+}
+
+// replaceIn replaces a file of a tree by one that create makes. The temporary one is made
+// next to the tree, where Recover finds a leftover: a published tree holds only its files.
+func (m *Mirror) replaceIn(t tree, name string, create func(temp string) error) error {
+	path := filepath.Join(t.name, name)
 	if err := m.makeReadable(filepath.Dir(path), map[string]bool{}); err != nil {
 		return err
 	}
-	temp := fsops.TempName(filepath.Join("revisions", name, "relink"))
+	temp := fsops.TempName(filepath.Join(filepath.Dir(t.name), "relink"))
 	defer m.root.Discard(temp) // rename(2) leaves both names when they are one file
-	if err := m.linkObject(id, temp); err != nil {
-		return err
+	if err := create(temp); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := m.root.Rename(temp, path); err != nil {
 		return err
@@ -143,6 +240,6 @@ func (m *Mirror) relinkOne(name string, id manifest.ObjectID, path string) error
 
 func sortDamage(damage []Damage) {
 	slices.SortFunc(damage, func(a, b Damage) int {
-		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.File.Path, b.File.Path))
+		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.path(), b.path()))
 	})
 }

@@ -21,7 +21,8 @@ type Verification struct {
 // DamagedFile is a served file whose content is not the recorded one.
 type DamagedFile struct {
 	Manifest string `json:"manifest"`
-	Path     string `json:"path"`
+	View     string `json:"view,omitempty"` // the file is one of this view, or ""
+	Path     string `json:"path"`           // within the view, or the manifest
 	Error    string `json:"error"`
 	Repaired bool   `json:"repaired"`
 }
@@ -52,7 +53,7 @@ func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (Verifica
 	}
 	result := Verification{Files: checked.Files, Bytes: checked.Bytes, Damage: []DamagedFile{}}
 	for _, d := range checked.Damage {
-		result.Damage = append(result.Damage, DamagedFile{Manifest: d.Manifest, Path: d.File.Path, Error: OneLine(d.Err.Error())})
+		result.Damage = append(result.Damage, DamagedFile{Manifest: d.Manifest, View: d.View, Path: d.Path(), Error: OneLine(d.Err.Error())})
 	}
 	return result, checked.Damage, nil
 }

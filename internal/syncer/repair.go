@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"syncd/internal/manifest"
@@ -39,6 +40,11 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
+	if d.HashFile {
+		return s.cfg.Shared.change(ctx, func() error {
+			return errors.Join(s.cfg.Mirror.RewriteHashFile(d), s.cfg.Mirror.Reread(ctx, d))
+		})
+	}
 	if !s.cfg.Mirror.ObjectIsWhole(ctx, d.File.Object) {
 		if err := s.refetch(ctx, d); err != nil {
 			return err
@@ -47,10 +53,6 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 	return s.cfg.Shared.change(ctx, func() error {
 		if err := s.cfg.Mirror.Relink(d.File.Object); err != nil {
 			return err
-		}
-		served, found := s.cfg.Mirror.Current().Records[d.Manifest].File(d.File.Path)
-		if !found || served.Object != d.File.Object {
-			return nil // another release is served by now
 		}
 		return s.cfg.Mirror.Reread(ctx, d)
 	})
