@@ -21,7 +21,7 @@ var rows = [][]string{
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer"},
 	{"internal/inventory", "internal/report"},
-	{"internal/fetcher", "internal/mirror"},
+	{"internal/fetcher", "internal/mirror", "internal/adopt"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals"},

@@ -22,6 +22,7 @@ type engineClient interface {
 	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
+	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -99,6 +100,10 @@ func (o ownEngine) Rollback(ctx context.Context, req request.Rollback) (report.S
 func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {
 	defer o.watch(show)()
 	return o.engine.Repair(ctx, req)
+}
+
+func (o ownEngine) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
+	return o.engine.Adopt(ctx, req)
 }
 
 // watch calls show with the progress, again and again, until the returned function

@@ -375,11 +375,11 @@ type gated struct {
 }
 
 // gatedFile publishes manifest m with one file whose download hangs until the
-// test calls open.
-func (h *host) gatedFile(size int64) (open func()) {
+// test calls open, and with others.
+func (h *host) gatedFile(size int64, others ...emulator.File) (open func()) {
 	h.Helper()
 	content := &gated{Content: emulator.Random(7, size)}
-	h.provider.SetManifest("m", "2026.10", emulator.File{Name: "file.dat", Content: content})
+	h.provider.SetManifest("m", "2026.10", append(others, emulator.File{Name: "file.dat", Content: content})...)
 	for _, endpoint := range []string{"Metadata", "SHA256"} { // from now on the emulator knows its digests
 		res, err := http.Get(h.provider.URL() + "/" + endpoint + "/Data/2026.10/file.dat?id=" + url.QueryEscape(customerID))
 		h.must(err)

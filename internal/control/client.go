@@ -128,6 +128,12 @@ func (c *Client) Repair(ctx context.Context, req request.Verify, show func(repor
 	return result, err
 }
 
+// Adopt uses the files of a folder.
+func (c *Client) Adopt(ctx context.Context, req request.Adopt) (result report.Adoption, err error) {
+	err = c.call(ctx, http.MethodPost, "/adopt", req, &result, nil)
+	return result, err
+}
+
 // query asks for something that needs no work.
 func (c *Client) query(ctx context.Context, path string, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, linePatience, errSilent)

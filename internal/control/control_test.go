@@ -44,6 +44,7 @@ var (
 	outcome  = report.Sync{Generation: 4, Changed: true, Manifests: []report.ManifestResult{{Name: "one", Result: report.Updated, FilesTotal: 5}}}
 	history  = report.History{Entries: []report.HistoryView{{HistoryEntry: report.HistoryEntry{Time: at, Trigger: "api", Sync: outcome}, OnDisk: true}}}
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
+	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -74,6 +75,11 @@ func (h *fakeEngine) Rollback(_ context.Context, req request.Rollback) (report.S
 func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
 	h.note(req)
 	return repaired, h.err
+}
+
+func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoption, error) {
+	h.note(req)
+	return adopted, h.err
 }
 
 // serve listens in dir until the test ends.
@@ -131,9 +137,12 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	check("repair", gotRepair, err, repaired)
 	_, err = c.Repair(ctx, request.Verify{}, nil)
 	check("repair of all", nil, err, nil)
+	move := request.Adopt{Folder: "/srv", Manifests: []string{"one"}, Move: true}
+	gotAdoption, err := c.Adopt(ctx, move)
+	check("adopt", gotAdoption, err, adopted)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, "ready"})
+	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {

@@ -35,6 +35,7 @@ type Engine interface {
 	Sync(ctx context.Context, req request.Sync) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
+	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command
@@ -59,6 +60,7 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("POST /sync", stream(e, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
 	mux.HandleFunc("POST /rollback", stream(e, func(req request.Rollback) (any, error) { return e.Rollback(ctx, req) }))
 	mux.HandleFunc("POST /repair", stream(e, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
+	mux.HandleFunc("POST /adopt", stream(e, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
 	return mux
 }
 

@@ -47,6 +47,18 @@ func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verific
 	return result, err
 }
 
+// Adopt uses the files of a folder and logs the outcome in one event.
+func (d *Daemon) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
+	result, err := d.engine.Adopt(ctx, req)
+	event := d.log.Info()
+	if err != nil || !result.OK() {
+		event = d.log.Error().AnErr("error", err)
+	}
+	event.Str("folder", req.Folder).Bool("move", req.Move).Int("files", result.FilesAdopted).Int64("bytes", result.BytesAdopted).
+		Int("to_download", result.FilesToDownload).Msg("adopt")
+	return result, err
+}
+
 // manifestFields are the fields of a log event for each manifest.
 func manifestFields(result report.Sync) *zerolog.Array {
 	manifests := zerolog.Arr()

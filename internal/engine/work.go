@@ -135,6 +135,15 @@ func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.
 	return result, err
 }
 
+// Adopt uses the files of a folder; see syncer.Syncer.Adopt.
+func (e *Engine) Adopt(ctx context.Context, req request.Adopt) (result report.Adoption, err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Adopt(ctx, req)
+		return err
+	})
+	return result, err
+}
+
 // workWith runs f with the configuration in force.
 func (e *Engine) workWith(ctx context.Context, f func(*syncer.Syncer) error) error {
 	return e.work(ctx, func() error {

@@ -35,6 +35,7 @@ const (
 	TriggerAPI      = "api"
 	TriggerRollback = "rollback"
 	TriggerRepair   = "repair"
+	TriggerAdopt    = "adopt"
 	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
 )
 
@@ -48,6 +49,13 @@ type Rollback struct {
 type Verify struct {
 	Manifests []string `json:"manifests,omitempty"` // empty for all
 	Rate      int64    `json:"rate,omitempty"`      // bytes per second at most; 0 for no limit
+}
+
+// Adopt asks to use the files of a folder that another program filled.
+type Adopt struct {
+	Folder    string   `json:"folder"`              // absolute
+	Manifests []string `json:"manifests,omitempty"` // empty for all
+	Move      bool     `json:"move,omitempty"`      // take the files out of the folder
 }
 
 // UnknownManifestError says that a request names a manifest that is not in the

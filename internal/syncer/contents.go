@@ -12,6 +12,7 @@ import (
 type contents struct {
 	mu       sync.Mutex
 	fetching map[manifest.Digest]*fetching
+	adopted  map[manifest.Digest]*fetching // while syncs run that may have planned to fetch them
 }
 
 // fetching is one content from the start of its download until it is an object.
@@ -47,6 +48,9 @@ func (c *contents) tryClaim(expected manifest.Digest) *fetching {
 	if other := c.fetching[expected]; other != nil {
 		return other
 	}
+	if adopted := c.adopted[expected]; adopted != nil {
+		return adopted
+	}
 	if c.fetching == nil {
 		c.fetching = map[manifest.Digest]*fetching{}
 	}
@@ -63,3 +67,32 @@ func (c *contents) settle(expected manifest.Digest, object manifest.Object) {
 	f.object = object
 	close(f.done)
 }
+
+// settleAdopted ends a claim with an object that came from a folder. Running syncs may
+// have planned to download it.
+func (c *contents) settleAdopted(expected manifest.Digest, object manifest.Object) {
+	c.settle(expected, object)
+	if object == (manifest.Object{}) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.adopted == nil {
+		c.adopted = map[manifest.Digest]*fetching{}
+	}
+	c.adopted[expected] = &fetching{done: ended, object: object}
+}
+
+// forget drops what was adopted, when no sync runs that planned before.
+func (c *contents) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.adopted = nil
+}
+
+// ended is closed.
+var ended = func() chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}()

@@ -118,7 +118,7 @@ func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials
 		return keep, nil, err
 	}
 	keep = mirror.Retention{Revisions: p.cfg().Retain, For: p.cfg().RetainFor, Objects: map[manifest.ObjectID]bool{}}
-	partials = map[string]bool{}
+	partials = p.shared.adopting.partials()
 	var unnamed []manifest.Digest // a killed sync could not save their objects
 	for _, w := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
 		if w.Expected.IsZero() {

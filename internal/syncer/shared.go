@@ -20,6 +20,7 @@ type Shared struct {
 	newest   atomic.Pointer[Config] // of the Syncer that was made last
 	pruning  pruneSchedule
 	contents contents
+	adopting adoptions
 	large    slots          // of large files
 	small    slots          // of small files
 	lists    *releases.Room // until there are plans
@@ -67,6 +68,9 @@ func (s *Shared) end(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, r)
+	if len(s.runs) == 0 {
+		s.contents.forget()
+	}
 }
 
 // jobs returns the jobs of all running syncs.
@@ -104,7 +108,7 @@ func (s *Shared) reserved(jobs []*job) space.Amount {
 	for _, j := range jobs {
 		own[j.target.Name] = true
 	}
-	var sum space.Amount
+	sum := s.adopting.reserved()
 	for _, j := range s.jobs() {
 		if !own[j.target.Name] {
 			sum = sum.Plus(j.reserved())

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/terminal"
+)
+
+func (a *app) adoptCommand() *cobra.Command {
+	var req request.Adopt
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "adopt DIR [--manifest NAME...]", Short: "Use the files of another program's folder, so that they need no download", Args: arguments(1, -1),
+		Long: `Read the files in DIR and below, such as those of the provider's updater, and keep
+those that the configured releases need. The next sync downloads only the rest, and
+this command says how much that is.
+
+The content alone decides: names and .hash files are not trusted. Only files with the
+size of a needed one are read. DIR is not changed, and syncd gets copies, which take no
+space where the file system can clone files. With --move, the needed files leave DIR:
+syncd renames those that no other program can write into, and copies and removes the
+others.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && len(req.Manifests) == 0 {
+				return usagef("`syncd adopt` takes one folder, not %s and %s", args[0], args[1])
+			}
+			req.Manifests = append(req.Manifests, args[1:]...)
+			var err error
+			if req.Folder, err = filepath.Abs(args[0]); err != nil {
+				return err
+			}
+			return a.adopt(cmd.Context(), req, asJSON)
+		},
+	}
+	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "adopt only for these manifests")
+	cmd.Flags().BoolVar(&req.Move, "move", false, "take the needed files out of DIR")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) adopt(ctx context.Context, req request.Adopt, asJSON bool) error {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return err
+	}
+	if err := checkNames(cfg, req.Manifests); err != nil {
+		return err
+	}
+	var result report.Adoption
+	err = a.withEngine(ctx, cfg, func(e engineClient) error {
+		result, err = e.Adopt(ctx, req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = a.printJSON(result)
+	} else {
+		terminal.PrintAdoption(a.stdout, result)
+	}
+	terminal.PrintAdoptionErrors(a.stderr, result)
+	if err == nil && !result.OK() {
+		err = errPrinted
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+// ErrNotMovable says that renaming a file would not keep others from writing into it, or
+// is not possible. It may still be copied.
+var ErrNotMovable = errors.New("others could write into it")
+
+// Move hashes a candidate in place, asks keep, and renames the file to the name that keep
+// returns, if any. A lease guards it from before the hashing until after the rename: no program has it open
+// for writing, and one that tries breaks the lease. It reports ErrNotMovable for files of
+// another user, with other names or on another file system.
+func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorithm manifest.Algorithm, keep func(*verify.Hasher) (name string)) error {
+	dir, err := f.dir.OpenDir(path.Dir(c.Path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	file, err := dir.OpenRegular(path.Base(c.Path))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if !isMovable(file, into) || lease(file) != nil {
+		return ErrNotMovable
+	}
+	h, err := verify.Reader(ctx, file, algorithm)
+	if err != nil {
+		return err
+	}
+	name := keep(h)
+	if name == "" {
+		return nil
+	}
+	if err := fsops.Move(dir, path.Base(c.Path), into, name); err != nil {
+		return err
+	}
+	if err := seal(file, into, name); err != nil {
+		return errors.Join(err, unix.Renameat2(int(into.Self().Fd()), name, int(dir.Self().Fd()), path.Base(c.Path), unix.RENAME_NOREPLACE))
+	}
+	return nil
+}
+
+// seal makes a moved file read-only and checks that it is the hashed one, and that
+// nobody opened it for writing meanwhile.
+func seal(file *os.File, into *fsops.Dir, name string) error {
+	hashed, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	moved, err := into.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(hashed, moved) {
+		return errors.New("it was replaced while it was read")
+	}
+	if err := fsops.Fchmod(file, 0o444); err != nil {
+		return err
+	}
+	if !isMovable(file, into) || !isLeased(file) {
+		return errors.Join(errors.New("a program opened it for writing"), fsops.Fchmod(file, hashed.Mode().Perm()))
+	}
+	return nil
+}
+
+// CanMove is true when moving the candidate is likely to need no copy.
+func (f *Folder) CanMove(c Candidate, into *fsops.Dir) bool {
+	file, err := f.dir.OpenRegular(c.Path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return isMovable(file, into)
+}
+
+// isMovable is true for a file of this user with one name, on the file system of into.
+func isMovable(file *os.File, into *fsops.Dir) bool {
+	var st, dir unix.Stat_t
+	if unix.Fstat(int(file.Fd()), &st) != nil || unix.Fstat(int(into.Self().Fd()), &dir) != nil {
+		return false
+	}
+	return st.Nlink == 1 && int(st.Uid) == os.Geteuid() && st.Dev == dir.Dev
+}
+
+// lease fails while a program has the file open for writing.
+func lease(file *os.File) error {
+	_, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	return err
+}
+
+func isLeased(file *os.File) bool {
+	kind, err := unix.FcntlInt(file.Fd(), unix.F_GETLEASE, 0)
+	return err == nil && kind == unix.F_RDLCK
+}
+
+// Seen describes a candidate, so that Remove removes no other file.
+func (f *Folder) Seen(c Candidate) (fsops.Info, error) { return f.dir.Info(c.Path) }
+
+// Remove removes a copied candidate unless it changed since it was seen.
+func (f *Folder) Remove(c Candidate, seen fsops.Info) error {
+	now, err := f.dir.Info(c.Path)
+	if err != nil {
+		return err
+	}
+	if !now.Same(seen) || now.Size() != seen.Size() || now.ModTime() != seen.ModTime() {
+		return errors.New("it changed after it was copied and stays")
+	}
+	return f.dir.Remove(c.Path)
+}
