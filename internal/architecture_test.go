@@ -19,7 +19,7 @@ var rows = [][]string{
 	{"internal/daemon", "internal/web"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
-	{"internal/syncer"},
+	{"internal/syncer", "internal/get"},
 	{"internal/inventory", "internal/report"},
 	{"internal/fetcher", "internal/mirror", "internal/adopt"},
 	{"internal/view"},

@@ -42,7 +42,7 @@ func TestGetDownloadsAFileOfEachClass(t *testing.T) {
 		"interface/ANY/JAVA/ANY/2026.10/f.bin":    wrapper.Content,
 		"/Product/2026.10/f.bin":                  product.Content,
 	} {
-		out := h.expect(0, "get", path).stdout
+		out := h.expect(0, "get", path, "--force").stdout
 		reader, err := content.Open()
 		h.must(err)
 		want := h.digest(reader)
@@ -50,16 +50,6 @@ func TestGetDownloadsAFileOfEachClass(t *testing.T) {
 		h.contains("get", out, "f.bin", "sha256:"+want)
 	}
 	same(h, "files", []string{"f.bin", "id", "syncd.yaml"}, namesIn(h, h.dir))
-}
-
-func TestGetWritesIntoTheOutputFolder(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.must(os.Mkdir(h.path("out"), 0o755))
-	h.expect(0, "get", "Data/2026.10/ews.txt", "Data/2026.09/Congress.csv", "-o", "out")
-	same(h, "files", []string{"Congress.csv", "ews.txt"}, namesIn(h, h.path("out")))
-	h.contains("no folder", h.expect(1, "get", "Data/2026.10/ews.txt", "-o", "absent").stderr, "--output absent: no such file or directory: name a folder that exists")
-	h.contains("clash", h.expect(2, "get", "Data/2026.10/ews.txt", "Data/2026.08/ews.txt").stderr, "two folders")
 }
 
 func TestGetWithAWrongHashLeavesNothingBehind(t *testing.T) {

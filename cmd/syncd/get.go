@@ -4,38 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
+	"syncd/internal/get"
 	"syncd/internal/manifest"
-	"syncd/internal/verify"
+	"syncd/internal/mirror"
 )
 
+// getOptions are the flags of `syncd get`.
+type getOptions struct {
+	dir                  string
+	force, quiet, asJSON bool
+}
+
 func (a *app) getCommand() *cobra.Command {
-	var dir string
+	var o getOptions
 	cmd := &cobra.Command{
 		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: arguments(1, -1),
-		Long: `Download files of any class and release. A file gets its name only after its
-content matches the digest of its Hash endpoint:
+		Long: `Get files of any class and release. A file gets its name only after its content
+matches the digest of its Hash endpoint, and is spelled as the provider spells it:
 
   syncd get Data/2026.10/ews.txt
-  syncd get Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so -o /opt/lib`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, dir) },
+  syncd get Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so -o /opt/lib
+
+A file that the mirror has is copied from there. A file that is there already stays;
+one with another content is replaced with --force only. After an interruption, the
+same command continues the download.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, o) },
 	}
-	cmd.Flags().StringVarP(&dir, "output", "o", ".", "folder for the files")
+	cmd.Flags().StringVarP(&o.dir, "output", "o", ".", "folder for the files; it is made if it is missing")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace files with another content")
+	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (a *app) get(ctx context.Context, paths []string, dir string) error {
+var errGetInterrupted = errors.New("interrupted: the same command continues the download")
+
+func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
 	refs, err := parseReferences(paths)
 	if err != nil {
 		return err
@@ -44,54 +55,38 @@ func (a *app) get(ctx context.Context, paths []string, dir string) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(dir, ".syncd-get-")
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		return fmt.Errorf("--output %s: %w: name a folder that exists and that you may write to", dir, cause.Err)
-	}
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	unfinished, err := fsops.OpenDir(temp)
-	if err != nil {
-		return err
-	}
-	defer unfinished.Close()
-	f := fetcher.New(client, unfinished, fetcher.Config{
-		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+	defer client.Close()
+	m := readableMirror(cfg)
+	defer m.Close() //nolint:errcheck // it was only read
+	files := []get.File{}
+	err = get.Files(ctx, get.Config{
+		Provider: client, Algorithm: cfg.Source.Hash, Mirror: m, Folder: o.dir, Force: o.force,
+		Fetcher: fetcher.Config{
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth, MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+		},
+	}, refs, func(f get.File) {
+		files = append(files, f)
+		if !o.quiet && !o.asJSON {
+			fmt.Fprintf(a.stdout, "%s  %s  sha256:%s  %s\n", f.Path, humanize.IBytes(uint64(f.Bytes)), f.Object, f.Result)
+		}
 	})
-	disk := new(durable.Disk)
-	for _, ref := range refs {
-		fetched, err := getOne(ctx, client, f, cfg, ref)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(dir, ref.Name)
-		if err := unfinished.Chmod(fetched.Name, 0o644); err != nil {
-			return err
-		}
-		if err := disk.SyncFiles(unfinished, []string{fetched.Name}); err != nil { // Fetch leaves a small file unsynced
-			return err
-		}
-		if err := os.Rename(filepath.Join(temp, fetched.Name), target); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s  %s  sha256:%s\n", target, humanize.IBytes(uint64(fetched.Object.Size)), fetched.Object.ID)
+	if o.asJSON {
+		err = errors.Join(err, a.printJSON(map[string][]get.File{"files": files}))
 	}
-	return nil
+	if err != nil && ctx.Err() != nil {
+		return errGetInterrupted
+	}
+	return err
 }
 
-func getOne(ctx context.Context, client *releases.Client, f *fetcher.Fetcher, cfg *config.Config, ref manifest.Reference) (verify.Proven, error) {
-	digest, err := client.Hash(ctx, cfg.Source.Hash, ref)
-	if err != nil {
-		return verify.Proven{}, err
+// readableMirror opens the data directory to copy from it. Another user, or a host
+// without a mirror, downloads instead.
+func readableMirror(cfg *config.Config) *mirror.Mirror {
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil || m.Root() == nil {
+		return nil
 	}
-	fetched, err := f.Fetch(ctx, manifest.File{Reference: ref, Path: ref.Name, Expected: digest}, -1, unwatched{})
-	if err != nil {
-		return verify.Proven{}, fmt.Errorf("%s: %w", ref, err)
-	}
-	return fetched, nil
+	return m
 }
 
 // parseReferences reads the paths. Two files with the same name are an error.
@@ -111,12 +106,3 @@ func parseReferences(paths []string) ([]manifest.Reference, error) {
 	}
 	return refs, nil
 }
-
-// unwatched ignores the events of a download.
-type unwatched struct{}
-
-func (unwatched) Announced(int64) error    { return nil }
-func (unwatched) Moved(int64, int64) error { return nil }
-func (unwatched) Received()                {}
-func (unwatched) Resumed(int64)            {}
-func (unwatched) Mismatch(error)           {}

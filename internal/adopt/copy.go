@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -26,20 +25,11 @@ func (f *Folder) Copy(ctx context.Context, c Candidate, into *fsops.Dir, name st
 		return nil, err
 	}
 	defer to.Close()
-	h, err := copyAndHash(ctx, from, to, c.Size, algorithm)
+	h, err := verify.Copy(ctx, from, to, c.Size, algorithm)
 	if err == nil {
 		err = fsops.Fchmod(to, 0o444)
 	}
 	return h, err
-}
-
-// copyAndHash reads each byte once. It reads one byte more than the expected ones, so
-// that a file which grows has another hash and an endless one ends.
-func copyAndHash(ctx context.Context, from, to *os.File, size int64, algorithm manifest.Algorithm) (*verify.Hasher, error) {
-	if unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil {
-		return verify.Reader(ctx, io.LimitReader(to, size+1), algorithm)
-	}
-	return verify.Reader(ctx, io.TeeReader(io.LimitReader(from, size+1), to), algorithm)
 }
 
 // CanClone is true when a copy of the candidate needs no space.

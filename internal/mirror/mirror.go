@@ -84,8 +84,11 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Close closes the directories that the mirror holds open.
+// Close closes the directories that the mirror holds open. A nil Mirror has none.
 func (m *Mirror) Close() error {
+	if m == nil {
+		return nil
+	}
 	return errors.Join(m.objects.Close(), m.partial.Close(), m.root.Close())
 }
 

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,6 +38,11 @@ func (m *Mirror) Object(id manifest.ObjectID) (manifest.Object, bool) {
 func (m *Mirror) ObjectInfo(id manifest.ObjectID) (info fsops.Info, there bool) {
 	info, err := m.objects.Info(inObjects(id))
 	return info, err == nil && info.IsRegular()
+}
+
+// OpenObject opens an object for reading. It needs no Recover.
+func (m *Mirror) OpenObject(id manifest.ObjectID) (*os.File, error) {
+	return m.root.OpenRegular(objectName(id))
 }
 
 // CheckObject reads an object and compares it with an expected digest, see verify.File.

@@ -1,0 +1,174 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"syncd/internal/fetcher"
+	"syncd/internal/fsops"
+	"syncd/internal/lockfile"
+	"syncd/internal/manifest"
+	"syncd/internal/space"
+	"syncd/internal/verify"
+)
+
+// unfinishedName names the folder of an unfinished download after its content, so that
+// calls for different files do not meet.
+func unfinishedName(w wish) string { return ".syncd-get-" + w.expected.Hex()[:16] }
+
+// obtain gets one file and gives it its name.
+func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
+	name := unfinishedName(w)
+	unfinished, err := g.openUnfinished(name)
+	if err != nil {
+		return File{}, err
+	}
+	defer unfinished.Close()
+	lock, err := lockfile.Acquire(unfinished, "lock")
+	if err != nil {
+		return File{}, err
+	}
+	defer lock.Release() //nolint:errcheck // closing a file that only holds a process id
+	proven, result, err := g.prove(ctx, w, unfinished)
+	if err == nil {
+		err = g.place(unfinished, proven.Name, w.name)
+	}
+	if err == nil || g.begun(w) == 0 {
+		err = errors.Join(err, g.dir.RemoveAll(name))
+	}
+	return File{w.ref.String(), g.dir.Path(w.name), proven.Object.Size, proven.Object.ID, result}, err
+}
+
+// openUnfinished opens the folder of an unfinished download. One that others can write
+// may be a trap.
+func (g *getter) openUnfinished(name string) (*fsops.Dir, error) {
+	if _, err := g.dir.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if err := g.dir.EnsureDir(name, 0o700); err != nil {
+			return nil, folderError(g.Folder, err)
+		}
+	}
+	dir, err := g.dir.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := dir.Self().Stat()
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && (int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
+		return nil, errors.Join(fmt.Errorf("%s is not a folder that only this user can use: remove it", g.dir.Path(name)), dir.Close())
+	}
+	return dir, nil
+}
+
+// prove copies the content from the mirror, or downloads it.
+func (g *getter) prove(ctx context.Context, w wish, unfinished *fsops.Dir) (verify.Proven, Result, error) {
+	if proven, err := g.copyObject(ctx, w, unfinished); err == nil {
+		return proven, Copied, nil
+	}
+	if ctx.Err() != nil {
+		return verify.Proven{}, "", context.Cause(ctx)
+	}
+	f := fetcher.New(g.Provider, unfinished, g.Fetcher)
+	proven, err := f.Fetch(ctx, manifest.File{Reference: w.ref, Path: w.name, Expected: w.expected}, w.size, watcher{g, w})
+	return proven, Downloaded, err
+}
+
+// copyObject copies an object of the mirror, whose bytes prove themselves again.
+func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) (verify.Proven, error) {
+	id, found := g.object(w.expected)
+	if !found {
+		return verify.Proven{}, fs.ErrNotExist
+	}
+	from, err := g.Mirror.OpenObject(id)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	const name = "copy"
+	if err := unfinished.RemoveAll(name); err != nil {
+		return verify.Proven{}, err
+	}
+	to, err := unfinished.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	defer to.Close()
+	h, err := verify.Copy(ctx, from, to, info.Size(), w.expected.Algorithm)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	object, err := h.Check(w.expected)
+	return verify.Proven{Name: name, Object: object}, err
+}
+
+// object finds the object with a digest. A digest other than a SHA-256 is looked up in
+// the served records.
+func (g *getter) object(expected manifest.Digest) (manifest.ObjectID, bool) {
+	if g.Mirror == nil {
+		return manifest.ObjectID{}, false
+	}
+	if id, ok := expected.ObjectID(); ok {
+		return id, true
+	}
+	for _, record := range g.Mirror.Current().Records {
+		for _, f := range record.Files {
+			if f.Expected == expected {
+				return f.Object, true
+			}
+		}
+	}
+	return manifest.ObjectID{}, false
+}
+
+// place makes a proven file durable and gives it its name.
+func (g *getter) place(unfinished *fsops.Dir, from, name string) error {
+	if err := unfinished.Chmod(from, 0o644); err != nil {
+		return err
+	}
+	if err := g.disk.SyncFiles(unfinished, []string{from}); err != nil {
+		return err
+	}
+	move := fsops.MoveNew
+	if g.Force {
+		move = fsops.Move
+	}
+	err := move(unfinished, from, g.dir, name)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s appeared meanwhile: --force replaces it", g.dir.Path(name))
+	}
+	if err != nil {
+		return err
+	}
+	return g.disk.SyncDir(g.dir, ".")
+}
+
+// watcher checks the space for a file whose size was not known before.
+type watcher struct {
+	*getter
+	wish
+}
+
+func (w watcher) Announced(size int64) error {
+	if w.size >= 0 {
+		return nil
+	}
+	free, err := space.Free(w.dir)
+	if err != nil {
+		return err
+	}
+	return w.refuse(space.OfContent(max(size-w.begun(w.wish), 0)), free)
+}
+
+func (watcher) Moved(int64, int64) error { return nil }
+func (watcher) Received()                {}
+func (watcher) Resumed(int64)            {}
+func (watcher) Mismatch(error)           {}
