@@ -58,13 +58,24 @@ func (m MapFile) Read() (*updater.Map, error) {
 	return parsed, nil
 }
 
+// ReadMaps reads the map files of a view, by manifest.
+func (v View) ReadMaps() (map[string]*updater.Map, error) {
+	maps := make(map[string]*updater.Map, len(v.MapFiles))
+	for _, m := range v.MapFiles {
+		parsed, err := m.Read()
+		if err != nil {
+			return nil, err
+		}
+		maps[m.Manifest] = parsed
+	}
+	return maps, nil
+}
+
 // CheckMaps reads the map files of all views.
 func (c *Config) CheckMaps() error {
 	for _, v := range c.Views {
-		for _, m := range v.MapFiles {
-			if _, err := m.Read(); err != nil {
-				return err
-			}
+		if _, err := v.ReadMaps(); err != nil {
+			return err
 		}
 	}
 	return nil

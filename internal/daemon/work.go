@@ -22,7 +22,11 @@ func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		event = d.log.Error().AnErr("error", err)
 	}
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
-		Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result)).Msg("sync")
+		Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result))
+	if len(result.Views) > 0 {
+		event.Array("views", viewFields(result))
+	}
+	event.Msg("sync")
 	return result, err
 }
 
@@ -57,6 +61,19 @@ func (d *Daemon) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	event.Str("folder", req.Folder).Bool("move", req.Move).Int("files", result.FilesAdopted).Int64("bytes", result.BytesAdopted).
 		Int("to_download", result.FilesToDownload).Msg("adopt")
 	return result, err
+}
+
+// viewFields are the fields of a log event for each view.
+func viewFields(result report.Sync) *zerolog.Array {
+	views := zerolog.Arr()
+	for _, v := range result.Views {
+		entry := zerolog.Dict().Str("view", v.Name).Str("fingerprint", v.Fingerprint).Str("result", string(v.Result)).Int("files", v.Files)
+		if v.Error != "" {
+			entry.Str("reason", v.Reason).Str("error", v.Error)
+		}
+		views.Dict(entry)
+	}
+	return views
 }
 
 // manifestFields are the fields of a log event for each manifest.

@@ -5,7 +5,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/fetcher"
+	"syncd/internal/mirror"
 	"syncd/internal/syncer"
+	"syncd/internal/view"
 )
 
 // active is the configuration in force and what was built from it. A reload
@@ -76,7 +78,19 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
+		Views: viewsOf(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
 	}
+}
+
+func viewsOf(cfg *config.Config) []syncer.ViewTarget {
+	targets := make([]syncer.ViewTarget, len(cfg.Views))
+	for i, v := range cfg.Views {
+		targets[i] = syncer.ViewTarget{
+			View:     view.View{Name: v.Name, Manifests: v.Manifests, Layout: view.Layout(v.Layout), HashFiles: v.HashFiles},
+			ReadMaps: v.ReadMaps,
+		}
+	}
+	return targets
 }
 
 func targetsOf(cfg *config.Config) []syncer.Target {

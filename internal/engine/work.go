@@ -110,11 +110,26 @@ func (p *parts) merged() report.Sync {
 		merged.Generation = max(merged.Generation, result.Generation)
 		merged.Changed = merged.Changed || result.Changed
 		merged.Manifests = append(merged.Manifests, result.Manifests...)
+		merged.Views = mergeViews(merged.Views, result.Views)
 	}
 	slices.SortStableFunc(merged.Manifests, func(a, b report.ManifestResult) int {
 		return slices.Index(p.names, a.Name) - slices.Index(p.names, b.Name)
 	})
 	return merged
+}
+
+// mergeViews adds the outcomes of a later sync. One that changed nothing hides no other.
+func mergeViews(before, after []report.ViewResult) []report.ViewResult {
+	for _, v := range after {
+		i := slices.IndexFunc(before, func(old report.ViewResult) bool { return old.Name == v.Name })
+		switch {
+		case i < 0:
+			before = append(before, v)
+		case v.Result != report.Unchanged:
+			before[i] = v
+		}
+	}
+	return before
 }
 
 // Rollback publishes an earlier state; see syncer.Syncer.Rollback.

@@ -93,6 +93,27 @@ func (m *Mirror) linkFiles(base string, list []File) error {
 	return m.disk.SyncFiles(m.root, copies)
 }
 
+// CopiesBytes is true if the file system has no hard links, so that a tree takes the
+// bytes of its files once more. It is found out once.
+func (m *Mirror) CopiesBytes() bool {
+	m.probing.Do(func() {
+		name := fsops.TempName("state/link")
+		defer m.root.Discard(name)
+		if err := m.root.CreateFile(name, 0o400, func(io.Writer) error { return nil }); err != nil {
+			return // the next step tells why
+		}
+		dir, err := m.root.Open("state")
+		if err != nil {
+			return
+		}
+		defer dir.Close()
+		other := fsops.TempName("link")
+		defer m.root.Discard(filepath.Join("state", other))
+		m.copiesBytes, _ = fsops.Link(dir, filepath.Base(name), dir, other)
+	})
+	return m.copiesBytes
+}
+
 // makeReadable makes a directory and its parents with the readers' permissions,
 // whatever the umask. made holds the directories that exist.
 func (m *Mirror) makeReadable(dir string, made map[string]bool) error {

@@ -42,6 +42,9 @@ type Mirror struct {
 	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
 	unsyncedSwap bool              // the last swap may not be durable
 
+	probing     sync.Once // sets copiesBytes
+	copiesBytes bool
+
 	syncingObjects sync.Mutex // held by SyncObjects
 
 	swapping sync.RWMutex // held while `current` on disk and in memory may differ

@@ -83,6 +83,9 @@ func (v View) tree() tree {
 	return tree{name: v.dir(), files: files, hashFiles: v.HashFiles, shownBy: shownBy}
 }
 
+// HasTree is true if the tree of a view is on disk.
+func (m *Mirror) HasTree(v View) bool { return m.findTree(v.dir()) == nil }
+
 // prepareView makes the tree of a view complete on disk, shown by no generation yet.
 func (m *Mirror) prepareView(v View) error {
 	if err := v.check(); err != nil {

@@ -25,6 +25,18 @@ type Sync struct {
 	Generation int              `json:"generation"` // served now
 	Changed    bool             `json:"changed"`    // a generation was published
 	Manifests  []ManifestResult `json:"manifests"`
+	Views      []ViewResult     `json:"views,omitempty"`
+}
+
+// ViewResult is one view's part of a Sync.
+type ViewResult struct {
+	Name        string `json:"name"`
+	Layout      string `json:"layout"`
+	Fingerprint string `json:"fingerprint"` // of the tree that is served now; "" for none
+	Files       int    `json:"files"`       // without hash files
+	Result      Result `json:"result"`
+	Reason      string `json:"reason"` // of a refusal
+	Error       string `json:"error"`
 }
 
 // ManifestResult is one manifest's part of a Sync. After a dry run, result and
@@ -44,7 +56,8 @@ type ManifestResult struct {
 	Error           string  `json:"error"`
 }
 
-// OK is true when no manifest failed or was refused.
+// OK is true when no manifest and no view failed or was refused.
 func (s Sync) OK() bool {
-	return !slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused })
+	return !slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused }) &&
+		!slices.ContainsFunc(s.Views, func(v ViewResult) bool { return v.Error != "" })
 }

@@ -55,6 +55,7 @@ func (t *task) open() []*job {
 
 // obtainAll fetches the missing contents of planned jobs, if there is space for them.
 func (r *run) obtainAll(ctx context.Context, jobs []*job) {
+	r.checkViews(jobs)
 	r.askSizes(ctx, jobs) // asks Metadata of the missing files that were not asked for yet
 	r.reserveSpace(ctx, jobs)
 	r.saveWanted(jobs)

@@ -77,7 +77,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
 	w.cfg = syncer.Config{
-		Algorithm: manifest.SHA256, Transfers: 4, PublishAfter: time.Minute, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test",
+		Algorithm: manifest.SHA256, Transfers: 4, PublishAfter: time.Minute, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
 	}
 	for _, name := range names {
 		w.cfg.Targets = append(w.cfg.Targets, syncer.Target{Name: name, Release: manifest.Latest})

@@ -33,14 +33,14 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 	change := r.change(jobs)
-	if len(change.Set)+len(change.Remove) == 0 {
-		return nil
-	}
 	err := r.swap(ctx, jobs, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	if err != nil && len(change.Set) == 0 {
+	if err != nil {
+		r.failViews(change.Views, err)
+	}
+	if err != nil && len(change.Remove) > 0 && len(change.Set) == 0 {
 		r.cfg.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("publishing failed; manifests that left the configuration stay published")
 	}
 	for _, j := range openJobs(jobs) {
@@ -87,13 +87,20 @@ func (r *run) change(jobs []*job) mirror.Change {
 		r.progress.SetPhase(j.target.Name, report.PhasePublishing)
 		change.Set = append(change.Set, record)
 	}
+	change.Remove = append(change.Remove, r.removedViews(change.Set)...)
 	return change
 }
 
-// swap publishes the change without the manifests whose revisions cannot be built.
+// swap publishes the change with the views that follow from it, and without the manifests
+// and views whose trees cannot be built.
 func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) error {
 	before := r.cfg.Mirror.Current().Number
-	for len(change.Set)+len(change.Remove) > 0 {
+	for {
+		views := r.arrangeViews(jobs, change)
+		if len(change.Set)+len(change.Views)+len(change.Remove) == 0 {
+			r.noteViews(views)
+			return nil
+		}
 		_, err := r.cfg.Mirror.Publish(ctx, *change)
 		if r.cfg.Mirror.Current().Number != before { // also after an error: readers may have it
 			r.published, r.isNew = true, true
@@ -101,6 +108,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 		var broken *mirror.BuildError
 		if !errors.As(err, &broken) {
 			if err == nil {
+				r.noteViews(views)
 				r.cfg.Shared.pruning.request()
 				r.removed = append(r.removed, change.Remove...)
 			}
@@ -111,9 +119,13 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 				j.fail(space.RefuseIfFull(broken.Err))
 			}
 		}
+		for i := range r.views {
+			if r.views[i].Name == broken.View {
+				r.views[i].err = space.RefuseIfFull(broken.Err)
+			}
+		}
 		change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == broken.Manifest })
 	}
-	return nil
 }
 
 func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.Object == b.Object }

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"path"
+	"slices"
 
 	"syncd/internal/fetcher"
 	"syncd/internal/fsops"
@@ -160,6 +161,32 @@ func (s *reservation) need(j *job) space.Amount {
 	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(j.plan.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(j.plan.Files))
 	need.Bytes += overhead + dirs*space.BlockSize + int64(len(j.plan.Files))*overheadPerFile
+	return need.Plus(s.needOfTrees(j))
+}
+
+// needOfTrees is the space for the links to the files of a job in views, and for the
+// copies that stand in for links where the file system has none.
+func (s *reservation) needOfTrees(j *job) (need space.Amount) {
+	trees, files := int64(1), int64(len(j.plan.Files))
+	for _, v := range s.cfg.Views {
+		if !slices.Contains(v.View.Manifests, j.target.Name) {
+			continue
+		}
+		trees++
+		need.Inodes += 2 * files // links, and at most as many directories
+		need.Bytes += overhead + files*overheadPerFile
+		if v.View.HashFiles {
+			need.Inodes += files
+			need.Bytes += files * (space.BlockSize + overheadPerFile)
+		}
+	}
+	if !s.cfg.Mirror.CopiesBytes() {
+		return need
+	}
+	for _, f := range j.plan.Files {
+		size := j.plan.Known[f.Expected].Size + j.sizes[f.Expected]
+		need.Bytes = min(need.Bytes+trees*space.OfContent(size).Bytes, space.Max)
+	}
 	return need
 }
 
@@ -167,6 +194,9 @@ func (s *reservation) need(j *job) space.Amount {
 // and for the link that replaces `current`.
 func (s *reservation) needOfGeneration() space.Amount {
 	names := map[string]bool{}
+	for _, v := range s.cfg.Views {
+		names[v.View.Name] = true
+	}
 	for name := range s.cfg.Mirror.Current().Records {
 		names[name] = true
 	}

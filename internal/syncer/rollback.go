@@ -46,6 +46,9 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	if len(change.Set) == 0 {
 		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
 	}
+	if err := s.followViews(&change); err != nil {
+		return report.Sync{}, err
+	}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
 		return report.Sync{}, space.RefuseIfFull(err)

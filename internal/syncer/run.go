@@ -23,7 +23,8 @@ type run struct {
 	started time.Time
 	jobs    []*job
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
-	changed chan struct{}             // signals that a job was settled, failed or is ready
+	views   []wantedView
+	changed chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
 	removed   []string                // manifests that left with this sync's generations
@@ -31,6 +32,8 @@ type run struct {
 	isNew     bool                    // a generation was published at all
 	unlisted  []report.ManifestResult // recorded, and in no entry of the history
 	recordErr error
+
+	viewResults map[string]report.ViewResult // by name
 
 	progress    *report.Progress
 	deadlines   *clock.Deadlines

@@ -66,6 +66,9 @@ type Config struct {
 	MinKeepRatio float64
 	Retain       int
 	RetainFor    time.Duration
+	Views        []ViewTarget
+	Access       mirror.Access // of all that readers see
+	DropRemoved  bool          // what left the configuration goes at once
 }
 
 // selection identifies which files of a target are mirrored and by which digests
@@ -117,6 +120,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	defer r.end()
 	if req.DryRun {
 		r.inParallel(ctx, r.jobs, r.ask)
+		r.checkViews(r.jobs)
 		r.askSizes(ctx, r.jobs)
 		r.reserveSpace(ctx, r.jobs)
 		return r.reportDry(), context.Cause(ctx)
@@ -164,6 +168,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 		return nil, err
 	}
 	r := s.newRun(req)
+	r.views = s.cfg.wantedViews()
 	r.wanted = wanted
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {

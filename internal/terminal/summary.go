@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -15,14 +16,24 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 			fmt.Fprintln(w, manifestLine(m, dryRun))
 		}
 	}
+	for _, v := range s.Views {
+		if v.Error == "" && v.Fingerprint != "" {
+			fmt.Fprintf(w, "%s  view %s (%s)  %s: %s\n", v.Name, v.Fingerprint, v.Layout, v.Result, files(v.Files))
+		}
+	}
 	fmt.Fprintln(w, generationLine(s, dryRun))
 }
 
-// PrintErrors writes a line for each manifest that failed or was refused.
+// PrintErrors writes a line for each manifest and view that failed or was refused.
 func PrintErrors(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		if m.Error != "" {
 			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", m.Name, m.Result, inBrackets(m.Reason), m.Error)
+		}
+	}
+	for _, v := range s.Views {
+		if v.Error != "" {
+			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", v.Name, v.Result, inBrackets(v.Reason), v.Error)
 		}
 	}
 }
@@ -43,7 +54,7 @@ func PrintVerification(w io.Writer, v report.Verification) {
 		if d.Repaired {
 			outcome = "repaired"
 		}
-		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, d.Manifest, d.Path, d.Error)
+		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, cmp.Or(d.View, d.Manifest), d.Path, d.Error)
 	}
 	fmt.Fprintf(w, "%s (%s) read, %d damaged\n", files(v.Files), size(v.Bytes), len(v.Damage))
 }

@@ -1,0 +1,89 @@
+package mirror
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/view"
+)
+
+// Wanted is a view as the configuration wants it.
+type Wanted struct {
+	view.View
+	Access Access
+}
+
+// Definition identifies everything that decides what the view of given revisions looks
+// like.
+func (w Wanted) Definition() string { return w.Fingerprint() + " " + w.Access.String() }
+
+// Missing lists the manifests of the view without a record.
+func (w Wanted) Missing(records map[string]Record) (missing []string) {
+	for _, name := range w.Manifests {
+		if _, found := records[name]; !found {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// Matches is true if the view of the records is the served one.
+func (w Wanted) Matches(served View, records map[string]Record) bool {
+	return served.Definition == w.Definition() && maps.Equal(served.Revisions, w.revisions(records))
+}
+
+func (w Wanted) revisions(records map[string]Record) map[string]string {
+	ids := map[string]string{}
+	for _, name := range w.Manifests {
+		if r, found := records[name]; found {
+			ids[name] = r.ID()
+		}
+	}
+	return ids
+}
+
+// Arrange makes the view of the records, and returns the references of the files that no
+// map file places although one should. The error is that of view.View.Arrange.
+func (w Wanted) Arrange(records map[string]Record, version string) (v View, unmapped []string, err error) {
+	var files []view.File
+	var from []File
+	for _, name := range w.Manifests {
+		for _, f := range records[name].Files {
+			file, err := f.InView(name)
+			if err != nil {
+				return View{}, nil, err
+			}
+			files, from = append(files, file), append(from, f)
+		}
+	}
+	tree, err := w.View.Arrange(files)
+	if err != nil {
+		return View{}, nil, err
+	}
+	v = View{
+		Name: w.Name, Layout: string(w.Layout), Definition: w.Definition(), HashFiles: w.HashFiles, Unmapped: len(tree.Unmapped),
+		PublishedAt: time.Now().UTC(), Version: version, Revisions: w.revisions(records),
+	}
+	for i, path := range tree.Paths {
+		if path == "" {
+			continue
+		}
+		v.Files = append(v.Files, ViewFile{Path: path, Manifest: files[i].Manifest, From: from[i].Path, Size: from[i].Size, Object: from[i].Object})
+		v.Bytes += from[i].Size
+	}
+	slices.SortFunc(v.Files, func(a, b ViewFile) int { return cmp.Compare(a.Path, b.Path) })
+	v.Fingerprint = ViewFingerprint(v.Files, v.HashFiles, w.Access)
+	for _, i := range tree.Unmapped {
+		unmapped = append(unmapped, from[i].Reference)
+	}
+	return v, unmapped, nil
+}
+
+// InView describes a file of a manifest to package view.
+func (f File) InView(name string) (view.File, error) {
+	ref, err := manifest.ParseReference(f.Reference)
+	return view.File{Manifest: name, Path: f.Path, Reference: ref, Expected: f.Expected}, err
+}

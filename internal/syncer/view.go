@@ -1,0 +1,271 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/space"
+	"syncd/internal/updater"
+	"syncd/internal/view"
+)
+
+// ViewTarget is one view to serve.
+type ViewTarget struct {
+	View     view.View                               // without maps
+	ReadMaps func() (map[string]*updater.Map, error) // by manifest
+}
+
+// wantedView is a view that a sync wants to serve.
+type wantedView struct {
+	mirror.Wanted
+	err error // its maps cannot be read; it stays as it is
+}
+
+// wantedViews reads the map files of all views. A view follows what they hold at the
+// start of each sync.
+func (c *Config) wantedViews() []wantedView {
+	views := make([]wantedView, len(c.Views))
+	for i, target := range c.Views {
+		views[i] = wantedView{Wanted: mirror.Wanted{View: target.View, Access: c.Access}}
+		views[i].Maps, views[i].err = target.ReadMaps()
+	}
+	return views
+}
+
+// checkViews refuses, before anything of them is downloaded, those of jobs whose files
+// cannot lie in a view with those of the other manifests.
+func (r *run) checkViews(jobs []*job) {
+	for _, v := range r.views {
+		for v.err == nil && r.checkView(v, jobs) {
+		}
+	}
+}
+
+// checkView returns true if it refused a job, so that the served files of its manifest
+// count now.
+func (r *run) checkView(v wantedView, jobs []*job) (refused bool) {
+	isMember := func(j *job) bool { return slices.Contains(v.Manifests, j.target.Name) }
+	members := slices.DeleteFunc(openJobs(jobs), func(j *job) bool { return !isMember(j) })
+	if len(members) == 0 {
+		return false
+	}
+	var files []view.File
+	for _, name := range v.Manifests {
+		files = append(files, r.expected(name)...)
+	}
+	_, err := v.View.Arrange(files)
+	return failNamed(err, members)
+}
+
+// expected lists the files that a manifest will serve after the running syncs.
+func (r *run) expected(name string) (files []view.File) {
+	for _, j := range append(slices.Clone(r.jobs), r.cfg.Shared.jobs()...) {
+		if j.target.Name != name {
+			continue
+		}
+		for _, f := range j.planned() {
+			files = append(files, view.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected})
+		}
+		if len(files) > 0 {
+			return files
+		}
+	}
+	for _, f := range r.cfg.Mirror.Current().Records[name].Files {
+		if file, err := f.InView(name); err == nil {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// planned lists the files of an open job with a plan.
+func (j *job) planned() []manifest.File {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.result != "" {
+		return nil
+	}
+	return j.plan.Files
+}
+
+// failNamed refuses the jobs whose manifests an error of a view names.
+func failNamed(err error, jobs []*job) (refused bool) {
+	var problem *view.PlaceError
+	if !errors.As(err, &problem) {
+		return false
+	}
+	for _, j := range jobs {
+		if slices.Contains(problem.Names(), j.target.Name) {
+			j.fail(err)
+			refused = true
+		}
+	}
+	return refused
+}
+
+// arrangeViews completes a change with the views that follow from it. A job whose new
+// files cannot lie in a view is refused and leaves the change; recheck may have brought
+// together files that checkViews did not see together. It returns the outcome of each
+// view, if the change is published.
+func (r *run) arrangeViews(jobs []*job, change *mirror.Change) (outcomes []report.ViewResult) {
+	change.Views = nil
+	current := r.cfg.Mirror.Current()
+	for i := 0; i < len(r.views); i++ {
+		v := r.views[i]
+		made, err := r.cfg.arrangeView(v, current, *change)
+		publishing := slices.DeleteFunc(openJobs(jobs), func(j *job) bool { return !sets(*change, j.target.Name) })
+		if failNamed(err, publishing) {
+			change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return !isOpen(publishing, record.Manifest) })
+			change.Views, outcomes, i = nil, nil, -1 // the others may have been arranged with its files
+			continue
+		}
+		if made != nil {
+			change.Views = append(change.Views, *made)
+		}
+		outcomes = append(outcomes, viewResult(v, current.Views[v.Name], made, err))
+	}
+	return outcomes
+}
+
+func sets(change mirror.Change, name string) bool {
+	return slices.ContainsFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == name })
+}
+
+func isOpen(jobs []*job, name string) bool {
+	return slices.ContainsFunc(openJobs(jobs), func(j *job) bool { return j.target.Name == name })
+}
+
+// arrangeView returns the view that follows from a change, nil if the served one stays. A
+// view appears when all its manifests have data. Later, one without data is left out.
+func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mirror.Change) (*mirror.View, error) {
+	records, served := current.After(change), current.Views[v.Name]
+	if _, taken := records[v.Name]; taken {
+		return nil, fmt.Errorf("view %s: current/%s is still a manifest that left the configuration: `syncd forget %s` removes it", v.Name, v.Name, v.Name)
+	}
+	isNew := served.Name == "" || slices.Contains(change.Remove, v.Name)
+	switch missing := v.Missing(records); {
+	case v.err != nil:
+		return nil, fmt.Errorf("view %s: %w", v.Name, v.err)
+	case isNew && len(missing) > 0, len(missing) == len(v.Manifests), !isNew && v.Matches(served, records):
+		return nil, nil
+	}
+	made, unmapped, err := v.Arrange(records, c.Version)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkRoom(made); err != nil {
+		return nil, err
+	}
+	if len(unmapped) > 0 && made.Fingerprint != served.Fingerprint {
+		c.Log.Warn().Str("view", v.Name).Int("files", len(unmapped)).Str("first", unmapped[0]).
+			Msg("no map places some files of the view; they lie where the provider's updater puts them")
+	}
+	return &made, nil
+}
+
+// checkRoom refuses a view whose tree does not fit.
+func (c *Config) checkRoom(v mirror.View) error {
+	need := space.Amount{Inodes: int64(2 * v.Count())}
+	need.Bytes = overhead + int64(v.Count())*overheadPerFile
+	if v.HashFiles {
+		need.Bytes += int64(len(v.Files)) * space.BlockSize
+	}
+	if c.Mirror.CopiesBytes() {
+		need.Bytes += v.Bytes
+	}
+	free, err := c.Mirror.Free()
+	if err == nil && !space.Fits(need, free) && !c.Mirror.HasTree(v) {
+		err = space.Refuse(need, free, "")
+	}
+	if err != nil {
+		return fmt.Errorf("view %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// removedViews lists the views that are served, no longer configured, and not kept. A
+// manifest takes its name from a view that left the configuration.
+func (r *run) removedViews(set []mirror.Record) (names []string) {
+	newest := r.cfg.Shared.newest.Load()
+	for name := range r.cfg.Mirror.Current().Views {
+		isWanted := slices.ContainsFunc(newest.Views, func(v ViewTarget) bool { return v.View.Name == name })
+		isTaken := slices.ContainsFunc(set, func(record mirror.Record) bool { return record.Manifest == name })
+		if !isWanted && (newest.DropRemoved || isTaken) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// viewResult is the outcome of a view that was served, and of the attempt to make another.
+func viewResult(v wantedView, served mirror.View, made *mirror.View, err error) report.ViewResult {
+	result := report.ViewResult{Name: v.Name, Layout: string(v.Layout), Fingerprint: served.Fingerprint, Files: len(served.Files), Result: report.Unchanged}
+	switch {
+	case err != nil:
+		result.Result, result.Reason, result.Error = report.Failed, string(refusal.ReasonOf(err)), report.OneLine(err.Error())
+		if result.Reason != "" {
+			result.Result = report.Refused
+		}
+	case made != nil:
+		result.Result, result.Fingerprint, result.Files = report.Updated, made.Fingerprint, len(made.Files)
+	}
+	return result
+}
+
+// noteViews keeps outcomes for the report. One that changed nothing hides no other of the
+// same sync.
+func (r *run) noteViews(outcomes []report.ViewResult) {
+	if r.viewResults == nil {
+		r.viewResults = map[string]report.ViewResult{}
+	}
+	for _, v := range outcomes {
+		if r.viewResults[v.Name].Result != report.Updated || v.Result != report.Unchanged {
+			r.viewResults[v.Name] = v
+		}
+	}
+}
+
+// failViews notes that a generation with these views was not published.
+func (r *run) failViews(views []mirror.View, err error) {
+	served := r.cfg.Mirror.Current().Views
+	for _, made := range views {
+		for _, v := range r.views {
+			if v.Name == made.Name {
+				r.noteViews([]report.ViewResult{viewResult(v, served[v.Name], nil, fmt.Errorf("view %s: %w", v.Name, space.RefuseIfFull(err)))})
+			}
+		}
+	}
+}
+
+// reportViews returns the outcomes in the order of the configuration.
+func (r *run) reportViews() (all []report.ViewResult) {
+	for _, v := range r.views {
+		if result, noted := r.viewResults[v.Name]; noted {
+			all = append(all, result)
+		}
+	}
+	return all
+}
+
+// followViews completes the change of a rollback. A view that cannot hold the earlier
+// files prevents the rollback; one that cannot be made for another reason stays.
+func (s *Syncer) followViews(change *mirror.Change) error {
+	for _, v := range s.cfg.wantedViews() {
+		made, err := s.cfg.arrangeView(v, s.cfg.Mirror.Current(), *change)
+		switch {
+		case refusal.ReasonOf(err) != "":
+			return err
+		case err != nil:
+			s.cfg.Log.Warn().Err(err).Str("view", v.Name).Msg("the view stays as it is")
+		case made != nil:
+			change.Views = append(change.Views, *made)
+		}
+	}
+	return nil
+}
