@@ -23,7 +23,7 @@ var rows = [][]string{
 	{"internal/inventory", "internal/report"},
 	{"internal/fetcher", "internal/mirror", "internal/adopt"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals"},
 	{"internal/fsops", "internal/directio"},
 	{emulator},

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/locked"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
@@ -18,20 +20,49 @@ import (
 func (a *app) syncCommand() *cobra.Command {
 	var req request.Sync
 	var asJSON, quiet bool
+	var lockFile string
 	cmd := &cobra.Command{
 		Use: "sync [MANIFEST...]", Short: "Sync once; a running daemon does it and shows its progress",
 		Long: `Sync the named manifests, or all. When a daemon is running, it does the sync, and
-this command shows its progress.`,
+this command shows its progress.
+
+With --locked, make exactly what a lock file of 'syncd lock' names: all of its
+manifests, or none if one of them cannot be made. The provider is not asked which
+release is the newest, so the next sync of a manifest with release latest goes on
+from there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Manifests = args
+			if err := readLock(&req, lockFile); err != nil {
+				return err
+			}
 			return a.sync(cmd.Context(), req, asJSON, quiet)
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, and change nothing")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "override the shrink and downgrade guards and the hold after a rollback")
+	cmd.Flags().StringVar(&lockFile, "locked", "", "make exactly what this lock `file` names, or nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing but errors")
 	return cmd
+}
+
+// readLock adds a lock file to the request.
+func readLock(req *request.Sync, file string) error {
+	if file == "" {
+		return nil
+	}
+	if len(req.Manifests) > 0 {
+		return usagef("--locked makes all manifests of the lock file: leave %s out", strings.Join(req.Manifests, ", "))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return usagef("--locked: %w", err)
+	}
+	if _, err := locked.Parse(text); err != nil {
+		return usagef("--locked %s: %w", file, err)
+	}
+	req.Locked = text
+	return nil
 }
 
 // A signal ends the sync of this process, or the wait for the sync of another one.

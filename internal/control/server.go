@@ -21,8 +21,8 @@ const progressInterval = 200 * time.Millisecond
 // sendTimeout is how long a client may take to receive a line.
 const sendTimeout = 30 * time.Second
 
-// maxRequest limits a request: it can name every manifest of a configuration.
-const maxRequest = 1 << 20
+// maxRequest limits a request: a lock file names every file of all manifests.
+const maxRequest = 128 << 20
 
 // Engine does the work that commands ask for: an engine.Engine or a daemon.Daemon.
 // Its methods are safe for concurrent use.

@@ -2,16 +2,20 @@
 // do. The JSON form is that of the control socket.
 package request
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Sync asks for one sync.
 type Sync struct {
-	Manifests []string `json:"manifests,omitempty"` // empty for all
-	Demand    bool     `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
-	Force     bool     `json:"force,omitempty"`     // override shrink, downgrade and a hold
-	DryRun    bool     `json:"dry_run,omitempty"`   // plan only; change nothing
-	Trigger   string   `json:"trigger"`             // for log and history, see the Trigger constants
-	Queued    bool     `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
+	Manifests []string        `json:"manifests,omitempty"` // empty for all
+	Demand    bool            `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
+	Force     bool            `json:"force,omitempty"`     // override shrink, downgrade and a hold
+	Locked    json.RawMessage `json:"locked,omitempty"`    // a lock file: make exactly that, or nothing
+	DryRun    bool            `json:"dry_run,omitempty"`   // plan only; change nothing
+	Trigger   string          `json:"trigger"`             // for log and history, see the Trigger constants
+	Queued    bool            `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
 
 	// Finished, if set, is called with each manifest whose outcome is recorded, while
 	// others of the sync may go on.

@@ -286,7 +286,7 @@ func (t *task) fail(err error) {
 // others. If the provider replaced files meanwhile, their digests have changed, and the
 // plan starts over once.
 func (r *run) downloadReplaced(ctx context.Context, j *job) {
-	if !j.mayReopen() || ctx.Err() != nil {
+	if !j.mayReopen() || ctx.Err() != nil || r.lock != nil {
 		return
 	}
 	r.session.Flush() // the new plan can use what has arrived

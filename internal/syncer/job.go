@@ -72,6 +72,13 @@ func (j *job) open() bool {
 	return j.result == ""
 }
 
+// hasFailed is true after a failure or a refusal.
+func (j *job) hasFailed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result == report.Failed || j.result == report.Refused
+}
+
 // signal wakes the goroutine that publishes.
 func (j *job) signal() {
 	select {

@@ -23,6 +23,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		for _, j := range openJobs(jobs) {
 			r.recheck(j)
 		}
+		r.requireAll()
 		if err := r.publishReady(ctx, jobs); err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 			r.published, r.isNew = true, true
 		}
 		var broken *mirror.BuildError
-		if !errors.As(err, &broken) {
+		if !errors.As(err, &broken) || r.lock != nil { // a lock is made as a whole
 			if err == nil {
 				r.noteViews(views)
 				r.cfg.Shared.pruning.request()

@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clock"
 	"syncd/internal/inventory"
+	"syncd/internal/locked"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"
@@ -22,6 +23,7 @@ type run struct {
 	req     request.Sync
 	started time.Time
 	jobs    []*job
+	lock    *locked.Lock              // what to make, instead of asking the provider; nil for none
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
 	views   []wantedView
 	changed chan struct{} // signals that a job was settled, failed or is ready

@@ -141,6 +141,10 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 // ask asks everything about a manifest until there is a plan. A poll with nothing new
 // ends after the first step.
 func (r *run) ask(ctx context.Context, j *job) {
+	if r.lock != nil {
+		r.askNothing(ctx, j)
+		return
+	}
 	r.take(ctx, j,
 		r.chooseRelease, // asks ManifestReleases, one request
 		r.waitAfterFailure,
@@ -153,6 +157,10 @@ func (r *run) ask(ctx context.Context, j *job) {
 // start reads what is saved and served of each manifest.
 func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	targets, err := s.choose(req.Manifests, req.Queued)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.cfg.readLock(req, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +177,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	}
 	r := s.newRun(req)
 	r.views = s.cfg.wantedViews()
-	r.wanted = wanted
+	r.lock, r.wanted = lock, wanted
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]

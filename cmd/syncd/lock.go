@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/durable"
+	"syncd/internal/fsops"
+	"syncd/internal/locked"
+	"syncd/internal/mirror"
+)
+
+func (a *app) lockCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "lock", Short: "Write what is served, so that another host can make exactly the same", Args: arguments(0, 0),
+		Long: `Write a lock file: the source, and for each served manifest its release and its files
+with references, sizes and SHA-256 digests. 'syncd sync --locked FILE' makes exactly
+that on another host with the same manifests, or refuses.`,
+		RunE: func(*cobra.Command, []string) error {
+			if file == "" {
+				return a.lock(a.stdout)
+			}
+			return replaceFile(file, a.lock)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this `file` instead of standard output")
+	return cmd
+}
+
+func (a *app) lock(w io.Writer) error {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return err
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return err
+	}
+	defer m.Close() //nolint:errcheck // it was only read
+	current := m.Current()
+	if len(current.Records) == 0 {
+		return errors.New("nothing is served: run `syncd sync`")
+	}
+	var manifests []locked.Manifest
+	for _, name := range current.Names() {
+		manifests = append(manifests, lockedManifest(current.Records[name]))
+	}
+	return locked.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
+}
+
+func lockedManifest(r mirror.Record) locked.Manifest {
+	m := locked.Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Listed: r.Listed}
+	for _, f := range r.Files {
+		m.Files = append(m.Files, locked.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
+	}
+	return m
+}
+
+// replaceFile writes a file under a temporary name, makes it durable and renames it.
+func replaceFile(name string, write func(io.Writer) error) error {
+	dir, err := fsops.OpenDir(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	base := filepath.Base(name)
+	temp := fsops.TempName(base)
+	defer dir.Discard(temp)
+	disk := new(durable.Disk)
+	if err := dir.CreateFile(temp, 0o644, write); err != nil {
+		return err
+	}
+	if err := disk.SyncFiles(dir, []string{temp}); err != nil {
+		return err
+	}
+	if err := dir.Rename(temp, base); err != nil {
+		return err
+	}
+	return disk.SyncDir(dir, ".")
+}
