@@ -1,0 +1,112 @@
+package readers
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// revision names a revision of a manifest.
+type revision struct{ manifest, release, id string }
+
+// file is one file of a revision.
+type file struct {
+	revision
+	path string // within the manifest
+}
+
+// inode identifies a file among all file systems.
+type inode struct {
+	device uint64
+	number uint64
+}
+
+// index finds the revision of an open file: by its path if that lies in the data
+// directory, else by its inode. Views, exports and containers show the same files by
+// other paths.
+type index struct {
+	revisions string // the folder, without symlinks, with a slash
+	inodes    map[inode]file
+}
+
+func newIndex(m *mirror.Mirror) (*index, error) {
+	dir, err := filepath.EvalSymlinks(m.Dir())
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	i := &index{revisions: filepath.Join(dir, "revisions") + "/", inodes: map[inode]file{}}
+	records, err := m.Records()
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		i.add(m, record)
+	}
+	for _, record := range m.Current().Records { // an object of several revisions counts for the served one
+		i.add(m, record)
+	}
+	return i, nil
+}
+
+// add adds the files of a record by the inodes of their objects, which hard links share.
+func (i *index) add(m *mirror.Mirror, record mirror.Record) {
+	of := revision{record.Manifest, string(record.Release), record.Revision}
+	for _, f := range record.Files {
+		if id, ok := objectInode(m, f.Object); ok {
+			i.inodes[id] = file{of, f.Path}
+		}
+	}
+}
+
+func objectInode(m *mirror.Mirror, id manifest.ObjectID) (inode, bool) {
+	name := id.String()
+	info, err := m.Root().Lstat(filepath.Join("objects", name[:2], name))
+	if err != nil {
+		return inode{}, false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return inode{}, false
+	}
+	return inode{st.Dev, st.Ino}, true
+}
+
+// find returns the file that a process has by a path. The kernel marks the path of a
+// pruned revision as deleted.
+func (i *index) find(path string, look func() (inode, bool)) (file, bool) {
+	if inside, ok := strings.CutPrefix(path, i.revisions); ok {
+		if f, ok := parsePath(strings.TrimSuffix(inside, " (deleted)")); ok {
+			return f, true
+		}
+	}
+	id, ok := look()
+	if !ok {
+		return file{}, false
+	}
+	f, found := i.inodes[id]
+	return f, found
+}
+
+// revisionForm is the name of a revision. Pruning renames it before it removes it, see
+// fsops.TempName.
+var revisionForm = regexp.MustCompile(`^(?:\.tmp-)?(.+?)-([0-9a-f]{12})(?:-[0-9A-Z]+)?$`)
+
+// parsePath reads MANIFEST/RELEASE-REVISION/PATH.
+func parsePath(path string) (file, bool) {
+	parts := strings.SplitN(path, "/", 3)
+	if len(parts) < 3 {
+		return file{}, false
+	}
+	match := revisionForm.FindStringSubmatch(parts[1])
+	if match == nil {
+		return file{}, false
+	}
+	return file{revision{parts[0], match[1], match[2]}, parts[2]}, true
+}
