@@ -3,6 +3,7 @@ package readers
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,15 +43,15 @@ func newIndex(m *mirror.Mirror) (*index, error) {
 		return nil, err
 	}
 	i := &index{revisions: filepath.Join(dir, "revisions") + "/", inodes: map[inode]file{}}
-	records, err := m.Records()
+	generations, err := m.Generations() // every user can read them, unlike the records in state/
 	if err != nil {
 		return nil, err
 	}
-	for _, record := range records {
-		i.add(m, record)
-	}
-	for _, record := range m.Current().Records { // an object of several revisions counts for the served one
-		i.add(m, record)
+	slices.Reverse(generations) // an object of several revisions counts for the newest generation
+	for _, g := range generations {
+		for _, record := range g.Records {
+			i.add(m, record)
+		}
 	}
 	return i, nil
 }
