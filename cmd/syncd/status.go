@@ -81,6 +81,11 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 			printed++
 		}
 	}
+	for _, v := range status.Views {
+		if len(names) == 0 {
+			fmt.Fprintf(a.stdout, "view %s: %s\n", v.Name, v.Explanation)
+		}
+	}
 	if printed < len(names) {
 		return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", names[0])
 	}

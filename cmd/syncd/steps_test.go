@@ -58,7 +58,7 @@ func newStepped(t *testing.T) *stepped {
 	t.Helper()
 	s := &stepped{host: newHost(t, "m", "n"), sums: map[string]bool{}}
 	s.binary = built(t, buildTorture)
-	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}" // so that pruning is among the steps
+	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}\nviews: [{name: v, layout: flat, hash_files: true}]" // so that pruning is among the steps
 	s.configure()
 	// Files of unknown size come one by one, so that the order of the steps is fixed.
 	s.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})

@@ -47,7 +47,19 @@ func changedManifests(before, cfg *config.Config) []string {
 			changed = append(changed, m.Name)
 		}
 	}
+	if len(changed) == 0 && !sameViews(before, cfg) { // the sync of any manifest makes all views
+		changed = append(changed, cfg.Manifests[0].Name)
+	}
 	return changed
+}
+
+// sameViews is true when readers see the same views with the same permissions.
+func sameViews(a, b *config.Config) bool {
+	same := func(v, w config.View) bool {
+		return v.Name == w.Name && slices.Equal(v.Manifests, w.Manifests) && v.Layout == w.Layout && v.HashFiles == w.HashFiles &&
+			slices.EqualFunc(v.MapFiles, w.MapFiles, func(m, n config.MapFile) bool { return m.Manifest == n.Manifest && m.Path == n.Path })
+	}
+	return slices.EqualFunc(a.Views, b.Views, same) && a.Permissions == b.Permissions && a.DropRemoved == b.DropRemoved
 }
 
 // sameFiles is true when both mirror the same files; their schedules may differ.

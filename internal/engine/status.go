@@ -40,7 +40,19 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state report.StateReader, 
 	for i, m := range cfg.Manifests {
 		configured[i] = report.Configured{Name: m.Name, Release: m.Release}
 	}
-	return report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, progress)
+	status, err := report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, progress)
+	status.Views = report.ReadViews(m.Current(), wantedViews(cfg))
+	return status, err
+}
+
+func wantedViews(cfg *config.Config) []report.WantedView {
+	var wanted []report.WantedView
+	for _, target := range viewsOf(cfg) {
+		w := report.WantedView{Wanted: mirror.Wanted{View: target.View, Access: mirror.Access(cfg.Permissions)}}
+		w.Maps, w.Err = target.ReadMaps()
+		wanted = append(wanted, w)
+	}
+	return wanted
 }
 
 // History returns the newest entries first, limit at most.

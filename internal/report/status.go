@@ -28,6 +28,7 @@ type Status struct {
 	Generation int              `json:"generation"` // 0 when nothing is served yet
 	Daemon     bool             `json:"daemon"`
 	Manifests  []ManifestStatus `json:"manifests"`
+	Views      []ViewStatus     `json:"views,omitempty"`
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.

@@ -38,12 +38,36 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := printViews(w, s.Views); err != nil {
+		return err
+	}
 	for _, m := range s.Manifests {
 		switch {
 		case isSyncing(m):
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Explanation)
 		case m.Error != "":
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
+		}
+	}
+	return nil
+}
+
+// printViews writes a table of the views, and what is wrong with them.
+func printViews(w io.Writer, views []report.ViewStatus) error {
+	if len(views) == 0 {
+		return nil
+	}
+	table := newTable(w)
+	fmt.Fprintln(table, "\nVIEW\tLAYOUT\tSTATE\tFILES\tSIZE\tTREE")
+	for _, v := range views {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", v.Name, v.Layout, v.State, v.Files, size(v.Bytes), orDash(v.Fingerprint))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, v := range views {
+		if v.State != report.StateInSync {
+			fmt.Fprintf(w, "\n%s: %s\n", v.Name, v.Explanation)
 		}
 	}
 	return nil

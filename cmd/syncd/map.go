@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+	"syncd/internal/durable"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/updater"
+)
+
+func (a *app) mapCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "map MANIFEST", Short: "Print the map file that the provider's updater writes for a manifest", Args: arguments(1, 1),
+		Long: `Print the map file that the provider's updater writes for a manifest: of the served
+revision, or of the latest release at the provider if nothing is served. Edit it, and
+name it in map_files of a view.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			refs, err := servedReferences(cfg, args[0])
+			if err == nil && refs == nil {
+				refs, err = a.latestReferences(cmd.Context(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			text, err := updater.WriteMap(args[0], refs)
+			if err != nil {
+				return err
+			}
+			_, err = a.stdout.Write(text)
+			return err
+		},
+	}
+}
+
+// servedReferences returns the files of the served revision, nil when nothing is served.
+func servedReferences(cfg *config.Config, name string) (refs []manifest.Reference, err error) {
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, f := range m.Current().Records[name].Files {
+		ref, err := manifest.ParseReference(f.Reference)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// latestReferences asks the provider for the files of a manifest.
+func (a *app) latestReferences(ctx context.Context, name string) (refs []manifest.Reference, err error) {
+	_, client, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Manifest(ctx, manifest.Latest, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range list.Files() {
+		refs = append(refs, f.Reference)
+	}
+	return refs, nil
+}
