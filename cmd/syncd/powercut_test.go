@@ -397,7 +397,7 @@ func newOutage(t *testing.T, d *disk) *outage {
 // premature pruning loses data.
 func (o *outage) setCache() {
 	o.cache = []string{"bypass", "keep"}[o.random.IntN(2)]
-	o.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {cache: " + o.cache + "}"
+	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true}]\ntransfers: {cache: " + o.cache + "}"
 	o.configure()
 }
 

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"syncd/internal/emulator"
 )
@@ -147,4 +150,58 @@ func TestMapPrintsTheMapOfTheUpdater(t *testing.T) {
 	if n := len(h.provider.Requests()); n > 0 {
 		t.Errorf("%d requests", n)
 	}
+}
+
+// accesses are the permissions of everything that readers see.
+func (h *host) accesses() map[string]bool {
+	h.Helper()
+	all := map[string]bool{}
+	for _, folder := range []string{"objects", "revisions", "views", "generations"} {
+		h.must(filepath.WalkDir(filepath.Join(h.data, folder), func(path string, entry fs.DirEntry, err error) error {
+			h.must(err)
+			info, err := entry.Info()
+			h.must(err)
+			if entry.Type() != fs.ModeSymlink {
+				all[fmt.Sprintf("%s %d", info.Mode(), info.Sys().(*syscall.Stat_t).Gid)] = true
+			}
+			return nil
+		}))
+	}
+	return all
+}
+
+func TestPermissionsHoldForEverythingThatReadersSee(t *testing.T) {
+	t.Parallel()
+	group := os.Getegid()
+	if os.Getuid() == 0 {
+		group = 12345
+	}
+	const view = "views: [{name: ref, hash_files: true}]\n"
+	h := newViewed(t, view)
+	h.sync(0)
+	same(h, "default", map[string]bool{fmt.Sprintf("-r--r--r-- %d", os.Getegid()): true, fmt.Sprintf("drwxr-xr-x %d", os.Getegid()): true}, h.accesses())
+	restricted := fmt.Sprintf("permissions: {files: '0440', directories: '0750', group: '%d'}", group)
+	want := map[string]bool{fmt.Sprintf("-r--r----- %d", group): true, fmt.Sprintf("drwxr-x--- %d", group): true}
+	h.settings.more = view + restricted
+	h.configure()
+	out := h.sync(0)
+	same(h, "changed", want, h.accesses())
+	if out.Generation != 2 || out.Manifests[0].FilesDownloaded > 0 {
+		t.Errorf("%+v", out)
+	}
+	h.provider.SetManifest("data", "2026.11", emulator.File{Name: "us.dat", Content: emulator.Text("new")}, emulator.File{Name: "large", Content: emulator.Random(1, 3<<20)})
+	h.sync(0)
+	same(h, "of a new release", want, h.accesses())
+	p := h.daemon()
+	p.logged("sync")
+	same(h, "after a start", want, h.accesses())
+	h.expect(0, "verify")
+	h.settings.more = view + fmt.Sprintf("permissions: {group: '%d'}", os.Getegid())
+	h.configure()
+	p.signal(syscall.SIGHUP)
+	for h.status().Generation < 4 { // the test would time out
+		time.Sleep(10 * time.Millisecond)
+	}
+	same(h, "back", map[string]bool{fmt.Sprintf("-r--r--r-- %d", os.Getegid()): true, fmt.Sprintf("drwxr-xr-x %d", os.Getegid()): true}, h.accesses())
+	p.terminate()
 }

@@ -108,6 +108,7 @@ func openError(err error) error {
 }
 
 func (e *Engine) start(cfg *config.Config, warn func(string)) error {
+	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
 	if err := e.mirror.Recover(); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}

@@ -105,6 +105,11 @@ func (d *Dir) Chmod(name string, perm fs.FileMode) error {
 	return d.step("chmod", name, func() error { return d.root.Chmod(name, perm) })
 }
 
+// Chgrp sets the group of a file or directory as a step.
+func (d *Dir) Chgrp(name string, group int) error {
+	return d.step("chgrp", name, func() error { return d.root.Lchown(name, -1, group) })
+}
+
 // Fchmod sets the permissions of an open file as a step. It changes nothing if the file
 // has them: looking is cheap, and each change goes through the journal.
 func Fchmod(f *os.File, perm fs.FileMode) error {

@@ -1,11 +1,17 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"syscall"
+
+	"syncd/internal/fsops"
 )
 
-// Access is the permissions of everything that readers see.
+// Access is the permissions of everything that readers see. Hard links of a file have its
+// permissions, so they are the same for objects, revisions and views, old and new.
 type Access struct {
 	Files, Directories fs.FileMode
 	Group              int // negative leaves the group unchanged
@@ -15,3 +21,135 @@ type Access struct {
 func DefaultAccess() Access { return Access{Files: 0o444, Directories: 0o755, Group: -1} }
 
 func (a Access) String() string { return fmt.Sprintf("%04o %04o %d", a.Files, a.Directories, a.Group) }
+
+// accessFile says which Access everything on disk has; "changing" while that is not known.
+// Without the file it is the default.
+const accessFile = "state/permissions"
+
+const accessChanging = "changing"
+
+// readableFolders hold everything that readers see.
+func readableFolders() []string { return []string{"objects", "revisions", "views", "generations"} }
+
+// SetAccess sets the permissions of all that is made from now on. Recover needs them.
+func (m *Mirror) SetAccess(a Access) {
+	m.granting.Lock()
+	defer m.granting.Unlock()
+	m.access = a
+}
+
+// Grant gives everything on disk the permissions a, if it has others. After a crash
+// half-way, the next Grant starts over.
+func (m *Mirror) Grant(a Access) error {
+	m.granting.Lock()
+	defer m.granting.Unlock()
+	m.access = a
+	if m.granted == "" {
+		m.granted = m.readGranted()
+	}
+	if m.granted == a.String() {
+		return nil
+	}
+	m.granted = accessChanging
+	if err := m.writeGranted(accessChanging); err != nil {
+		return err
+	}
+	for _, folder := range readableFolders() {
+		if err := m.grantBelow(folder, a); err != nil {
+			return grantError(err, a)
+		}
+	}
+	if err := m.disk.SyncAll(m.root); err != nil {
+		return err
+	}
+	if err := m.writeGranted(a.String()); err != nil {
+		return err
+	}
+	m.granted = a.String()
+	return nil
+}
+
+func grantError(err error, a Access) error {
+	if a.Group >= 0 && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("permissions: %w: add syncd's user to group %d, or change permissions.group", err, a.Group)
+	}
+	return fmt.Errorf("permissions: %w", err)
+}
+
+// readGranted treats a file that cannot be read as unknown permissions.
+func (m *Mirror) readGranted() string {
+	f, err := m.root.OpenRegular(accessFile)
+	if isGone(err) {
+		return DefaultAccess().String()
+	}
+	if err != nil {
+		return accessChanging
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 100))
+	return string(text)
+}
+
+func (m *Mirror) writeGranted(text string) error {
+	return m.disk.ReplaceFile(m.root, accessFile, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+func (m *Mirror) grantBelow(folder string, a Access) error {
+	var failed error
+	err := m.root.Walk(folder, func(name string, entry fs.DirEntry) {
+		if failed == nil && (entry.IsDir() || entry.Type().IsRegular()) {
+			failed = grant(m.root, name, a)
+		}
+	})
+	if isGone(err) {
+		return nil
+	}
+	return errors.Join(err, failed)
+}
+
+// grant gives a file or directory its permissions, if it has others.
+func grant(dir *fsops.Dir, name string, a Access) error {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	perm := a.Files
+	if info.IsDir() {
+		perm = a.Directories
+	}
+	if info.Mode().Perm() != perm {
+		if err := dir.Chmod(name, perm); err != nil {
+			return err
+		}
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); a.Group >= 0 && ok && int(st.Gid) != a.Group {
+		return dir.Chgrp(name, a.Group)
+	}
+	return nil
+}
+
+// ensureReadable makes a directory for readers, whatever the umask.
+func (m *Mirror) ensureReadable(dir *fsops.Dir, name string) error {
+	if err := dir.EnsureDir(name, m.access.Directories); err != nil {
+		return err
+	}
+	return m.chgrp(dir, name)
+}
+
+// createReadable creates a file for readers. Its bytes are not durable yet.
+func (m *Mirror) createReadable(name string, write func(io.Writer) error) error {
+	if err := m.root.CreateFile(name, m.access.Files, write); err != nil {
+		return err
+	}
+	return m.chgrp(m.root, name)
+}
+
+func (m *Mirror) chgrp(dir *fsops.Dir, name string) error {
+	if m.access.Group < 0 {
+		return nil
+	}
+	return dir.Chgrp(name, m.access.Group)
+}

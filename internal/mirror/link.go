@@ -47,7 +47,7 @@ func (m *Mirror) writeHashFiles(base string, list []File) error {
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = filepath.Join(base, updater.HashName(f.Path))
-		if err := m.root.CreateFile(names[i], 0o444, f.writeHash); err != nil {
+		if err := m.createReadable(names[i], f.writeHash); err != nil {
 			return err
 		}
 	}
@@ -88,6 +88,11 @@ func (m *Mirror) linkFiles(base string, list []File) error {
 		}
 		if copied {
 			copies = append(copies, filepath.Join(base, list[i].Path))
+		}
+	}
+	for _, name := range copies {
+		if err := m.chgrp(m.root, name); err != nil {
+			return err
 		}
 	}
 	return m.disk.SyncFiles(m.root, copies)
@@ -131,7 +136,7 @@ func (m *Mirror) makeReadable(dir string, made map[string]bool) error {
 		return err
 	}
 	made[dir] = true
-	return m.root.EnsureDir(dir, 0o755)
+	return m.ensureReadable(m.root, dir)
 }
 
 // linkObject links one object at a path within the data directory, for Relink.
@@ -152,6 +157,9 @@ func (m *Mirror) linkObject(id manifest.ObjectID, path string) error {
 	defer to.Close()
 	copied, err := fsops.Link(from, name, to, filepath.Base(path))
 	if err != nil || !copied {
+		return err
+	}
+	if err := m.chgrp(m.root, path); err != nil {
 		return err
 	}
 	return m.disk.SyncFiles(m.root, []string{path})

@@ -38,9 +38,12 @@ type Mirror struct {
 	partial *fsops.Dir
 
 	// Used by the methods that change the data directory, one at a time.
-	access       Access
 	left         map[int]time.Time // when generations left `current`, by the monotonic clock of this process
 	unsyncedSwap bool              // the last swap may not be durable
+
+	granting sync.RWMutex // held by Grant, and for reading while objects are added
+	access   Access       // of what is made; changed by SetAccess and Grant
+	granted  string       // as accessFile has it; "" when not read yet
 
 	probing     sync.Once // sets copiesBytes
 	copiesBytes bool
@@ -212,10 +215,10 @@ func (m *Mirror) Records() ([]Record, error) {
 	return records, nil
 }
 
-// makeDir makes a directory with the given permissions whatever the umask, and
-// makes its name durable. It also completes a directory that a crash left half made.
-func (m *Mirror) makeDir(dir string, perm os.FileMode) error {
-	if err := m.root.EnsureDir(dir, perm); err != nil {
+// makeDir makes a directory for readers, whatever the umask, and makes its name durable.
+// It also completes a directory that a crash left half made.
+func (m *Mirror) makeDir(dir string) error {
+	if err := m.ensureReadable(m.root, dir); err != nil {
 		return err
 	}
 	return m.disk.SyncDir(m.root, filepath.Dir(dir))

@@ -75,9 +75,17 @@ func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.Adop
 // durable. Each file has its own error. When syncing fails, the files that were to
 // be synced are removed. Safe for concurrent use.
 func (m *Mirror) AdoptEach(files []verify.Proven) []error {
+	m.granting.RLock()
+	defer m.granting.RUnlock()
 	errs := make([]error, len(files))
 	var names []string
 	for _, f := range files {
+		if m.access != DefaultAccess() { // downloads have the default
+			if err := grant(m.partial, f.Name, m.access); err != nil {
+				return slices.Repeat([]error{grantError(err, m.access)}, len(files))
+			}
+			f.Durable = false
+		}
 		if !f.Durable {
 			names = append(names, f.Name)
 		}
@@ -122,7 +130,7 @@ func (m *Mirror) makeObjectDir(dir string) error {
 	if _, made := m.objectDirs[dir]; made {
 		return nil
 	}
-	if err := m.objects.EnsureDir(dir, 0o755); err != nil {
+	if err := m.ensureReadable(m.objects, dir); err != nil {
 		return err
 	}
 	m.objectDirs[dir], m.objectDirs["."] = clean, dirty

@@ -136,7 +136,7 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	}
 	temp := fsops.TempName(final)
 	defer m.root.Discard(temp)
-	if err := m.makeDir(temp, 0o755); err != nil {
+	if err := m.makeDir(temp); err != nil {
 		return next, err
 	}
 	var files []string
@@ -204,8 +204,8 @@ func (m *Mirror) writeEntry(dir string, e entry) error {
 	if err := m.root.Symlink(e.link(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	if err := m.root.CreateFile(filepath.Join(dir, name+recordSuffix), 0o444, e.write); err != nil {
+	if err := m.createReadable(filepath.Join(dir, name+recordSuffix), e.write); err != nil {
 		return err
 	}
-	return m.root.CreateFile(filepath.Join(dir, name+sumsSuffix), 0o444, e.writeSums)
+	return m.createReadable(filepath.Join(dir, name+sumsSuffix), e.writeSums)
 }

@@ -63,7 +63,15 @@ func (m *Mirror) layOut() error {
 		if _, err := m.root.Lstat(folder.Name); isGone(err) && !folder.IsNeeded {
 			continue
 		}
-		if err := m.makeDir(folder.Name, folder.Perm); err != nil {
+		perm := folder.Perm
+		if slices.Contains(readableFolders(), folder.Name) {
+			perm = m.access.Directories
+		}
+		err := m.root.EnsureDir(folder.Name, perm)
+		if err == nil {
+			err = m.disk.SyncDir(m.root, ".")
+		}
+		if err != nil {
 			return fmt.Errorf("%w: does another user own the data directory?", err)
 		}
 	}

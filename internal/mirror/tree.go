@@ -31,7 +31,7 @@ func (r Record) tree() tree {
 // buildTree makes the tree, unless it exists. It replaces one with other content when no
 // generation shows it.
 func (m *Mirror) buildTree(t tree) error {
-	if err := m.makeDir(filepath.Dir(t.name), 0o755); err != nil {
+	if err := m.makeDir(filepath.Dir(t.name)); err != nil {
 		return err
 	}
 	_, err := m.root.Lstat(t.name)

@@ -176,7 +176,7 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 				continue
 			}
 			write := func(temp string) error {
-				if err := m.root.CreateFile(temp, m.access.Files, f.writeHash); err != nil {
+				if err := m.createReadable(temp, f.writeHash); err != nil {
 					return err
 				}
 				return m.disk.SyncFiles(m.root, []string{temp})

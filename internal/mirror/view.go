@@ -91,7 +91,7 @@ func (m *Mirror) prepareView(v View) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	if err := m.makeDir("views", 0o755); err != nil {
+	if err := m.makeDir("views"); err != nil {
 		return err
 	}
 	return m.buildTree(v.tree())

@@ -172,7 +172,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Shared.change(ctx, s.cfg.Mirror.Refresh); err != nil {
+	if err := s.cfg.Shared.change(ctx, s.refresh); err != nil {
 		return nil, err
 	}
 	r := s.newRun(req)
@@ -188,6 +188,15 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	}
 	r.endProgress = r.progress.Begin(req.Trigger, r.started, namesOf(targets))
 	return r, nil
+}
+
+// refresh compares the mirror with the disk, and the permissions with the newest
+// configuration. The caller has the turn.
+func (s *Syncer) refresh() error {
+	if err := s.cfg.Mirror.Refresh(); err != nil {
+		return err
+	}
+	return s.cfg.Mirror.Grant(s.cfg.Shared.newest.Load().Access)
 }
 
 func (s *Syncer) newRun(req request.Sync) *run {
