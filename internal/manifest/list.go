@@ -82,7 +82,7 @@ func (b *ListBuilder) folder(ref Reference) *folder {
 	if known, found := b.folders[ref]; found {
 		return known
 	}
-	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release)} {
+	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release), &ref.Tag} {
 		*segment = strings.Clone(*segment)
 	}
 	f := &folder{reference: ref, dir: ref.Path()}
@@ -90,7 +90,7 @@ func (b *ListBuilder) folder(ref Reference) *folder {
 		f.dir += "/"
 	}
 	b.folders[ref] = f
-	b.grow(sizePerFolder, sizePerFolder+2*len(f.dir)+len(ref.Release))
+	b.grow(sizePerFolder, sizePerFolder+2*len(f.dir)+len(ref.Release)+len(ref.Tag))
 	f.same = f
 	if id := ref.identity(); id != ref {
 		f.same = b.folder(id)
@@ -148,11 +148,23 @@ func (l *List) Fingerprint() string {
 	return hashLines(lines)
 }
 
-// CheckPaths applies CheckTree to the paths of the files.
+// CheckPaths applies CheckTree to the paths of the files. It names both of two files with
+// the same path.
 func (l *List) CheckPaths() error {
 	paths := make([]string, len(l.entries))
 	for i, e := range l.entries {
 		paths[i] = e.path
 	}
-	return CheckTree(paths)
+	err := CheckTree(paths)
+	if err == nil {
+		return nil
+	}
+	first := make(map[string]entry, len(l.entries))
+	for _, e := range l.entries {
+		if other, taken := first[e.path]; taken {
+			return refusal.New(refusal.PathClash, "%q and %q have the same path %q: exclude the path, and mirror each as an entry with `files`", other.reference(), e.reference(), e.path)
+		}
+		first[e.path] = e
+	}
+	return err
 }

@@ -45,14 +45,15 @@ type Reference struct {
 	Architecture string // Library and Interface
 	Release      Release
 	Name         string
+	Tag          string // variant of the file; "" for the usual one
 }
 
 // ParseLink reads a download link of a manifest: an http(s) URL or its path. The
-// segments after `Download` are the reference; scheme, host and query are dropped.
-// Errors are refusals.
+// segments after `Download` and the query's tag are the reference; scheme, host and the
+// rest of the query are dropped. Errors are refusals.
 func ParseLink(link string) (Reference, error) {
-	text, _, _ := strings.Cut(link, "?")
-	text, _, _ = strings.Cut(text, "#")
+	text, _, _ := strings.Cut(link, "#")
+	text, query, _ := strings.Cut(text, "?")
 	if scheme, rest, found := strings.Cut(text, ":"); found && !strings.Contains(scheme, "/") {
 		isHTTP := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 		if rest, found = strings.CutPrefix(rest, "//"); !isHTTP || !found {
@@ -68,7 +69,11 @@ func ParseLink(link string) (Reference, error) {
 	}
 	for i, segment := range segments {
 		if strings.EqualFold(segment, "Download") {
-			return fromSegments(segments[i+1:])
+			tag, err := tagOf(query)
+			if err != nil {
+				return Reference{}, err
+			}
+			return withTag(segments[i+1:], tag)
 		}
 	}
 	return Reference{}, refusal.New(refusal.BadShape, "link without /Download/: %.64q", text)
@@ -77,13 +82,29 @@ func ParseLink(link string) (Reference, error) {
 // ParseReference reads a reference in the form of String, as people type it. It
 // does not percent-decode the segments. Errors are refusals.
 func ParseReference(s string) (Reference, error) {
+	tag := ""
+	if i := strings.LastIndex(s, tagMark); i >= 0 {
+		s, tag = s[:i], s[i+len(tagMark):]
+	}
 	segments := strings.Split(strings.Trim(s, "/"), "/")
 	for _, segment := range segments {
 		if err := CheckSegment(segment); err != nil {
 			return Reference{}, err
 		}
 	}
-	return fromSegments(segments)
+	return withTag(segments, tag)
+}
+
+func withTag(segments []string, tag string) (Reference, error) {
+	ref, err := fromSegments(segments)
+	if err == nil && tag != "" {
+		err = CheckTag(tag)
+	}
+	if err != nil {
+		return Reference{}, err
+	}
+	ref.Tag = tag
+	return ref, nil
 }
 
 func fromSegments(s []string) (Reference, error) {
@@ -128,10 +149,18 @@ func (r Reference) Segments() []string {
 	return append(segments, string(r.Release), file[last])
 }
 
-// String is the reference as a path, such as `Data/2026.10/ews.txt`.
-func (r Reference) String() string { return strings.Join(r.Segments(), "/") }
+// String is the reference as a path, such as `Data/2026.10/ews.txt`. A tag follows as in
+// `Data/2026.10/ews.txt?tag=NET7`.
+func (r Reference) String() string {
+	text := strings.Join(r.Segments(), "/")
+	if r.Tag != "" || strings.Contains(text, tagMark) { // ParseReference takes the last mark for that of the tag
+		text += tagMark + r.Tag
+	}
+	return text
+}
 
-// Path is the path of the file within its manifest, with forward slashes.
+// Path is the path of the file within its manifest, with forward slashes. A variant has
+// the path of the usual file, because programs expect it there.
 func (r Reference) Path() string {
 	switch r.Class {
 	case Library:

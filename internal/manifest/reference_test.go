@@ -16,6 +16,11 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 	data := Reference{Class: Data, Release: "2026.10", Name: "mdAddr.dat"}
 	library := Reference{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.09", Name: "libmdAddr.so"}
 	iface := Reference{Class: Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2025.12", Name: "mdAddr.java"}
+	variant := func(tag string) Reference {
+		tagged := data
+		tagged.Tag = tag
+		return tagged
+	}
 	longest := strings.Repeat("n", maxSegment)
 	rows := []struct {
 		name, link string
@@ -37,6 +42,12 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 		{"fragment", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat#part", data},
 		{"fragment before the query", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat#a?ID=KEY", data},
 		{"slashes and dots in the query", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?ID=../../x://y", data},
+		{"tag", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?ID=KEY&tag=NET7", variant("NET7")},
+		{"tag before the id", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat/?TAG=a%26b+c&ID=KEY", variant("a&b c")},
+		{"the same tag twice", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?tag=NET7&%54ag=NET7", variant("NET7")},
+		{"empty tag", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?tag=&ID=KEY", data},
+		{"tag in the fragment", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?ID=KEY#&tag=NET7", data},
+		{"another parameter with a bad encoding", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?ID=%zz&tag=NET7", variant("NET7")},
 		{"library", "https://releases.example.net/Download/Library/LINUX/GCC48/64BIT/2026.09/libmdAddr.so/?ID=KEY", library},
 		{"interface", "https://releases.example.net/Download/Interface/ANY/JAVA/ANY/2025.12/mdAddr.java/?ID=KEY", iface},
 		{"product", "https://releases.example.net/Download/Product/2026.10/dq.zip/?ID=KEY", Reference{Class: Product, Release: "2026.10", Name: "dq.zip"}},
@@ -118,6 +129,12 @@ func TestParseLinkRefusesOtherLinks(t *testing.T) {
 		{"library without a compiler", "/Download/Library/LINUX/64BIT/2026.10/x", refusal.BadShape},
 		{"Download twice", "/Download/Download/Data/2026.10/x", refusal.BadShape},
 		{"HTML", "<!DOCTYPE html>", refusal.BadShape},
+		{"two tags", base + "x?tag=A&tag=B", refusal.BadShape},
+		{"newline in the tag", base + "x?tag=A%0AB", refusal.BadName},
+		{"slash in the tag", base + "x?tag=../A", refusal.BadName},
+		{"question mark in the tag", base + "x?tag=A?tag=B", refusal.BadName},
+		{"bad encoding of the tag", base + "x?tag=%zz", refusal.BadName},
+		{"tag of 256 bytes", base + "x?tag=" + strings.Repeat("n", maxSegment+1), refusal.BadName},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -154,6 +171,9 @@ func TestParseReferenceReadsTypedReferences(t *testing.T) {
 		{"slashes around", "/Data/2026.10/ews.txt/", Reference{Class: Data, Release: "2026.10", Name: "ews.txt"}, ""},
 		{"percent stays", "Data/2026.10/a%2Fb", Reference{Class: Data, Release: "2026.10", Name: "a%2Fb"}, ""},
 		{"library", "Library/LINUX/GCC48/64BIT/2026.10/x.so", Reference{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "x.so"}, ""},
+		{"tag", "Data/2026.10/ews.txt?tag=NET7", Reference{Class: Data, Release: "2026.10", Name: "ews.txt", Tag: "NET7"}, ""},
+		{"name that looks like a tag", "Data/2026.10/a?tag=b?tag=", Reference{Class: Data, Release: "2026.10", Name: "a?tag=b"}, ""},
+		{"slash in the tag", "Data/2026.10/ews.txt?tag=a/b", Reference{}, refusal.BadName},
 		{"parent", "Data/2026.10/..", Reference{}, refusal.BadName},
 		{"parent in the middle", "Data/../ews.txt", Reference{}, refusal.BadName},
 		{"empty segment", "Data//ews.txt", Reference{}, refusal.BadName},
@@ -172,6 +192,37 @@ func TestParseReferenceReadsTypedReferences(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A fuzz corpus of links with tags checks the same for hostile ones.
+func TestTextOfATaggedReferenceReadsAsTheSameReference(t *testing.T) {
+	for _, ref := range []Reference{
+		{Class: Data, Release: "2026.10", Name: "a", Tag: "NET7"},
+		{Class: Data, Release: "2026.10", Name: "a?tag=b"},
+		{Class: Data, Release: "2026.10", Name: "a?tag=b", Tag: "c&d e"},
+		{Class: Library, OS: "x?tag=y", Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: "a"},
+	} {
+		if again, err := ParseReference(ref.String()); err != nil || again != ref {
+			t.Errorf("%q reads as %+v, %v", ref, again, err)
+		}
+	}
+}
+
+func TestVariantsOfOneFileClashByName(t *testing.T) {
+	usual := Reference{Class: Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: "2026.10", Name: "Tool.exe"}
+	tagged := usual
+	tagged.Tag = "NET7"
+	list := listOf(usual, tagged)
+	err := list.CheckPaths()
+	if list.Len() != 2 || refusal.ReasonOf(err) != refusal.PathClash || !strings.Contains(err.Error(), usual.String()) || !strings.Contains(err.Error(), tagged.String()) {
+		t.Errorf("%d files, %v", list.Len(), err)
+	}
+	if got := listOf(tagged).Files()[0]; got.Reference != tagged || got.Path != "windows/net/any/Tool.exe" {
+		t.Errorf("%+v", got)
+	}
+	if listOf(usual).Fingerprint() == listOf(tagged).Fingerprint() {
+		t.Error("the list of the variant has the fingerprint of the usual file")
 	}
 }
 

@@ -71,7 +71,12 @@ func (c *Client) BrowseURL(manifestName, release, sort string) *url.URL {
 // validators of an earlier call. If nothing changed since then, notModified is true and
 // ids is empty.
 func (c *Client) ManifestReleases(ctx context.Context, name string, since Validators) (ids []string, now Validators, notModified bool, err error) {
-	err = c.read(ctx, "ManifestReleases", since.header(), func(res *transport.Response) (err error) {
+	return c.releases(ctx, "ManifestReleases", since, "ManifestReleases", name)
+}
+
+// releases asks for a list of releases, conditionally.
+func (c *Client) releases(ctx context.Context, endpoint string, since Validators, segments ...string) (ids []string, now Validators, notModified bool, err error) {
+	err = c.read(ctx, endpoint, since.header(), func(res *transport.Response) (err error) {
 		if notModified = res.Status == http.StatusNotModified; notModified {
 			ids, now = nil, since
 			return nil
@@ -79,7 +84,7 @@ func (c *Client) ManifestReleases(ctx context.Context, name string, since Valida
 		now = Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}
 		ids, err = readIDs(ctx, res.Body, c.t.Redactor())
 		return err
-	}, "ManifestReleases", name)
+	}, segments...)
 	if err != nil {
 		return nil, Validators{}, false, err
 	}
@@ -97,18 +102,11 @@ func validator(res *transport.Response, name string) string {
 	return ""
 }
 
-// FileReleases returns the ids of all releases of a file. It ignores ref.Release.
-func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference) ([]string, error) {
+// FileReleases is ManifestReleases for a file. It ignores the release and the tag of ref:
+// the service lists the releases of all variants together.
+func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference, since Validators) (ids []string, now Validators, notModified bool, err error) {
 	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
-	var ids []string
-	err := c.read(ctx, "Releases", nil, func(res *transport.Response) (err error) {
-		ids, err = readIDs(ctx, res.Body, c.t.Redactor())
-		return err
-	}, segments...)
-	if err != nil {
-		return nil, err
-	}
-	return ids, nil
+	return c.releases(ctx, "Releases", since, segments...)
 }
 
 // Manifest returns the files of a manifest's release. One unusable link refuses the
@@ -143,7 +141,7 @@ func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]
 // Metadata returns what the service says about one file of one release.
 func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata, error) {
 	segments := append([]string{"Metadata"}, ref.Segments()...)
-	_, body, err := c.get(ctx, "Metadata", maxMetadata, nil, segments...)
+	body, err := c.get(ctx, "Metadata", maxMetadata, queryOf(ref), segments...)
 	if err != nil {
 		return Metadata{}, err
 	}
@@ -157,7 +155,7 @@ func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata
 // Hash returns the digest of one file of one release.
 func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
 	segments := append([]string{string(algorithm)}, ref.Segments()...)
-	_, body, err := c.get(ctx, "Hash", maxHash, nil, segments...)
+	body, err := c.get(ctx, "Hash", maxHash, queryOf(ref), segments...)
 	if err != nil {
 		return manifest.Digest{}, err
 	}
@@ -176,7 +174,7 @@ func (c *Client) Download(ctx context.Context, ref manifest.Reference, header ht
 	if err := checkSegments(segments); err != nil {
 		return nil, c.refuse("Download", err, segments...)
 	}
-	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header, Bulk: isBulk})
+	return c.t.Open(ctx, transport.Request{Endpoint: "Download", Segments: segments, Header: header, Bulk: isBulk, Query: tagQuery(ref)})
 }
 
 // Retry runs op as transport.Client.Retry does, for downloads.
@@ -198,14 +196,30 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	return err
 }
 
-func (c *Client) get(ctx context.Context, endpoint string, limit int64, header http.Header, segments ...string) (*transport.Response, []byte, error) {
+func (c *Client) get(ctx context.Context, endpoint string, limit int64, query url.Values, segments ...string) ([]byte, error) {
 	if err := checkSegments(segments); err != nil {
-		return nil, nil, c.refuse(endpoint, err, segments...)
+		return nil, c.refuse(endpoint, err, segments...)
 	}
-	return c.t.Do(ctx, transport.Request{
-		Endpoint: endpoint, Segments: segments, Limit: limit, Header: header,
-		Query: jsonFormat,
-	})
+	_, body, err := c.t.Do(ctx, transport.Request{Endpoint: endpoint, Segments: segments, Limit: limit, Query: query})
+	return body, err
+}
+
+// tagQuery is the query of a request for a variant, nil for the usual file.
+func tagQuery(ref manifest.Reference) url.Values {
+	if ref.Tag == "" {
+		return nil
+	}
+	return url.Values{"tag": {ref.Tag}}
+}
+
+// queryOf is the query of a small question about a file.
+func queryOf(ref manifest.Reference) url.Values {
+	query := tagQuery(ref)
+	if query == nil {
+		return jsonFormat
+	}
+	query["format"] = jsonFormat["format"]
+	return query
 }
 
 // checkSegments refuses names that are not one plain path segment.

@@ -168,10 +168,10 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 		t.Errorf("ManifestList: %+v", entries)
 	}
 	for _, ref := range allRefs {
-		releases, err := c.FileReleases(ctx, ref)
+		releases, now, _, err := c.FileReleases(ctx, ref, Validators{})
 		check("Releases", err)
-		if len(releases) == 0 {
-			t.Errorf("Releases of %s: none", ref)
+		if len(releases) == 0 || now.ETag == "" {
+			t.Errorf("Releases of %s: %v %+v", ref, releases, now)
 		}
 		meta, err := c.Metadata(ctx, ref)
 		check("Metadata", err)
@@ -243,7 +243,7 @@ var endpoints = []endpoint{
 		return err
 	}},
 	{"Releases", "/Releases/Library/LINUX/GCC48/64BIT/libmdAddr.so", func(t *testing.T, c *Client) error {
-		_, err := c.FileReleases(t.Context(), libraryRef)
+		_, _, _, err := c.FileReleases(t.Context(), libraryRef, Validators{})
 		return err
 	}},
 	{"Manifest", "/Manifest/2026.10/dq_addr_data", func(t *testing.T, c *Client) error {
@@ -429,7 +429,7 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 			"Manifest":         func() error { _, err := c.Manifest(ctx, "2026.10", bad, nil); return err },
 			"Manifest release": func() error { _, err := c.Manifest(ctx, manifest.Release(bad), "m", nil); return err },
 			"ManifestList":     func() error { _, err := c.ManifestList(ctx, manifest.Release(bad)); return err },
-			"Releases":         func() error { _, err := c.FileReleases(ctx, ref); return err },
+			"Releases":         func() error { _, _, _, err := c.FileReleases(ctx, ref, Validators{}); return err },
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
 			"Hash":             func() error { _, err := c.Hash(ctx, manifest.SHA1, ref); return err },
 			"Hash type":        func() error { _, err := c.Hash(ctx, manifest.Algorithm(bad), dataRef); return err },
