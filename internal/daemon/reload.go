@@ -64,7 +64,8 @@ func sameViews(a, b *config.Config) bool {
 
 // sameFiles is true when both mirror the same files; their schedules may differ.
 func sameFiles(a, b config.Manifest) bool {
-	return a.Release == b.Release && reflect.DeepEqual(a.Filter, b.Filter)
+	a.Schedule = b.Schedule
+	return reflect.DeepEqual(a, b)
 }
 
 func sameSource(a, b config.Source) bool {

@@ -1,10 +1,14 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/syncer"
 	"syncd/internal/view"
@@ -96,7 +100,23 @@ func viewsOf(cfg *config.Config) []syncer.ViewTarget {
 func targetsOf(cfg *config.Config) []syncer.Target {
 	targets := make([]syncer.Target, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Filter: m.Filter}
+		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter}
 	}
 	return targets
+}
+
+// filesOf returns the files of a product or of an entry with single files. The entry's
+// release stands for `latest` in a path, and its tag is for files without their own.
+func filesOf(m config.Manifest) []manifest.Reference {
+	files := slices.Clone(m.Files)
+	if m.Product != "" {
+		files = []manifest.Reference{{Class: manifest.Product, Release: manifest.Latest, Name: m.Product}}
+	}
+	for i := range files {
+		if files[i].Release == manifest.Latest {
+			files[i].Release = m.Release
+		}
+		files[i].Tag = cmp.Or(files[i].Tag, m.Tag)
+	}
+	return files
 }

@@ -148,6 +148,15 @@ func (l *List) Fingerprint() string {
 	return hashLines(lines)
 }
 
+// ReferencesID identifies a set of references, in any order.
+func ReferencesID(refs []Reference) string {
+	lines := make([]string, len(refs))
+	for i, ref := range refs {
+		lines[i] = ref.String()
+	}
+	return hashLines(lines)[:12]
+}
+
 // CheckPaths applies CheckTree to the paths of the files. It names both of two files with
 // the same path.
 func (l *List) CheckPaths() error {

@@ -25,6 +25,18 @@ type Manifest struct {
 	Links        string    `json:"links,omitempty"`         // fingerprint of the list of files at FullAt
 	Matches      string    `json:"matches,omitempty"`       // fingerprint of a list in another hash algorithm than the record, and ID of the revision that it turned out to be
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
+	Unlisted     bool      `json:"unlisted,omitempty"`      // the service answered ManifestReleases with 404
+
+	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
+	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one
+}
+
+// FileReleases is the newest release of a single file.
+type FileReleases struct {
+	Newest       string `json:"newest"`                  // listed
+	Release      string `json:"release"`                 // to mirror; an older one if the newest does not have the variant
+	ETag         string `json:"etag,omitempty"`          // of Releases
+	LastModified string `json:"last_modified,omitempty"` // of Releases
 }
 
 // Failure says why a manifest is not up to date.

@@ -28,6 +28,9 @@ type job struct {
 	changed chan struct{}  // the run's
 
 	release  manifest.Release          // chosen; "" until then
+	news     bool                      // files may differ from the served ones, whatever the release
+	list     *manifest.List            // asked for with the release; nil once it was used
+	refs     []manifest.Reference      // of single files, with their releases
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
 	links    string                    // fingerprint of the provider's list
@@ -61,7 +64,7 @@ var errAborted = errors.New("another file of the manifest failed")
 
 // endList frees the list when there is a plan, or none is needed.
 func (j *job) endList() {
-	j.files = nil
+	j.files, j.list = nil, nil
 	j.share.Release()
 }
 
@@ -101,6 +104,7 @@ func (j *job) repeat(failure *store.Failure) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result, j.err, j.repeated, j.finished = report.Result(failure.Result), errors.New(failure.Error), true, time.Now()
+	j.endList()
 	j.signal()
 }
 

@@ -17,7 +17,7 @@ import (
 // keeps those that pass the filter, without digests yet.
 func (r *run) listFiles(ctx context.Context, j *job) error {
 	j.files = nil
-	list, err := r.provider.files(ctx, j.release, j.target.Name, j.share)
+	list, err := r.entryOf(j).list(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -26,10 +26,6 @@ func (r *run) listFiles(ctx context.Context, j *job) error {
 		return err
 	}
 	j.links = list.Fingerprint()
-	if !r.fullCheckDue(j) && j.mismatch == nil && j.release == j.active.Release && j.links == j.state.Links {
-		j.settle(report.Unchanged) // an alias that still lists the same files
-		return nil
-	}
 	list = j.target.Filter.Choose(list)
 	if list.Len() == 0 {
 		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, j.listed, j.release)
@@ -49,7 +45,8 @@ func (r *run) checkListed(j *job) error {
 	if j.listed == 0 {
 		return refusal.New(refusal.Empty, "release %s of %s lists no files", j.release, j.target.Name)
 	}
-	if j.served && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
+	isChosen := len(j.target.Files) > 0 // by the configuration, so a shorter list is no mistake of the provider
+	if j.served && !isChosen && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
 		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
 			j.release, j.active.Listed, j.listed, r.cfg.MinKeepRatio, j.target.Name, j.target.Name)
 	}

@@ -68,7 +68,7 @@ func (r *run) recheck(j *job) {
 		j.settle(report.Unchanged)
 		return
 	}
-	if err := cmp.Or(r.checkDowngrade(j), r.checkListed(j)); err != nil {
+	if err := cmp.Or(r.entryOf(j).checkDowngrade(j), r.checkListed(j)); err != nil {
 		j.fail(err)
 	}
 }

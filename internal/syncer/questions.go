@@ -53,6 +53,15 @@ func (q *questions) releases(ctx context.Context, name string, since releases.Va
 	return ids, now, notModified, err
 }
 
+// fileReleases is releases for a file of a manifest.
+func (q *questions) fileReleases(ctx context.Context, name string, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
+	err = q.ask(ctx, name, func() (err error) {
+		ids, now, notModified, err = q.provider.FileReleases(ctx, ref, since)
+		return err
+	})
+	return ids, now, notModified, err
+}
+
 // files asks for the files of a manifest's release. A list that does not fit beside the
 // others waits for its turn, without a slot, and is asked for again.
 func (q *questions) files(ctx context.Context, release manifest.Release, name string, share *releases.Share) (list *manifest.List, err error) {

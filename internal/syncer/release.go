@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/clock"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -12,27 +11,18 @@ import (
 )
 
 // chooseRelease resolves the configured release once, so that all steps of the sync
-// use the same one. It settles the job when the release is the served one and no full
-// check is due.
-func (r *run) chooseRelease(ctx context.Context, j *job) error {
+// use the same one. It settles the job when the release is the served one, the entry has
+// no news, and no full check is due.
+func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 	r.progress.SetPhase(j.target.Name, report.PhaseChecking)
-	if setting := j.target.Release; setting != manifest.Latest && !setting.IsMonth() {
-		j.release = setting // an alias: only the Manifest tells what it holds
-		return nil
-	}
-	newest, err := r.newestRelease(ctx, j)
-	if err != nil {
+	if j.release, err = r.entryOf(j).release(ctx, j); err != nil {
 		return err
-	}
-	j.release = j.target.Release
-	if j.release == manifest.Latest {
-		j.release = newest
 	}
 	if r.tooFarAhead(j.release) {
 		return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
 			j.release, r.started.UTC().Format(time.DateOnly))
 	}
-	if err := r.checkDowngrade(j); err != nil {
+	if err := r.entryOf(j).checkDowngrade(j); err != nil {
 		return err
 	}
 	heldBack := j.active.Held != nil && !r.endsHold(j)
@@ -55,48 +45,31 @@ func (r *run) endsHold(j *job) bool {
 	return j.release.Newer(left) || r.tooFarAhead(left) && j.release.Newer(j.active.Release)
 }
 
-// checkDowngrade refuses a newest release that is older than the served one.
-func (r *run) checkDowngrade(j *job) error {
-	if j.target.Release == manifest.Latest && j.served && j.active.Release.Newer(j.release) && !r.req.Force {
-		return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", j.release, j.active.Release, j.target.Name)
-	}
-	return nil
-}
-
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even
 // though the release may be the served one.
 func (r *run) fullCheckDue(j *job) bool {
-	return !j.served || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
-		j.state.Config != r.cfg.fingerprint(j.target) ||
+	return !j.served || j.news || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
+		!r.sameConfig(j) ||
 		j.state.FullAt.After(r.started) || // the clock was set back
 		r.deadlines.Passed("recheck of "+j.target.Name, j.state.FullAt.Add(r.cfg.Recheck), clock.Now())
 }
 
-// newestRelease asks for the manifest's releases, conditionally, and picks the
-// latest month.
-func (r *run) newestRelease(ctx context.Context, j *job) (manifest.Release, error) {
-	var since releases.Validators
-	if j.state.Newest != "" && j.state.Config == r.cfg.fingerprint(j.target) { // another source has other validators
-		since = releases.Validators{ETag: j.state.ETag, LastModified: j.state.LastModified}
-	}
-	ids, now, notModified, err := r.provider.releases(ctx, j.target.Name, since)
-	if err != nil {
-		return "", err
-	}
-	if notModified {
-		return manifest.Release(j.state.Newest), nil
-	}
+// sameConfig is true when the state is of the same source and selection: another source
+// has other validators.
+func (r *run) sameConfig(j *job) bool { return j.state.Config == r.cfg.fingerprint(j.target) }
+
+// newestOf picks the latest month of the releases that the provider lists for what.
+func (r *run) newestOf(j *job, what string, ids []string) (manifest.Release, error) {
 	if len(ids) == 0 {
-		return "", refusal.New(refusal.BadShape, "the provider lists no release of %s", j.target.Name)
+		return "", refusal.New(refusal.BadShape, "the provider lists no release of %s", what)
 	}
 	newest, ignored := manifest.Newest(ids)
 	if len(ignored) > 0 {
 		r.cfg.Log.Warn().Str("manifest", j.target.Name).Int("ignored", len(ignored)).Msg("ignoring listed releases that are not of the form YYYY.MM")
 	}
 	if newest == "" {
-		return "", refusal.New(refusal.BadShape, "none of the %d releases listed for %s is of the form YYYY.MM", len(ids), j.target.Name)
+		return "", refusal.New(refusal.BadShape, "none of the %d releases listed for %s is of the form YYYY.MM", len(ids), what)
 	}
-	j.state.Newest, j.state.ETag, j.state.LastModified = string(newest), now.ETag, now.LastModified
 	return newest, nil
 }
 
@@ -105,7 +78,7 @@ func (r *run) newestRelease(ctx context.Context, j *job) (manifest.Release, erro
 func (r *run) waitAfterFailure(_ context.Context, j *job) error {
 	failure := j.state.Failure
 	if failure == nil || failure.Release != string(j.release) || r.req.Demand || r.req.Force ||
-		j.state.Config != r.cfg.fingerprint(j.target) || r.deadlines.Passed("retry of "+j.target.Name, failure.NextTry, clock.Now()) ||
+		!r.sameConfig(j) || r.deadlines.Passed("retry of "+j.target.Name, failure.NextTry, clock.Now()) ||
 		failure.NextTry.Sub(r.started) > r.cfg.Recheck { // the clock was set back
 		return nil
 	}

@@ -27,6 +27,7 @@ import (
 // are final for this sync. Safe for concurrent use.
 type Provider interface {
 	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
 	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
@@ -38,10 +39,12 @@ type Fetcher interface {
 	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
 }
 
-// Target is one manifest to mirror.
+// Target is one entry to mirror: a manifest of the provider with that name, or single
+// files.
 type Target struct {
 	Name    string
-	Release manifest.Release // latest, an alias, or a pinned month
+	Release manifest.Release     // latest, an alias, or a pinned month
+	Files   []manifest.Reference // single files, each with a Release as above; empty for a manifest
 	Filter  manifest.Filter
 }
 
@@ -74,7 +77,11 @@ type Config struct {
 // selection identifies which files of a target are mirrored and by which digests
 // they are compared.
 func (c *Config) selection(t Target) string {
-	return string(c.Algorithm) + " " + t.Filter.Fingerprint()
+	text := string(c.Algorithm) + " " + t.Filter.Fingerprint()
+	if len(t.Files) > 0 {
+		text += " " + manifest.ReferencesID(t.Files)
+	}
+	return text
 }
 
 // fingerprint identifies the configuration of a target.
@@ -146,7 +153,7 @@ func (r *run) ask(ctx context.Context, j *job) {
 		return
 	}
 	r.take(ctx, j,
-		r.chooseRelease, // asks ManifestReleases, one request
+		r.chooseRelease, // asks ManifestReleases, one request (see entry for single files)
 		r.waitAfterFailure,
 		r.listFiles,  // asks Manifest, one request
 		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
