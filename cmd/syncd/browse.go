@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -10,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/config"
+	"syncd/internal/engine"
 	"syncd/internal/manifest"
 )
 
@@ -17,11 +22,11 @@ func (a *app) releasesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, client, err := a.connect()
+			cfg, client, err := a.connect()
 			if err != nil {
 				return err
 			}
-			ids, _, _, err := client.ManifestReleases(cmd.Context(), args[0], releases.Validators{})
+			ids, err := releasesOf(cmd.Context(), cfg, client, args[0])
 			for _, id := range ids {
 				fmt.Fprintln(a.stdout, printable(id))
 			}
@@ -63,20 +68,68 @@ func (a *app) filesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, client, err := a.connect()
+			cfg, client, err := a.connect()
 			if err != nil {
 				return err
 			}
-			list, err := client.Manifest(cmd.Context(), release, args[0], nil)
+			refs, err := filesOf(cmd.Context(), cfg, client, args[0], release)
 			if err != nil {
 				return err
 			}
-			for ref := range list.All() {
+			for ref := range refs {
 				fmt.Fprintln(a.stdout, ref)
 			}
 			return nil
 		},
 	}
+}
+
+// releasesOf lists the releases of a manifest at the provider. For a configured entry with
+// a product or single files, they are those of its files.
+func releasesOf(ctx context.Context, cfg *config.Config, client *releases.Client, name string) ([]string, error) {
+	files := engine.FilesOf(cfg, name)
+	if len(files) == 0 {
+		ids, _, _, err := client.ManifestReleases(ctx, name, releases.Validators{})
+		return ids, err
+	}
+	var all []string
+	for _, ref := range files {
+		ids, _, _, err := client.FileReleases(ctx, ref, releases.Validators{})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// filesOf lists the files of a manifest's release at the provider. For a configured entry
+// with a product or single files, release stands for those that have no release of their
+// own; Metadata tells which one is the latest.
+func filesOf(ctx context.Context, cfg *config.Config, client *releases.Client, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
+	files := engine.FilesOf(cfg, name)
+	if len(files) == 0 {
+		list, err := client.Manifest(ctx, release, name, nil)
+		if err != nil {
+			return nil, err
+		}
+		return list.All(), nil
+	}
+	for i, ref := range files {
+		if ref.Release == manifest.Latest {
+			ref.Release = release
+		}
+		meta, err := client.Metadata(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if month := manifest.Release(meta.Release); ref.Release == manifest.Latest && month.IsMonth() {
+			ref.Release = month
+		}
+		files[i] = ref
+	}
+	return slices.Values(files), nil
 }
 
 // printable quotes text of the provider that would control the terminal.

@@ -101,15 +101,26 @@ func TestSIGHUPAddsChangesAndRemovesManifests(t *testing.T) {
 	same(h, "release", "2026.09", h.status().Manifests[0].Release)
 
 	reload(3, "dq_phone_data")
-	same(h, "served until the next sync", []string{"dq_addr_data", "dq_phone_data"}, h.served())
+	p.logged("the manifest left the configuration and stays served as it is: `syncd forget` removes it, or `removed: drop` in the configuration")
 	p.signal(syscall.SIGUSR1)
 	p.loggedTimes("sync", 4)
-	same(h, "served", []string{"dq_phone_data"}, h.served())
-	same(h, "manifests of the status", 1, len(h.status().Manifests))
+	same(h, "served after a sync", []string{"dq_addr_data", "dq_phone_data"}, h.served())
+	orphan := h.status().Manifests[1]
+	same(h, "orphan", "dq_addr_data", orphan.Name)
+	same(h, "state", "orphaned", orphan.State)
 	_, metrics := p.get("/metrics")
-	if strings.Contains(metrics, "dq_addr_data") {
-		t.Error("the removed manifest is still in the metrics")
+	if strings.Contains(metrics, "dq_addr_data") || !strings.Contains(metrics, "syncd_orphaned_manifests 1") {
+		t.Error("the metrics count a removed manifest")
 	}
+	h.expect(2, "forget", "dq_phone_data")
+	h.expect(1, "forget", "nowhere")
+	if out := h.expect(0, "explain", "dq_addr_data").stdout; !strings.Contains(out, "`syncd forget dq_addr_data` removes it") {
+		t.Error(out)
+	}
+	h.expect(0, "verify", "dq_addr_data")
+	h.expect(0, "forget", "dq_addr_data")
+	same(h, "served after forget", []string{"dq_phone_data"}, h.served())
+	same(h, "manifests of the status", 1, len(h.status().Manifests))
 	p.terminate()
 }
 

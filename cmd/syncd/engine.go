@@ -21,6 +21,7 @@ import (
 type engineClient interface {
 	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 }
@@ -95,6 +96,10 @@ func (o ownEngine) Sync(ctx context.Context, req request.Sync, show func(report.
 
 func (o ownEngine) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	return o.engine.Rollback(ctx, req)
+}
+
+func (o ownEngine) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
+	return o.engine.Forget(ctx, req)
 }
 
 func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {

@@ -31,7 +31,8 @@ func (a *app) runCommand() *cobra.Command {
 
 SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the configuration. If
 it has errors, they are logged and the old one stays in force. Added and changed
-manifests sync at once; a removed one leaves at the next sync.
+manifests sync at once. A removed one stays served until 'syncd forget', or leaves at
+once with 'removed: drop'.
 SIGTERM and SIGINT stop the daemon; its next start continues unfinished downloads.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
 	}

@@ -59,7 +59,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := checkNames(cfg, args); err != nil {
+			if err := checkServed(cfg, args); err != nil {
 				return err
 			}
 			status, err := a.statusNow(cmd.Context(), cfg)

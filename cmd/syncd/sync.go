@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/durable"
 	"syncd/internal/locked"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
@@ -107,6 +110,20 @@ func checkNames(cfg *config.Config, names []string) error {
 		}
 	}
 	return nil
+}
+
+// checkServed is checkNames for what is served, too, although it left the configuration.
+func checkServed(cfg *config.Config, names []string) error {
+	if checkNames(cfg, names) == nil {
+		return nil
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	served := m.Current().Records
+	return checkNames(cfg, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return served[name].Manifest != "" }))
 }
 
 // printSync prints a result; errors go to stderr and decide the exit code.

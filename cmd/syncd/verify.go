@@ -46,7 +46,7 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	if err != nil {
 		return result, err
 	}
-	if err := checkNames(cfg, req.Manifests); err != nil {
+	if err := checkServed(cfg, req.Manifests); err != nil {
 		return result, err
 	}
 	if repair {

@@ -121,6 +121,12 @@ func (c *Client) Rollback(ctx context.Context, req request.Rollback) (result rep
 	return result, err
 }
 
+// Forget removes what left the configuration.
+func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
+	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)
+	return result, err
+}
+
 // Repair runs a verification that replaces damaged files, and calls show with its
 // progress.
 func (c *Client) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (result report.Verification, err error) {

@@ -53,6 +53,10 @@ func (h *fakeEngine) History(limit int) (report.History, error) {
 	h.note(limit)
 	return history, h.err
 }
+func (h *fakeEngine) Forget(_ context.Context, req request.Forget) (report.Sync, error) {
+	h.note(req)
+	return outcome, h.err
+}
 func (h *fakeEngine) Progress() report.Snapshot { return snapshot }
 func (h *fakeEngine) Ready(maxAge time.Duration) error {
 	h.note("ready")

@@ -59,6 +59,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	}()
 	defer func() { <-headlines }()
 	var running sync.WaitGroup
+	running.Go(func() { d.dropRemoved(ctx, request.TriggerStart) })
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {
@@ -74,6 +75,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 			d.queueDemand(q, request.Sync{Trigger: request.TriggerSignal})
 		case <-asked.Reload:
 			d.reload(q)
+			running.Go(func() { d.dropRemoved(ctx, request.TriggerReload) })
 		case req := <-d.requests:
 			d.queueDemand(q, req)
 		case <-time.After(d.untilNext()):

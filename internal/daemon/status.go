@@ -7,7 +7,7 @@ import (
 	"syncd/internal/report"
 )
 
-// Status returns the status of each configured manifest, with the times of their
+// Status returns the status of each configured or served manifest, with the times of their
 // next syncs.
 func (d *Daemon) Status() (report.Status, error) {
 	status, err := d.engine.Status()

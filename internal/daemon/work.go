@@ -41,6 +41,24 @@ func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	return result, err
 }
 
+// Forget removes what left the configuration and logs the outcome in one event.
+func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
+	result, err := d.engine.Forget(ctx, req)
+	event := d.log.Info()
+	if err != nil {
+		event = d.log.Error().Err(err)
+	}
+	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Strs("removed", result.Removed).Msg("forget")
+	return result, err
+}
+
+// dropRemoved forgets at once what left the configuration, if the configuration says so.
+func (d *Daemon) dropRemoved(ctx context.Context, trigger string) {
+	if status, err := d.engine.Status(); err == nil && d.engine.Config().DropRemoved && status.HasOrphans() {
+		_, _ = d.Forget(ctx, request.Forget{Trigger: trigger}) // Forget has logged the outcome
+	}
+}
+
 // Repair replaces damaged files and logs an event for each of them.
 func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
 	result, err := d.engine.Repair(ctx, req)

@@ -39,7 +39,26 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		before.client.Close()
 	}
 	e.metrics.Reloaded(true)
+	e.warnOrphaned()
 	return nil
+}
+
+// orphaned lists what is served although it left the configuration.
+func (e *Engine) orphaned() []string {
+	active := e.active.Load()
+	if active == nil {
+		return nil
+	}
+	return slices.DeleteFunc(e.mirror.Current().Names(), active.config.Has)
+}
+
+func (e *Engine) warnOrphaned() {
+	if e.Config().DropRemoved {
+		return
+	}
+	for _, name := range e.orphaned() {
+		e.options.Log.Warn().Str("manifest", name).Msg("the manifest left the configuration and stays served as it is: `syncd forget` removes it, or `removed: drop` in the configuration")
+	}
 }
 
 // finish ends work that began under a. A reload during the work could not close the
@@ -103,6 +122,17 @@ func targetsOf(cfg *config.Config) []syncer.Target {
 		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter}
 	}
 	return targets
+}
+
+// FilesOf returns the files of a configured entry with a product or single files; none for
+// a manifest, or another name.
+func FilesOf(cfg *config.Config, name string) []manifest.Reference {
+	for _, m := range cfg.Manifests {
+		if m.Name == name {
+			return filesOf(m)
+		}
+	}
+	return nil
 }
 
 // filesOf returns the files of a product or of an entry with single files. The entry's

@@ -133,7 +133,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		LastProgress: e.lastProgress,
+		LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	return e.Configure(cfg)
 }

@@ -13,7 +13,7 @@ import (
 // Progress returns the progress of the running work.
 func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
 
-// Status returns the status of each configured manifest.
+// Status returns the status of each configured or served manifest.
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.stuckSince()

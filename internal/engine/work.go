@@ -141,6 +141,15 @@ func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result rep
 	return result, err
 }
 
+// Forget removes what left the configuration; see syncer.Syncer.Forget.
+func (e *Engine) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Forget(ctx, req)
+		return err
+	})
+	return result, err
+}
+
 // Repair replaces damaged files; see syncer.Syncer.Repair.
 func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.Verification, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {

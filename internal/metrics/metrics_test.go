@@ -21,7 +21,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
-		LastProgress: func() time.Time { return time.UnixMilli(7_500) },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 },
 	})
 	for _, name := range []string{"one", "two"} {
 		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
@@ -95,6 +95,8 @@ syncd_mirror_bytes{manifest="two"} 20
 # TYPE syncd_newest_release_info gauge
 syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_newest_release_info{manifest="two",release="2026.12"} 1
+# TYPE syncd_orphaned_manifests gauge
+syncd_orphaned_manifests 1
 # TYPE syncd_refusals_total counter
 syncd_refusals_total{manifest="one",reason="shrink"} 1
 syncd_refusals_total{manifest="two",reason="shrink"} 1

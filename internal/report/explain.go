@@ -49,7 +49,7 @@ func urgency(m ManifestStatus) int {
 		return 3
 	case m.State == StatePending:
 		return 2
-	case m.State == StateHeld:
+	case m.State == StateHeld, m.State == StateOrphaned:
 		return 1
 	}
 	return 0
@@ -84,6 +84,8 @@ type explanation struct {
 
 func (e explanation) sentence() string {
 	switch {
+	case e.State == StateOrphaned:
+		return fmt.Sprintf("left the configuration, still serving %s as it is; `syncd forget %s` removes it", e.Release, e.Name)
 	case e.Progress != nil:
 		return e.syncing()
 	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"syncd/internal/manifest"
@@ -20,6 +21,8 @@ const (
 	StateRefused State = "refused"
 	StateHeld    State = "held"
 	StatePending State = "pending" // nothing is served yet, and nothing has failed
+
+	StateOrphaned State = "orphaned" // served, although it left the configuration
 )
 
 // Status is what `status --json` prints.
@@ -56,6 +59,11 @@ type ManifestStatus struct {
 	Explanation  string            `json:"explanation"`   // one sentence that explains the state
 }
 
+// HasOrphans is true when something is served that left the configuration.
+func (s Status) HasOrphans() bool {
+	return slices.ContainsFunc(s.Manifests, func(m ManifestStatus) bool { return m.State == StateOrphaned })
+}
+
 // Configured is a manifest of the configuration.
 type Configured struct {
 	Name    string
@@ -69,7 +77,8 @@ type StateReader interface {
 	History(limit int) ([]json.RawMessage, error)
 }
 
-// ReadStatus returns the status of the configured manifests, without explanations:
+// ReadStatus returns the status of the configured manifests, followed by those that are
+// served although they left the configuration. They are without explanations:
 // see Explain. state is nil when there is no state database; origin selects the
 // cool-down that counts; progress is that of the running sync.
 func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured []Configured, progress Snapshot) (Status, error) {
@@ -92,7 +101,21 @@ func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured [
 		}
 		status.Manifests = append(status.Manifests, s)
 	}
+	for _, name := range current.Names() {
+		if !slices.ContainsFunc(configured, func(c Configured) bool { return c.Name == name }) {
+			status.Manifests = append(status.Manifests, orphan(current.Records[name], states[name]))
+		}
+	}
 	return status, nil
+}
+
+// orphan is the status of a manifest that left the configuration. Its last failure is of
+// no interest any more.
+func orphan(record mirror.Record, saved store.Manifest) ManifestStatus {
+	saved.Failure, record.Held = nil, nil
+	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, nil)
+	m.State = StateOrphaned
+	return m
 }
 
 // manifestStatus is one manifest's status; record is the zero value when the

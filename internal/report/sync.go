@@ -20,12 +20,13 @@ const (
 // Results returns every result.
 func Results() []Result { return []Result{Updated, Unchanged, Failed, Refused} }
 
-// Sync is the outcome of a sync or a rollback, as `sync --json` prints it.
+// Sync is the outcome of a sync, a rollback or a forget, as `sync --json` prints it.
 type Sync struct {
 	Generation int              `json:"generation"` // served now
 	Changed    bool             `json:"changed"`    // a generation was published
 	Manifests  []ManifestResult `json:"manifests"`
 	Views      []ViewResult     `json:"views,omitempty"`
+	Removed    []string         `json:"removed,omitempty"` // what is no longer served
 }
 
 // ViewResult is one view's part of a Sync.

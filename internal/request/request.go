@@ -40,6 +40,7 @@ const (
 	TriggerRollback = "rollback"
 	TriggerRepair   = "repair"
 	TriggerAdopt    = "adopt"
+	TriggerForget   = "forget"
 	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
 )
 
@@ -47,6 +48,12 @@ const (
 type Rollback struct {
 	Generation int      `json:"generation,omitempty"` // 0 for the one before the current
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
+}
+
+// Forget asks for a new generation without manifests that left the configuration.
+type Forget struct {
+	Names   []string `json:"names,omitempty"` // empty for all that left it
+	Trigger string   `json:"trigger"`         // for the history
 }
 
 // Verify asks to re-read what is served.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
@@ -43,7 +44,8 @@ func (e manifestEntry) release(ctx context.Context, j *job) (manifest.Release, e
 		return e.releaseOfList(ctx, j)
 	}
 	newest, err := e.newest(ctx, j)
-	if isNotFound(err) {
+	var answer *transport.Error
+	if errors.As(err, &answer) && answer.Status == http.StatusNotFound {
 		return e.withoutReleases(ctx, j, err)
 	}
 	if err != nil {

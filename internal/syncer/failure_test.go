@@ -19,7 +19,7 @@ import (
 func TestOneBadManifestNeverHoldsUpAnother(t *testing.T) {
 	for phase, fault := range map[string]emulator.Fault{
 		"releases refused":    {Kind: emulator.KindStatus, Status: 401, Path: "/ManifestReleases/bad"},
-		"releases unknown":    {Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/bad"},
+		"releases unknown":    {Kind: emulator.KindStatus, Status: 410, Path: "/ManifestReleases/bad"},
 		"service unavailable": {Kind: emulator.KindStatus, Status: 503, Path: "/*bad*"},
 		"list missing":        {Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/bad"},
 		"list of nonsense":    {Kind: emulator.KindShape, Shape: "nonsense", Path: "/Manifest/*/bad"},
@@ -142,7 +142,7 @@ func TestABackOffIsIgnoredAfterAChangeOfTheConfiguration(t *testing.T) {
 func TestAFailureBeforeTheReleaseIsKnownHasNoBackOff(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
-	id := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/*"})
+	id := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/*"})
 	checked := w.state("data").CheckedAt
 	w.expect(w.poll(), "data", report.Failed)
 	if state := w.state("data"); !state.Failure.NextTry.IsZero() || !state.CheckedAt.Equal(checked) {
@@ -220,7 +220,7 @@ func TestObjectsOfAFailedSyncArePrunedWhenTheManifestLeaves(t *testing.T) {
 	w.publish("other", "2026.09", files{"o.dat": "1"})
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*/b.dat"})
 	w.demand()
-	w.cfg.Targets = w.cfg.Targets[1:]
+	w.cfg.Targets, w.cfg.DropRemoved = w.cfg.Targets[1:], true
 	w.configure()
 	w.poll()
 	equal(t, "objects", len(w.objects()), 1)

@@ -107,7 +107,7 @@ func TestALostStateKeepsLeftoversForOneRecheckInterval(t *testing.T) {
 	w := start(t, "data", "other")
 	w.publish("other", "2026.09", files{"o.dat": "o"})
 	killed(t, w)
-	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/ManifestReleases/data"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/data"})
 	w.loseState()
 	for range 2 {
 		w.expect(w.demand(), "data", report.Failed)

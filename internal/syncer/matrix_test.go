@@ -75,7 +75,7 @@ var matrix = map[string]matrixRow{
 		short: final("expiredLicense"), long: final("check the Customer ID"),
 	},
 	"status 403":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 403}, short: final("invalidProduct"), long: final("403")},
-	"status 404":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 404}, short: final("404"), long: final("404")},
+	"status 404":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 404}, short: final("404"), long: final("404"), but: map[string]outcome{"ManifestReleases": harmless()}},
 	"status 418":             {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 418}, short: final("418"), long: final("418")},
 	"429 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]outcome{"Metadata": final("Retry-After")}},
 	"503 that says to wait":  {fault: emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "3600"}, short: final("Retry-After"), long: final("Retry-After"), but: map[string]outcome{"Metadata": final("Retry-After")}},

@@ -110,9 +110,11 @@ func (r *run) record(jobs []*job) error {
 		r.measure(j)
 	}
 	if news {
-		changes.History = report.HistoryEntry{
+		entry := report.HistoryEntry{
 			Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: r.reportOf(r.unlisted, r.published),
 		}
+		entry.Removed = r.removed
+		changes.History = entry
 		r.unlisted = nil
 	}
 	r.removed, r.published = nil, false

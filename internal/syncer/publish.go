@@ -15,8 +15,8 @@ import (
 )
 
 // publish swaps those of jobs that are ready into service, with one generation, and
-// records all jobs. It also removes manifests that are no longer configured. It returns
-// an error only if the context ended or the data directory was lost before the swap.
+// records all jobs. With Config.DropRemoved, it also removes manifests that left the
+// configuration. It returns an error only if the context ended or the data directory was lost before the swap.
 // Neither is a failure of a manifest.
 func (r *run) publish(ctx context.Context, jobs []*job) error {
 	return r.cfg.Shared.change(ctx, func() error {
@@ -76,7 +76,10 @@ func (r *run) recheck(j *job) {
 // change collects the records to publish, and settles the jobs whose served
 // revision has the same content.
 func (r *run) change(jobs []*job) mirror.Change {
-	change := mirror.Change{Remove: r.unconfigured()}
+	change := mirror.Change{}
+	if newest := r.cfg.Shared.newest.Load(); newest.DropRemoved {
+		change.Remove = newest.orphaned()
+	}
 	now := time.Now().UTC()
 	for _, j := range openJobs(jobs) {
 		record := r.recordOf(j, now)
@@ -130,15 +133,6 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 }
 
 func sameContent(a, b mirror.File) bool { return a.Path == b.Path && a.Object == b.Object }
-
-// unconfigured lists the manifests that are served and no longer configured, by the
-// newest configuration: a reload may have come since the sync began.
-func (r *run) unconfigured() []string {
-	targets := r.cfg.Shared.newest.Load().Targets
-	return slices.DeleteFunc(r.cfg.Mirror.Current().Names(), func(name string) bool {
-		return slices.ContainsFunc(targets, func(t Target) bool { return t.Name == name })
-	})
-}
 
 // recordOf is the record of a job whose every file is an object now.
 func (r *run) recordOf(j *job, now time.Time) mirror.Record {

@@ -233,7 +233,20 @@ func TestALinkIsAnIdentityAndNeverAnAddress(t *testing.T) {
 	w.serves("data", files{"a.dat": "a of september", "n.dat": "new"})
 }
 
-func TestAManifestThatLeftTheTargetsLeavesAtTheNextSync(t *testing.T) {
+func TestAManifestThatLeftTheTargetsLeavesAtTheNextSyncIfItIsDropped(t *testing.T) {
+	w := leaving(t)
+	w.cfg.DropRemoved = true
+	w.configure()
+	result := w.poll()
+	if !result.Changed || w.tree("bins") != nil {
+		t.Errorf("bins is still served: %+v", result)
+	}
+	w.expect(result, "data", report.Unchanged)
+	w.serves("data", september())
+}
+
+// leaving is a world that serves data and bins, and whose configuration lost bins.
+func leaving(t *testing.T) *world {
 	w := start(t, "data", "bins")
 	w.publish("data", "2026.09", september())
 	publishBinaries(w)
@@ -244,12 +257,42 @@ func TestAManifestThatLeftTheTargetsLeavesAtTheNextSync(t *testing.T) {
 	if w.tree("bins") == nil {
 		t.Fatal("bins left before a sync")
 	}
-	result := w.poll()
-	if !result.Changed || w.tree("bins") != nil {
-		t.Errorf("bins is still served: %+v", result)
+	return w
+}
+
+func TestAManifestThatLeftTheTargetsStaysServedUntilItIsForgotten(t *testing.T) {
+	w := leaving(t)
+	bins := w.tree("bins")
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand(), "data", report.Updated)
+	w.rollback(request.Rollback{})
+	w.restart()
+	w.serves("bins", bins)
+	states := map[string]report.State{}
+	for _, m := range w.status().Manifests {
+		states[m.Name] = m.State
 	}
-	w.expect(result, "data", report.Unchanged)
+	equal(t, "states", states, map[string]report.State{"data": report.StateHeld, "bins": report.StateOrphaned})
+	for _, name := range []string{"data", "nowhere"} {
+		if _, err := w.syncer.Forget(t.Context(), request.Forget{Names: []string{name}}); err == nil {
+			t.Errorf("forgot %s", name)
+		}
+	}
+	result, err := w.syncer.Forget(t.Context(), request.Forget{Names: []string{"bins"}, Trigger: request.TriggerForget})
+	must(t, err)
+	equal(t, "result", []any{result.Changed, result.Generation, result.Removed}, []any{true, w.generation(), []string{"bins"}})
+	w.serves("bins", nil)
 	w.serves("data", september())
+	w.pass(w.cfg.Recheck)
+	w.poll()
+	proofs, err := w.cfg.Store.Proofs()
+	must(t, err)
+	if proofs["bins"] != nil {
+		t.Error("the proofs of bins are still there")
+	}
+	w.target("data", func(t *syncer.Target) { t.Name = "bins" })
+	w.expect(w.poll(), "bins", report.Updated)
+	w.serves("bins", bins)
 }
 
 func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {

@@ -175,7 +175,7 @@ func TestProofsLeaveWithTheirManifest(t *testing.T) {
 	w.publish("data", "2026.09", september())
 	publishBinaries(w)
 	w.demand()
-	w.cfg.Targets = w.cfg.Targets[:1]
+	w.cfg.Targets, w.cfg.DropRemoved = w.cfg.Targets[:1], true
 	w.configure()
 	w.poll()
 	proofs, err := w.cfg.Store.Proofs()

@@ -47,6 +47,14 @@ func PrintRollback(w io.Writer, s report.Sync) {
 	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
 }
 
+// PrintForget writes a line for each manifest that is served no more.
+func PrintForget(w io.Writer, s report.Sync) {
+	for _, name := range s.Removed {
+		fmt.Fprintf(w, "%s  no longer served\n", name)
+	}
+	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
+}
+
 // PrintVerification writes a line for each damaged file, and a summary.
 func PrintVerification(w io.Writer, v report.Verification) {
 	for _, d := range v.Damage {

@@ -95,6 +95,9 @@ func PrintHistory(w io.Writer, h report.History) error {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.Time.Local().Format(timeFormat), number, entry.Trigger,
 				m.Name, orDash(releaseName(m.Release, m.Revision)), string(m.Result)+inBrackets(m.Reason), size(m.BytesDownloaded))
 		}
+		for _, name := range entry.Removed {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t-\tremoved\t-\n", entry.Time.Local().Format(timeFormat), number, entry.Trigger, name)
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -186,7 +186,7 @@ func cardOf(m report.ManifestStatus, history report.History) card {
 	if m.State == report.StateSyncing {
 		c.LastError = m.Error
 	}
-	if m.Wanted != string(manifest.Latest) {
+	if m.Wanted != string(manifest.Latest) && m.State != report.StateOrphaned {
 		c.Pin = "configured: " + m.Wanted
 	}
 	if p := m.Progress; p != nil && p.BytesTotal > 0 {

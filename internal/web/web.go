@@ -180,7 +180,7 @@ func manifestNames(r *http.Request, form bool) (names []string, ok bool) {
 // unknown returns the first name that is not in the status.
 func unknown(status report.Status, names []string) (name string, found bool) {
 	for _, name := range names {
-		if !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool { return m.Name == name }) {
+		if !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool { return m.Name == name && m.State != report.StateOrphaned }) {
 			return name, true
 		}
 	}

@@ -1,0 +1,77 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/space"
+	"syncd/internal/store"
+)
+
+// orphaned lists the manifests that are served and no longer configured.
+func (c *Config) orphaned() []string {
+	return slices.DeleteFunc(c.Mirror.Current().Names(), c.has)
+}
+
+func (c *Config) has(name string) bool {
+	return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Name == name })
+}
+
+// Forget publishes a new generation without manifests that left the configuration. The
+// newest configuration counts, because a reload may have come meanwhile. Without names it
+// forgets all of them; if there are none, it changes nothing.
+func (s *Syncer) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
+	err = s.cfg.Shared.change(ctx, func() error {
+		if err := s.cfg.Mirror.Refresh(); err != nil {
+			return err
+		}
+		names, err := s.cfg.Shared.newest.Load().forgettable(req.Names)
+		if err == nil {
+			result, err = s.forget(ctx, names, req.Trigger)
+		}
+		return err
+	})
+	return result, err
+}
+
+// forgettable checks the names of a request.
+func (c *Config) forgettable(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return c.orphaned(), nil
+	}
+	for _, name := range names {
+		if c.has(name) {
+			return nil, fmt.Errorf("%s is in the configuration: remove it there first, and send a running syncd SIGHUP", name)
+		}
+		if _, served := c.Mirror.Current().Records[name]; !served {
+			return nil, fmt.Errorf("%q is not served: `syncd status` shows what is", name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
+func (s *Syncer) forget(ctx context.Context, names []string, trigger string) (report.Sync, error) {
+	started := time.Now()
+	result := report.Sync{Generation: s.cfg.Mirror.Current().Number, Manifests: []report.ManifestResult{}}
+	if len(names) == 0 {
+		return result, nil
+	}
+	next, err := s.cfg.Mirror.Publish(ctx, mirror.Change{Remove: names})
+	if err != nil {
+		return result, space.RefuseIfFull(err)
+	}
+	s.cfg.Shared.pruning.request()
+	result.Generation, result.Changed, result.Removed = next.Number, true, names
+	changes := store.Changes{Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}, History: report.HistoryEntry{
+		Time: time.Now().UTC(), Trigger: trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,
+	}}
+	for _, name := range names {
+		changes.Wanted[name], changes.Proofs[name] = nil, &store.Proofs{}
+	}
+	return result, s.cfg.Store.Commit(changes)
+}
