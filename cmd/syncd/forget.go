@@ -13,9 +13,9 @@ import (
 func (a *app) forgetCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "forget MANIFEST...", Short: "Stop serving manifests that left the configuration", Args: arguments(1, -1),
-		Long: `Publish a new generation without manifests that left the configuration. Until then,
-they stay served as they are; 'syncd status' shows them as orphaned. With
+		Use: "forget NAME...", Short: "Stop serving manifests and views that left the configuration", Args: arguments(1, -1),
+		Long: `Publish a new generation without manifests and views that left the configuration.
+Until then, they stay served as they are; 'syncd status' shows them as orphaned. With
 'removed: drop' in the configuration, they leave at once.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.forget(cmd.Context(), args, asJSON) },
 	}
@@ -27,11 +27,6 @@ func (a *app) forget(ctx context.Context, names []string, asJSON bool) error {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return err
-	}
-	for _, name := range names {
-		if cfg.Has(name) {
-			return usagef("%s is in %s: remove it there first", name, cfg.Path)
-		}
 	}
 	var result report.Sync
 	err = a.withEngine(ctx, cfg, func(e engineClient) error {

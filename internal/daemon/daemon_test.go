@@ -136,22 +136,43 @@ func TestReloadOfAScheduleSyncsNothing(t *testing.T) {
 	}
 }
 
-func TestRemovedManifestLeavesAtTheNextSync(t *testing.T) {
+func TestRemovedManifestStaysServedAsItIs(t *testing.T) {
 	w := start(t, "one", "two")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
 	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
 	r.hup <- syscall.SIGHUP
 	r.hup <- syscall.SIGHUP
-	if w.content("two") == "" {
-		t.Error("two left before a sync")
-	}
 	if w.hasSeries("syncd_mirror_bytes", "two") {
 		t.Error("two still has metrics")
 	}
 	r.usr1 <- syscall.SIGUSR1
+	w.eventually("the sync is over", func() bool { return w.logged(syncLogged) == 2 })
+	if w.content("one") != "one" || w.content("two") != "two" {
+		t.Errorf("one %q, two %q", w.content("one"), w.content("two"))
+	}
+	status, err := r.Status()
+	must(t, err)
+	if two := status.Manifests[1]; two.State != report.StateOrphaned || two.NextSync != nil || two.Explanation == "" {
+		t.Errorf("%+v", two)
+	}
+	_, err = r.Forget(t.Context(), request.Forget{Names: []string{"two"}, Trigger: request.TriggerForget})
+	must(t, err)
+	if w.content("two") != "" || w.logged(`"message":"forget"`) != 1 {
+		t.Errorf("two is served after forget; the log:\n%s", w.log)
+	}
+}
+
+func TestRemovedManifestLeavesAtOnceIfItIsDropped(t *testing.T) {
+	w := start(t, "one", "two")
+	r := w.run()
+	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
+	r.config(func(c *config.Config) { c.Manifests, c.DropRemoved = c.Manifests[:1], true })
+	r.hup <- syscall.SIGHUP
 	w.eventually("two is gone", func() bool { return w.content("two") == "" })
-	w.eventually("one is still there", func() bool { return w.content("one") == "one" })
+	if w.logged(syncLogged) != 1 {
+		t.Error("it took a sync")
+	}
 }
 
 func TestWaitingSyncUsesTheConfigurationInForceWhenItStarts(t *testing.T) {
@@ -167,7 +188,7 @@ func TestWaitingSyncUsesTheConfigurationInForceWhenItStarts(t *testing.T) {
 	must(t, r.Trigger(t.Context(), request.Sync{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
 	w.eventually("the loop has taken it", func() bool { return len(r.requests) == 0 })
 	r.hup <- syscall.SIGHUP // is received when it waits for its turn
-	r.config(func(c *config.Config) { c.Manifests = c.Manifests[:1] })
+	r.config(func(c *config.Config) { c.Manifests, c.DropRemoved = c.Manifests[:1], true })
 	r.hup <- syscall.SIGHUP
 	r.hup <- syscall.SIGHUP
 	w.let("/ManifestReleases/one")

@@ -54,7 +54,7 @@ func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, e
 
 // dropRemoved forgets at once what left the configuration, if the configuration says so.
 func (d *Daemon) dropRemoved(ctx context.Context, trigger string) {
-	if status, err := d.engine.Status(); err == nil && d.engine.Config().DropRemoved && status.HasOrphans() {
+	if d.engine.DropsOrphans() {
 		_, _ = d.Forget(ctx, request.Forget{Trigger: trigger}) // Forget has logged the outcome
 	}
 }

@@ -49,15 +49,18 @@ func (e *Engine) orphaned() []string {
 	if active == nil {
 		return nil
 	}
-	return slices.DeleteFunc(e.mirror.Current().Names(), active.config.Has)
+	return active.syncer.Orphaned()
 }
+
+// DropsOrphans is true when something is to be forgotten at once.
+func (e *Engine) DropsOrphans() bool { return e.Config().DropRemoved && len(e.orphaned()) > 0 }
 
 func (e *Engine) warnOrphaned() {
 	if e.Config().DropRemoved {
 		return
 	}
 	for _, name := range e.orphaned() {
-		e.options.Log.Warn().Str("manifest", name).Msg("the manifest left the configuration and stays served as it is: `syncd forget` removes it, or `removed: drop` in the configuration")
+		e.options.Log.Warn().Str("name", name).Msg("left the configuration and stays served as it is: `syncd forget` removes it, or `removed: drop` in the configuration")
 	}
 }
 

@@ -48,7 +48,7 @@ type Metrics struct {
 type Probes struct {
 	DiskFree func() float64   // bytes; NaN when unknown
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
-	Orphaned func() float64   // manifests that are served although they left the configuration
+	Orphaned func() float64   // what is served although they left the configuration
 
 	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
@@ -100,7 +100,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		func() float64 { return seconds(probes.CoolDown()) })
 	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider."),
 		func() float64 { return seconds(probes.LastProgress()) })
-	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests that left the configuration and are still served."), probes.Orphaned)
+	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
 	reg.MustRegister(orphaned, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)

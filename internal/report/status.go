@@ -59,11 +59,6 @@ type ManifestStatus struct {
 	Explanation  string            `json:"explanation"`   // one sentence that explains the state
 }
 
-// HasOrphans is true when something is served that left the configuration.
-func (s Status) HasOrphans() bool {
-	return slices.ContainsFunc(s.Manifests, func(m ManifestStatus) bool { return m.State == StateOrphaned })
-}
-
 // Configured is a manifest of the configuration.
 type Configured struct {
 	Name    string

@@ -11,9 +11,6 @@ import (
 	"syncd/internal/refusal"
 )
 
-// StateOrphaned is the state of what is served and has left the configuration.
-const StateOrphaned State = "orphaned"
-
 // ViewStatus is one view's part of a Status.
 type ViewStatus struct {
 	Name        string            `json:"name"`

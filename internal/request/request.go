@@ -50,7 +50,7 @@ type Rollback struct {
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
 }
 
-// Forget asks for a new generation without manifests that left the configuration.
+// Forget asks for a new generation without what left the configuration.
 type Forget struct {
 	Names   []string `json:"names,omitempty"` // empty for all that left it
 	Trigger string   `json:"trigger"`         // for the history

@@ -13,16 +13,28 @@ import (
 	"syncd/internal/store"
 )
 
-// orphaned lists the manifests that are served and no longer configured.
+// Orphaned lists what is served and left the configuration.
+func (s *Syncer) Orphaned() []string { return s.cfg.orphaned() }
+
+// orphaned lists the manifests and views that are served and no longer configured as such.
 func (c *Config) orphaned() []string {
-	return slices.DeleteFunc(c.Mirror.Current().Names(), c.has)
+	names := c.orphanedManifests()
+	for view := range c.Mirror.Current().Views {
+		if !slices.ContainsFunc(c.Views, func(v ViewTarget) bool { return v.View.Name == view }) {
+			names = append(names, view)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
-func (c *Config) has(name string) bool {
-	return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Name == name })
+func (c *Config) orphanedManifests() []string {
+	return slices.DeleteFunc(c.Mirror.Current().Names(), func(name string) bool {
+		return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Name == name })
+	})
 }
 
-// Forget publishes a new generation without manifests that left the configuration. The
+// Forget publishes a new generation without what left the configuration. The
 // newest configuration counts, because a reload may have come meanwhile. Without names it
 // forgets all of them; if there are none, it changes nothing.
 func (s *Syncer) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
@@ -41,14 +53,18 @@ func (s *Syncer) Forget(ctx context.Context, req request.Forget) (result report.
 
 // forgettable checks the names of a request.
 func (c *Config) forgettable(names []string) ([]string, error) {
+	orphaned, current := c.orphaned(), c.Mirror.Current()
 	if len(names) == 0 {
-		return c.orphaned(), nil
+		return orphaned, nil
 	}
 	for _, name := range names {
-		if c.has(name) {
+		_, isView := current.Views[name]
+		_, isManifest := current.Records[name]
+		switch {
+		case slices.Contains(orphaned, name):
+		case isView || isManifest:
 			return nil, fmt.Errorf("%s is in the configuration: remove it there first, and send a running syncd SIGHUP", name)
-		}
-		if _, served := c.Mirror.Current().Records[name]; !served {
+		default:
 			return nil, fmt.Errorf("%q is not served: `syncd status` shows what is", name)
 		}
 	}

@@ -78,7 +78,7 @@ func (r *run) recheck(j *job) {
 func (r *run) change(jobs []*job) mirror.Change {
 	change := mirror.Change{}
 	if newest := r.cfg.Shared.newest.Load(); newest.DropRemoved {
-		change.Remove = newest.orphaned()
+		change.Remove = newest.orphanedManifests()
 	}
 	now := time.Now().UTC()
 	for _, j := range openJobs(jobs) {
