@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer", "internal/get"},
-	{"internal/inventory", "internal/report", "internal/readers"},
+	{"internal/inventory", "internal/report", "internal/readers", "internal/audit"},
 	{"internal/fetcher", "internal/mirror", "internal/adopt"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked"},

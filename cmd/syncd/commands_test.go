@@ -39,7 +39,7 @@ func TestEveryCommandOfTheContractExists(t *testing.T) {
 	h := newHost(t)
 	help := h.expect(0, "--help").stdout
 	for _, name := range []string{
-		"run", "sync", "status", "history", "verify", "rollback", "lock", "adopt", "readers", "releases", "manifests", "files", "get",
+		"run", "sync", "status", "history", "verify", "rollback", "lock", "adopt", "readers", "served", "releases", "manifests", "files", "get",
 		"emulator", "demo", "config", "version", "completion", "healthcheck",
 	} {
 		if !regexp.MustCompile(`(?m)^  ` + name + ` `).MatchString(help) {

@@ -61,25 +61,12 @@ func lockedManifest(r mirror.Record) locked.Manifest {
 	return m
 }
 
-// replaceFile writes a file under a temporary name, makes it durable and renames it.
+// replaceFile writes a file as a whole or not at all.
 func replaceFile(name string, write func(io.Writer) error) error {
 	dir, err := fsops.OpenDir(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	base := filepath.Base(name)
-	temp := fsops.TempName(base)
-	defer dir.Discard(temp)
-	disk := new(durable.Disk)
-	if err := dir.CreateFile(temp, 0o644, write); err != nil {
-		return err
-	}
-	if err := disk.SyncFiles(dir, []string{temp}); err != nil {
-		return err
-	}
-	if err := dir.Rename(temp, base); err != nil {
-		return err
-	}
-	return disk.SyncDir(dir, ".")
+	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), 0o644, write)
 }

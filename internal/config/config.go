@@ -28,6 +28,7 @@ type Config struct {
 	Retain          int           // revisions of a manifest kept besides the served one
 	RetainFor       time.Duration // a revision is kept for at least this long after it left current
 	Guards          Guards
+	Audit           Audit
 	HTTP            HTTP
 	Services        Services
 	Manifests       []Manifest
@@ -38,6 +39,11 @@ type Config struct {
 	secrets  []place // values of the file that are secrets, if others can read it
 	plain    []place // URLs with plain http to another host, which the file allows
 	writable bool    // others than its owner can write the file
+}
+
+// Audit says what is remembered of past generations.
+type Audit struct {
+	Keep time.Duration // how long the record of what was served outlives that
 }
 
 // Transfers limits downloads.
@@ -107,6 +113,7 @@ func Default() *Config {
 		Transfers:       Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute},
 		Retain:          2,
 		RetainFor:       time.Hour,
+		Audit:           Audit{Keep: 2 * year},
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Services:        Services{Prefix: "Provider"},
@@ -232,6 +239,7 @@ func (d *decoder) config(root *node) *Config {
 		"retain":           scalar(&c.Retain, integer(0, 1_000_000)),
 		"retain_for":       scalar(&c.RetainFor, parseDuration),
 		"guards":           keys(table{"min_keep_ratio": scalar(&c.Guards.MinKeepRatio, parseRatio)}),
+		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
 		"http":             keys(d.http(&c.HTTP)),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),

@@ -275,6 +275,8 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"retry, one bad", source("retry: {initial_interval: 1h, max_interval: x}"), []string{"3:47 source.retry.max_interval: is not a duration"}},
 		{"retry a word", source("retry: 5s"), []string{"3:10 source.retry: must be a mapping"}},
 
+		{"audit without unit", top("audit: {keep: 2}"), []string{"5:15 audit.keep: is not a duration"}},
+		{"audit for too many years", top("audit: {keep: 101y}"), []string{"5:15 audit.keep: is not a duration"}},
 		{"duration without unit", top("jitter: 30"), []string{"5:9 jitter: is not a duration"}},
 		{"duration negative", top("retain_for: -1s"), []string{"5:13 retain_for: is negative"}},
 		{"duration nothing", top("jitter:"), []string{"5:1 jitter: is not a duration"}},

@@ -32,6 +32,27 @@ func parseDuration(text string) (time.Duration, *fault) {
 	return d, nil
 }
 
+// day and year are units that durations of Go lack. No leap second or year counts.
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// parseLongDuration also accepts whole days and years.
+func parseLongDuration(text string) (time.Duration, *fault) {
+	for suffix, unit := range map[string]time.Duration{"d": day, "y": year} {
+		number, found := strings.CutSuffix(text, suffix)
+		if n, err := strconv.ParseUint(number, 10, 16); found && err == nil && n <= 100*uint64(year/unit) {
+			return time.Duration(n) * unit, nil
+		}
+	}
+	d, problem := parseDuration(text)
+	if problem != nil {
+		problem.suggestion = "use a form such as 2y, 90d or 24h"
+	}
+	return d, problem
+}
+
 // parsePositiveDuration accepts a duration that is longer than zero.
 func parsePositiveDuration(text string) (time.Duration, *fault) {
 	d, f := parseDuration(text)

@@ -33,6 +33,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		return err
 	}
 	e.createSeries(cfg)
+	e.audit.SetKeep(cfg.Audit.Keep)
 	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client), &e.progress)}
 	if before := e.active.Swap(next); before != nil {
 		e.dropSeries(before.config)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/audit"
 	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -52,6 +53,7 @@ type Engine struct {
 	lock     *lockfile.Lock
 	store    *store.Store
 	mirror   *mirror.Mirror
+	audit    *audit.Log
 	metrics  *metrics.Metrics
 	gate     *transport.Gate
 	progress report.Progress
@@ -135,7 +137,19 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
 		LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
+	if e.audit, err = audit.Open(e.mirror, &durable.Disk{Warn: warn}, cfg.Audit.Keep); err != nil {
+		e.auditFailed(err)
+	}
+	e.mirror.Served = func(g mirror.Generation) {
+		if err := e.audit.Note(g); err != nil {
+			e.auditFailed(err)
+		}
+	}
 	return e.Configure(cfg)
+}
+
+func (e *Engine) auditFailed(err error) {
+	e.options.Log.Warn().Err(err).Msg("recording what is served failed; the next publish or start tries again")
 }
 
 func (e *Engine) saveCoolDown(origin string, until time.Time) {

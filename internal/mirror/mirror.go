@@ -32,6 +32,10 @@ type Mirror struct {
 	dir  string
 	disk *durable.Disk
 
+	// Served is called after each swap, by the goroutine that published. It is set before
+	// the first Publish; nil means not at all.
+	Served func(Generation)
+
 	// Set by Open and Recover.
 	root    *fsops.Dir // the data directory; nil while it is missing
 	objects *fsops.Dir // nil before Recover, as is partial
@@ -103,6 +107,12 @@ func (m *Mirror) Close() error {
 func revisionDir(r Record) string { return filepath.Join("revisions", r.Manifest, r.ID()) }
 
 func generationDir(number int) string { return filepath.Join("generations", generationName(number)) }
+
+// GenerationDir is the directory of a generation within the data directory.
+func GenerationDir(number int) string { return generationDir(number) }
+
+// SumsName is the name of the file of sums beside a manifest or view.
+func SumsName(name string) string { return name + sumsSuffix }
 
 // Dir is the data directory.
 func (m *Mirror) Dir() string { return m.dir }

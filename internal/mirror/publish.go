@@ -54,7 +54,11 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 	if err := m.swapTo(next); err != nil {
 		return Generation{}, fmt.Errorf("swap to generation %d: %w", next.Number, err)
 	}
-	return m.Current(), nil
+	current := m.Current()
+	if m.Served != nil {
+		m.Served(current)
+	}
+	return current, nil
 }
 
 // BuildError names the manifest or the view whose tree could not be built. The others

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/audit"
+	"syncd/internal/durable"
+	"syncd/internal/mirror"
+)
+
+func (a *app) servedCommand() *cobra.Command {
+	var at string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "served --at TIME [PATH]", Short: "Show what was served at a time, with digests", Args: arguments(0, 1),
+		Long: `Show which releases were served at a time in the past, and since when. With PATH, as
+below current/, show the files there with their SHA-256. The records outlive the files:
+'audit: {keep: 2y}' in the configuration says for how long.
+
+  syncd served --at 2026-10-03T12:00:00Z dq_addr_data/ews.txt`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			moment, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return usagef("--at %q is not a time: write it as 2026-10-03T12:00:00Z or 2026-10-03T14:00:00+02:00", at)
+			}
+			return a.served(moment, strings.Join(args, ""), asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the `time`, such as 2026-10-03T12:00:00Z")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// servedEntry is a manifest or view that was served, as `served --json` prints it.
+type servedEntry struct {
+	Name       string       `json:"name"`
+	Tree       string       `json:"tree"` // release and revision, or the fingerprint of a view
+	LiveSince  time.Time    `json:"live_since"`
+	Generation int          `json:"generation"` // that it went live with
+	Files      []audit.File `json:"files,omitempty"`
+}
+
+func (a *app) served(at time.Time, name string, asJSON bool) error {
+	cfg, err := a.loadAndWarn()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	switch {
+	case at.After(now):
+		return usagef("--at %s lies in the future", at.Format(time.RFC3339))
+	case at.Before(now.Add(-cfg.Audit.Keep)):
+		return fmt.Errorf("%s is longer ago than audit.keep in %s", at.Format(time.RFC3339), cfg.Path)
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return err
+	}
+	defer m.Close() //nolint:errcheck // it was only read
+	entries, err := servedAt(m, at, path.Clean("/" + name)[1:])
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"at": at, "served": entries})
+	}
+	for _, e := range entries {
+		since := e.LiveSince.Format(time.RFC3339)
+		if name == "" {
+			fmt.Fprintf(a.stdout, "%s  %s  live since %s\n", e.Name, e.Tree, since)
+		}
+		for _, f := range e.Files {
+			fmt.Fprintf(a.stdout, "%s  %s  %s  live since %s\n", f.Object, f.Path, e.Tree, since)
+		}
+	}
+	return nil
+}
+
+// servedAt lists everything that was served, or the files at a path.
+func servedAt(m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
+	events, err := audit.Read(m.Root())
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		return nil, errors.New("there are no records yet: they begin with the first sync")
+	}
+	first := slices.MinFunc(events, func(x, y audit.Event) int { return cmp.Compare(x.At.UnixNano(), y.At.UnixNano()) })
+	if at.Before(first.At) {
+		return nil, fmt.Errorf("the records begin at %s", first.At.Format(time.RFC3339Nano))
+	}
+	top, _, _ := strings.Cut(name, "/")
+	list := []servedEntry{}
+	for _, e := range slices.SortedFunc(maps.Values(audit.At(events, at)), func(x, y audit.Event) int { return cmp.Compare(x.Name, y.Name) }) {
+		entry := servedEntry{Name: e.Name, Tree: e.Tree, LiveSince: e.At, Generation: e.Generation}
+		if name != "" {
+			if e.Name != top {
+				continue
+			}
+			if entry.Files, err = audit.Files(m.Root(), e, name); err != nil {
+				return nil, err
+			}
+			if len(entry.Files) == 0 {
+				continue
+			}
+		}
+		list = append(list, entry)
+	}
+	if name != "" && len(list) == 0 {
+		return nil, fmt.Errorf("nothing was served at %s then", name)
+	}
+	return list, nil
+}

@@ -1,0 +1,211 @@
+// Package audit remembers what was served when, for longer than the files are kept. An
+// event says that a manifest or view went live. The paths and digests are the file of
+// sums that readers had beside it: a hard link, so that a publish writes little more.
+//
+//	state/audit/events                      one JSON line for each event, replaced as a whole
+//	state/audit/trees/<name>/<tree>         `sha256  path` lines, paths as below current/
+//
+// The served generation is the truth. Each Note adds what is missing since the last one,
+// so that a crash between a swap and its Note loses nothing.
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"syncd/internal/durable"
+	"syncd/internal/fsops"
+	"syncd/internal/mirror"
+)
+
+const (
+	dir    = "state/audit"
+	trees  = dir + "/trees"
+	events = dir + "/events"
+)
+
+// Event says that a manifest or view went live, or left.
+type Event struct {
+	At         time.Time `json:"at"`
+	Generation int       `json:"generation"`
+	Name       string    `json:"name"`
+	Tree       string    `json:"tree"` // release and revision, or the fingerprint of a view; "" when it left
+}
+
+// Log writes the events. Safe for concurrent use.
+type Log struct {
+	root *fsops.Dir
+	disk *durable.Disk
+
+	mu     sync.Mutex // held across the disk: only Note and SetKeep need it
+	keep   time.Duration
+	events []Event
+}
+
+// Open reads the events of a data directory. If there are none, it makes them of the
+// generations on disk. After an error, the next Note tries again.
+func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error) {
+	l := &Log{root: m.Root(), disk: disk, keep: keep}
+	var err error
+	if l.events, err = Read(l.root); err != nil {
+		return l, err
+	}
+	if len(l.events) > 0 {
+		return l, l.Note(m.Current())
+	}
+	generations, err := m.Generations()
+	slices.Reverse(generations)
+	for _, g := range generations {
+		err = errors.Join(err, l.Note(g))
+	}
+	return l, err
+}
+
+// Read returns the events, the oldest first. It skips lines that a later version wrote.
+func Read(root *fsops.Dir) ([]Event, error) {
+	f, err := root.OpenRegular(events)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	var list []Event
+	for line := range bytes.Lines(text) {
+		var e Event
+		if json.Unmarshal(line, &e) == nil && e.Name != "" {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+// SetKeep changes how long an event is kept after the next one of its manifest or view.
+func (l *Log) SetKeep(keep time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keep = keep
+}
+
+// Note adds what changed with a generation, and drops what is older than keep. Without a
+// change it writes nothing.
+func (l *Log) Note(g mirror.Generation) error {
+	if g.Number == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	added := changes(l.events, g)
+	if len(added) == 0 {
+		return nil
+	}
+	if err := l.makeDirs(); err != nil {
+		return err
+	}
+	for _, e := range added {
+		if err := l.keepTree(g.Number, e); err != nil {
+			return err
+		}
+	}
+	kept := prune(slices.Concat(l.events, added), time.Now().Add(-l.keep))
+	if err := l.write(kept); err != nil {
+		return err
+	}
+	l.events = kept
+	return l.removeTrees()
+}
+
+func (l *Log) makeDirs() error {
+	for _, name := range []string{dir, trees} {
+		if err := l.root.EnsureDir(name, 0o700); err != nil {
+			return err
+		}
+	}
+	return errors.Join(l.disk.SyncDir(l.root, filepath.Dir(dir)), l.disk.SyncDir(l.root, dir))
+}
+
+// keepTree links the sums that a generation shows to readers.
+func (l *Log) keepTree(number int, e Event) error {
+	if e.Tree == "" {
+		return nil
+	}
+	folder := filepath.Join(trees, e.Name)
+	if _, err := l.root.Lstat(filepath.Join(folder, e.Tree)); err == nil {
+		return nil
+	}
+	if err := l.root.EnsureDir(folder, 0o700); err != nil {
+		return err
+	}
+	from, err := l.root.Open(mirror.GenerationDir(number))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := l.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	copied, err := fsops.Link(from, mirror.SumsName(e.Name), to, e.Tree)
+	if err != nil {
+		return err
+	}
+	if copied {
+		if err := l.disk.SyncFiles(l.root, []string{filepath.Join(folder, e.Tree)}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(l.disk.SyncDir(l.root, folder), l.disk.SyncDir(l.root, trees))
+}
+
+// write replaces the file of events.
+func (l *Log) write(list []Event) error {
+	return l.disk.ReplaceFile(l.root, events, 0o600, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		for _, e := range list {
+			if err := encoder.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// removeTrees removes the trees that no event names, such as a crash leaves, and those of
+// dropped events.
+func (l *Log) removeTrees() error {
+	wanted := map[string]bool{}
+	for _, e := range l.events {
+		wanted[filepath.Join(e.Name, e.Tree)], wanted[e.Name] = true, true
+	}
+	err := l.root.SweepTemps(dir)
+	names, listErr := l.root.Names(trees)
+	err = errors.Join(err, listErr)
+	for _, name := range names {
+		folder := filepath.Join(trees, name)
+		if !wanted[name] {
+			err = errors.Join(err, l.root.RemoveAll(folder))
+			continue
+		}
+		files, listErr := l.root.Names(folder)
+		err = errors.Join(err, listErr)
+		for _, file := range files {
+			if !wanted[filepath.Join(name, file)] {
+				err = errors.Join(err, l.root.Remove(filepath.Join(folder, file)))
+			}
+		}
+	}
+	return err
+}
