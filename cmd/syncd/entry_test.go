@@ -62,6 +62,17 @@ func TestProductsSingleFilesAndVariantsAreMirrored(t *testing.T) {
 	h.expect(0, "verify", "--repair", "net7")
 }
 
+func TestGetTakesAVariant(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	const path = "Library/WINDOWS/NET/ANY/2026.09/mdTool.exe"
+	h.expect(0, "get", path, "--tag", "NET7", "-o", h.path("flag"))
+	h.expect(0, "get", path+"?tag=NET7", "-o", h.path("path"))
+	same(h, "content", h.digestOf(h.path("flag", "mdTool.exe")), h.digestOf(h.path("path", "mdTool.exe")))
+	h.expect(1, "get", path, "--tag", "NET8", "-o", h.path("other"))
+	h.expect(2, "get", path, "--tag", "a/b")
+}
+
 func TestPollOfEachEntryIsOneRequest(t *testing.T) {
 	t.Parallel()
 	h := withEntries(t, "schedule: \"@every 1s\"\n")

@@ -18,7 +18,7 @@ import (
 
 // getOptions are the flags of `syncd get`.
 type getOptions struct {
-	dir                  string
+	dir, tag             string
 	force, quiet, asJSON bool
 }
 
@@ -31,6 +31,7 @@ matches the digest of its Hash endpoint, and is spelled as the provider spells i
 
   syncd get Data/2026.10/ews.txt
   syncd get Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so -o /opt/lib
+  syncd get Library/WINDOWS/NET/ANY/latest/Tool.exe --tag NET7
 
 A file that the mirror has is copied from there. A file that is there already stays;
 one with another content is replaced with --force only. After an interruption, the
@@ -38,6 +39,7 @@ same command continues the download.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, o) },
 	}
 	cmd.Flags().StringVarP(&o.dir, "output", "o", ".", "folder for the files; it is made if it is missing")
+	cmd.Flags().StringVar(&o.tag, "tag", "", "the `variant` of the files, such as NET7; a path can also end in ?tag=NET7")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace files with another content")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
@@ -47,7 +49,7 @@ same command continues the download.`,
 var errGetInterrupted = errors.New("interrupted: the same command continues the download")
 
 func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
-	refs, err := parseReferences(paths)
+	refs, err := parseReferences(paths, o.tag)
 	if err != nil {
 		return err
 	}
@@ -89,14 +91,21 @@ func readableMirror(cfg *config.Config) *mirror.Mirror {
 	return m
 }
 
-// parseReferences reads the paths. Two files with the same name are an error.
-func parseReferences(paths []string) ([]manifest.Reference, error) {
+// parseReferences reads the paths. tag is for those without their own. Two files with the
+// same name are an error.
+func parseReferences(paths []string, tag string) ([]manifest.Reference, error) {
 	var refs []manifest.Reference
 	taken := map[string]string{}
 	for _, path := range paths {
 		ref, err := manifest.ParseReference(path)
 		if err != nil {
 			return nil, usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
+		}
+		if ref.Tag == "" && tag != "" {
+			if err := manifest.CheckTag(tag); err != nil {
+				return nil, usagef("--tag: %w", err)
+			}
+			ref.Tag = tag
 		}
 		if other, clash := taken[ref.Name]; clash {
 			return nil, usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name)
