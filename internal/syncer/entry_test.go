@@ -11,6 +11,7 @@ import (
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
 
@@ -110,6 +111,18 @@ func TestPollOfSingleFilesIsConditional(t *testing.T) {
 	if len(requests) != 1 || requests[0].Header.Get("If-None-Match") == "" || requests[0].Status != notModified {
 		t.Errorf("%+v", requests)
 	}
+}
+
+func TestPollAsksForWhatTheStateLacks(t *testing.T) {
+	w := single(t, ews, so)
+	w.provider.SetFiles("2026.09", data("ews.txt", "ews"), sharedLib("lib"))
+	w.expect(w.demand(), "one", report.Updated)
+	state := w.state("one")
+	state.Files = nil
+	must(t, w.cfg.Store.Commit(store.Changes{Manifests: map[string]store.Manifest{"one": state}}))
+	w.expect(w.poll(), "one", report.Unchanged)
+	w.expect(w.poll(), "one", report.Unchanged)
+	equal(t, "a poll", len(w.asked("/")), 1)
 }
 
 func TestVariantIsAskedForWithItsTag(t *testing.T) {

@@ -63,9 +63,12 @@ func newestRelease(refs []manifest.Reference) manifest.Release {
 
 // poll asks about the next file.
 func (e filesEntry) poll(ctx context.Context, j *job) error {
+	if j.news = !knowsAll(j); j.news {
+		return nil
+	}
 	ref := j.target.Files[j.state.Polls%len(j.target.Files)]
 	j.state.Polls++
-	before, known := j.state.Files[ref.String()]
+	before := j.state.Files[ref.String()]
 	if isAlias(ref) {
 		digest, err := e.provider.digest(ctx, j.target.Name, ref)
 		served, _ := j.active.File(ref.Path())
@@ -76,10 +79,19 @@ func (e filesEntry) poll(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if j.news = !known || seen.Newest != before.Newest; !j.news {
+	if j.news = seen.Newest != before.Newest; !j.news {
 		j.state.Files[ref.String()] = seen
 	}
 	return nil
+}
+
+// knowsAll is true when the state has the newest release of each file. It lacks them after
+// a sync by a lock file, which asks for none.
+func knowsAll(j *job) bool {
+	return !slices.ContainsFunc(j.target.Files, func(ref manifest.Reference) bool {
+		_, known := j.state.Files[ref.String()]
+		return !known && !isAlias(ref)
+	})
 }
 
 // isAlias is true for a file whose release only the service can resolve. Its digest tells
