@@ -21,7 +21,7 @@ var rows = [][]string{
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer", "internal/get"},
 	{"internal/inventory", "internal/report", "internal/readers", "internal/audit"},
-	{"internal/fetcher", "internal/mirror", "internal/adopt"},
+	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals"},

@@ -45,7 +45,7 @@ func Open(path string) (*fsops.Dir, error) {
 // Claim opens the data directory at path for changes, and creates it if it is missing.
 // It marks an empty folder, and a mirror of a version that made no mark.
 func Claim(path string, disk *durable.Disk) (*fsops.Dir, error) {
-	if err := checkAbove(path); err != nil {
+	if err := CheckOutside(path); err != nil {
 		return nil, err
 	}
 	if err := makeAll(path, disk); err != nil {

@@ -77,9 +77,9 @@ func hasAll(d *fsops.Dir, dirs ...string) bool {
 	})
 }
 
-// checkAbove requires that the directory at path, which may not exist yet, lies in no
+// CheckOutside requires that the directory at path, which may not exist yet, lies in no
 // other data directory.
-func checkAbove(path string) error {
+func CheckOutside(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func checkAbove(path string) error {
 		if isMirrorAt(parent) {
 			return insideError(path, parent)
 		}
-		return checkAbove(parent)
+		return CheckOutside(parent)
 	}
 	if err != nil {
 		return err

@@ -120,6 +120,15 @@ func Fchmod(f *os.File, perm fs.FileMode) error {
 	return Step("chmod", f.Name(), func() error { return f.Chmod(perm) })
 }
 
+// Fchgrp sets the group of an open file as a step. It changes nothing if the file has it.
+func Fchgrp(f *os.File, gid int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Gid == uint32(gid) {
+		return nil
+	}
+	return Step("chgrp", f.Name(), func() error { return f.Chown(-1, gid) })
+}
+
 // Remove removes a file, a symlink or an empty directory as a step.
 func (d *Dir) Remove(name string) error {
 	return d.step("remove", name, func() error { return d.root.Remove(name) })

@@ -16,18 +16,29 @@ import (
 // file has reached their limit, Link makes a copy with the same permissions and returns
 // true: the bytes of a copy are not durable, even if those of the file are.
 func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
-	for _, name := range []string{oldName, newName} {
-		if !isPlain(name) {
-			return false, &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
-		}
-	}
-	err = stepIn("link", to.Name(), newName, func() error {
-		return linkError(from, oldName, to, newName, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
-	})
-	if err == nil || !isNoHardLink(err) {
+	err = HardLink(from, oldName, to, newName)
+	if err == nil || !IsNoHardLink(err) {
 		return false, err
 	}
 	return true, copyBetween(from, oldName, to, newName)
+}
+
+// HardLink is Link without a copy. IsNoHardLink tells whether a copy may succeed after
+// its error.
+func HardLink(from *os.File, oldName string, to *os.File, newName string) error {
+	for _, name := range []string{oldName, newName} {
+		if !isPlain(name) {
+			return &fs.PathError{Op: "link", Path: name, Err: fs.ErrInvalid}
+		}
+	}
+	return stepIn("link", to.Name(), newName, func() error {
+		return linkError(from, oldName, to, newName, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
+	})
+}
+
+// Clone gives the empty file to the content of from by reflink, which shares the blocks.
+func Clone(from, to *os.File) error {
+	return Step("clone", to.Name(), func() error { return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) })
 }
 
 func linkError(from *os.File, oldName string, to *os.File, newName string, err error) error {
@@ -37,8 +48,8 @@ func linkError(from *os.File, oldName string, to *os.File, newName string, err e
 	return &os.LinkError{Op: "link", Old: filepath.Join(from.Name(), oldName), New: filepath.Join(to.Name(), newName), Err: err}
 }
 
-// isNoHardLink is true if the file system refuses a hard link where a copy may succeed.
-func isNoHardLink(err error) bool {
+// IsNoHardLink is true if the file system refuses a hard link where a copy may succeed.
+func IsNoHardLink(err error) bool {
 	return slices.ContainsFunc([]error{
 		unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL,
 	}, func(no error) bool { return errors.Is(err, no) })

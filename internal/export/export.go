@@ -1,0 +1,114 @@
+// Package export keeps a folder outside the data directory equal to a tree of the
+// mirror, for programs that cannot follow a symlink.
+//
+// Beside the folder /srv/refdata lies /srv/.refdata.syncd, which only syncd can read. The
+// next tree is built in there, made durable, and exchanged with the folder in one step.
+// A mark in there names each tree by its inode, so that the disk alone tells which tree
+// the folder is. A tree without a mark is not syncd's, and is never removed.
+package export
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"syncd/internal/durable"
+	"syncd/internal/fsops"
+	"syncd/internal/manifest"
+)
+
+// Target is a folder that follows a view.
+type Target struct {
+	View    string
+	Path    string // absolute and clean
+	DataDir string
+	KeepFor time.Duration // how long a tree stays after it left the folder
+}
+
+// Source is the tree that the folder shall be equal to.
+type Source struct {
+	Dir         *fsops.Dir
+	Files       []File // sorted by path
+	Fingerprint string // of all paths, contents and permissions
+	Generation  int
+}
+
+// File is a file of a Source.
+type File struct {
+	Path   string
+	Size   int64
+	Object manifest.ObjectID
+}
+
+// Options say how Follow works.
+type Options struct {
+	Thorough bool // look at every exported file, even if the folder shows the tree already
+	TakeOver bool // replace a folder that syncd did not make, and keep it
+	Mend     bool // make a new tree, even if exported files have changed
+}
+
+// Follow makes the folder equal to the source. It returns true if it changed the folder.
+// At any crash the folder is the old tree or the new one, and the next call continues.
+// The caller makes one call for a folder at a time. The error is *RefusedError if someone
+// has to decide first, or a refusal if there is too little space.
+func Follow(ctx context.Context, disk *durable.Disk, t Target, source Source, o Options) (changed bool, err error) {
+	p, err := openForChange(disk, t)
+	if err != nil {
+		return false, wrap(t, err)
+	}
+	defer p.close()
+	changed, err = p.follow(ctx, source, o)
+	return changed, wrap(t, err)
+}
+
+func wrap(t Target, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("export %s: %w", t.Path, advise(err))
+}
+
+func (p *place) follow(ctx context.Context, source Source, o Options) (changed bool, err error) {
+	if err := p.own(o); err != nil {
+		return false, err
+	}
+	if err := p.recover(); err != nil {
+		return false, err
+	}
+	shown, err := p.shown()
+	if err != nil {
+		return false, err
+	}
+	isEqual := shown.isMarked && shown.mark.Fingerprint == source.Fingerprint
+	if !isEqual || o.Thorough || o.TakeOver || o.Mend {
+		if err := p.checkReplaceable(&shown, o); err != nil {
+			return false, err
+		}
+	}
+	if isEqual && !shown.isForeign && !o.Mend {
+		return false, p.keepUp(shown, source)
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	tree, err := p.prepare(ctx, source, o)
+	if err != nil {
+		return false, err
+	}
+	if err := p.putInPlace(tree, shown); err != nil {
+		return false, err
+	}
+	return true, p.prune(source.Fingerprint)
+}
+
+// keepUp notes that the shown tree is also that of a newer generation, and removes what
+// nobody needs any more.
+func (p *place) keepUp(shown shown, source Source) error {
+	if shown.mark.Generation != source.Generation {
+		shown.mark.Generation = source.Generation
+		if err := p.saveMark(shown.inode, shown.mark); err != nil {
+			return err
+		}
+	}
+	return p.prune(source.Fingerprint)
+}

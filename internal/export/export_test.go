@@ -1,0 +1,326 @@
+package export
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestFolderFollowsTheSource(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	if changed, err := b.follow(Options{Thorough: true}); err != nil || changed {
+		t.Errorf("nothing is new: changed %v, %v", changed, err)
+	}
+	b.release("2")
+	b.exports(Options{})
+	b.source.Generation = 7 // another manifest was published
+	if changed, err := b.follow(Options{}); err != nil || changed {
+		t.Errorf("the same tree: changed %v, %v", changed, err)
+	}
+	b.shows()
+}
+
+func TestFolderIsMadeOfHardLinks(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	for name := range b.files {
+		from, err := os.Stat(filepath.Join(b.top, "source1", name))
+		b.must(err)
+		to, err := os.Stat(filepath.Join(b.target.Path, name))
+		b.must(err)
+		if !os.SameFile(from, to) || to.Mode().Perm() != 0o444 {
+			t.Errorf("%s: %v", name, to.Mode())
+		}
+	}
+	if info, err := os.Stat(filepath.Join(b.target.Path, "lib")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(b.work()); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+func TestReaderKeepsItsOpenFileAndFolder(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	folder, err := os.OpenRoot(b.target.Path)
+	b.must(err)
+	defer folder.Close()
+	b.release("2")
+	b.exports(Options{})
+	if data, err := folder.ReadFile("us.dat"); err != nil || string(data) != "us 1" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestOldTreeGoesAfterItsTime(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	b.release("2")
+	b.exports(Options{})
+	if b.kept() != 1 {
+		t.Fatalf("%d trees are kept", b.kept())
+	}
+	b.target.KeepFor = 0
+	if _, err := b.follow(Options{}); err != nil || b.kept() != 0 {
+		t.Errorf("%v, %d trees are kept", err, b.kept())
+	}
+	if names := listing(t, b.work()); len(names) != 4 { // itself, owner, mark, list
+		t.Errorf("%q", names)
+	}
+}
+
+func TestKeptTreeIsUsedAgain(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	first, files := b.source, b.files
+	before, err := os.Stat(b.target.Path)
+	b.must(err)
+	b.release("2")
+	b.exports(Options{})
+	first.Generation = 3
+	b.source, b.files = first, files
+	b.exports(Options{})
+	after, err := os.Stat(b.target.Path)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("another tree: %v", err)
+	}
+	b.target.KeepFor = 0
+	if _, err := b.follow(Options{}); err != nil || b.kept() != 0 {
+		t.Errorf("%v, %d trees are kept", err, b.kept())
+	}
+	b.shows()
+}
+
+func TestEmptyFolderIsTaken(t *testing.T) {
+	b := newBench(t)
+	b.must(os.MkdirAll(b.target.Path, 0o755))
+	b.exports(Options{})
+	if b.kept() != 0 {
+		t.Error("the empty folder is kept")
+	}
+}
+
+func TestFolderOfOthersIsRefusedUntilItIsTakenOver(t *testing.T) {
+	b := newBench(t)
+	kept := b.target.Path + keptSuffix
+	notes := map[string]string{"notes": "mine"}
+	b.must(os.MkdirAll(b.target.Path, 0o755), os.WriteFile(filepath.Join(b.target.Path, "notes"), []byte("mine"), 0o644))
+	b.refuses(Options{}, `"notes"`, "--take-over refdata", kept)
+	b.exports(Options{TakeOver: true})
+	b.holds(kept, notes)
+
+	b.must(os.Remove(filepath.Join(b.target.Path, "us.dat")))
+	b.refuses(Options{TakeOver: true}, kept, "move it away")
+	b.holds(kept, notes)
+	b.must(os.Rename(kept, kept+".1"))
+	b.exports(Options{TakeOver: true})
+	delete(b.files, "us.dat")
+	b.holds(kept, b.files)
+}
+
+func TestFolderChangedByHandIsRefused(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"new file":      func(path string) error { return os.WriteFile(path+"/new", nil, 0o644) },
+		"new folder":    func(path string) error { return os.Mkdir(path+"/new", 0o755) },
+		"new link":      func(path string) error { return os.Symlink("/etc", path+"/new") },
+		"removed":       func(path string) error { return os.Remove(path + "/us.dat") },
+		"replaced":      func(path string) error { return replace(path+"/us.dat", "us 1") },
+		"linked":        func(path string) error { return linkAway(path + "/us.dat") },
+		"written to":    func(path string) error { return os.WriteFile(path+"/lib/readme", []byte("SAME IN ALL"), 0o444) },
+		"linked folder": func(path string) error { return linkAway(path + "/lib") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.exports(Options{})
+			b.must(change(b.target.Path))
+			b.refuses(Options{Thorough: true}, "was changed since it was exported", "--take-over refdata")
+			b.release("2")
+			b.refuses(Options{}, "was changed since it was exported")
+			b.exports(Options{TakeOver: true})
+		})
+	}
+}
+
+func replace(path, text string) error {
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o444)
+}
+
+func linkAway(path string) error {
+	if err := os.Rename(path, path+".away"); err != nil {
+		return err
+	}
+	return os.Symlink(path+".away", path)
+}
+
+func TestPathsThatOthersControlAreRefusedByName(t *testing.T) {
+	const stranger = 23456
+	for name, row := range map[string]struct {
+		prepare func(b *bench) error
+		word    string
+	}{
+		"file":      {func(b *bench) error { return os.WriteFile(b.target.Path, nil, 0o644) }, "is not a folder"},
+		"link":      {func(b *bench) error { return os.Symlink(b.top, b.target.Path) }, "is a symlink"},
+		"dead link": {func(b *bench) error { return os.Symlink("nowhere", b.target.Path) }, "is a symlink"},
+		"linked parent": {func(b *bench) error {
+			b.target.Path = filepath.Join(b.top, "alias", "refdata")
+			return os.Symlink("srv", filepath.Join(b.top, "alias"))
+		}, "alias is a symlink"},
+		"open parent":           {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777) }, "every user can write"},
+		"open and sticky":       {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777|os.ModeSticky) }, "every user can write"},
+		"open directory above":  {func(b *bench) error { return os.Chmod(b.top, 0o777) }, "every user can write"},
+		"another user's parent": {func(b *bench) error { return os.Chown(filepath.Dir(b.target.Path), stranger, -1) }, "belongs to user 23456"},
+		"a group's parent": {func(b *bench) error {
+			dir := filepath.Dir(b.target.Path)
+			return join(os.Chown(dir, -1, stranger), os.Chmod(dir, 0o775))
+		}, "members of group 23456"},
+		"linked work folder": {func(b *bench) error { return os.Symlink(b.top, b.work()) }, "is not the folder that syncd makes"},
+		"open work folder":   {func(b *bench) error { return join(os.Mkdir(b.work(), 0o777), os.Chmod(b.work(), 0o777)) }, "is not the folder that syncd makes"},
+		"used work folder":   {func(b *bench) error { return os.MkdirAll(filepath.Join(b.work(), "tree-x"), 0o755) }, "is not the folder that syncd makes"},
+		"in a data_dir": {func(b *bench) error {
+			return os.WriteFile(filepath.Join(filepath.Dir(b.target.Path), ".syncd-data-dir"), nil, 0o444)
+		}, "lies in the data_dir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Geteuid() != 0 {
+				t.Skip("NOT TESTED: needs root")
+			}
+			b := newBench(t)
+			b.must(os.Mkdir(filepath.Dir(b.target.Path), 0o755), row.prepare(b))
+			b.refuses(Options{TakeOver: name != "another user's parent"}, row.word)
+		})
+	}
+}
+
+func join(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestFolderOfAnotherMirrorIsRefused(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	b.target.DataDir = "/elsewhere"
+	b.release("2")
+	b.refuses(Options{}, "follows the data_dir "+filepath.Join(b.top, "data"))
+	b.exports(Options{TakeOver: true})
+}
+
+func TestVerifyFindsDamageAndMendingReplacesTheTree(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	path := filepath.Join(b.target.Path, "us.dat")
+	info, err := os.Stat(path)
+	b.must(err, replace(path, "us x"), os.Chtimes(path, info.ModTime(), info.ModTime()))
+	checked, err := Verify(t.Context(), b.target, 0)
+	if err != nil || checked.Files != 4 || len(checked.Damage) != 1 || checked.Damage[0].Path != "us.dat" {
+		t.Fatalf("%+v, %v", checked, err)
+	}
+	b.exports(Options{Mend: true})
+	b.target.KeepFor = 0
+	if _, err := b.follow(Options{}); err != nil || b.kept() != 0 {
+		t.Errorf("%v, %d trees are kept", err, b.kept())
+	}
+
+	b.must(os.WriteFile(filepath.Join(b.target.Path, "new"), nil, 0o644))
+	if checked, err = Verify(t.Context(), b.target, 0); err != nil || len(checked.Damage) != 1 || checked.Damage[0].Path != "new" {
+		t.Errorf("%+v, %v", checked, err)
+	}
+	b.refuses(Options{Mend: true}, `"new" is new`)
+}
+
+func TestCopiesAreProvenAndSpaceIsPlannedOnAnotherFileSystem(t *testing.T) {
+	b := newBench(t)
+	b.mount("size=400k")
+	b.exports(Options{})
+	checked, err := Verify(t.Context(), b.target, 0)
+	if err != nil || len(checked.Damage) != 0 {
+		t.Fatalf("%+v, %v", checked, err)
+	}
+	big := strings.Repeat("x", 1<<20)
+	b.release("2")
+	b.add("big.dat", big)
+	before := listing(t, filepath.Dir(b.target.Path))
+	if _, err := b.follow(Options{}); err == nil || !strings.Contains(err.Error(), "make room on the disk of the export") {
+		t.Errorf("%v", err)
+	}
+	if after := listing(t, filepath.Dir(b.target.Path)); len(after) != len(before) {
+		t.Errorf("changed: %q", after)
+	}
+	b.release("3")
+	b.must(replace(filepath.Join(b.top, "source3", "us.dat"), "us x"))
+	if _, err := b.follow(Options{}); err == nil || !strings.Contains(err.Error(), "us.dat is damaged") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadOnlyDiskIsNamedWithANextStep(t *testing.T) {
+	b := newBench(t)
+	dir := b.mount("size=400k")
+	b.exports(Options{})
+	b.must(unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	b.release("2")
+	if _, err := b.follow(Options{}); err == nil || !strings.Contains(err.Error(), "read-only") || !strings.Contains(err.Error(), "mount it for writing") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMountPointIsRefused(t *testing.T) {
+	b := newBench(t)
+	dir := b.mount("size=400k")
+	b.target.Path = dir
+	b.refuses(Options{}, "is a mount point")
+}
+
+// mount mounts a tmpfs over the parent of the folder.
+func (b *bench) mount(options string) string {
+	b.Helper()
+	if os.Geteuid() != 0 {
+		b.Skip("NOT TESTED: mounts need root")
+	}
+	dir := filepath.Dir(b.target.Path)
+	b.must(os.MkdirAll(dir, 0o755), unix.Mount("tmpfs", dir, "tmpfs", 0, options+",mode=755"))
+	b.Cleanup(func() { b.must(unix.Unmount(dir, unix.MNT_DETACH)) })
+	return dir
+}
+
+// add adds a file to the source.
+func (b *bench) add(name, content string) {
+	b.files[name] = content
+	path := filepath.Join(b.source.Dir.Path(), name)
+	b.must(os.WriteFile(path, []byte(content), 0o444))
+	b.source.Files = append([]File{fileOf(name, content)}, b.source.Files...)
+}
+
+func TestGroupAndPermissionsFollowTheSource(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: needs root")
+	}
+	b := newBench(t)
+	b.mount("size=400k")
+	source := b.source.Dir.Path()
+	for _, name := range []string{".", "lib", "us.dat"} {
+		b.must(os.Chown(filepath.Join(source, name), -1, 4321))
+	}
+	b.must(os.Chmod(source, 0o750), os.Chmod(filepath.Join(source, "us.dat"), 0o440))
+	b.exports(Options{})
+	for name, want := range map[string]os.FileMode{".": 0o750, "lib": 0o755, "us.dat": 0o440} {
+		info, err := os.Stat(filepath.Join(b.target.Path, name))
+		b.must(err)
+		if st := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != want || st.Gid != 4321 {
+			t.Errorf("%s: %v of group %d", name, info.Mode(), st.Gid)
+		}
+	}
+}

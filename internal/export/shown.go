@@ -1,0 +1,140 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"syncd/internal/fsops"
+)
+
+// shown is what lies at the path of the folder.
+type shown struct {
+	exists   bool
+	inode    uint64
+	isMarked bool // it is a tree of syncd
+	mark     Mark
+
+	// Set by checkReplaceable.
+	isForeign bool // not syncd's tree as it was exported
+	isDamaged bool // exported files have changed, and the tree is to be mended
+}
+
+// shown looks at the folder itself, not at its files.
+func (p *place) shown() (s shown, err error) {
+	info, err := p.parent.Lstat(p.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	path := p.parent.Path(p.name)
+	switch {
+	case err != nil:
+		return s, err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return s, refuse("move it away, or export to another path", "%s is a symlink", path)
+	case !info.IsDir():
+		return s, refuse("move it away, or export to another path", "%s is not a folder", path)
+	case isMountPoint(path):
+		return s, refuse("export to a folder in it", "%s is a mount point, which cannot be exchanged", path)
+	}
+	at, err := p.parent.Info(p.name)
+	if err != nil {
+		return s, err
+	}
+	s.exists, s.inode = true, at.Inode()
+	s.mark, err = p.readMark(s.inode)
+	s.isMarked = err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return s, err
+}
+
+// checkReplaceable requires that the folder is missing, empty or as syncd exported it,
+// unless it is taken over.
+func (p *place) checkReplaceable(s *shown, o Options) error {
+	if !s.exists {
+		return nil
+	}
+	problem, err := p.foreign(s, o)
+	if err != nil || problem == "" {
+		return err
+	}
+	s.isForeign = true
+	kept := p.parent.Path(p.keptName())
+	if !o.TakeOver {
+		return refuse(p.takeOverHint("replaces it and keeps it as "+kept), "%s", problem)
+	}
+	if _, err := p.parent.Lstat(p.keptName()); err == nil {
+		return refuse("move it away first", "%s is there already", kept)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// foreign says why the folder is not as syncd exported it, "" if it is or is empty.
+func (p *place) foreign(s *shown, o Options) (problem string, err error) {
+	dir, err := p.parent.OpenDir(p.name)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if !s.isMarked {
+		names, err := dir.Names(".")
+		if err != nil || len(names) == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("the folder holds %q, which syncd did not export", names[0]), nil
+	}
+	list, err := p.readList(s.inode)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	difference, err := differs(dir, list)
+	if err != nil || difference == "" {
+		return "", err
+	}
+	if o.Mend {
+		s.isDamaged = true
+		strange, err := strangers(dir, list)
+		if err != nil || len(strange) == 0 {
+			return "", err
+		}
+	}
+	return "the folder was changed since it was exported: " + difference, nil
+}
+
+// differs says how a tree differs from its list, "" if it does not. It reads no content.
+func differs(dir *fsops.Dir, list []entry) (difference string, err error) {
+	known := make(map[string]entry, len(list))
+	dirs := map[string]bool{".": true}
+	for _, e := range list {
+		known[e.Path] = e
+		addParents(dirs, e.Path)
+	}
+	found := 0
+	err = dir.Walk(".", func(name string, node fs.DirEntry) {
+		e, isKnown := known[name]
+		switch {
+		case difference != "", node.IsDir() && dirs[name]:
+		case node.IsDir() || !isKnown:
+			difference = fmt.Sprintf("%q is new", name)
+		default:
+			found++
+			info, err := dir.Info(name)
+			if err != nil || !e.is(info) {
+				difference = fmt.Sprintf("%q has changed", name)
+			}
+		}
+	})
+	if err != nil || difference != "" || found == len(list) {
+		return difference, err
+	}
+	return fmt.Sprintf("%d of its %d files are gone", len(list)-found, len(list)), nil
+}
+
+// is compares everything that a writer changes, but not the content.
+func (e entry) is(info fsops.Info) bool {
+	return info.IsRegular() && info.Size() == e.Size && info.ModTime() == e.ModTime && info.Inode() == e.Inode
+}
