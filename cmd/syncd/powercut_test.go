@@ -353,6 +353,7 @@ type outage struct {
 	disk      *disk
 	random    *rand.Rand
 	number    int                 // of the release that the provider publishes
+	export    string              // a folder that follows a view of all manifests
 	small     int                 // files of a few bytes beside the others
 	files     []emulator.File     // of that release
 	digests   map[string][]string // of each release, sorted
@@ -389,6 +390,7 @@ func newOutage(t *testing.T, d *disk) *outage {
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
 	o.data = filepath.Join(d.root(), "data")
+	o.export = filepath.Join(d.root(), "srv", "v")
 	o.setCache()
 	return o
 }
@@ -397,7 +399,7 @@ func newOutage(t *testing.T, d *disk) *outage {
 // premature pruning loses data.
 func (o *outage) setCache() {
 	o.cache = []string{"bypass", "keep"}[o.random.IntN(2)]
-	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true}]\ntransfers: {cache: " + o.cache + "}"
+	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true, export: " + o.export + "}]\ntransfers: {cache: " + o.cache + "}"
 	o.configure()
 }
 
@@ -597,7 +599,46 @@ func (o *outage) served() (found promise, err error) {
 			return found, fmt.Errorf("release %s of %s is served, but %s was reported", found.release, name, o.promised.release)
 		}
 	}
-	return found, nil
+	return found, o.exported()
+}
+
+// exported verifies the exported folder: it holds one release of all manifests, not older
+// than the promised one.
+func (o *outage) exported() error {
+	if _, err := os.Stat(o.export); errors.Is(err, os.ErrNotExist) && o.promised.generation == 0 {
+		return nil
+	}
+	shown := ""
+	for _, name := range o.manifests {
+		digests := []string{}
+		err := filepath.WalkDir(filepath.Join(o.export, name), func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if hash, isFile := strings.CutSuffix(path, ".hash"); !isFile {
+				digests = append(digests, o.digest(bytes.NewReader(data)))
+			} else if content, readErr := os.ReadFile(hash); readErr != nil || o.digest(bytes.NewReader(content)) != string(data) {
+				return fmt.Errorf("%s does not match its file: %w", path, readErr)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		slices.Sort(digests)
+		release := ""
+		for candidate, want := range o.digests {
+			if slices.Equal(digests, want) {
+				release = candidate
+			}
+		}
+		if release == "" || shown != "" && release != shown || release < o.promised.release {
+			return fmt.Errorf("the export shows %d files of %s, of release %q beside %q; %s was reported", len(digests), name, release, shown, o.promised.release)
+		}
+		shown = release
+	}
+	return nil
 }
 
 // servedRelease verifies one manifest of a generation and returns its release.

@@ -44,6 +44,7 @@ from there.`,
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, and change nothing")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "override the shrink and downgrade guards and the hold after a rollback")
 	cmd.Flags().StringVar(&lockFile, "locked", "", "make exactly what this lock `file` names, or nothing")
+	cmd.Flags().StringSliceVar(&req.TakeOver, "take-over", nil, "replace the folder at the export of this `VIEW`, and keep it as <path>.before-syncd")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing but errors")
 	return cmd
@@ -82,6 +83,9 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	if err := checkNames(cfg, req.Manifests); err != nil {
 		return err
 	}
+	if err := checkTakeOver(cfg, req.TakeOver); err != nil {
+		return err
+	}
 	req.Demand, req.Trigger = true, "command"
 	var result report.Sync
 	interrupted := errSyncInterrupted
@@ -101,6 +105,16 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 		return err
 	}
 	return cmp.Or(err, a.printSync(result, req.DryRun, asJSON, quiet))
+}
+
+// checkTakeOver requires that each view is exported.
+func checkTakeOver(cfg *config.Config, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(cfg.Views, func(v config.View) bool { return v.Name == name && v.Export != "" }) {
+			return usagef("--take-over: %q is no view with an export in %s", name, cfg.Path)
+		}
+	}
+	return nil
 }
 
 func checkNames(cfg *config.Config, names []string) error {

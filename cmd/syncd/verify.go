@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/durable"
+	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -63,6 +64,11 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 		return result, err
 	}
 	result, _, err = report.Verify(ctx, m, req)
+	if err != nil || len(req.Manifests) > 0 {
+		return result, err
+	}
+	exported, err := report.VerifyExports(ctx, m, engine.Exports(cfg), req.Rate)
+	result.Add(exported)
 	return result, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/export"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -105,7 +106,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
-		Views: viewsOf(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
+		Views: viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
 	}
 }
 
@@ -115,6 +116,16 @@ func viewsOf(cfg *config.Config) []syncer.ViewTarget {
 		targets[i] = syncer.ViewTarget{
 			View:     view.View{Name: v.Name, Manifests: v.Manifests, Layout: view.Layout(v.Layout), HashFiles: v.HashFiles},
 			ReadMaps: v.ReadMaps,
+		}
+	}
+	return targets
+}
+
+// Exports are the folders that follow views.
+func Exports(cfg *config.Config) (targets []export.Target) {
+	for _, v := range cfg.Views {
+		if v.Export != "" {
+			targets = append(targets, export.Target{View: v.Name, Path: v.Export, DataDir: cfg.DataDir, KeepFor: cfg.RetainFor})
 		}
 	}
 	return targets

@@ -18,6 +18,7 @@ func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.stuckSince()
 	status, err := readStatus(e.Config(), e.mirror, e.store, progress)
+	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
@@ -31,6 +32,7 @@ func (e *Engine) Status() (report.Status, error) {
 // running; state is nil when there is no state database.
 func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.Status, error) {
 	status, err := readStatus(cfg, m, state, report.Snapshot{})
+	status.Exports = report.ReadExports(m, Exports(cfg), nil)
 	status.Explain(time.Now())
 	return status, err
 }

@@ -32,6 +32,7 @@ type Status struct {
 	Daemon     bool             `json:"daemon"`
 	Manifests  []ManifestStatus `json:"manifests"`
 	Views      []ViewStatus     `json:"views,omitempty"`
+	Exports    []ExportStatus   `json:"exports,omitempty"`
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.

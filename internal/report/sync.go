@@ -27,6 +27,7 @@ type Sync struct {
 	Manifests  []ManifestResult `json:"manifests"`
 	Views      []ViewResult     `json:"views,omitempty"`
 	Removed    []string         `json:"removed,omitempty"` // what is no longer served
+	Exports    []ExportResult   `json:"exports,omitempty"`
 }
 
 // ViewResult is one view's part of a Sync.
@@ -57,8 +58,9 @@ type ManifestResult struct {
 	Error           string  `json:"error"`
 }
 
-// OK is true when no manifest and no view failed or was refused.
+// OK is true when no manifest, view or export failed or was refused.
 func (s Sync) OK() bool {
 	return !slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused }) &&
-		!slices.ContainsFunc(s.Views, func(v ViewResult) bool { return v.Error != "" })
+		!slices.ContainsFunc(s.Views, func(v ViewResult) bool { return v.Error != "" }) &&
+		!slices.ContainsFunc(s.Exports, func(e ExportResult) bool { return e.Error != "" })
 }

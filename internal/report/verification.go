@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/request"
 )
@@ -21,8 +22,9 @@ type Verification struct {
 // DamagedFile is a served file whose content is not the recorded one.
 type DamagedFile struct {
 	Manifest string `json:"manifest"`
-	View     string `json:"view,omitempty"` // the file is one of this view, or ""
-	Path     string `json:"path"`           // within the view, or the manifest
+	View     string `json:"view,omitempty"`   // the file is one of this view, or ""
+	Path     string `json:"path"`             // within the view, or the manifest
+	Export   string `json:"export,omitempty"` // the exported folder that the file lies in, or ""
 	Error    string `json:"error"`
 	Repaired bool   `json:"repaired"`
 }
@@ -56,4 +58,47 @@ func Verify(ctx context.Context, m *mirror.Mirror, req request.Verify) (Verifica
 		result.Damage = append(result.Damage, DamagedFile{Manifest: d.Manifest, View: d.View, Path: d.Path(), Error: OneLine(d.Err.Error())})
 	}
 	return result, checked.Damage, nil
+}
+
+// VerifyExports re-reads the exported folders. A folder that syncd did not export counts
+// as damage without a path.
+func VerifyExports(ctx context.Context, m *mirror.Mirror, targets []export.Target, rate int64) (result Verification, err error) {
+	for _, t := range targets {
+		if _, served := m.Current().Views[t.View]; !served {
+			continue
+		}
+		checked, err := export.Verify(ctx, t, rate)
+		if ctx.Err() != nil {
+			return result, context.Cause(ctx)
+		}
+		result.Files += checked.Files
+		result.Bytes += checked.Bytes
+		if err != nil {
+			checked.Damage = append(checked.Damage, export.Damage{Err: err})
+		}
+		for _, d := range checked.Damage {
+			result.Damage = append(result.Damage, DamagedFile{View: t.View, Export: t.Path, Path: d.Path, Error: OneLine(d.Err.Error())})
+		}
+	}
+	return result, nil
+}
+
+// Add adds the files of another verification.
+func (v *Verification) Add(other Verification) {
+	v.Files += other.Files
+	v.Bytes += other.Bytes
+	v.Damage = append(v.Damage, other.Damage...)
+}
+
+// Mended notes that an exported folder was replaced by a new tree, or why not.
+func (v *Verification) Mended(e ExportResult) {
+	for i, d := range v.Damage {
+		if d.Export != e.Path {
+			continue
+		}
+		v.Damage[i].Repaired = e.Error == ""
+		if e.Error != "" {
+			v.Damage[i].Error += "; not repaired: " + e.Error
+		}
+	}
 }

@@ -14,6 +14,7 @@ type Sync struct {
 	Force     bool            `json:"force,omitempty"`     // override shrink, downgrade and a hold
 	Locked    json.RawMessage `json:"locked,omitempty"`    // a lock file: make exactly that, or nothing
 	DryRun    bool            `json:"dry_run,omitempty"`   // plan only; change nothing
+	TakeOver  []string        `json:"take_over,omitempty"` // views whose exported folders replace what lies there
 	Trigger   string          `json:"trigger"`             // for log and history, see the Trigger constants
 	Queued    bool            `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
 

@@ -36,7 +36,7 @@ func (r *run) reportDry() report.Sync {
 func (r *run) reportOf(outcomes []report.ManifestResult, changed bool) report.Sync {
 	result := report.Sync{Generation: r.cfg.Mirror.Current().Number, Changed: changed, Manifests: []report.ManifestResult{}}
 	result.Manifests = append(result.Manifests, outcomes...)
-	result.Views = r.reportViews()
+	result.Views, result.Exports = r.reportViews(), r.exportResults()
 	return result
 }
 

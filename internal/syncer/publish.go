@@ -19,7 +19,8 @@ import (
 // configuration. It returns an error only if the context ended or the data directory was lost before the swap.
 // Neither is a failure of a manifest.
 func (r *run) publish(ctx context.Context, jobs []*job) error {
-	return r.cfg.Shared.change(ctx, func() error {
+	before := r.cfg.Mirror.Current().Number
+	err := r.cfg.Shared.change(ctx, func() error {
 		for _, j := range openJobs(jobs) {
 			r.recheck(j)
 		}
@@ -30,6 +31,10 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		r.recordErr = errors.Join(r.recordErr, r.record(jobs))
 		return nil
 	})
+	if r.cfg.Mirror.Current().Number != before {
+		r.export(ctx)
+	}
+	return err
 }
 
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {

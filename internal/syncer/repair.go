@@ -36,7 +36,12 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 			result.Damage[i].Error += "; not repaired: " + report.OneLine(err.Error())
 		}
 	}
-	return result, nil
+	if len(req.Manifests) > 0 {
+		return result, nil
+	}
+	exported, err := s.cfg.repairExports(ctx, req.Rate)
+	result.Add(exported)
+	return result, err
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -22,6 +23,9 @@ func (s *Syncer) Rollback(ctx context.Context, req request.Rollback) (result rep
 		result, err = s.rollback(ctx, req)
 		return err
 	})
+	if err == nil {
+		result.Exports = s.cfg.export(ctx, s.cfg.Exports, export.Options{}, nil)
+	}
 	return result, err
 }
 

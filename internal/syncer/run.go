@@ -37,6 +37,9 @@ type run struct {
 
 	viewResults map[string]report.ViewResult // by name
 
+	exportsMu sync.Mutex // guards exports
+	exports   []report.ExportResult
+
 	progress    *report.Progress
 	deadlines   *clock.Deadlines
 	endProgress func()

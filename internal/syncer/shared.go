@@ -24,6 +24,7 @@ type Shared struct {
 	large    slots          // of large files
 	small    slots          // of small files
 	lists    *releases.Room // until there are plans
+	exports  exports
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
@@ -36,6 +37,8 @@ type Shared struct {
 func NewShared(check func() error) *Shared {
 	s := &Shared{turn: make(chan struct{}, 1), check: check, lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
 	s.turn <- struct{}{}
+	s.exports.turn = make(chan struct{}, 1)
+	s.exports.turn <- struct{}{}
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clock"
+	"syncd/internal/export"
 	"syncd/internal/fetcher"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
@@ -70,6 +71,7 @@ type Config struct {
 	Retain       int
 	RetainFor    time.Duration
 	Views        []ViewTarget
+	Exports      []export.Target
 	Access       mirror.Access // of all that readers see
 	DropRemoved  bool          // what left the configuration goes at once
 }
@@ -132,6 +134,8 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		r.reserveSpace(ctx, r.jobs)
 		return r.reportDry(), context.Cause(ctx)
 	}
+	exported := r.exportMeanwhile(ctx)
+	defer exported()
 	stop := r.publishMeanwhile(ctx)
 	defer stop()
 	r.inWaves(ctx)
@@ -139,6 +143,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	if err := r.publish(ctx, r.unrecorded()); err != nil {
 		return r.interrupted(err)
 	}
+	exported()
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)

@@ -21,10 +21,15 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 			fmt.Fprintf(w, "%s  view %s (%s)  %s: %s\n", v.Name, v.Fingerprint, v.Layout, v.Result, files(v.Files))
 		}
 	}
+	for _, e := range s.Exports {
+		if e.Error == "" {
+			fmt.Fprintf(w, "%s  export %s  %s: generation %d\n", e.View, e.Path, e.Result, e.Generation)
+		}
+	}
 	fmt.Fprintln(w, generationLine(s, dryRun))
 }
 
-// PrintErrors writes a line for each manifest and view that failed or was refused.
+// PrintErrors writes a line for each manifest, view and export that failed or was refused.
 func PrintErrors(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		if m.Error != "" {
@@ -34,6 +39,11 @@ func PrintErrors(w io.Writer, s report.Sync) {
 	for _, v := range s.Views {
 		if v.Error != "" {
 			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", v.Name, v.Result, inBrackets(v.Reason), v.Error)
+		}
+	}
+	for _, e := range s.Exports {
+		if e.Error != "" {
+			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", e.View, e.Result, inBrackets(e.Reason), e.Error)
 		}
 	}
 }
@@ -62,7 +72,7 @@ func PrintVerification(w io.Writer, v report.Verification) {
 		if d.Repaired {
 			outcome = "repaired"
 		}
-		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, cmp.Or(d.View, d.Manifest), d.Path, d.Error)
+		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, cmp.Or(d.Export, d.View, d.Manifest), d.Path, d.Error)
 	}
 	fmt.Fprintf(w, "%s (%s) read, %d damaged\n", files(v.Files), size(v.Bytes), len(v.Damage))
 }

@@ -49,6 +49,31 @@ func PrintStatus(w io.Writer, s report.Status) error {
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
 		}
 	}
+	return printExports(w, s.Exports)
+}
+
+func printExports(w io.Writer, exports []report.ExportStatus) error {
+	if len(exports) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := newTable(w)
+	fmt.Fprintln(table, "VIEW\tEXPORT\tSTATE\tGENERATION")
+	for _, e := range exports {
+		generation := "-"
+		if e.Generation > 0 {
+			generation = fmt.Sprint(e.Generation)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.View, e.Path, e.State, generation)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, e := range exports {
+		if e.Error != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", e.View, e.Error)
+		}
+	}
 	return nil
 }
 
