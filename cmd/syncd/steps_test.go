@@ -222,6 +222,10 @@ func (h *host) everything() map[string]string {
 		h.must(err)
 		rel, err := filepath.Rel(h.data, path)
 		h.must(err)
+		if rel == "state/audit" {
+			h.describeAudit(path, all)
+			return fs.SkipDir
+		}
 		name := strings.Replace(rel, "generations/"+current, "generations/CURRENT", 1)
 		all[name] = info.Mode().String()
 		switch {
@@ -235,6 +239,19 @@ func (h *host) everything() map[string]string {
 		return nil
 	}))
 	return all
+}
+
+// describeAudit describes the newest record of each manifest and view. A fault can bring
+// another generation before, whose records are right.
+func (h *host) describeAudit(dir string, all map[string]string) {
+	h.Helper()
+	events, err := os.ReadFile(filepath.Join(dir, "events"))
+	h.must(err)
+	for line := range strings.Lines(string(events)) {
+		var e struct{ Name, Tree string }
+		h.must(json.Unmarshal([]byte(line), &e))
+		all["audit of "+e.Name] = e.Tree + " " + h.described(filepath.Join(dir, "trees", e.Name, e.Tree))
+	}
 }
 
 // timeMembers are the times in a record.

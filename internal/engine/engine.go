@@ -72,7 +72,8 @@ type Engine struct {
 // the lock. The caller must call Close.
 func Open(cfg *config.Config, options Options) (*Engine, error) {
 	warn := func(message string) { options.Log.Warn().Msg(message) }
-	m, err := mirror.Open(cfg.DataDir, &durable.Disk{Warn: warn})
+	disk := &durable.Disk{Warn: warn} // one, so that it warns once
+	m, err := mirror.Open(cfg.DataDir, disk)
 	var broken *mirror.BrokenError
 	if errors.As(err, &broken) {
 		warn(broken.Error())
@@ -88,7 +89,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)}
 	e.shared = syncer.NewShared(e.mayChange)
-	if err := e.start(cfg, warn); err != nil {
+	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
 	return e, nil
@@ -109,7 +110,7 @@ func openError(err error) error {
 	return fmt.Errorf("data_dir: %w", err)
 }
 
-func (e *Engine) start(cfg *config.Config, warn func(string)) error {
+func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)) error {
 	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
 	if err := e.mirror.Recover(); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
@@ -137,7 +138,7 @@ func (e *Engine) start(cfg *config.Config, warn func(string)) error {
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
 		LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
-	if e.audit, err = audit.Open(e.mirror, &durable.Disk{Warn: warn}, cfg.Audit.Keep); err != nil {
+	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)
 	}
 	e.mirror.Served = func(g mirror.Generation) {
