@@ -111,7 +111,11 @@ func (c *Client) Health(ctx context.Context, ready bool) error {
 
 // Sync runs a sync and calls show with its progress until it is done.
 func (c *Client) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (result report.Sync, err error) {
-	err = c.call(ctx, http.MethodPost, "/sync", req, &result, show)
+	path := "/sync"
+	if len(req.Locked) > 0 {
+		path += "/locked"
+	}
+	err = c.call(ctx, http.MethodPost, path, req, &result, show)
 	return result, err
 }
 

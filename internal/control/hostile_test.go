@@ -193,19 +193,30 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve() }()
 	defer func() { server.Stop(t.Context()); <-done }()
+	for path, limit := range map[string]int{"/sync": maxRequest, "/sync/locked": maxLocked} {
+		sendEndless(t, dir, path, limit)
+	}
+	if len(h.asked) > 0 {
+		t.Errorf("asked %v", h.asked)
+	}
+}
+
+// sendEndless requires that the server ends a request soon after its limit.
+func sendEndless(t *testing.T, dir, path string, limit int) {
+	t.Helper()
 	conn, err := connect(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	io.WriteString(conn, "POST /sync HTTP/1.1\r\nHost: syncd\r\nTransfer-Encoding: chunked\r\n\r\n")
+	io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: syncd\r\nTransfer-Encoding: chunked\r\n\r\n")
 	chunk := "10000\r\n" + strings.Repeat(" ", 1<<16) + "\r\n"
 	sent := 0
-	for ; err == nil && sent < 100; sent++ {
+	for ; err == nil && sent < limit>>16+100; sent++ {
 		_, err = io.WriteString(conn, chunk)
 	}
-	if err == nil || len(h.asked) > 0 {
-		t.Errorf("the server took %d chunks, asked %v", sent, h.asked)
+	if err == nil {
+		t.Errorf("%s: the server took %d chunks", path, sent)
 	}
 }
 

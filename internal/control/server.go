@@ -21,8 +21,12 @@ const progressInterval = 200 * time.Millisecond
 // sendTimeout is how long a client may take to receive a line.
 const sendTimeout = 30 * time.Second
 
-// maxRequest limits a request: a lock file names every file of all manifests.
-const maxRequest = 128 << 20
+// Limits of a request, which can name every manifest of a configuration. A lock file names
+// every file.
+const (
+	maxRequest = 1 << 20
+	maxLocked  = 64 << 20
+)
 
 // Engine does the work that commands ask for: an engine.Engine or a daemon.Daemon.
 // Its methods are safe for concurrent use.
@@ -58,11 +62,12 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 		}
 		reply(w, struct{}{}, err)
 	})
-	mux.HandleFunc("POST /sync", stream(e, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
-	mux.HandleFunc("POST /rollback", stream(e, func(req request.Rollback) (any, error) { return e.Rollback(ctx, req) }))
-	mux.HandleFunc("POST /forget", stream(e, func(req request.Forget) (any, error) { return e.Forget(ctx, req) }))
-	mux.HandleFunc("POST /repair", stream(e, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
-	mux.HandleFunc("POST /adopt", stream(e, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
+	mux.HandleFunc("POST /sync", stream(e, maxRequest, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
+	mux.HandleFunc("POST /sync/locked", stream(e, maxLocked, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
+	mux.HandleFunc("POST /rollback", stream(e, maxRequest, func(req request.Rollback) (any, error) { return e.Rollback(ctx, req) }))
+	mux.HandleFunc("POST /forget", stream(e, maxRequest, func(req request.Forget) (any, error) { return e.Forget(ctx, req) }))
+	mux.HandleFunc("POST /repair", stream(e, maxRequest, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
+	mux.HandleFunc("POST /adopt", stream(e, maxRequest, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
 	return mux
 }
 
@@ -103,10 +108,10 @@ func lastMessage(value any, err error) message {
 
 // stream returns a handler that reads a request, runs work and sends the progress
 // meanwhile.
-func stream[T any](e Engine, work func(T) (any, error)) http.HandlerFunc {
+func stream[T any](e Engine, limit int64, work func(T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req T
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil {
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit)).Decode(&req); err != nil {
 			http.Error(w, "request is not JSON", http.StatusBadRequest)
 			return
 		}
