@@ -24,7 +24,7 @@ var rows = [][]string{
 	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked"},
-	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals"},
+	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/processgroup"},
 	{"internal/fsops", "internal/directio"},
 	{emulator},
 	{emulator + "/releases", emulator + "/contribution", emulator + "/listing", emulator + "/property",

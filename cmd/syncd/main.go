@@ -7,9 +7,13 @@ import (
 	"os"
 
 	"syncd/internal/gctune"
+	"syncd/internal/processgroup"
 )
 
 func main() {
+	if processgroup.IsSupervisor() {
+		os.Exit(processgroup.Supervise())
+	}
 	gctune.Start(os.Getenv)
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
