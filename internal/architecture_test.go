@@ -35,10 +35,11 @@ var rows = [][]string{
 
 // siblings are the imports within a row.
 var siblings = map[[2]string]bool{
-	{"internal/clients", "internal/clients/transport"}: true,
-	{"internal/clients", "internal/clients/service"}:   true,
-	{"internal/clients", "internal/clients/wire"}:      true,
-	{"internal/manifest", "internal/refusal"}:          true,
+	{"internal/clients", "internal/clients/transport"}:   true,
+	{"internal/clients", "internal/clients/service"}:     true,
+	{"internal/clients", "internal/clients/wire"}:        true,
+	{"internal/clients", "internal/clients/certificate"}: true,
+	{"internal/manifest", "internal/refusal"}:            true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -12,6 +12,7 @@ package config
 import (
 	"bytes"
 	"net"
+	"os"
 	"slices"
 	"time"
 )
@@ -38,7 +39,20 @@ type Config struct {
 
 	secrets  []place // values of the file that are secrets, if others can read it
 	plain    []place // URLs with plain http to another host, which the file allows
-	writable bool    // others than its owner can write the file
+	keys     []keyFile
+	writable bool // others than its owner can write the file
+}
+
+// keyFile is a file with a private key that the configuration names.
+type keyFile struct {
+	place place
+	path  string
+}
+
+// isExposed is true when others than the file's owner can read or change it.
+func (k keyFile) isExposed() bool {
+	info, err := os.Stat(k.path)
+	return err == nil && info.Mode().Perm()&0o066 != 0
 }
 
 // Audit says what is remembered of past generations.
@@ -187,6 +201,14 @@ func (c *Config) Warnings() []string {
 			"chmod 600 the file, or use customer_id_file",
 		}).Error())
 	}
+	for _, k := range c.keys {
+		if k.isExposed() {
+			lines = append(lines, k.place.error(c.Path, fault{
+				"names a private key that its group or others can read or change",
+				"chmod 600 that file",
+			}).Error())
+		}
+	}
 	for _, p := range c.plain {
 		lines = append(lines, p.error(c.Path, fault{
 			"plain http is insecure: the Customer ID travels unencrypted",
@@ -238,7 +260,7 @@ func (d *decoder) config(root *node) *Config {
 		"transfers":        keys(c.Transfers.table()),
 		"retain":           scalar(&c.Retain, integer(0, 1_000_000)),
 		"retain_for":       scalar(&c.RetainFor, parseDuration),
-		"guards":           keys(table{"min_keep_ratio": scalar(&c.Guards.MinKeepRatio, parseRatio)}),
+		"guards":           keys(c.Guards.table()),
 		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
 		"http":             keys(d.http(&c.HTTP)),
 		"services":         keep(&services),
@@ -252,8 +274,14 @@ func (d *decoder) config(root *node) *Config {
 	c.Manifests = d.manifests(manifests, c.Schedule)
 	c.Views = d.views(views, c)
 	d.checkNames(c.Manifests, c.Views)
-	c.secrets, c.plain = d.secrets, d.plain
+	c.secrets, c.plain, c.keys = d.secrets, d.plain, d.keys
 	return c
+}
+
+func (g *Guards) table() table {
+	return table{
+		"min_keep_ratio": scalar(&g.MinKeepRatio, parseRatio),
+	}
 }
 
 func (t *Transfers) table() table {

@@ -100,7 +100,7 @@ services:
   contribution: {url: "https://contribution.example.net/V4/WEB", customer_id: 0042}
   list: {url: "https://list.example.net/web/V1", customer_id_file: list_id}
   property: {url: "http://property.example.net/v4/WEB", allow_insecure_http: true}
-  autocomplete: {url: "https://a.example.net/web", jsonp_url: "https://a.example.net/jsonp", ca_file: a.pem}
+  autocomplete: {url: "https://a.example.net/web", jsonp_url: "https://a.example.net/jsonp", ca_file: a.pem, proxy: "socks5h://p", client_cert: a.crt, client_key: a.key}
   reversegeo: {url: "https://r.example.net/v3", stall_timeout: 7s, retry: {max_elapsed: 9s}}
 source:
   url: https://user:pass@releases.example.net:8443/base?tenant=7
@@ -108,6 +108,9 @@ source:
   customer_id_param: ID
   hash: md5
   ca_file: roots.pem
+  proxy: http://me:pw@proxy.example.net:3128
+  client_cert: own.pem
+  client_key: /etc/syncd/own.key
   allow_insecure_http: false
   stall_timeout: 1m
   min_rate: {rate: 2KiB/s, over: 3m}
@@ -160,7 +163,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": c.DataDir, "url": c.Source.URL.String(), "param": c.Source.CustomerIDParam, "hash": c.Source.Hash,
 		"ca_file": c.Source.CAFile, "stall": c.Source.StallTimeout, "retry": c.Source.Retry, "min_rate": c.Source.MinRate, "schedule": c.Schedule.String(),
 		"jitter": c.Jitter, "recheck": c.RecheckInterval, "transfers": c.Transfers, "retain": c.Retain, "retain_for": c.RetainFor,
-		"keep": c.Guards.MinKeepRatio, "http": c.HTTP, "prefix": s.Prefix, "jsonp": s.Autocomplete.JSONPURL.String(),
+		"keep": c.Guards, "proxy": c.Source.Proxy.String(), "pair": []string{c.Source.ClientCert, c.Source.ClientKey},
+		"own proxy": s.Autocomplete.Proxy.String(), "own pair": []string{s.Autocomplete.ClientCert, s.Autocomplete.ClientKey}, "inherited proxy": s.List.Proxy.Host, "inherited pair": []string{s.List.ClientCert, s.List.ClientKey},
+		"http": c.HTTP, "prefix": s.Prefix, "jsonp": s.Autocomplete.JSONPURL.String(),
 		"own ca": s.Autocomplete.CAFile, "inherited ca": s.List.CAFile, "own stall": s.ReverseGeo.StallTimeout,
 		"inherited stall": s.List.StallTimeout, "mixed retry": s.ReverseGeo.Retry, "insecure": s.Property.AllowInsecureHTTP,
 	}
@@ -168,7 +173,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20, 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
-		"keep": 1.0, "http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
+		"keep": Guards{MinKeepRatio: 1}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
+		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
+		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
 		"inherited stall": time.Minute, "mixed retry": Retry{time.Second, time.Second, 9 * time.Second}, "insecure": true,
 	}
@@ -270,6 +277,15 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"bool", source("allow_insecure_http: yes"), []string{"3:24 source.allow_insecure_http: is neither true nor false"}},
 		{"stall 0", source("stall_timeout: 0s"), []string{"3:18 source.stall_timeout: must be longer than 0"}},
 		{"path with control", source("ca_file: \"a\\0b\""), []string{"3:12 source.ca_file: has a control character"}},
+		{"proxy no URL", source("proxy: 'http://u:S3cret%zz@h'"), []string{"3:10 source.proxy: is not a URL"}},
+		{"proxy scheme", source("proxy: 'proxy.example.net:3128'"), []string{"3:10 source.proxy: is not an http, https, socks5 or socks5h URL"}},
+		{"proxy no host", source("proxy: 'http://:3128'"), []string{"3:10 source.proxy: has no host"}},
+		{"proxy port", source("proxy: 'http://h:0'"), []string{"3:10 source.proxy: its port is out of range"}},
+		{"proxy path", source("proxy: 'http://h/a'"), []string{"3:10 source.proxy: has more than a host and a port"}},
+		{"proxy of a service", top("services: {list: {proxy: 'ftp://h'}}"), []string{"5:26 services.list.proxy: is not an http, https, socks5 or socks5h URL"}},
+		{"certificate alone", source("client_cert: a"), []string{"3:16 source.client_cert: its key is missing"}},
+		{"key alone", source("client_key: a"), []string{"3:15 source.client_key: its certificate is missing"}},
+		{"key of a service alone", top("services: {list: {client_key: a}}"), []string{"5:31 services.list.client_key: its certificate is missing"}},
 		{"retry relation", source("retry: {initial_interval: 2s, max_interval: 1s}"), []string{"3:29 source.retry.initial_interval: is longer than max_interval"}},
 		{"retry below default", source("retry: {max_interval: 1ms}"), []string{"3:25 source.retry.max_interval: is shorter than initial_interval"}},
 		{"retry, one bad", source("retry: {initial_interval: 1h, max_interval: x}"), []string{"3:47 source.retry.max_interval: is not a duration"}},
@@ -554,6 +570,44 @@ func TestWarningsNameUnsafeSettings(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestExposedKeysAndProxyPasswordsAreWarnedAbout(t *testing.T) {
+	dir := t.TempDir()
+	path, key := filepath.Join(dir, "syncd.yaml"), filepath.Join(dir, "own.key")
+	text := strings.Replace(minimal, "data_dir", "  proxy: http://me:S3CRET@h\n  client_cert: c\n  client_key: own.key\ndata_dir", 1)
+	for _, row := range []struct {
+		config, key fs.FileMode
+		has         []string
+	}{
+		{0o600, 0o600, nil},
+		{0o600, 0o640, []string{"source.client_key: names a private key that its group or others can read or change"}},
+		{0o644, 0o400, []string{"source.proxy: is a secret, and this file can be read"}},
+		{0o640, 0o604, []string{"source.proxy: is a secret", "source.client_key: names a private key"}},
+	} {
+		for name, file := range map[string]struct {
+			text string
+			mode fs.FileMode
+		}{path: {text, row.config}, key: {"key", row.key}} {
+			if err := errors.Join(os.WriteFile(name, []byte(file.text), 0o600), os.Chmod(name, file.mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := Load(path, Environment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.Warnings()
+		for i, want := range row.has {
+			if len(got) != len(row.has) || !strings.Contains(got[i], want) || strings.Contains(got[i], "S3CRET") {
+				t.Errorf("modes %o and %o: %q, want %q", row.config, row.key, got, row.has)
+				break
+			}
+		}
+		if len(row.has) == 0 && len(got) > 0 {
+			t.Errorf("modes %o and %o: %q", row.config, row.key, got)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type decoder struct {
 	errs    []*Error
 	secrets []place
 	plain   []place
+	keys    []keyFile
 }
 
 // table holds the setter of each key of a mapping.

@@ -22,6 +22,9 @@ type Service struct {
 	Credential        Credential
 	CustomerIDParam   string // the query parameter that carries the Customer ID of GETs
 	CAFile            string
+	Proxy             *url.URL
+	ClientCert        string
+	ClientKey         string
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration
 	Retry             Retry
@@ -55,7 +58,7 @@ func (s *Services) byKey() map[string]*Service {
 // Service returns the settings of source as a Service.
 func (s Source) Service() Service {
 	return Service{
-		URL: s.URL, Credential: s.Credential, CustomerIDParam: s.CustomerIDParam, CAFile: s.CAFile,
+		URL: s.URL, Credential: s.Credential, CustomerIDParam: s.CustomerIDParam, CAFile: s.CAFile, Proxy: s.Proxy, ClientCert: s.ClientCert, ClientKey: s.ClientKey,
 		AllowInsecureHTTP: s.AllowInsecureHTTP, StallTimeout: s.StallTimeout, Retry: s.Retry,
 	}
 }
@@ -89,6 +92,9 @@ func serviceKeys(s *Service, source Source, jsonp bool) setter {
 		t := credentialKeys(&own, table{
 			"url":                 scalar(&s.URL, parseURL),
 			"ca_file":             scalar(&s.CAFile, d.besideConfig),
+			"proxy":               scalar(&s.Proxy, parseProxy),
+			"client_cert":         scalar(&s.ClientCert, d.besideConfig),
+			"client_key":          scalar(&s.ClientKey, d.besideConfig),
 			"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
 			"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
 			"retry":               keys(s.Retry.table()),
@@ -111,5 +117,7 @@ func (d *decoder) checkService(path string, s *Service, source Source, own Crede
 	source.AllowInsecureHTTP = s.AllowInsecureHTTP
 	d.checkURL(path+".url", s.URL, source)
 	d.checkURL(path+".jsonp_url", s.JSONPURL, source)
+	d.checkProxy(path+".proxy", s.Proxy)
+	d.checkPair(path, s.ClientCert, s.ClientKey)
 	d.checkRetry(path, s.Retry)
 }

@@ -15,7 +15,10 @@ type Source struct {
 	Credential        Credential
 	CustomerIDParam   string // the query parameter that carries the Customer ID
 	Hash              manifest.Algorithm
-	CAFile            string // absolute after Load, "" = only the system's roots
+	CAFile            string   // absolute after Load, "" = only the system's roots
+	Proxy             *url.URL // may hold a password, as URL; nil = that of the environment
+	ClientCert        string   // absolute after Load, "" = none
+	ClientKey         string   // absolute after Load, "" = none
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration // a transfer without a byte for this long is retried
 	MinRate           MinRate
@@ -41,6 +44,9 @@ func (d *decoder) source(s *Source) setter {
 		"customer_id_param":   scalar(&s.CustomerIDParam, parseParam),
 		"hash":                scalar(&s.Hash, parseHash),
 		"ca_file":             scalar(&s.CAFile, d.besideConfig),
+		"proxy":               scalar(&s.Proxy, parseProxy),
+		"client_cert":         scalar(&s.ClientCert, d.besideConfig),
+		"client_key":          scalar(&s.ClientKey, d.besideConfig),
 		"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
 		"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
 		"min_rate":            keys(s.MinRate.table()),
@@ -72,7 +78,29 @@ func (d *decoder) checkSource(s *Source) {
 		d.fail("source.url", fault{"is missing", "write the address of the release service, such as https://releases.example.net"})
 	}
 	d.checkURL("source.url", s.URL, *s)
+	d.checkProxy("source.proxy", s.Proxy)
+	d.checkPair("source", s.ClientCert, s.ClientKey)
 	d.checkRetry("source", s.Retry)
+}
+
+// checkProxy notes a password in a proxy's address.
+func (d *decoder) checkProxy(path string, proxy *url.URL) {
+	if proxy != nil && proxy.User != nil && d.isSet(path) {
+		d.secrets = append(d.secrets, d.place(path))
+	}
+}
+
+// checkPair checks that a client certificate has its key.
+func (d *decoder) checkPair(parent, cert, key string) {
+	switch {
+	case cert != "" && key == "" && d.valid(parent+".client_key"):
+		d.fail(parent+".client_cert", fault{"its key is missing", "set client_key, too"})
+	case cert == "" && key != "" && d.valid(parent+".client_cert"):
+		d.fail(parent+".client_key", fault{"its certificate is missing", "set client_cert, too"})
+	}
+	if key != "" && d.isSet(parent+".client_key") {
+		d.keys = append(d.keys, keyFile{d.place(parent + ".client_key"), key})
+	}
 }
 
 // checkURL checks a URL against the other settings of its service.

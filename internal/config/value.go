@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -186,6 +187,29 @@ func parseURL(text string) (*url.URL, *fault) {
 		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
 	case strings.Contains(text, "#"):
 		return nil, &fault{"has a fragment", "remove the # and the text after it"}
+	}
+	return u, nil
+}
+
+// parseProxy accepts the URL of a proxy, with or without a user part. "" stands for that
+// of the environment.
+func parseProxy(text string) (*url.URL, *fault) {
+	const next = "use a form such as http://proxy.example.net:3128"
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, &fault{"is not a URL", next}
+	case !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme):
+		return nil, &fault{"is not an http, https, socks5 or socks5h URL", next}
+	case u.Opaque != "" || u.Hostname() == "":
+		return nil, &fault{"has no host", next}
+	case u.Port() != "" && !portNumber(u.Port(), 1):
+		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
+	case strings.Trim(u.Path, "/") != "" || strings.ContainsAny(text, "#?"):
+		return nil, &fault{"has more than a host and a port", next}
 	}
 	return u, nil
 }

@@ -10,7 +10,7 @@ import (
 func ClientConfig(s config.Service, id config.Secret) transport.Config {
 	return transport.Config{
 		Base: s.URL, CustomerID: id.Reveal(), IDParam: s.CustomerIDParam,
-		CAFile: s.CAFile, AllowInsecureHTTP: s.AllowInsecureHTTP,
+		CAFile: s.CAFile, Proxy: s.Proxy, ClientCert: s.ClientCert, ClientKey: s.ClientKey, AllowInsecureHTTP: s.AllowInsecureHTTP,
 		StallTimeout: s.StallTimeout, Retry: transport.Retry(s.Retry),
 	}
 }

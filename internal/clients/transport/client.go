@@ -7,14 +7,12 @@ package transport
 
 import (
 	"cmp"
+	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 	"time"
 
-	"syncd/internal/regular"
+	"syncd/internal/clients/certificate"
 )
 
 const (
@@ -44,9 +42,12 @@ type Observer interface {
 type Config struct {
 	Base              *url.URL // may have a path, a user part and a query, which go with each request
 	CustomerID        string
-	IDParam           string // query parameter for the Customer ID of a GET; "" sends none
-	CAFile            string // PEM file with root certificates to trust besides the system's
-	AllowInsecureHTTP bool   // permits redirects to plain http on hosts other than loopback
+	IDParam           string   // query parameter for the Customer ID of a GET; "" sends none
+	CAFile            string   // PEM file with root certificates to trust besides the system's
+	ClientCert        string   // PEM file with the certificate that the host of Base may ask for; "" for none
+	ClientKey         string   // PEM file with its key
+	Proxy             *url.URL // for all requests, redirected ones included; nil for that of the environment
+	AllowInsecureHTTP bool     // permits redirects to plain http on hosts other than loopback
 	StallTimeout      time.Duration
 	Retry             Retry
 	UserAgent         string
@@ -60,15 +61,20 @@ type Client struct {
 	base   base
 	redact Redactor
 	roots  *x509.CertPool
-	small  pool // HTTP/2 where the server offers it; every request over plain http
-	bulk   pool // HTTP/1.1
+	own    *tls.Certificate // nil for none
+	small  pool             // HTTP/2 where the server offers it; every request over plain http
+	bulk   pool             // HTTP/1.1
 	conns  openConnections
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails
-// when CAFile cannot be read or holds no certificate.
+// when a file of cfg cannot be read or holds no certificate.
 func New(cfg Config) (*Client, error) {
-	roots, err := loadRoots(cfg.CAFile)
+	roots, err := certificate.Roots(cfg.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	own, err := certificate.Client(cfg.ClientCert, cfg.ClientKey)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +90,7 @@ func New(cfg Config) (*Client, error) {
 		base:   newBase(cfg),
 		redact: NewRedactor(cfg.CustomerID),
 		roots:  roots,
+		own:    own,
 	}
 	multiplexed, err := c.newHTTP2Transport()
 	if err != nil {
@@ -92,31 +99,6 @@ func New(cfg Config) (*Client, error) {
 	c.small.rt.Store(multiplexed)
 	c.bulk.rt.Store(c.newTransport())
 	return c, nil
-}
-
-// maxRoots limits ca_file; the system's roots have a quarter of a megabyte.
-const maxRoots = 16 << 20
-
-func loadRoots(caFile string) (*x509.CertPool, error) {
-	if caFile == "" {
-		return nil, nil // nil stands for the system's roots
-	}
-	pem, _, err := regular.Read(caFile, maxRoots)
-	if err != nil {
-		var at *fs.PathError
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		return nil, fmt.Errorf("ca_file %s cannot be read: %w: name a PEM file with root certificates", caFile, err)
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file %s holds no PEM certificate: name a file with at least one", caFile)
-	}
-	return roots, nil
 }
 
 // Redactor returns the Redactor for the client's Customer ID.

@@ -14,9 +14,10 @@ import (
 // newTransport returns a transport for HTTP/1.1.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  c.proxyFor,
+		OnProxyConnectResponse: checkProxy,
 		DialContext:            c.dial,
-		TLSClientConfig:        &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		TLSClientConfig:        c.newTLSConfig(),
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxIdleConnsPerHost:    idlePerHost,
 		MaxIdleConns:           maxOpen,
@@ -24,6 +25,26 @@ func (c *Client) newTransport() *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         readBuffer,
 	}
+}
+
+func (c *Client) newTLSConfig() *tls.Config {
+	config := &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if c.own != nil {
+		config.GetClientCertificate = c.certificateFor
+	}
+	return config
+}
+
+// atBase is the key of a context value: the request goes to the host of the base.
+type atBase struct{}
+
+// certificateFor returns the client's certificate for the host of the base, and an empty
+// one for others: a redirect must not tell another host who the client is.
+func (c *Client) certificateFor(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	if own, _ := asked.Context().Value(atBase{}).(bool); own {
+		return c.own, nil
+	}
+	return &tls.Certificate{}, nil
 }
 
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,6 +134,25 @@ var errTooSlow = errors.New("too slow: the response was not complete within retr
 // errStalled ends a transfer that moved no byte for the stall timeout.
 var errStalled = errors.New("stalled: no byte arrived within stall_timeout")
 
+// errNoCertificate says that the server does not accept this client's certificate.
+var errNoCertificate = errors.New("the server does not accept the client's certificate: check client_cert and client_key")
+
+// certificateAlerts are the TLS alerts of a server that wants another client certificate.
+// crypto/tls has no types for them.
+var certificateAlerts = []string{
+	"tls: bad certificate", "tls: unsupported certificate", "tls: revoked certificate", "tls: expired certificate",
+	"tls: unknown certificate", "tls: unknown certificate authority", "tls: access denied", "tls: certificate required",
+}
+
+// explainAlert adds to an alert about the client's certificate what the operator can check.
+func explainAlert(err error) error {
+	var alert *net.OpError
+	if errors.As(err, &alert) && alert.Op == "remote error" && slices.Contains(certificateAlerts, alert.Err.Error()) {
+		return fmt.Errorf("%w (%w)", errNoCertificate, alert.Err)
+	}
+	return err
+}
+
 // kindOfStatus returns the kind of an error status.
 func kindOfStatus(status int) Kind {
 	switch {
@@ -152,10 +172,13 @@ func kindOfFailure(err error) Kind {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	var hostname x509.HostnameError
+	var proxy *ProxyError
 	switch {
 	case refusal.ReasonOf(err) != "":
 		return Malformed
 	case errors.As(err, &verification), errors.As(err, &authority), errors.As(err, &hostname):
+		return Rejected
+	case errors.As(err, &proxy) && kindOfStatus(proxy.Status) != Transient, errors.Is(err, errNoCertificate):
 		return Rejected
 	}
 	return Transient

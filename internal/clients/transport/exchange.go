@@ -122,7 +122,11 @@ func (c *Client) path(req *Request) string {
 // send makes one exchange with one host. It does without http.Client, which adds a
 // Referer to redirected requests and prints whole URLs in its errors.
 func (c *Client) send(ctx context.Context, req *Request, target address, watch *stallWatch) (*http.Response, error) {
-	request, err := newRequest(watch.ctx, req)
+	requestCtx := watch.ctx
+	if c.own != nil {
+		requestCtx = context.WithValue(requestCtx, atBase{}, target.url.Hostname() == c.base.url.Hostname())
+	}
+	request, err := newRequest(requestCtx, req)
 	if err != nil {
 		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
 	}
@@ -136,7 +140,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	}
 	if err != nil {
 		c.observe(req.Endpoint, "error")
-		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, err))
+		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainAlert(err)))
 	}
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
 	return answer, nil
@@ -189,7 +193,9 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 	defer res.Body.Close()
 	defer watch.endAfter(c.cfg.StallTimeout).Stop() // do not wait for a slow error body
 	var body []byte
-	if res.Status >= 200 { // the body of a 101 is the bare connection: reading it may never end
+	// The body of a 101 is the bare connection, whose end may never come. That of a 407 is
+	// the proxy's and can repeat its password.
+	if res.Status >= 200 && res.Status != http.StatusProxyAuthRequired {
 		body, _ = io.ReadAll(io.LimitReader(res.Body, maxProblem)) // without a body the status is still an error
 	}
 	kind, message := parseProblem(body, c.redact)

@@ -1,0 +1,72 @@
+// Package certificate reads the files that a client needs for TLS: the roots that it
+// trusts, and its own certificate.
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"syncd/internal/regular"
+)
+
+// maxFile limits each file; the system's roots have a quarter of a megabyte.
+const maxFile = 16 << 20
+
+// Roots returns the system's roots with those of a PEM file. Without a file it returns
+// nil, which stands for the system's roots.
+func Roots(caFile string) (*x509.CertPool, error) {
+	if caFile == "" {
+		return nil, nil
+	}
+	pem, err := read("ca_file", caFile, "name a PEM file with root certificates")
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file %s holds no PEM certificate: name a file with at least one", caFile)
+	}
+	return roots, nil
+}
+
+// Client returns a client's certificate with its key, or nil without files. Its errors
+// quote nothing from the files.
+func Client(certFile, keyFile string) (*tls.Certificate, error) {
+	if certFile == "" && keyFile == "" {
+		return nil, nil
+	}
+	cert, err := read("client_cert", certFile, "name a PEM file with the client's certificate")
+	if err != nil {
+		return nil, err
+	}
+	key, err := read("client_key", keyFile, "name a PEM file with the client's key, which syncd's user may read")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("client_cert %s and client_key %s: %s: name PEM files with a certificate and its unencrypted key",
+			certFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	return &pair, nil
+}
+
+// read reads a file. Its error names the key of the configuration.
+func read(key, path, next string) ([]byte, error) {
+	data, _, err := regular.Read(path, maxFile)
+	if err == nil {
+		return data, nil
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return nil, fmt.Errorf("%s %s cannot be read: %w: %s", key, path, err, next)
+}
