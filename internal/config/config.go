@@ -72,7 +72,8 @@ type Transfers struct {
 
 // Guards are the limits beyond which a release is refused.
 type Guards struct {
-	MinKeepRatio float64 // share of the active revision's files that a new release must keep, 0 to 1
+	MinKeepRatio  float64 // share of the active revision's files that a new release must keep, 0 to 1
+	MinBytesRatio float64 // the same for their bytes
 }
 
 // HTTP is the web server for metrics, health and API.
@@ -280,7 +281,8 @@ func (d *decoder) config(root *node) *Config {
 
 func (g *Guards) table() table {
 	return table{
-		"min_keep_ratio": scalar(&g.MinKeepRatio, parseRatio),
+		"min_keep_ratio":  scalar(&g.MinKeepRatio, parseRatio),
+		"min_bytes_ratio": scalar(&g.MinBytesRatio, parseRatio),
 	}
 }
 

@@ -122,7 +122,7 @@ recheck_interval: 12h
 transfers: {files: 64, segments: 16, bandwidth: 50MiB/s, publish_after: 10s, cache: keep}
 retain: 0
 retain_for: 0s
-guards: {min_keep_ratio: 1}
+guards: {min_keep_ratio: 1, min_bytes_ratio: 0.25}
 http: {listen: ":9797", web_config: web.yaml}
 manifests:
   - name: dq_addr_data
@@ -173,7 +173,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20, 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
-		"keep": Guards{MinKeepRatio: 1}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
+		"keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
@@ -286,6 +286,7 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"certificate alone", source("client_cert: a"), []string{"3:16 source.client_cert: its key is missing"}},
 		{"key alone", source("client_key: a"), []string{"3:15 source.client_key: its certificate is missing"}},
 		{"key of a service alone", top("services: {list: {client_key: a}}"), []string{"5:31 services.list.client_key: its certificate is missing"}},
+		{"bytes ratio", top("guards: {min_bytes_ratio: 2}"), []string{"5:27 guards.min_bytes_ratio: is not a number from 0 to 1"}},
 		{"retry relation", source("retry: {initial_interval: 2s, max_interval: 1s}"), []string{"3:29 source.retry.initial_interval: is longer than max_interval"}},
 		{"retry below default", source("retry: {max_interval: 1ms}"), []string{"3:25 source.retry.max_interval: is shorter than initial_interval"}},
 		{"retry, one bad", source("retry: {initial_interval: 1h, max_interval: x}"), []string{"3:47 source.retry.max_interval: is not a duration"}},

@@ -43,14 +43,15 @@ func (f Filter) Fingerprint() string {
 func (f Filter) Choose(list *List) *List {
 	chosen := &List{size: list.size}
 	for _, e := range list.entries {
-		if f.passes(e.reference()) {
+		if f.Passes(e.reference()) {
 			chosen.entries = append(chosen.entries, e)
 		}
 	}
 	return chosen
 }
 
-func (f Filter) passes(r Reference) bool {
+// Passes is true when f chooses the file.
+func (f Filter) Passes(r Reference) bool {
 	return fits(f.OS, r.OS) && fits(f.Compiler, r.Compiler) &&
 		fits(f.Language, r.Language) && fits(f.Architecture, r.Architecture) &&
 		(len(f.Include) == 0 || matchesAny(f.Include, r)) && !matchesAny(f.Exclude, r)

@@ -115,6 +115,13 @@ func (j *job) fail(err error) {
 	j.failLocked(err)
 }
 
+// failIf ends the job if there is an error.
+func (j *job) failIf(err error) {
+	if err != nil {
+		j.fail(err)
+	}
+}
+
 // failTask ends the job with the error of a task, if its plan still has the task.
 func (j *job) failTask(t *task, err error) {
 	j.mu.Lock()

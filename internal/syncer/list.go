@@ -173,5 +173,6 @@ func (r *run) askSizes(ctx context.Context, jobs []*job) {
 			}
 		}
 		r.progress.SetBytes(j.target.Name, total)
+		j.failIf(r.checkBytes(j))
 	}
 }

@@ -66,6 +66,7 @@ func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 func (r *run) recheck(j *job) {
 	served, isServed := r.cfg.Mirror.Current().Records[j.target.Name]
 	if isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
+		j.failIf(r.checkBytes(j))
 		return
 	}
 	j.active, j.served = served, isServed
@@ -73,9 +74,7 @@ func (r *run) recheck(j *job) {
 		j.settle(report.Unchanged)
 		return
 	}
-	if err := cmp.Or(r.entryOf(j).checkDowngrade(j), r.checkListed(j)); err != nil {
-		j.fail(err)
-	}
+	j.failIf(cmp.Or(r.entryOf(j).checkDowngrade(j), r.checkListed(j), r.checkBytes(j)))
 }
 
 // change collects the records to publish, and settles the jobs whose served

@@ -168,6 +168,43 @@ func TestExactlyHalfOfTheFilesIsTaken(t *testing.T) {
 	w.serves("data", half)
 }
 
+func TestRefusesAReleaseWithFarFewerBytes(t *testing.T) {
+	long, cut := strings.Repeat("x", 1000), "x"
+	w := start(t, "data")
+	w.cfg.MinBytesRatio = 0.5
+	w.configure()
+	before := files{"a.dat": long, "b.dat": "b", "c.dat": "c"}
+	w.publish("data", "2026.09", before)
+	w.expect(w.demand(), "data", report.Updated)
+	next := files{"a.dat": cut, "b.dat": "b", "c.dat": "c"}
+	w.publish("data", "2026.10", next)
+	w.provider.ResetRequests()
+	m := w.refuses(refusal.Shrink)
+	want := "release 2026.10 shrank from 1002 B to 3 B, below guards.min_bytes_ratio 0.5: check it with `syncd files data`; `syncd sync --force data` accepts it"
+	equal(t, "error", m.Error, want)
+	equal(t, "downloads", w.downloads(), []string(nil)) // Metadata told
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
+	equal(t, "error", w.refuses(refusal.Shrink).Error, want) // the objects tell
+	w.serves("data", before)
+	w.expect(w.force(), "data", report.Updated)
+	w.serves("data", next)
+}
+
+func TestANarrowerSelectionIsNoShrinkingInBytes(t *testing.T) {
+	w := start(t, "data")
+	w.cfg.MinBytesRatio = 1
+	w.configure()
+	w.publish("data", "2026.09", files{"a.dat": strings.Repeat("x", 1000), "b.dat": "b"})
+	w.expect(w.demand(), "data", report.Updated)
+	w.target("data", func(t *syncer.Target) { t.Filter.Exclude = []string{"a.dat"} })
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", files{"b.dat": "b"})
+	w.target("data", func(t *syncer.Target) { t.Filter.Exclude = nil })
+	w.expect(w.demand(), "data", report.Updated)
+	w.publish("data", "2026.10", files{"a.dat": strings.Repeat("x", 998), "b.dat": "bb"})
+	w.refuses(refusal.Shrink)
+}
+
 func TestShrinkCountsFilesBeforeFilters(t *testing.T) {
 	w := served(t)
 	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"a.dat"} })

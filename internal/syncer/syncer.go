@@ -61,19 +61,20 @@ type Config struct {
 	Version  string    // of syncd, for records
 	Built    time.Time // when syncd was built, zero when not known
 
-	Source       string // base URL as records show it
-	Algorithm    manifest.Algorithm
-	Targets      []Target
-	Transfers    int           // large files at once
-	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
-	Recheck      time.Duration // between checks of the digests of an unchanged release
-	MinKeepRatio float64
-	Retain       int
-	RetainFor    time.Duration
-	Views        []ViewTarget
-	Exports      []export.Target
-	Access       mirror.Access // of all that readers see
-	DropRemoved  bool          // what left the configuration goes at once
+	Source        string // base URL as records show it
+	Algorithm     manifest.Algorithm
+	Targets       []Target
+	Transfers     int           // large files at once
+	PublishAfter  time.Duration // how long ready manifests wait for the others of their sync
+	Recheck       time.Duration // between checks of the digests of an unchanged release
+	MinKeepRatio  float64
+	MinBytesRatio float64
+	Retain        int
+	RetainFor     time.Duration
+	Views         []ViewTarget
+	Exports       []export.Target
+	Access        mirror.Access // of all that readers see
+	DropRemoved   bool          // what left the configuration goes at once
 }
 
 // selection identifies which files of a target are mirrored and by which digests
