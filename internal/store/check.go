@@ -20,7 +20,9 @@ func (s *Store) check() error {
 	_, err1 := s.Manifests()
 	_, err2 := s.Wanted()
 	_, err3 := s.CoolDowns()
-	if err := cmp.Or(err1, err2, err3); err != nil {
+	_, err4 := s.Told()
+	_, err5 := s.Deliveries()
+	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	entries, err := s.History(2 * maxHistory)

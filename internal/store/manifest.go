@@ -63,6 +63,8 @@ type Changes struct {
 	Wanted    map[string][]Wanted
 	Proofs    map[string]*Proofs
 	History   any // one entry to append, encoded as JSON; nil for none
+
+	Outbox func(*Outbox) error // adds what hooks must be told; runs last; nil for nothing
 }
 
 // Commit makes all changes in one transaction, or none of them.
@@ -83,10 +85,15 @@ func (s *Store) Commit(c Changes) error {
 				return err
 			}
 		}
-		if c.History == nil {
+		if c.History != nil {
+			if err := appendHistory(tx.Bucket(bucketHistory), c.History); err != nil {
+				return err
+			}
+		}
+		if c.Outbox == nil {
 			return nil
 		}
-		return appendHistory(tx.Bucket(bucketHistory), c.History)
+		return c.Outbox(&Outbox{tx})
 	})
 }
 
@@ -128,6 +135,8 @@ func trimHistory(bucket *bbolt.Bucket) error {
 }
 
 func sequenceKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func numberOf(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 
 // Manifests returns the state of every manifest, by name.
 func (s *Store) Manifests() (map[string]Manifest, error) {

@@ -1,7 +1,8 @@
 // Package store keeps the state of syncd between syncs in one bbolt file: when each
 // manifest was checked and with which result, the contents that a failed sync still
-// wants, the proofs of objects, the cool-downs of the provider, and the history. The
-// disk is the truth about what is served: losing the state costs no download.
+// wants, the proofs of objects, the cool-downs of the provider, the history, and the
+// events that hooks are still to be told. The disk is the truth about what is served:
+// losing the state costs no download.
 package store
 
 import (
@@ -32,6 +33,8 @@ var (
 	bucketOrigins   = []byte("origins")   // origin -> end of its cool-down
 	bucketHistory   = []byte("history")   // sequence number -> JSON
 	bucketProofs    = []byte("proofs")    // name -> Proofs; files of earlier versions have none
+	bucketTold      = []byte("told")      // name -> Told; files of earlier versions have none
+	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery; files of earlier versions have none
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")
