@@ -3,7 +3,9 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -83,10 +85,21 @@ func (o *Outbox) Append(d Delivery) (givenUp []Delivery, err error) {
 	if err := putJSON(bucket, deliveryKey(d.Hook, d.Number), d); err != nil {
 		return nil, err
 	}
-	return trimDeliveries(bucket, d.Hook, d.At)
+	for _, key := range above(bucket, d.Hook, MaxPending, maxPendingBytes) {
+		old, err := decodeDelivery(key, bucket.Get(key))
+		if err != nil {
+			return nil, err
+		}
+		old.GaveUp, old.Error = d.At, "too many newer events wait"
+		if err := o.GiveUp(old); err != nil {
+			return nil, err
+		}
+		givenUp = append(givenUp, old)
+	}
+	return givenUp, nil
 }
 
-// Save replaces a delivery, unless it was removed meanwhile.
+// Save replaces a delivery that waits, unless it was removed meanwhile.
 func (o *Outbox) Save(d Delivery) error {
 	bucket := o.tx.Bucket(bucketOutbox)
 	if bucket == nil || bucket.Get(deliveryKey(d.Hook, d.Number)) == nil {
@@ -95,49 +108,59 @@ func (o *Outbox) Save(d Delivery) error {
 	return putJSON(bucket, deliveryKey(d.Hook, d.Number), d)
 }
 
-// Remove removes a delivery.
-func (o *Outbox) Remove(d Delivery) error {
-	if bucket := o.tx.Bucket(bucketOutbox); bucket != nil {
-		return bucket.Delete(deliveryKey(d.Hook, d.Number))
+// GiveUp keeps a delivery that waited only to be seen, unless it was removed meanwhile. The
+// oldest ones above the limit go.
+func (o *Outbox) GiveUp(d Delivery) error {
+	pending, key := o.tx.Bucket(bucketOutbox), deliveryKey(d.Hook, d.Number)
+	if pending == nil || pending.Get(key) == nil {
+		return nil
 	}
-	return nil
+	bucket, err := o.tx.CreateBucketIfNotExists(bucketGivenUp)
+	if err == nil {
+		err = errors.Join(pending.Delete(key), putJSON(bucket, key, d))
+	}
+	if err != nil {
+		return err
+	}
+	for _, old := range above(bucket, d.Hook, maxGivenUp, maxPendingBytes) {
+		err = errors.Join(err, bucket.Delete(old))
+	}
+	return err
 }
 
-// Deliveries returns the deliveries of all hooks, those of each hook in order.
+// Remove removes a delivery.
+func (o *Outbox) Remove(d Delivery) (err error) {
+	for _, name := range [][]byte{bucketOutbox, bucketGivenUp} {
+		if bucket := o.tx.Bucket(name); bucket != nil {
+			err = errors.Join(err, bucket.Delete(deliveryKey(d.Hook, d.Number)))
+		}
+	}
+	return err
+}
+
+// Deliveries returns the deliveries of all hooks: first those that were given up, then
+// those that wait, each in order.
 func (o *Outbox) Deliveries() ([]Delivery, error) { return deliveriesIn(o.tx) }
 
-// trimDeliveries gives up the oldest deliveries that wait above the limits, and removes
-// the oldest ones that were given up above theirs.
-func trimDeliveries(bucket *bbolt.Bucket, hook string, now time.Time) (givenUp []Delivery, err error) {
-	all, err := readDeliveries(bucket, []byte(hook+"\x00"))
-	if err != nil {
-		return nil, err
+// above returns the keys of a hook's oldest deliveries above a limit of their number or
+// their size. The newest is never among them.
+func above(bucket *bbolt.Bucket, hook string, most, bytesAtMost int) (keys [][]byte) {
+	prefix, size, count := []byte(hook+"\x00"), 0, 0
+	cursor := bucket.Cursor()
+	k, v := cursor.Seek([]byte(hook + "\x01"))
+	if k == nil {
+		k, v = cursor.Last()
+	} else {
+		k, v = cursor.Prev()
 	}
-	var remove []Delivery
-	pending, size, kept := 0, 0, 0
-	for i := len(all) - 1; i >= 0; i-- {
-		d := all[i]
-		if d.GaveUp.IsZero() {
-			pending, size = pending+1, size+len(d.Body)
-			if pending == 1 || pending <= MaxPending && size <= maxPendingBytes {
-				continue
-			}
-			d.GaveUp, d.Error = now, "too many newer events wait"
-			givenUp = append(givenUp, d)
-			if err := putJSON(bucket, deliveryKey(hook, d.Number), d); err != nil {
-				return nil, err
-			}
-		}
-		if kept++; kept > maxGivenUp {
-			remove = append(remove, d)
+	for ; k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Prev() {
+		count, size = count+1, size+len(v)
+		if count > 1 && (count > most || size > bytesAtMost) {
+			keys = append(keys, bytes.Clone(k)) // a change of the bucket may move k
 		}
 	}
-	for _, d := range remove {
-		if err := bucket.Delete(deliveryKey(hook, d.Number)); err != nil {
-			return nil, err
-		}
-	}
-	return givenUp, nil
+	slices.Reverse(keys)
+	return keys
 }
 
 // Update changes the outbox alone.
@@ -145,7 +168,7 @@ func (s *Store) Update(change func(*Outbox) error) error {
 	return s.Commit(Changes{Outbox: change})
 }
 
-// Deliveries returns the deliveries of all hooks, those of each hook in order.
+// Deliveries is as Outbox.Deliveries.
 func (s *Store) Deliveries() (all []Delivery, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		all, err = deliveriesIn(tx)
@@ -154,8 +177,7 @@ func (s *Store) Deliveries() (all []Delivery, err error) {
 	return all, err
 }
 
-// NextDelivery returns the first delivery of a hook that was not given up; found is
-// false for none.
+// NextDelivery returns the first delivery of a hook that waits; found is false for none.
 func (s *Store) NextDelivery(hook string) (next Delivery, found bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketOutbox)
@@ -163,16 +185,14 @@ func (s *Store) NextDelivery(hook string) (next Delivery, found bool, err error)
 			return nil
 		}
 		prefix := []byte(hook + "\x00")
-		cursor := bucket.Cursor()
-		for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix) && !found; k, v = cursor.Next() {
-			if next, err = decodeDelivery(k, v); err != nil {
-				return err
-			}
-			found = next.GaveUp.IsZero()
+		k, v := bucket.Cursor().Seek(prefix)
+		if found = k != nil && bytes.HasPrefix(k, prefix); !found {
+			return nil
 		}
-		return nil
+		next, err = decodeDelivery(k, v)
+		return err
 	})
-	return next, found, err
+	return next, found && err == nil, err
 }
 
 // Told returns what hooks were told, by manifest.
@@ -200,22 +220,21 @@ func toldIn(tx *bbolt.Tx) (map[string]Told, error) {
 	})
 }
 
-func deliveriesIn(tx *bbolt.Tx) ([]Delivery, error) {
-	bucket := tx.Bucket(bucketOutbox)
-	if bucket == nil {
-		return nil, nil
-	}
-	return readDeliveries(bucket, nil)
-}
-
-func readDeliveries(bucket *bbolt.Bucket, prefix []byte) (all []Delivery, err error) {
-	cursor := bucket.Cursor()
-	for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix) && k != nil; k, v = cursor.Next() {
-		d, err := decodeDelivery(k, v)
+// deliveriesIn finds no bucket in a file of an earlier version.
+func deliveriesIn(tx *bbolt.Tx) (all []Delivery, err error) {
+	for _, name := range [][]byte{bucketGivenUp, bucketOutbox} {
+		bucket := tx.Bucket(name)
+		if bucket == nil {
+			continue
+		}
+		err = bucket.ForEach(func(k, v []byte) error {
+			d, err := decodeDelivery(k, v)
+			all = append(all, d)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, d)
 	}
 	return all, nil
 }

@@ -82,7 +82,7 @@ func TestADeliveryThatWasGivenUpHoldsUpNone(t *testing.T) {
 	add(t, s, delivery("a", "1"), delivery("a", "2"))
 	d, _, _ := s.NextDelivery("a")
 	d.GaveUp = time.Unix(2, 0).UTC()
-	if err := s.Update(func(o *Outbox) error { return o.Save(d) }); err != nil {
+	if err := s.Update(func(o *Outbox) error { return o.GiveUp(d) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(t, s, "a"); got != "2" {
@@ -94,7 +94,7 @@ func TestADeliveryThatWasRemovedStaysRemoved(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	add(t, s, delivery("a", "1"))
 	d, _, _ := s.NextDelivery("a")
-	err := s.Update(func(o *Outbox) error { return errors.Join(o.Remove(d), o.Save(d)) })
+	err := s.Update(func(o *Outbox) error { return errors.Join(o.Remove(d), o.Save(d), o.GiveUp(d)) })
 	if err != nil || next(t, s, "a") != "" {
 		t.Errorf("the delivery is back, %v", err)
 	}

@@ -34,7 +34,8 @@ var (
 	bucketHistory   = []byte("history")   // sequence number -> JSON
 	bucketProofs    = []byte("proofs")    // name -> Proofs; files of earlier versions have none
 	bucketTold      = []byte("told")      // name -> Told; files of earlier versions have none
-	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery; files of earlier versions have none
+	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery that waits; files of earlier versions have none
+	bucketGivenUp   = []byte("given_up")  // as bucketOutbox, of deliveries that were given up
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")

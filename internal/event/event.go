@@ -1,0 +1,79 @@
+// Package event holds what hooks are told: the kinds of events, and their form as JSON.
+package event
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"time"
+)
+
+// Kind is what happened, as the configuration and SYNCD_EVENT name it.
+type Kind string
+
+// The events of the contract.
+const (
+	Staged      Kind = "staged"
+	Activated   Kind = "activated"
+	RolledBack  Kind = "rolled_back"
+	Refused     Kind = "refused"
+	Failed      Kind = "failed"
+	Stale       Kind = "stale"
+	Recovered   Kind = "recovered"
+	Republished Kind = "republished"
+	Damaged     Kind = "damaged"
+)
+
+// Kinds returns every event, in the order of the documents.
+func Kinds() []Kind {
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Stale, Recovered, Republished, Damaged}
+}
+
+// Event is something that happened to a manifest.
+type Event struct {
+	ID   string // the same in every attempt of every hook
+	Kind Kind
+	At   time.Time
+	Data Data
+}
+
+// Data are the fields of an event. docs/events.md says which event has which; the others
+// are empty.
+type Data struct {
+	Manifest   string `json:"manifest"`
+	Release    string `json:"release"`
+	Revision   string `json:"revision"`
+	Previous   string `json:"previous"` // revision that was served before, or that stays served
+	Generation int    `json:"generation"`
+	Path       string `json:"path"`
+	Host       string `json:"host"`
+	Error      string `json:"error"`
+	Reason     string `json:"reason"`
+}
+
+// maxError limits an error text, which may quote the provider, in bytes.
+const maxError = 4 << 10
+
+// New returns an event with an ID of its own.
+func New(kind Kind, at time.Time, data Data) Event {
+	data.Error = data.Error[:min(len(data.Error), maxError)]
+	return Event{ID: "evt_" + rand.Text(), Kind: kind, At: at, Data: data}
+}
+
+// body is the payload of the Standard Webhooks rules.
+type body struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      Data      `json:"data"`
+}
+
+// Body is what webhooks and commands get.
+func (e Event) Body() ([]byte, error) {
+	return json.Marshal(body{Type: "syncd." + string(e.Kind), Timestamp: e.At, Data: e.Data})
+}
+
+// Parse returns the data of a body.
+func Parse(text []byte) (Data, error) {
+	var b body
+	err := json.Unmarshal(text, &b)
+	return b.Data, err
+}

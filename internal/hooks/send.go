@@ -1,0 +1,151 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"syncd/internal/event"
+	"syncd/internal/processgroup"
+	"syncd/internal/store"
+)
+
+// Sender makes attempts.
+type Sender struct {
+	UserAgent string
+	Environ   func() []string       // of commands, without the Customer ID
+	Clean     func(string) string   // makes one printable line of a text, without the Customer ID
+	Roots     func() *x509.CertPool // trusted by webhooks; nil for the system's
+}
+
+// goneError says that a webhook wants no more events.
+type goneError struct{}
+
+func (*goneError) Error() string { return "status 410: the receiver wants no more events" }
+
+func (s Sender) send(ctx context.Context, h Hook, d store.Delivery) error {
+	if h.URL != nil {
+		ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, fmt.Errorf("no answer after %s", h.Timeout))
+		defer cancel()
+		return s.post(ctx, h, d)
+	}
+	return s.runCommand(ctx, h, d)
+}
+
+// runCommand runs a command. Its last lines are part of the error.
+func (s Sender) runCommand(ctx context.Context, h Hook, d store.Delivery) error {
+	variables, err := variables(d)
+	if err != nil {
+		return err
+	}
+	var tail processgroup.Tail
+	err = processgroup.Command{
+		Argv: h.Command, Env: append(s.Environ(), variables...), Stdin: bytes.NewReader(d.Body),
+		Stdout: &tail, Stderr: &tail, Timeout: h.Timeout,
+	}.Run(ctx)
+	if err == nil {
+		return nil
+	}
+	text := h.Command[0] + ": " + err.Error()
+	if lines := tail.Lines(); len(lines) > 0 {
+		text += ": " + strings.Join(lines, " | ")
+	}
+	return errors.New(s.Clean(text))
+}
+
+// variables tell a command about an event.
+func variables(d store.Delivery) ([]string, error) {
+	data, err := event.Parse(d.Body)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		"SYNCD_EVENT=" + d.Event, "SYNCD_EVENT_ID=" + d.ID, "SYNCD_MANIFEST=" + data.Manifest, "SYNCD_RELEASE=" + data.Release,
+		"SYNCD_REVISION=" + data.Revision, "SYNCD_PREVIOUS=" + data.Previous, "SYNCD_PATH=" + data.Path,
+	}, nil
+}
+
+// Limits of an answer, of which only the status counts.
+const (
+	maxAnswerHeader = 16 << 10
+	maxAnswer       = 64 << 10
+)
+
+// post sends a delivery by the Standard Webhooks rules. Errors show neither the path nor
+// the query of the URL, which may hold a token, and nothing of the answer.
+func (s Sender) post(ctx context.Context, h Hook, d store.Delivery) error {
+	req, err := request(ctx, h, d)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", s.UserAgent)
+	// Each attempt has a connection of its own: one that was idle for a week is dead.
+	// HTTP/1.1 keeps a receiver from holding up the process by misusing HTTP/2.
+	carrier := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHeader,
+		TLSClientConfig: &tls.Config{RootCAs: s.Roots()},
+	}
+	client := http.Client{
+		Transport:     carrier,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return errors.New(s.Clean(withoutURL(ctx, err).Error()))
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
+	return verdict(res.StatusCode)
+}
+
+func request(ctx context.Context, h Hook, d store.Delivery) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL.String(), bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, errors.New("the URL cannot be used")
+	}
+	now := time.Now()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(standardwebhooks.HeaderWebhookID, d.ID)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	if h.Signer == nil {
+		return req, nil
+	}
+	signature, err := h.Signer.Sign(d.ID, now, d.Body)
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	return req, err
+}
+
+// withoutURL removes the URL from an error of net/http.
+func withoutURL(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		return withURL.Err
+	}
+	return err
+}
+
+func verdict(status int) error {
+	switch {
+	case status >= 200 && status < 300:
+		return nil
+	case status == http.StatusGone:
+		return &goneError{}
+	case status >= 300 && status < 400:
+		return fmt.Errorf("status %d: redirects are not followed", status)
+	}
+	return fmt.Errorf("status %d", status)
+}

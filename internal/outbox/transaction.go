@@ -1,0 +1,154 @@
+package outbox
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/event"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// transaction adds the events of one change of the state.
+type transaction struct {
+	outbox *Outbox
+	box    *store.Outbox
+	served mirror.Generation
+	news   News
+	now    time.Time
+
+	added  []string
+	gaveUp []store.Delivery
+}
+
+func (t *transaction) run() error {
+	told, err := t.box.Told()
+	if err != nil {
+		return err
+	}
+	for _, e := range t.news.Events {
+		if err := t.add(e); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.served.Names() {
+		if err := t.compare(name, told[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		if _, isServed := t.served.Records[name]; !isServed {
+			if err := t.box.SetTold(name, store.Told{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare tells what is new about a served manifest.
+func (t *transaction) compare(name string, told store.Told) error {
+	record := t.served.Records[name]
+	now := store.Told{Release: string(record.Release), Revision: record.Revision, Stale: told.Stale}
+	if slices.Contains(t.news.Confirmed, name) {
+		now.Stale = false
+	}
+	for _, kind := range t.kindsOf(record, told, now) {
+		data := t.outbox.data(record, t.served.Number)
+		if kind != event.Recovered {
+			data.Previous = told.Revision
+		}
+		if err := t.add(event.New(kind, t.now, data)); err != nil {
+			return err
+		}
+	}
+	if now == told {
+		return nil
+	}
+	return t.box.SetTold(name, now)
+}
+
+// kindsOf are the events of a served manifest. A record with a hold came into service by a
+// rollback.
+func (t *transaction) kindsOf(record mirror.Record, told, now store.Told) (kinds []event.Kind) {
+	isNew := !isTold(told, record)
+	switch {
+	case isNew && record.Held != nil && told.Revision != "":
+		kinds = append(kinds, event.RolledBack)
+	case isNew:
+		if told.Release == now.Release && slices.Contains(t.news.Republished, record.Manifest) {
+			kinds = append(kinds, event.Republished)
+		}
+		kinds = append(kinds, event.Activated)
+	}
+	if told.Stale && !now.Stale || slices.Contains(t.news.Failing, record.Manifest) {
+		kinds = append(kinds, event.Recovered)
+	}
+	return kinds
+}
+
+func isTold(told store.Told, record mirror.Record) bool {
+	return told.Release == string(record.Release) && told.Revision == record.Revision
+}
+
+// tellStale looks again: a sync may have confirmed a manifest since.
+func (t *transaction) tellStale(names []string, states map[string]store.Manifest, late func(string, time.Time) bool) error {
+	told, err := t.box.Told()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		synced, err := t.box.SyncedAt(name)
+		if err != nil {
+			return err
+		}
+		record, now := t.served.Records[name], told[name]
+		if now.Stale || !late(name, confirmedAt(record, synced)) {
+			continue
+		}
+		data := t.outbox.data(record, t.served.Number)
+		if failure := states[name].Failure; failure != nil {
+			data.Error, data.Reason = failure.Error, failure.Reason
+		}
+		now.Stale = true
+		if err := t.add(event.New(event.Stale, t.now, data)); err != nil {
+			return err
+		}
+		if err := t.box.SetTold(name, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a delivery for each hook that wants the event.
+func (t *transaction) add(e event.Event) error {
+	body, err := e.Body()
+	if err != nil {
+		return err
+	}
+	for _, s := range *t.outbox.subscribers.Load() {
+		if !s.wants(e) {
+			continue
+		}
+		gaveUp, err := t.box.Append(store.Delivery{
+			Hook: s.Hook, ID: e.ID, Event: string(e.Kind), Manifest: e.Data.Manifest, Body: body, At: e.At, Since: e.At,
+		})
+		if err != nil {
+			return err
+		}
+		t.added, t.gaveUp = append(t.added, s.Hook), append(t.gaveUp, gaveUp...)
+	}
+	return nil
+}
+
+// announce tells the hooks' workers, after the transaction is durable.
+func (t *transaction) announce() {
+	for _, d := range t.gaveUp {
+		t.outbox.cfg.Watcher.GaveUp(d)
+	}
+	if len(t.added) > 0 {
+		t.outbox.cfg.Watcher.Added(t.added)
+	}
+}
