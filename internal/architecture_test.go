@@ -23,7 +23,7 @@ var rows = [][]string{
 	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox"},
 	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth"},
 	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup"},
 	{"internal/fsops", "internal/directio"},
 	{emulator},

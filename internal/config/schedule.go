@@ -6,6 +6,8 @@ import (
 	_ "time/tzdata" // a container image may have no zones, and CRON_TZ= needs them
 
 	"github.com/robfig/cron/v3"
+
+	"syncd/internal/clock"
 )
 
 // Schedule says when a manifest is polled. The zero value never runs.
@@ -127,23 +129,8 @@ func (s timesOfDay) Next(t time.Time) time.Time {
 		if shown.IsZero() {
 			return shown
 		}
-		if at := s.firstShowing(shown); at.After(t) {
+		if at := clock.FirstShowing(shown, s.zone); at.After(t) {
 			return at
 		}
 	}
-}
-
-// firstShowing is when the clocks of the zone first show a time; for a time that they
-// skip, it is the moment of the skip.
-func (s timesOfDay) firstShowing(shown time.Time) time.Time {
-	_, before := shown.Add(-36 * time.Hour).In(s.zone).Zone()
-	_, after := shown.Add(36 * time.Hour).In(s.zone).Zone()
-	for _, offset := range []int{before, after} {
-		at := shown.Add(-time.Duration(offset) * time.Second).In(s.zone)
-		if _, inForce := at.Zone(); inForce == offset {
-			return at
-		}
-	}
-	skip, _ := shown.Add(-time.Duration(before) * time.Second).In(s.zone).ZoneBounds()
-	return skip
 }
