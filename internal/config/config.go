@@ -15,6 +15,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"syncd/internal/bandwidth"
 )
 
 // Config is one checked configuration file, defaults filled in.
@@ -62,9 +64,9 @@ type Audit struct {
 
 // Transfers limits downloads.
 type Transfers struct {
-	Files     int   // large files downloaded at the same time
-	Segments  int   // connections for one large file, at most
-	Bandwidth int64 // bytes per second for all transfers together, 0 = unlimited
+	Files     int                 // large files downloaded at the same time
+	Segments  int                 // connections for one large file, at most
+	Bandwidth bandwidth.Timetable // bytes per second for all transfers together
 
 	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 	KeepCache    bool          // large files stay in the page cache

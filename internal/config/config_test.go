@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"syncd/internal/bandwidth"
 	"syncd/internal/manifest"
 )
 
@@ -82,7 +83,7 @@ func TestMinimalFileGetsTheDefaults(t *testing.T) {
 	if c.Jitter != 5*time.Minute || c.RecheckInterval != 24*time.Hour || c.Retain != 2 || c.RetainFor != time.Hour {
 		t.Errorf("times %+v", c)
 	}
-	if c.Transfers != (Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute}) || c.Guards.MinKeepRatio != 0.5 || !cmp.Equal(c.HTTP, HTTP{Listen: "127.0.0.1:9797"}) {
+	if !cmp.Equal(c.Transfers, Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute}) || c.Guards.MinKeepRatio != 0.5 || !cmp.Equal(c.HTTP, HTTP{Listen: "127.0.0.1:9797"}) {
 		t.Errorf("transfers, guards or http %+v", c)
 	}
 	m := c.Manifests[0]
@@ -172,7 +173,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	want := map[string]any{
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
-		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, 50 << 20, 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
+		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, bandwidth.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
 		"keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
@@ -307,6 +308,10 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large"}},
 		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is less than one byte per second"}},
+		{"timetable time", top("transfers: {bandwidth: '8:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose time is not HH:MM"}},
+		{"timetable day", top("transfers: {bandwidth: 'Mo-08:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose day is not one of Mon, Tue, Wed, Thu, Fri, Sat and Sun"}},
+		{"timetable rate", top("transfers: {bandwidth: '08:00,fast 18:00,off'}"), []string{"5:24 transfers.bandwidth: is not a size"}},
+		{"timetable twice", top("transfers: {bandwidth: '08:00,1MiB 08:00,off'}"), []string{"5:24 transfers.bandwidth: has two entries for the same time"}},
 		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"ratio nan", top("guards: {min_keep_ratio: nan}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"listen", top("http: {listen: 9797}"), []string{"5:16 http.listen: is not host:port"}},

@@ -56,7 +56,7 @@ func (d *decoder) source(s *Source) setter {
 
 func (m *MinRate) table() table {
 	return table{
-		"rate": scalar(&m.Rate, parseBandwidth),
+		"rate": scalar(&m.Rate, parseRate),
 		"over": scalar(&m.Over, parsePositiveDuration),
 	}
 }

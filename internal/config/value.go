@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"syncd/internal/bandwidth"
 	"syncd/internal/manifest"
 )
 
@@ -63,32 +61,30 @@ func parsePositiveDuration(text string) (time.Duration, *fault) {
 	return d, f
 }
 
-// parseBandwidth accepts bytes per second with a unit. "" and 0 mean no limit.
-func parseBandwidth(text string) (int64, *fault) {
-	next := `use a form such as 50MiB, or "" for no limit`
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return 0, nil
+const nextRate = `use a form such as 50MiB, or "" for no limit`
+
+// parseRate accepts bytes per second with a unit. "" and 0 mean no limit.
+func parseRate(text string) (int64, *fault) {
+	rate, err := bandwidth.ParseRate(text)
+	if err != nil {
+		return 0, &fault{err.Error(), nextRate}
 	}
-	if rate, ok := strings.CutSuffix(strings.ToLower(text), "/s"); ok {
-		text = strings.TrimSpace(rate)
+	return rate, nil
+}
+
+// parseBandwidth accepts what parseRate does, and a timetable.
+func parseBandwidth(text string) (bandwidth.Timetable, *fault) {
+	t, err := bandwidth.Parse(text)
+	if err != nil {
+		return bandwidth.Timetable{}, &fault{err.Error(), nextRate + `, or a timetable such as "08:00,20MiB 18:00,off"`}
 	}
-	n, err := humanize.ParseBytes(text)
-	switch {
-	case err != nil:
-		return 0, &fault{"is not a size", next}
-	case n > math.MaxInt64:
-		return 0, &fault{"is too large", next}
-	case n == 0 && strings.ContainsAny(text, "123456789"):
-		return 0, &fault{"is less than one byte per second", next}
-	}
-	return int64(n), nil
+	return t, nil
 }
 
 // ParseRate parses bytes per second with a unit, such as 50MiB. "" and 0 mean no limit.
 // Its error quotes the text.
 func ParseRate(text string) (int64, error) {
-	n, f := parseBandwidth(text)
+	n, f := parseRate(text)
 	if f != nil {
 		return 0, fmt.Errorf("%q %s: use a form such as 50MiB, or 0 for no limit", text, f.problem)
 	}

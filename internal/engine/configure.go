@@ -35,6 +35,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	}
 	e.createSeries(cfg)
 	e.audit.SetKeep(cfg.Audit.Keep)
+	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client), &e.progress)}
 	if before := e.active.Swap(next); before != nil {
 		e.dropSeries(before.config)
@@ -97,7 +98,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 	return syncer.Config{
 		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
-			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: cfg.Transfers.Bandwidth,
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/audit"
+	"syncd/internal/bandwidth"
 	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -49,18 +50,19 @@ type Options struct {
 // use. Syncs of other manifests, rollbacks and repairs run at the same time; they take
 // turns only while they change the tree, see syncer.Shared.
 type Engine struct {
-	options  Options
-	lock     *lockfile.Lock
-	store    *store.Store
-	mirror   *mirror.Mirror
-	audit    *audit.Log
-	metrics  *metrics.Metrics
-	gate     *transport.Gate
-	progress report.Progress
-	jitter   float64
-	running  *semaphore.Weighted // of maxWork; one for each piece of work
-	syncing  claims.Set          // manifests that are in a sync
-	shared   *syncer.Shared
+	options   Options
+	lock      *lockfile.Lock
+	store     *store.Store
+	mirror    *mirror.Mirror
+	audit     *audit.Log
+	metrics   *metrics.Metrics
+	gate      *transport.Gate
+	progress  report.Progress
+	bandwidth *bandwidth.Budget // of all syncs and repairs
+	jitter    float64
+	running   *semaphore.Weighted // of maxWork; one for each piece of work
+	syncing   claims.Set          // manifests that are in a sync
+	shared    *syncer.Shared
 
 	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
 
@@ -87,7 +89,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)}
+	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: bandwidth.NewBudget(bandwidth.Timetable{})}
 	e.shared = syncer.NewShared(e.mayChange)
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())
@@ -136,7 +138,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)

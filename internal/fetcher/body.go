@@ -1,15 +1,13 @@
 package fetcher
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
+	"syncd/internal/bandwidth"
 	"syncd/internal/directio"
 )
 
@@ -18,8 +16,6 @@ const (
 	smallBuffer = 64 << 10
 	// bufferSize is what a fast connection of a large file writes and hashes at a time.
 	bufferSize = 1 << 20
-	// maxBurst is how many bytes the bandwidth limit lets pass at once.
-	maxBurst = 256 << 10
 	// maxLarge bounds the memory of large buffers. Beyond it, buffers are small.
 	maxLarge = 16
 )
@@ -76,13 +72,13 @@ func (p *bufferPool) put(b *buffer) {
 	p.small.Put(b)
 }
 
-// bodyReader reads a response body into buffers, no faster than the limiter allows and
-// no slower than the pace.
+// bodyReader reads a response body into buffers, no faster than the bandwidth limit
+// allows and no slower than the pace.
 type bodyReader struct {
-	next    func() (*buffer, error) // waits for the next bytes of the body
-	limiter *rate.Limiter
-	pace    pace
-	limited time.Duration // spent waiting for the limiter
+	next      func() (*buffer, error) // waits for the next bytes of the body
+	bandwidth *bandwidth.Budget
+	pace      pace
+	limited   time.Duration // spent waiting for the bandwidth limit
 }
 
 // read returns the next bytes of the body. Like an io.Reader, it can return an error
@@ -98,14 +94,13 @@ func (r *bodyReader) read(ctx context.Context) (*buffer, error) {
 	if n == 0 {
 		return b, err
 	}
-	limit := r.limiter.WaitN(ctx, n)
+	limit := r.bandwidth.Wait(ctx, n)
 	r.limited += time.Since(arrived)
-	if limit == nil {
-		return b, err
+	if limit != nil {
+		b.data = b.data[:0]
+		return b, limit
 	}
-	b.data = b.data[:0]
-	// WaitN also returns an error when the wait would end after the deadline.
-	return b, cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
+	return b, err
 }
 
 // readOnce returns what one read of a body brings, most bytes of a file at most.
@@ -113,13 +108,4 @@ func readOnce(body io.Reader, b *buffer, most int) (*buffer, error) {
 	n, err := body.Read(b.data[:min(cap(b.data), most)])
 	b.data = b.data[:n]
 	return b, err
-}
-
-// mostOf is how many bytes may be read before the limiter is asked: under a low limit no
-// more than a second brings, so that bytes keep moving.
-func mostOf(limiter *rate.Limiter) int {
-	if limiter.Limit() == rate.Inf {
-		return bufferSize
-	}
-	return limiter.Burst()
 }

@@ -79,7 +79,7 @@ func (c *connection) isRange() bool {
 // receive stores the bytes of the body that belong to the claim.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
-	body := bodyReader{next: c.reader(), limiter: f.limiter, pace: pace{least: f.minRate}}
+	body := bodyReader{next: c.reader(), bandwidth: f.bandwidth, pace: pace{least: f.minRate}}
 	defer func() { c.limited = body.limited }()
 	for {
 		b, readErr := body.read(ctx)
@@ -104,12 +104,13 @@ func (c *connection) receive(ctx context.Context) error {
 // reader returns the function that waits for the next bytes of the body.
 func (c *connection) reader() func() (*buffer, error) {
 	f, at := c.transfer.download.fetcher, c.claim.next
-	most := mostOf(f.limiter)
 	if c.res.Length > SmallFile || c.res.Length < 0 && !c.transfer.download.isSmall {
-		c.gatherer = gather(c.res.Body, f.buffers, most, at)
+		c.gatherer = gather(c.res.Body, f.buffers, f.bandwidth.Most, at)
 		return c.gatherer.next
 	}
-	return func() (*buffer, error) { return readOnce(c.res.Body, f.buffers.get(false, c.claim.next), most) }
+	return func() (*buffer, error) {
+		return readOnce(c.res.Body, f.buffers.get(false, c.claim.next), f.bandwidth.Most())
+	}
 }
 
 // checkEnd returns a transient error if the body ended before the claim.

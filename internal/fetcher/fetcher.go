@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/time/rate"
 
+	"syncd/internal/bandwidth"
 	"syncd/internal/clients/transport"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
@@ -35,9 +35,9 @@ type Source interface {
 
 // Config says how much a Fetcher does at once.
 type Config struct {
-	Files     int   // large files at once that the caller means to fetch; below 1 counts as 1
-	Segments  int   // connections of one large file at most; below 1 counts as 1
-	Bandwidth int64 // bytes per second over all downloads together; below 1 is unlimited
+	Files     int               // large files at once that the caller means to fetch; below 1 counts as 1
+	Segments  int               // connections of one large file at most; below 1 counts as 1
+	Bandwidth *bandwidth.Budget // of all downloads together; nil is unlimited
 	MinRate   MinRate
 	KeepCache bool // leave large files in the page cache, instead of writing past it
 }
@@ -50,7 +50,7 @@ type Fetcher struct {
 	segments    int                 // connections of one file at most
 	connections *semaphore.Weighted // the budget of all files and their segments
 	creating    *semaphore.Weighted // maxCreating of them
-	limiter     *rate.Limiter
+	bandwidth   *bandwidth.Budget
 	minRate     MinRate
 	buffers     *bufferPool
 	keepCache   bool
@@ -74,13 +74,13 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 		source: source, dir: dir, segments: c.Segments,
 		connections: semaphore.NewWeighted(int64(max(c.Files, c.Segments))),
 		creating:    semaphore.NewWeighted(maxCreating),
-		limiter:     rate.NewLimiter(rate.Inf, 0),
+		bandwidth:   c.Bandwidth,
 		minRate:     c.MinRate,
 		buffers:     newBufferPool(),
 		keepCache:   c.KeepCache,
 	}
-	if c.Bandwidth > 0 {
-		f.limiter = rate.NewLimiter(rate.Limit(c.Bandwidth), int(min(c.Bandwidth, maxBurst)))
+	if f.bandwidth == nil {
+		f.bandwidth = bandwidth.NewBudget(bandwidth.Timetable{})
 	}
 	return f
 }

@@ -17,7 +17,7 @@ const gatherTime = 20 * time.Millisecond
 type gatherer struct {
 	body    io.Reader
 	buffers *bufferPool
-	most    int // bytes in a buffer
+	most    func() int // bytes in a buffer
 	full    chan gathered
 	quit    chan struct{}
 	ended   chan struct{} // closed after the last read
@@ -39,7 +39,7 @@ type gathered struct {
 }
 
 // gather begins to read a body whose first byte belongs at an offset of the file.
-func gather(body io.Reader, buffers *bufferPool, most int, at int64) *gatherer {
+func gather(body io.Reader, buffers *bufferPool, most func() int, at int64) *gatherer {
 	g := &gatherer{
 		body: body, buffers: buffers, most: most, at: at,
 		full: make(chan gathered), quit: make(chan struct{}), ended: make(chan struct{}),
@@ -119,7 +119,7 @@ func (g *gatherer) begin() []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.buffer, g.taken = g.buffers.get(g.isFast, g.at), 0
-	return g.buffer.data[:min(cap(g.buffer.data), g.most)]
+	return g.buffer.data[:min(cap(g.buffer.data), g.most())]
 }
 
 // extend notes that the buffer holds n bytes. If these are its last ones, extend returns

@@ -184,7 +184,7 @@ func TestGathererKeepsTheOrderOfBytes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			at := random.Int64N(3 * directio.Block)
-			g := gather(&randomBody{bytes.NewReader(content), random}, newBufferPool(), bufferSize, at)
+			g := gather(&randomBody{bytes.NewReader(content), random}, newBufferPool(), func() int { return bufferSize }, at)
 			var got []byte
 			for {
 				b, err := g.next()

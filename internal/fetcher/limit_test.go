@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"syncd/internal/bandwidth"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )
@@ -49,13 +50,17 @@ func (w *memoryWatcher) Moved(_, done int64) error {
 	return nil
 }
 
+func limit(perSecond int64) *bandwidth.Budget {
+	return bandwidth.NewBudget(bandwidth.Always(perSecond))
+}
+
 func TestBandwidthLimitIsShared(t *testing.T) {
 	const perSecond = 64 << 10
 	contents := [][]byte{readAll(t, emulator.Random(1, mib)), readAll(t, emulator.Random(2, 2*mib))}
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		source := &memorySource{named: map[string][]byte{}}
-		f := New(source, open(t, dir), Config{Files: 2, Bandwidth: perSecond})
+		f := New(source, open(t, dir), Config{Files: 2, Bandwidth: limit(perSecond)})
 		for _, content := range contents {
 			source.named[fileOf(t, content).Expected.Hex()] = content
 		}
@@ -86,7 +91,7 @@ func TestDeadlineUnderBandwidthLimitIsNoEndOfFile(t *testing.T) {
 		defer cancel()
 		file := fileOf(t, content)
 		w := &watcher{}
-		_, err := New(&memorySource{content: content}, open(t, dir), Config{Bandwidth: 1}).Fetch(ctx, file, -1, w)
+		_, err := New(&memorySource{content: content}, open(t, dir), Config{Bandwidth: limit(1)}).Fetch(ctx, file, -1, w)
 		if !errors.Is(err, context.DeadlineExceeded) || w.mismatches != 0 || w.done != int64(time.Hour/time.Second)+1 { // the burst is one byte
 			t.Errorf("%+v, %v", w, err)
 		}

@@ -129,7 +129,7 @@ func TestTheBandwidthLimitMakesNoTransferSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newSlowSource(t, content, 64<<10, time.Millisecond)
 		source.most = 10 << 10 // each attempt brings few bytes in a long time
-		f := New(source, open(t, dir), Config{MinRate: defaultMinRate, Bandwidth: 100})
+		f := New(source, open(t, dir), Config{MinRate: defaultMinRate, Bandwidth: limit(100)})
 		if _, err := f.Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 			t.Error(err)
 		}

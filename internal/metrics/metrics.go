@@ -50,6 +50,8 @@ type Probes struct {
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
 	Orphaned func() float64   // what is served although they left the configuration
 
+	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
+
 	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
 
@@ -101,7 +103,8 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider."),
 		func() float64 { return seconds(probes.LastProgress()) })
 	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
-	reg.MustRegister(orphaned, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
+	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
+	reg.MustRegister(orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	return m

@@ -21,7 +21,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
-		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
 	})
 	for _, name := range []string{"one", "two"} {
 		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
@@ -57,6 +57,8 @@ func TestNamesLabelsAndValuesMatchTheContract(t *testing.T) {
 # TYPE syncd_active_since_timestamp_seconds gauge
 syncd_active_since_timestamp_seconds{manifest="one"} 3.5
 syncd_active_since_timestamp_seconds{manifest="two"} 3.5
+# TYPE syncd_bandwidth_limit_bytes gauge
+syncd_bandwidth_limit_bytes 1024
 # TYPE syncd_config_last_reload_successful gauge
 syncd_config_last_reload_successful 0
 # TYPE syncd_cool_down_until_timestamp_seconds gauge
