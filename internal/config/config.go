@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"syncd/internal/bandwidth"
+	"syncd/internal/manifest"
 )
 
 // Config is one checked configuration file, defaults filled in.
@@ -36,6 +37,9 @@ type Config struct {
 	Services        Services
 	Manifests       []Manifest
 	Views           []View
+	Groups          []Group
+	Activate        Activation // of manifests without their own
+	Gate            Gate       // of manifests without their own
 	Permissions     Permissions
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
@@ -253,7 +257,7 @@ func (d *decoder) config(root *node) *Config {
 	c := Default()
 	c.Path = d.file
 	d.defaultListen(&c.HTTP)
-	var services, manifests, views *node
+	var services, manifests, views, groups *node
 	d.mapping("", root, table{
 		"source":           d.source(&c.Source),
 		"data_dir":         scalar(&c.DataDir, d.absolute),
@@ -269,14 +273,18 @@ func (d *decoder) config(root *node) *Config {
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
 		"views":            keep(&views),
+		"activate":         activation(&c.Activate),
+		"gate":             gate(&c.Gate),
+		"groups":           keep(&groups),
 		"permissions":      keys(c.Permissions.table()),
 		"removed":          scalar(&c.DropRemoved, parseRemoved),
 	})
 	d.checkSource(&c.Source)
 	d.services(&c.Services, c.Source, services)
-	c.Manifests = d.manifests(manifests, c.Schedule)
+	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)
-	d.checkNames(c.Manifests, c.Views)
+	c.Groups = d.groups(groups, c)
+	d.checkNames(c)
 	c.secrets, c.plain, c.keys = d.secrets, d.plain, d.keys
 	return c
 }

@@ -19,11 +19,13 @@ type Manifest struct {
 	Release  manifest.Release
 	Schedule Schedule        // its own or the general one
 	Filter   manifest.Filter // as written in the file
+	Activate Activation      // its own or the general one
+	Gate     Gate            // its own or the general one
 }
 
-// manifests decodes the list of manifests. general is the schedule of a manifest without
+// manifests decodes the list of manifests. general has the values of a manifest without
 // its own.
-func (d *decoder) manifests(n *node, general Schedule) []Manifest {
+func (d *decoder) manifests(n *node, general Manifest) []Manifest {
 	if n == nil || n.null {
 		d.fail("manifests", fault{"is missing", "list at least one manifest by name"})
 		return nil
@@ -37,7 +39,7 @@ func (d *decoder) manifests(n *node, general Schedule) []Manifest {
 	}
 	list := make([]Manifest, len(n.items))
 	for i, item := range n.items {
-		list[i] = Manifest{Release: manifest.Latest, Schedule: general}
+		list[i] = general
 		d.manifest(&list[i], index("manifests", i), item)
 	}
 	return list
@@ -63,6 +65,8 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		"architecture": list(&m.Filter.Architecture, parseSegment),
 		"include":      list(&m.Filter.Include, parseGlob),
 		"exclude":      list(&m.Filter.Exclude, parseGlob),
+		"activate":     activation(&m.Activate),
+		"gate":         gate(&m.Gate),
 	})
 	if !d.isSet(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
@@ -114,13 +118,16 @@ type entry struct{ path, name string }
 
 // checkNames refuses names that collide on disk, where <name>.json and
 // <name>.SHA256SUMS lie beside <name>. Case is ignored, because some file systems do.
-func (d *decoder) checkNames(manifests []Manifest, views []View) {
+func (d *decoder) checkNames(c *Config) {
 	var all []entry
-	for i, m := range manifests {
+	for i, m := range c.Manifests {
 		all = append(all, entry{index("manifests", i), m.Name})
 	}
-	for i, v := range views {
+	for i, v := range c.Views {
 		all = append(all, entry{index("views", i), v.Name})
+	}
+	for i, g := range c.Groups { // `syncd activate` takes both
+		all = append(all, entry{index("groups", i), g.Name})
 	}
 	first := make(map[string]string, len(all))
 	for _, e := range all {
@@ -129,7 +136,7 @@ func (d *decoder) checkNames(manifests []Manifest, views []View) {
 			continue
 		}
 		if other, ok := first[key]; ok {
-			d.fail(e.path+".name", fault{other + " has the same name (case is ignored)", "give each manifest and view a name of its own"})
+			d.fail(e.path+".name", fault{other + " has the same name (case is ignored)", "give each manifest, view and group a name of its own"})
 			continue
 		}
 		first[key] = e.path

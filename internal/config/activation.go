@@ -1,0 +1,194 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Activation says when a new revision goes live. The zero value is at once.
+type Activation struct {
+	Manual bool   // by `syncd activate` only
+	Window Window // unless zero: only while it is open
+}
+
+// Window is a time that recurs, in which new revisions may go live. The zero value never
+// opens.
+type Window struct {
+	Opens Schedule
+	For   time.Duration
+}
+
+// IsZero is true for no window.
+func (w Window) IsZero() bool { return w.For == 0 }
+
+// Contains is true while the window is open.
+func (w Window) Contains(t time.Time) bool {
+	opened := w.Opens.Next(t.Add(-w.For))
+	return !opened.IsZero() && !opened.After(t)
+}
+
+// Next returns when the window opens after t.
+func (w Window) Next(t time.Time) time.Time { return w.Opens.Next(t) }
+
+// Gate is a command that decides whether a revision may go live. Without Command there
+// is none.
+type Gate struct {
+	Command []string
+	Timeout time.Duration
+	Compare bool    // the outputs for the served and the new tree are compared
+	Changed float64 // share of lines that may differ then, 0 to 1
+}
+
+// Group is a set of manifests that go live together.
+type Group struct {
+	Name      string
+	Manifests []string
+}
+
+// activation is the setter of `activate`.
+func activation(to *Activation) setter {
+	return func(d *decoder, path string, n *node) {
+		const next = `use immediately, manual, or {window: "0 2 * * SUN", for: 2h}`
+		switch {
+		case n.kind == mappingKind:
+			*to = Activation{}
+			d.mapping(path, n, table{
+				"window": scalar(&to.Window.Opens, parseWindow),
+				"for":    scalar(&to.Window.For, parsePositiveDuration),
+			})
+			for _, key := range []string{".window", ".for"} {
+				if !d.isSet(path + key) {
+					d.fail(path+key, fault{"is missing", next})
+				}
+			}
+		case n.kind == scalarKind && n.text == "immediately":
+			*to = Activation{}
+		case n.kind == scalarKind && n.text == "manual":
+			*to = Activation{Manual: true}
+		default:
+			d.fail(path, fault{"is neither immediately, manual nor a window", next})
+		}
+	}
+}
+
+// parseWindow accepts a schedule with times of day. An @every schedule has no fixed
+// times, so after a restart the window would be another one.
+func parseWindow(text string) (Schedule, *fault) {
+	s, f := parseSchedule(text)
+	if f == nil && s.Interval() > 0 {
+		return Schedule{}, &fault{"@every has no fixed times", `use cron's five fields such as "0 2 * * SUN"`}
+	}
+	return s, f
+}
+
+// defaultGateTimeout is long enough for a check of many files.
+const defaultGateTimeout = 10 * time.Minute
+
+// gate is the setter of `gate`. None means no gate, also where the general one is set.
+func gate(to *Gate) setter {
+	return func(d *decoder, path string, n *node) {
+		if n.null || n.kind == scalarKind && n.text == "none" {
+			*to = Gate{}
+			return
+		}
+		if n.kind != mappingKind {
+			d.fail(path, fault{"must be a mapping", `write {command: ["/usr/local/bin/check"], timeout: 10m}, or none`})
+			return
+		}
+		*to = Gate{Timeout: defaultGateTimeout}
+		d.mapping(path, n, table{
+			"command": list(&to.Command, parseArgument),
+			"timeout": scalar(&to.Timeout, parsePositiveDuration),
+			"compare": func(d *decoder, path string, n *node) {
+				to.Compare = true
+				keys(table{"max_changed": scalar(&to.Changed, parsePercent)})(d, path, n)
+				if !d.isSet(path + ".max_changed") {
+					d.fail(path+".max_changed", fault{"is missing", `write the share of lines that may differ, such as "2%"`})
+				}
+			},
+		})
+		if len(to.Command) == 0 || to.Command[0] == "" {
+			d.fail(path+".command", fault{"is missing or empty", `write the program and its arguments as a list: ["/usr/local/bin/check", "--all"]`})
+		}
+	}
+}
+
+// parseArgument accepts any argument of a command.
+func parseArgument(text string) (string, *fault) { return text, nil }
+
+// parsePercent accepts a share as a percentage.
+func parsePercent(text string) (float64, *fault) {
+	number, isPercent := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !isPercent || !(percent >= 0 && percent <= 100) { // also refuses NaN
+		return 0, &fault{"is not a percentage from 0% to 100%", `use a form such as "2%"`}
+	}
+	return percent / 100, nil
+}
+
+// groups decodes the list of groups.
+func (d *decoder) groups(n *node, c *Config) []Group {
+	if n == nil || n.null {
+		return nil
+	}
+	if n.kind != listKind {
+		d.fail("groups", fault{"must be a list", "write each group as {name: NAME, manifests: [FIRST, SECOND]}"})
+		return nil
+	}
+	list := make([]Group, len(n.items))
+	taken := map[string]string{}
+	for i, item := range n.items {
+		d.group(&list[i], index("groups", i), item, c)
+		for j, name := range list[i].Manifests {
+			at := index(index("groups", i)+".manifests", j)
+			if other, found := taken[name]; found && name != "" {
+				d.fail(at, fault{"is in " + other + " already", "a manifest belongs to one group at most, and is listed once"})
+			}
+			taken[name] = index("groups", i)
+		}
+	}
+	return list
+}
+
+func (d *decoder) group(g *Group, path string, n *node, c *Config) {
+	d.at[path] = n.at
+	if n.kind != mappingKind {
+		d.fail(path, fault{"must be a mapping", "write {name: NAME, manifests: [FIRST, SECOND]}"})
+		return
+	}
+	d.mapping(path, n, table{"name": scalar(&g.Name, parseName), "manifests": list(&g.Manifests, parseName)})
+	if !d.isSet(path + ".name") {
+		d.fail(path+".name", fault{"is missing", "write a name for the group, for `syncd activate`"})
+	}
+	if len(g.Manifests) == 0 && d.valid(path+".manifests") {
+		d.fail(path+".manifests", fault{"is missing or empty", "list the manifests that go live together"})
+	}
+	for i, name := range g.Manifests {
+		if name != "" && !c.Has(name) {
+			d.fail(index(path+".manifests", i), fault{"is not in manifests", "write the name of an entry of manifests, in the same case"})
+		}
+	}
+}
+
+// GroupOf returns the group of a manifest; one without a group is a group of its own,
+// without a name.
+func (c *Config) GroupOf(name string) Group {
+	i := slices.IndexFunc(c.Groups, func(g Group) bool { return slices.Contains(g.Manifests, name) })
+	if i < 0 {
+		return Group{Manifests: []string{name}}
+	}
+	return c.Groups[i]
+}
+
+// ParseRelease parses a release or an alias. Its error does not quote the text.
+func ParseRelease(text string) (manifest.Release, error) {
+	release, f := parseRelease(text)
+	if f != nil {
+		return "", place{}.error("", *f)
+	}
+	return release, nil
+}
