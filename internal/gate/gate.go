@@ -1,0 +1,108 @@
+// Package gate lets a command of the operator decide whether a revision may go live.
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"syncd/internal/processgroup"
+)
+
+// Gate is a command and how its verdict is found.
+type Gate struct {
+	Command []string // empty for no gate
+	Timeout time.Duration
+	Compare bool    // the outputs for the served and the new tree are compared
+	Changed float64 // share of lines that may differ then
+	Env     []string
+}
+
+// Subject is the revision to judge.
+type Subject struct {
+	Manifest, Release, Revision string
+
+	Path    string            // the new tree
+	Current string            // the served one; "" for none
+	Views   map[string]string // trees of views by name, as they would be after activation
+}
+
+// Finding is what a gate found. Passed is false for a refusal.
+type Finding struct {
+	Passed      bool
+	Error       string   // why not
+	Lines       []string // the last ones of the output
+	Differences []string // the first ones, if outputs were compared
+}
+
+// ID identifies the gate, "" for none: after a change of it, its verdicts do not count.
+func (g Gate) ID() string {
+	if len(g.Command) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %t %g", g.Command, g.Compare, g.Changed)
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// Check runs the command. spool is where a long output may lie meanwhile; nothing stays
+// there. The error is the context's cause: then there is no finding.
+func (g Gate) Check(ctx context.Context, subject Subject, spool func() (*os.File, error)) (Finding, error) {
+	if g.Compare && subject.Current != "" {
+		return g.compare(ctx, subject, spool)
+	}
+	var tail processgroup.Tail
+	err := g.run(ctx, subject, subject.Path, &tail, &tail)
+	if ctx.Err() != nil {
+		return Finding{}, context.Cause(ctx)
+	}
+	return g.finding(err, tail.Lines()), nil
+}
+
+// run runs the command for a tree.
+func (g Gate) run(ctx context.Context, subject Subject, path string, stdout, stderr io.Writer) error {
+	return processgroup.Command{
+		Argv: g.Command, Env: slices.Concat(g.Env, subject.environ(path)),
+		Stdout: stdout, Stderr: stderr, Timeout: g.Timeout,
+	}.Run(ctx)
+}
+
+func (s Subject) environ(path string) []string {
+	env := []string{
+		"SYNCD_MANIFEST=" + s.Manifest, "SYNCD_RELEASE=" + s.Release, "SYNCD_REVISION=" + s.Revision,
+		"SYNCD_PATH=" + path, "SYNCD_CURRENT=" + s.Current,
+	}
+	for name, path := range s.Views {
+		env = append(env, Variable(name)+"="+path)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// Variable is the name of the variable with the path of a view.
+func Variable(view string) string {
+	return "SYNCD_VIEW_" + strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(view))
+}
+
+// finding is a refusal if the command did not end with status 0.
+func (g Gate) finding(err error, lines []string) Finding {
+	if err == nil {
+		return Finding{Passed: true, Lines: lines}
+	}
+	text := fmt.Sprintf("the gate %s refused it: %v", g.Command[0], err)
+	var exit *processgroup.ExitError
+	if !errors.As(err, &exit) && !errors.Is(err, processgroup.ErrTimeout) {
+		text = fmt.Sprintf("the gate %s cannot be run: %v", g.Command[0], err)
+	}
+	if len(lines) > 0 {
+		text += ": " + strings.Join(lines, " / ")
+	}
+	return Finding{Error: text, Lines: lines}
+}
