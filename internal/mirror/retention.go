@@ -15,6 +15,8 @@ type Retention struct {
 	Displaced map[string]bool            // manifests that keep one revision fewer, because a new one is about to displace it
 	For       time.Duration              // how long everything stays after it left `current`
 	Objects   map[manifest.ObjectID]bool // wanted by unfinished syncs
+	Staged    []Record                   // revisions that no generation shows yet
+	Views     []string                   // keys of trees that show them
 	Unknown   bool                       // Objects may be incomplete: remove only objects that were served
 }
 
@@ -53,6 +55,12 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	maps.Copy(c.objects, keep.Objects)
 	for _, record := range retained {
 		c.keep(record)
+	}
+	for _, record := range keep.Staged {
+		c.keep(record)
+	}
+	for _, key := range keep.Views {
+		c.views[key] = true
 	}
 	for i, v := range m.decide(all, retained, keep.For, now) {
 		if !v.stays {

@@ -1,0 +1,89 @@
+// Package staging keeps revisions that are complete and not served yet, and decides when
+// one may go live.
+//
+//	state/staged/<manifest>/entry                     what is known of it
+//	state/staged/<manifest>/<release>-<revision>.json its record
+//
+// The files are apart from the state database, so that losing that loses nothing staged. A
+// revision is staged from the moment when its entry is durable. The verdict of a gate
+// counts from the moment when the entry with it is durable: until then, the gate runs
+// again.
+package staging
+
+import (
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// Entry is a revision that is not served, and what is known of it.
+type Entry struct {
+	Manifest string           `json:"manifest"`
+	Release  manifest.Release `json:"release"`
+	Revision string           `json:"revision"`
+	Since    time.Time        `json:"since"`    // when it was complete
+	Expected string           `json:"promised"` // fingerprint of the Hash endpoint's digests
+	Files    int              `json:"files"`
+	Bytes    int64            `json:"bytes"`
+	Views    []string         `json:"views,omitempty"`   // keys of the trees that the gate saw
+	Verdict  *Verdict         `json:"verdict,omitempty"` // of the last gate that ran
+	Dropped  bool             `json:"dropped,omitempty"` // discarded: nothing of it is on disk
+}
+
+// Verdict is what a gate said of a revision.
+type Verdict struct {
+	Gate        string    `json:"gate"`              // fingerprint of the gate
+	Against     string    `json:"against,omitempty"` // ID of the served revision that it was compared with
+	At          time.Time `json:"at"`
+	Passed      bool      `json:"passed"`
+	Error       string    `json:"error,omitempty"`
+	Lines       []string  `json:"lines,omitempty"`       // the last ones of the command's output
+	Differences []string  `json:"differences,omitempty"` // the first ones, if outputs were compared
+}
+
+// ID names the revision's directory.
+func (e Entry) ID() string { return string(e.Release) + "-" + e.Revision }
+
+// Of returns the entry of a record that is complete now.
+func Of(record mirror.Record, views []mirror.View, now time.Time) Entry {
+	e := Entry{
+		Manifest: record.Manifest, Release: record.Release, Revision: record.Revision, Since: now.UTC(),
+		Expected: record.Fingerprint(), Files: len(record.Files), Bytes: record.Bytes,
+	}
+	for _, v := range views {
+		e.Views = append(e.Views, v.Key())
+	}
+	return e
+}
+
+// IsQuarantined is true after a gate refused the revision.
+func (e Entry) IsQuarantined() bool { return e.Verdict != nil && !e.Verdict.Passed }
+
+// IsStaged is true for a revision that may go live, now or later.
+func (e Entry) IsStaged() bool { return e.Manifest != "" && !e.Dropped && !e.IsQuarantined() }
+
+// Judged returns the verdict of a gate, if it has one that counts: a gate that was
+// changed, or compares with another revision now, must run again.
+func (e Entry) Judged(gate Gate, served string) *Verdict {
+	v := e.Verdict
+	if v == nil || v.Gate != gate.ID || gate.Compares && v.Against != served {
+		return nil
+	}
+	return v
+}
+
+// Gate identifies the gate of a manifest.
+type Gate struct {
+	ID       string // "" for none
+	Compares bool   // the verdict depends on the served revision
+}
+
+// Passes is true if the revision needs no gate, or its gate passed it.
+func (e Entry) Passes(gate Gate, served string) bool {
+	if gate.ID == "" {
+		return !e.IsQuarantined()
+	}
+	v := e.Judged(gate, served)
+	return v != nil && v.Passed
+}
