@@ -21,6 +21,7 @@ import (
 type engineClient interface {
 	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
@@ -96,6 +97,10 @@ func (o ownEngine) Sync(ctx context.Context, req request.Sync, show func(report.
 
 func (o ownEngine) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	return o.engine.Rollback(ctx, req)
+}
+
+func (o ownEngine) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
+	return o.engine.Activate(ctx, req)
 }
 
 func (o ownEngine) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {

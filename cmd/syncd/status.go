@@ -78,6 +78,7 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 	for _, m := range status.Manifests {
 		if len(names) == 0 || slices.Contains(names, m.Name) {
 			fmt.Fprintf(a.stdout, "%s: %s\n", m.Name, m.Explanation)
+			terminal.PrintQuarantine(a.stdout, m.Quarantined)
 			printed++
 		}
 	}

@@ -125,6 +125,12 @@ func (c *Client) Rollback(ctx context.Context, req request.Rollback) (result rep
 	return result, err
 }
 
+// Activate publishes what is staged, or discards it.
+func (c *Client) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
+	err = c.call(ctx, http.MethodPost, "/activate", req, &result, nil)
+	return result, err
+}
+
 // Forget removes what left the configuration.
 func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)

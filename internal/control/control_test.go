@@ -76,6 +76,10 @@ func (h *fakeEngine) Rollback(_ context.Context, req request.Rollback) (report.S
 	h.note(req)
 	return outcome, h.err
 }
+func (h *fakeEngine) Activate(_ context.Context, req request.Activate) (report.Sync, error) {
+	h.note(req)
+	return outcome, h.err
+}
 func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
 	h.note(req)
 	return repaired, h.err

@@ -38,6 +38,7 @@ type Engine interface {
 	Alive() error
 	Sync(ctx context.Context, req request.Sync) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
+	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
@@ -65,6 +66,7 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("POST /sync", stream(e, maxRequest, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
 	mux.HandleFunc("POST /sync/locked", stream(e, maxLocked, func(req request.Sync) (any, error) { return e.Sync(ctx, req) }))
 	mux.HandleFunc("POST /rollback", stream(e, maxRequest, func(req request.Rollback) (any, error) { return e.Rollback(ctx, req) }))
+	mux.HandleFunc("POST /activate", stream(e, maxRequest, func(req request.Activate) (any, error) { return e.Activate(ctx, req) }))
 	mux.HandleFunc("POST /forget", stream(e, maxRequest, func(req request.Forget) (any, error) { return e.Forget(ctx, req) }))
 	mux.HandleFunc("POST /repair", stream(e, maxRequest, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
 	mux.HandleFunc("POST /adopt", stream(e, maxRequest, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))

@@ -35,6 +35,7 @@ type Daemon struct {
 	timetable *timetable
 	syncing   claims.Set                // manifests in a sync that the loop began
 	awakeAt   atomic.Pointer[time.Time] // last round of the loop
+	windows   windows
 }
 
 // New returns a Daemon over an open engine. load reads the configuration again.
@@ -60,6 +61,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	defer func() { <-headlines }()
 	var running sync.WaitGroup
 	running.Go(func() { d.dropRemoved(ctx, request.TriggerStart) })
+	d.activateDue(ctx, &running)
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {
@@ -81,6 +83,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 		case <-time.After(d.untilNext()):
 		}
 		d.timetable.collectDue(d.engine.Config(), q, clock.Now())
+		d.activateDue(ctx, &running)
 		d.stayAwake(time.Now())
 		notify(systemd.SdNotifyWatchdog)
 	}
@@ -114,7 +117,7 @@ func (d *Daemon) untilNext() time.Duration {
 	if d.watchdog > 0 {
 		sleep = min(sleep, d.watchdog/2)
 	}
-	return min(sleep, d.timetable.untilNext(clock.Now()))
+	return min(sleep, d.timetable.untilNext(clock.Now()), d.untilWindow(time.Now()))
 }
 
 // Trigger queues a sync and returns without waiting for it. It waits for the loop

@@ -41,6 +41,18 @@ func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 	return result, err
 }
 
+// Activate publishes what is staged, or discards it, and logs the outcome in one event.
+func (d *Daemon) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
+	result, err := d.engine.Activate(ctx, req)
+	event := d.log.Info()
+	if err != nil {
+		event = d.log.Error().Err(err)
+	}
+	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
+		Array("manifests", manifestFields(result)).Msg("activate")
+	return result, err
+}
+
 // Forget removes what left the configuration and logs the outcome in one event.
 func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
 	result, err := d.engine.Forget(ctx, req)

@@ -15,17 +15,17 @@ import (
 	"syncd/internal/request"
 )
 
-// gate is a provider that holds back requests with a path until it is opened.
-type gate struct {
+// barrier is a provider that holds back requests with a path until it is opened.
+type barrier struct {
 	reached chan struct{} // receives a value for each request held back
 	open    func()
 }
 
 // gate holds back the requests of w for a path.
-func (w *world) gate(path string) gate {
+func (w *world) gate(path string) barrier {
 	w.Helper()
 	opened := make(chan struct{})
-	g := gate{reached: make(chan struct{}, 100), open: sync.OnceFunc(func() { close(opened) })}
+	g := barrier{reached: make(chan struct{}, 100), open: sync.OnceFunc(func() { close(opened) })}
 	proxy, transport := httputil.NewSingleHostReverseProxy(w.cfg.Source.URL), &http.Transport{}
 	proxy.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -2,15 +2,19 @@ package engine
 
 import (
 	"cmp"
+	"os"
 	"slices"
+	"strings"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/gate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/staging"
 	"syncd/internal/syncer"
 	"syncd/internal/view"
 )
@@ -29,14 +33,14 @@ func (e *Engine) Config() *config.Config { return e.active.Load().config }
 // Configure puts cfg in force for all work that starts from now on. After an error
 // the old configuration stays in force. cfg must name the same data directory.
 func (e *Engine) Configure(cfg *config.Config) error {
-	client, err := e.connect(cfg)
+	client, id, err := e.connect(cfg)
 	if err != nil {
 		return err
 	}
 	e.createSeries(cfg)
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
-	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client), &e.progress)}
+	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client, id), &e.progress)}
 	if before := e.active.Swap(next); before != nil {
 		e.dropSeries(before.config)
 		before.client.Close()
@@ -79,22 +83,22 @@ func (e *Engine) finish(a *active) {
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
-func (e *Engine) connect(cfg *config.Config) (*releases.Client, error) {
+func (e *Engine) connect(cfg *config.Config) (*releases.Client, config.Secret, error) {
 	id, err := cfg.Source.Credential.Read()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	e.options.AddSecret(id.Reveal())
 	settings := ClientConfig(cfg.Source.Service(), id)
 	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return releases.New(carrier), nil
+	return releases.New(carrier), id, nil
 }
 
-func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) syncer.Config {
+func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client, id config.Secret) syncer.Config {
 	return syncer.Config{
 		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
@@ -104,7 +108,8 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client) synce
 		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,
-		Targets:   targetsOf(cfg), Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
+		Targets:   targetsOf(cfg, environWithout(id.Reveal())), Groups: groupsOf(cfg), Staging: e.staging,
+		Redact: transport.NewRedactor(id.Reveal()).String, Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
 		Views: viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
@@ -132,12 +137,45 @@ func Exports(cfg *config.Config) (targets []export.Target) {
 	return targets
 }
 
-func targetsOf(cfg *config.Config) []syncer.Target {
+func targetsOf(cfg *config.Config, environ []string) []syncer.Target {
 	targets := make([]syncer.Target, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		targets[i] = syncer.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter}
+		targets[i] = syncer.Target{
+			Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter, Activate: policyOf(m.Activate),
+			Gate: gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: environ},
+		}
 	}
 	return targets
+}
+
+func policyOf(a config.Activation) staging.Policy {
+	if a.Window.IsZero() {
+		return staging.Policy{Manual: a.Manual}
+	}
+	return staging.Policy{Window: a.Window}
+}
+
+func groupsOf(cfg *config.Config) []syncer.Group {
+	groups := make([]syncer.Group, len(cfg.Groups))
+	for i, g := range cfg.Groups {
+		groups[i] = syncer.Group(g)
+	}
+	return groups
+}
+
+// environWithout is the environment of a gate: that of this process without the Customer
+// ID, and without what is between syncd and the program that started it.
+func environWithout(id string) []string {
+	secrets := transport.NewRedactor(id)
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, own := range []string{"SYNCD_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"} {
+			if strings.HasPrefix(name, own) {
+				return true
+			}
+		}
+		return secrets.Contains(variable)
+	})
 }
 
 // FilesOf returns the files of a configured entry with a product or single files; none for

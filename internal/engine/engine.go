@@ -27,6 +27,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -55,6 +56,7 @@ type Engine struct {
 	store     *store.Store
 	mirror    *mirror.Mirror
 	audit     *audit.Log
+	staging   *staging.Room
 	metrics   *metrics.Metrics
 	gate      *transport.Gate
 	progress  report.Progress
@@ -117,6 +119,11 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	if err := e.mirror.Recover(); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}
+	room, err := staging.Open(e.mirror, warn)
+	if err != nil {
+		return fmt.Errorf("data_dir: %w", err)
+	}
+	e.staging = room
 	s, note, err := store.Open(e.mirror.Root(), StateFile, stateTimeout)
 	if err != nil {
 		return err

@@ -35,11 +35,11 @@ func (e *Engine) createSeries(cfg *config.Config) {
 	if err != nil {
 		e.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without the times of earlier syncs")
 	}
-	current := e.mirror.Current()
+	current, entries := e.mirror.Current(), e.staging.All()
 	for _, m := range cfg.Manifests {
 		e.metrics.CreateManifest(m.Name, report.LabelValues())
 		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
-		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name])
+		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
 	}
 }
 

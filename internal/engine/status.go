@@ -8,6 +8,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/origin"
 	"syncd/internal/report"
+	"syncd/internal/staging"
 )
 
 // Progress returns the progress of the running work.
@@ -17,7 +18,7 @@ func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.stuckSince()
-	status, err := readStatus(e.Config(), e.mirror, e.store, progress)
+	status, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
 	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
@@ -31,18 +32,22 @@ func (e *Engine) Status() (report.Status, error) {
 // StatusOnDisk returns the status of each of cfg's manifests when no engine is
 // running; state is nil when there is no state database.
 func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.Status, error) {
-	status, err := readStatus(cfg, m, state, report.Snapshot{})
+	entries, err := staging.Read(m.Root())
+	if err != nil {
+		return report.Status{}, err
+	}
+	status, err := readStatus(cfg, m, state, entries, report.Snapshot{})
 	status.Exports = report.ReadExports(m, Exports(cfg), nil)
 	status.Explain(time.Now())
 	return status, err
 }
 
-func readStatus(cfg *config.Config, m *mirror.Mirror, state report.StateReader, progress report.Snapshot) (report.Status, error) {
+func readStatus(cfg *config.Config, m *mirror.Mirror, state report.StateReader, entries map[string]staging.Entry, progress report.Snapshot) (report.Status, error) {
 	configured := make([]report.Configured, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		configured[i] = report.Configured{Name: m.Name, Release: m.Release}
+		configured[i] = report.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate)}
 	}
-	status, err := report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, progress)
+	status, err := report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
 	status.Views = report.ReadViews(m.Current(), wantedViews(cfg))
 	return status, err
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"syncd/internal/claims"
 	"syncd/internal/report"
@@ -155,6 +156,22 @@ func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result rep
 	})
 	return result, err
 }
+
+// Activate publishes what is staged; see syncer.Syncer.Activate.
+func (e *Engine) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Activate(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+// HasDue is true if something staged may go live now; DueAt is when the next window opens
+// for something staged, the zero time for never.
+func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.HasDue(now) }
+
+// DueAt is described at HasDue.
+func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.DueAt(now) }
 
 // Forget removes what left the configuration; see syncer.Syncer.Forget.
 func (e *Engine) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {

@@ -25,11 +25,12 @@ const (
 	TooLarge     Reason = "too_large"
 	BadShape     Reason = "bad_shape"
 	Insecure     Reason = "insecure"
+	Gate         Reason = "gate"
 )
 
 // Reasons returns every reason, in the order of the contract.
 func Reasons() []Reason {
-	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure}
+	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate}
 }
 
 // Error is a refusal: a reason for programs and a cause for people.

@@ -41,7 +41,7 @@ func (s Status) Headline() string {
 // urgency orders manifests for the headline, the most urgent highest.
 func urgency(m ManifestStatus) int {
 	switch {
-	case m.State == StateFailed, m.State == StateRefused:
+	case m.State == StateFailed, m.State == StateRefused, m.State == StateQuarantined:
 		return 5
 	case m.State == StateSyncing:
 		return 4
@@ -49,7 +49,7 @@ func urgency(m ManifestStatus) int {
 		return 3
 	case m.State == StatePending:
 		return 2
-	case m.State == StateHeld, m.State == StateOrphaned:
+	case m.State == StateHeld, m.State == StateOrphaned, m.State == StateStaged:
 		return 1
 	}
 	return 0
@@ -90,16 +90,31 @@ func (e explanation) sentence() string {
 		return e.syncing()
 	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):
 		return fmt.Sprintf("cooling down until %s, as the provider asked; %s%s", e.at(*e.CoolingUntil), e.serving(), e.lastError())
+	case e.State == StateQuarantined:
+		return fmt.Sprintf("%s; release %s stays in quarantine until `syncd activate --again %s` or another revision; %s; %s", e.Error, e.Failing, e.Name, e.serving(), e.next())
 	case e.State == StateRefused:
 		return fmt.Sprintf("refused%s because %s (%s); %s; %s", space(e.Failing), inWords(refusal.Reason(e.Reason)), e.Error, e.serving(), e.next())
 	case e.State == StateFailed:
 		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
 	case e.State == StateHeld:
 		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
+	case e.State == StateStaged:
+		return fmt.Sprintf("%s is staged since %s and %s; %s; %s", e.Staged.Release, e.at(e.Staged.Since), e.goesLive(), e.serving(), e.next())
 	case e.State == StatePending:
 		return "never synced yet; " + e.next()
 	}
 	return e.upToDate()
+}
+
+// goesLive says when what is staged goes live.
+func (e explanation) goesLive() string {
+	switch {
+	case e.OpensAt == nil:
+		return fmt.Sprintf("goes live with `syncd activate %s`", e.Name)
+	case e.OpensAt.After(e.now):
+		return fmt.Sprintf("goes live when its window opens at %s, or with `syncd activate %s`", e.at(*e.OpensAt), e.Name)
+	}
+	return "waits for the other manifests of its group, or for the next sync"
 }
 
 func (e explanation) syncing() string {
@@ -107,6 +122,8 @@ func (e explanation) syncing() string {
 	switch p.Phase {
 	case PhaseChecking:
 		return "syncing: asking the provider for releases; " + e.stuck() + e.serving()
+	case PhaseGating:
+		return "syncing: the gate looks at the new revision; " + e.serving()
 	case PhasePublishing:
 		return "syncing: publishing"
 	case PhaseDownloading:
@@ -244,6 +261,8 @@ func inWords(reason refusal.Reason) string {
 		return "the provider sent more bytes than allowed"
 	case refusal.BadShape:
 		return "the response of the provider has an unexpected shape"
+	case refusal.Gate:
+		return "the gate did not pass it"
 	case refusal.Insecure:
 		return "the connection would not be encrypted"
 	}

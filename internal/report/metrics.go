@@ -5,6 +5,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 
@@ -23,14 +24,17 @@ func LabelValues() metrics.LabelValues {
 // restingStates are the states of a manifest that is not syncing. The metric leaves
 // syncing out, so that it shows how the last sync ended.
 func restingStates() []string {
-	return []string{string(StateInSync), string(StateFailed), string(StateRefused), string(StateHeld), string(StatePending)}
+	return []string{
+		string(StateInSync), string(StateFailed), string(StateRefused), string(StateHeld), string(StatePending),
+		string(StateStaged), string(StateQuarantined),
+	}
 }
 
 // ShowManifest puts a manifest's status into the metrics. record is the zero value
 // when the manifest is not served.
-func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest) {
+func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Entry) {
 	status := metrics.ManifestStatus{
-		State: string(stateOf(record, saved)), States: restingStates(),
+		State: string(stateOf(record, saved, e)), States: restingStates(),
 		Newest: saved.Newest, Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}

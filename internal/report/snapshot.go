@@ -19,6 +19,7 @@ const (
 	PhaseWaiting     = "waiting"
 	PhaseChecking    = "checking"
 	PhaseDownloading = "downloading"
+	PhaseGating      = "gating" // the gate looks at the complete revision
 	PhasePublishing  = "publishing"
 	PhaseDone        = "done" // while other manifests of the sync go on
 )

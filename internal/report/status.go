@@ -7,6 +7,8 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 
@@ -21,6 +23,9 @@ const (
 	StateRefused State = "refused"
 	StateHeld    State = "held"
 	StatePending State = "pending" // nothing is served yet, and nothing has failed
+
+	StateStaged      State = "staged"      // a new revision is complete and waits to go live
+	StateQuarantined State = "quarantined" // the gate refused a new revision
 
 	StateOrphaned State = "orphaned" // served, although it left the configuration
 )
@@ -49,6 +54,10 @@ type ManifestStatus struct {
 	HeldFrom  string     `json:"held_from"` // the release that a rollback left
 	Error     string     `json:"error"`
 
+	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
+	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate; null for nothing
+	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only
+
 	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
 	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when unknown
 	ActiveSince  *time.Time        `json:"active_since"`  // when the served revision was published
@@ -64,6 +73,7 @@ type ManifestStatus struct {
 type Configured struct {
 	Name    string
 	Release manifest.Release // latest, an alias, or a pinned month
+	Policy  staging.Policy   // of what is staged
 }
 
 // StateReader is the part of the state database that reports are made from.
@@ -77,7 +87,7 @@ type StateReader interface {
 // served although they left the configuration. They are without explanations:
 // see Explain. state is nil when there is no state database; origin selects the
 // cool-down that counts; progress is that of the running sync.
-func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured []Configured, progress Snapshot) (Status, error) {
+func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured []Configured, entries map[string]staging.Entry, progress Snapshot) (Status, error) {
 	states, coolDowns := map[string]store.Manifest{}, map[string]time.Time{}
 	if state != nil {
 		var err error
@@ -91,7 +101,7 @@ func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured [
 	current := m.Current()
 	status := Status{DataDir: m.Dir(), Generation: current.Number, Manifests: []ManifestStatus{}}
 	for _, c := range configured {
-		s := manifestStatus(c, current.Records[c.Name], states[c.Name], progress.manifest(c.Name))
+		s := manifestStatus(c, current.Records[c.Name], states[c.Name], entries[c.Name], progress.manifest(c.Name))
 		if until := coolDowns[origin]; time.Now().Before(until) {
 			s.CoolingUntil = &until
 		}
@@ -109,19 +119,22 @@ func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured [
 // no interest any more.
 func orphan(record mirror.Record, saved store.Manifest) ManifestStatus {
 	saved.Failure, record.Held = nil, nil
-	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, nil)
+	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, staging.Entry{}, nil)
 	m.State = StateOrphaned
 	return m
 }
 
 // manifestStatus is one manifest's status; record is the zero value when the
 // manifest is not served.
-func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, progress *ManifestProgress) ManifestStatus {
+func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Entry, progress *ManifestProgress) ManifestStatus {
 	m := ManifestStatus{
 		Name: c.Name, Wanted: string(c.Release), Release: string(record.Release), Revision: record.Revision,
 		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest,
 		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
-		State: stateOf(record, saved), Progress: progress,
+		State: stateOf(record, saved, e), Progress: progress, Staged: StagedOf(e), Quarantined: quarantinedOf(e),
+	}
+	if m.Staged != nil {
+		m.OpensAt = timeOrNull(c.Policy.Opens(time.Now()))
 	}
 	if progress != nil {
 		m.State = StateSyncing
@@ -132,14 +145,23 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, pr
 	if failure := saved.Failure; failure != nil {
 		m.Error, m.Reason, m.Failing, m.RetryAt = failure.Error, failure.Reason, failure.Release, timeOrNull(failure.NextTry)
 	}
+	if m.State == StateQuarantined {
+		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, string(refusal.Gate), string(e.Release), nil
+	}
 	return m
 }
 
 // stateOf is the state of a manifest that is not syncing.
-func stateOf(record mirror.Record, saved store.Manifest) State {
+func stateOf(record mirror.Record, saved store.Manifest, e staging.Entry) State {
 	switch {
+	case saved.Failure != nil && saved.Failure.Reason != string(refusal.Gate):
+		return State(saved.Failure.Result)
+	case quarantinedOf(e) != nil:
+		return StateQuarantined
 	case saved.Failure != nil:
 		return State(saved.Failure.Result)
+	case StagedOf(e) != nil:
+		return StateStaged
 	case record.Held != nil:
 		return StateHeld
 	case record.Manifest != "":

@@ -56,6 +56,9 @@ type ManifestResult struct {
 	DurationSeconds float64 `json:"duration_seconds"`
 	Reason          string  `json:"reason"` // of a refusal
 	Error           string  `json:"error"`
+
+	Staged      *StagedRevision `json:"staged,omitempty"`       // waits to go live
+	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
 }
 
 // OK is true when no manifest, view or export failed or was refused.

@@ -42,6 +42,9 @@ const (
 	TriggerRepair   = "repair"
 	TriggerAdopt    = "adopt"
 	TriggerForget   = "forget"
+	TriggerActivate = "activate"
+	TriggerDiscard  = "discard"
+	TriggerWindow   = "window"  // the time opened in which staged revisions go live
 	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
 )
 
@@ -55,6 +58,14 @@ type Rollback struct {
 type Forget struct {
 	Names   []string `json:"names,omitempty"` // empty for all that left it
 	Trigger string   `json:"trigger"`         // for the history
+}
+
+// Activate asks to publish what is staged.
+type Activate struct {
+	Names   []string `json:"names,omitempty"`   // manifests and groups; empty for all that is ready
+	Discard bool     `json:"discard,omitempty"` // drop it instead
+	Again   bool     `json:"again,omitempty"`   // ask gates again that refused it
+	Trigger string   `json:"trigger"`           // for the history
 }
 
 // Verify asks to re-read what is served.

@@ -72,12 +72,20 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 		defer j.beginFetching(ctx)()
 	}
 	var group errgroup.Group
+	barriers := r.barriers(jobs)
 	for i, tasks := range tasksOf(jobs) {
 		group.Go(func() error {
-			if err := r.downloadTasks(ctx, jobs[i], tasks); err != nil {
+			err := r.downloadTasks(ctx, jobs[i], tasks)
+			if err == nil {
+				r.downloadReplaced(ctx, jobs[i])
+			}
+			barriers[jobs[i]].Done()
+			if err != nil || len(jobs[i].target.Gate.Command) == 0 {
 				return err
 			}
-			r.downloadReplaced(ctx, jobs[i])
+			barriers[jobs[i]].Wait()
+			r.session.Flush() // makes the last small files objects
+			r.judge(ctx, jobs[i])
 			return nil
 		})
 	}

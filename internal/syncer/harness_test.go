@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,13 +27,20 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/processgroup"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if processgroup.IsSupervisor() { // of a gate
+		os.Exit(processgroup.Supervise())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // customerID has characters that a query must escape.
 const customerID = "AB+c/9 =="
@@ -129,6 +137,9 @@ func (w *world) open() {
 	if note != "" {
 		w.cfg.Log.Warn().Msg(note)
 	}
+	w.cfg.Staging, err = staging.Open(m, func(text string) { w.cfg.Log.Warn().Msg(text) })
+	must(w, err)
+	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
 	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
 	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
 	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }})
@@ -261,7 +272,7 @@ func (w *world) state(name string) store.Manifest {
 
 func (w *world) status() report.Status {
 	w.Helper()
-	status, err := report.ReadStatus(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.progress.Snapshot())
+	status, err := report.ReadStatus(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.cfg.Staging.All(), w.progress.Snapshot())
 	must(w, err)
 	return status
 }
@@ -300,7 +311,7 @@ const notModified = http.StatusNotModified
 func configured(targets []syncer.Target) []report.Configured {
 	var all []report.Configured
 	for _, t := range targets {
-		all = append(all, report.Configured{Name: t.Name, Release: t.Release})
+		all = append(all, report.Configured{Name: t.Name, Release: t.Release, Policy: t.Activate})
 	}
 	return all
 }

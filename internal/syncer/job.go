@@ -13,6 +13,7 @@ import (
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/space"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 
@@ -24,6 +25,7 @@ type job struct {
 	target  Target
 	active  mirror.Record // the served one, if served
 	served  bool
+	staged  staging.Entry  // when the sync began
 	state   store.Manifest // as saved; written back at the end
 	changed chan struct{}  // the run's
 
@@ -41,7 +43,10 @@ type job struct {
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
 	outcome  report.ManifestResult     // once recorded
-	kept     int                       // files in memory; guarded by the mu of Shared
+
+	newlyStaged bool // by this sync
+	withdrawn   bool // the served revision is the newest again
+	kept        int  // files in memory; guarded by the mu of Shared
 
 	mu         sync.Mutex              // guards what follows, which its owner reads without mu
 	plan       manifest.Plan           // downloads add to its Known
@@ -49,6 +54,7 @@ type job struct {
 	need       space.Amount            // reserved
 	missing    int                     // contents that are not objects yet; valid once fetching is true
 	fetching   bool                    // the downloads have begun
+	gated      bool                    // the gate passed the revision
 	abort      context.CancelCauseFunc // ends ctx
 	mismatch   error                   // why the plan started over
 	result     report.Result           // "" while open
@@ -108,6 +114,15 @@ func (j *job) repeat(failure *store.Failure) {
 	j.signal()
 }
 
+// repeatRefusal ends the job with the refusal of a gate, which is not asked again.
+func (j *job) repeatRefusal(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.result, j.err, j.repeated, j.finished = report.Refused, err, true, time.Now()
+	j.endList()
+	j.signal()
+}
+
 // fail ends the job with its first error and stops its downloads.
 func (j *job) fail(err error) {
 	j.mu.Lock()
@@ -162,7 +177,7 @@ func (j *job) mayReopen() bool {
 func (j *job) reopen() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.mismatch, j.result, j.err, j.fetching = j.err, "", nil, false
+	j.mismatch, j.result, j.err, j.fetching, j.gated = j.err, "", nil, false, false
 }
 
 // follows is true for a task of the job's present plan. A task of several jobs goes on
@@ -189,11 +204,32 @@ func (j *job) beginFetching(ctx context.Context) (end func()) {
 	return func() { abort(nil) }
 }
 
-// isReady is true when an open job can be published: all its contents are objects.
+// isReady is true when an open job can be published: all its contents are objects, and
+// its gate passed them.
 func (j *job) isReady() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.result == "" && j.fetching && j.missing == 0
+	return j.isCompleteLocked() && (j.gated || len(j.target.Gate.Command) == 0)
+}
+
+func (j *job) isCompleteLocked() bool { return j.result == "" && j.fetching && j.missing == 0 }
+
+// isComplete is true when all contents of an open job are objects.
+func (j *job) isComplete() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.isCompleteLocked()
+}
+
+// awaitsGate is true when a job is complete and its gate has not passed it.
+func (j *job) awaitsGate() bool { return j.isComplete() && !j.isReady() }
+
+// passGate notes that the gate passed the revision, or need not look at it.
+func (j *job) passGate() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.gated = true
+	j.signal()
 }
 
 // arrived counts bytes of a download.

@@ -86,12 +86,18 @@ func (r *run) surelyNew(ctx context.Context, j *job) func(manifest.File) bool {
 	}
 }
 
-// settleIfCurrent settles the job when the served revision has the expected
+// settleIfCurrent settles the job when the served or the staged revision has the expected
 // digests, or a hold keeps it.
 func (r *run) settleIfCurrent(_ context.Context, j *job) error {
 	j.full = true
-	if !r.req.Force && r.holdKeeps(j, j.files) || r.isCurrent(j, j.files) {
+	switch {
+	case r.isCurrent(j, j.files):
+		j.withdrawn = true
 		j.settle(report.Unchanged)
+	case !r.req.Force && r.holdKeeps(j, j.files):
+		j.settle(report.Unchanged)
+	default:
+		r.settleIfStaged(j)
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/space"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 
@@ -49,15 +51,17 @@ func (r *run) reportJob(j *job) report.ManifestResult {
 	if j.err != nil {
 		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), report.OneLine(j.err.Error())
 	}
-	if j.repeated {
+	if j.repeated && m.Reason == "" {
 		m.Reason = j.state.Failure.Reason
 	}
+	m.Staged = report.StagedOf(r.cfg.Staging.Get(j.target.Name))
+	m.NewlyStaged = j.newlyStaged && m.Staged != nil
 	switch {
 	case r.req.DryRun && j.result == "":
 		r.predict(j, &m)
-	case j.result == report.Updated:
+	case j.result == report.Updated && len(j.plan.Files) > 0, j.newlyStaged:
 		count(j, &m)
-	case j.result == report.Unchanged:
+	case j.result == report.Unchanged, j.result == report.Updated: // nothing to download
 		m.FilesTotal, m.FilesReused, m.BytesReused = len(served.Files), len(served.Files), served.Bytes
 	default:
 		m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
@@ -102,6 +106,7 @@ func (r *run) record(jobs []*job) error {
 		changes.Proofs[name] = &store.Proofs{}
 	}
 	news := r.published
+	r.recordMates(&changes)
 	for _, j := range jobs {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
@@ -141,6 +146,7 @@ func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news boo
 			changes.Wanted[name] = j.wanted()
 		}
 	default:
+		news = j.newlyStaged
 		r.recordSuccess(j, now)
 		if j.full {
 			changes.Wanted[name] = nil
@@ -153,7 +159,7 @@ func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news boo
 // measure shows a job's outcome in the metrics.
 func (r *run) measure(j *job) {
 	name := j.target.Name
-	report.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state)
+	report.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state, r.cfg.Staging.Get(name))
 	if j.result == report.Updated || j.result == report.Unchanged {
 		r.cfg.Metrics.DiskNeeded(name, 0)
 	}
@@ -174,6 +180,9 @@ func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 
 func (r *run) recordSuccess(j *job, now time.Time) {
 	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
+	if j.result == report.Updated {
+		j.state.Served = j.active.ID()
+	}
 	if j.full {
 		j.state.FullAt, j.state.Config, j.state.Links = now, r.cfg.fingerprint(j.target), j.links
 		j.state.Served = j.active.ID()
@@ -207,4 +216,37 @@ func (r *run) recordFailure(j *job, now time.Time) (news bool) {
 	}
 	j.state.Failure = failure
 	return before == nil || before.Release != failure.Release || before.Error != failure.Error
+}
+
+// recordMates records manifests that went live with those of this sync.
+func (r *run) recordMates(changes *store.Changes) {
+	for _, record := range r.mateRecords {
+		r.unlisted = append(r.unlisted, liveResult(record))
+	}
+	r.cfg.recordLive(r.mateRecords, changes)
+	r.mateRecords = nil
+}
+
+// recordLive adds what is saved of staged manifests that went live. Their digests were
+// compared when they were staged.
+func (c *Config) recordLive(records []mirror.Record, changes *store.Changes) {
+	states, err := c.Store.Manifests()
+	if err != nil && len(records) > 0 {
+		c.Log.Warn().Err(err).Msg("reading the state failed; the next sync compares all digests")
+		return
+	}
+	for _, record := range records {
+		state := states[record.Manifest]
+		state.Served, state.Failure = record.ID(), nil
+		changes.Manifests[record.Manifest] = state
+		report.ShowManifest(c.Metrics, record.Manifest, record, state, staging.Entry{})
+	}
+}
+
+// liveResult is the outcome of a manifest whose staged revision went live.
+func liveResult(record mirror.Record) report.ManifestResult {
+	return report.ManifestResult{
+		Name: record.Manifest, Release: string(record.Release), Revision: record.Revision, Result: report.Updated,
+		FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,
+	}
 }

@@ -135,6 +135,9 @@ func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials
 		}
 		partials[fetcher.Name(w.Expected)] = true
 	}
+	if err := p.cfg().Staging.Retain(&keep); err != nil {
+		return keep, nil, err
+	}
 	objects, err := p.inventory.Identify(ctx, unnamed)
 	if err != nil {
 		return keep, nil, err

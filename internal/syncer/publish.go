@@ -38,7 +38,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 }
 
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {
-	change := r.change(jobs)
+	change := r.change(ctx, jobs)
 	err := r.swap(ctx, jobs, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
@@ -49,15 +49,33 @@ func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 	if err != nil && len(change.Remove) > 0 && len(change.Set) == 0 {
 		r.cfg.Log.Error().Err(err).Strs("manifests", change.Remove).Msg("publishing failed; manifests that left the configuration stay published")
 	}
-	for _, j := range openJobs(jobs) {
-		if err != nil {
+	for _, j := range jobs {
+		switch {
+		case !j.open() && !sets(change, j.target.Name):
+		case err != nil:
 			j.fail(space.RefuseIfFull(err))
-			continue
+		case sets(change, j.target.Name):
+			j.active = r.cfg.Mirror.Current().Records[j.target.Name]
+			j.settle(report.Updated)
+		default: // it waits for its group
+			j.settle(report.Unchanged)
 		}
-		j.active = r.cfg.Mirror.Current().Records[j.target.Name]
-		j.settle(report.Updated)
+	}
+	if err == nil {
+		r.noteLive(jobs, change)
 	}
 	return nil
+}
+
+// noteLive forgets what is staged of the manifests that went live.
+func (r *run) noteLive(jobs []*job, change mirror.Change) {
+	r.dropWithdrawn(jobs)
+	for _, record := range change.Set {
+		r.forgetStaged(record.Manifest)
+		if !slices.ContainsFunc(jobs, func(j *job) bool { return j.target.Name == record.Manifest }) {
+			r.mateRecords = append(r.mateRecords, record)
+		}
+	}
 }
 
 // recheck compares a ready job with what is served now. Since the sync began, a
@@ -77,9 +95,9 @@ func (r *run) recheck(j *job) {
 	j.failIf(cmp.Or(r.entryOf(j).checkDowngrade(j), r.checkListed(j), r.checkBytes(j)))
 }
 
-// change collects the records to publish, and settles the jobs whose served
-// revision has the same content.
-func (r *run) change(jobs []*job) mirror.Change {
+// change collects the records to publish, stages what must wait, and settles the jobs
+// whose served revision has the same content.
+func (r *run) change(ctx context.Context, jobs []*job) mirror.Change {
 	change := mirror.Change{}
 	if newest := r.cfg.Shared.newest.Load(); newest.DropRemoved {
 		change.Remove = newest.orphanedManifests()
@@ -93,10 +111,33 @@ func (r *run) change(jobs []*job) mirror.Change {
 			continue
 		}
 		r.progress.SetPhase(j.target.Name, report.PhasePublishing)
-		change.Set = append(change.Set, record)
+		if r.goesDirectly(j.target, now) {
+			change.Set = append(change.Set, record)
+			continue
+		}
+		_, isNew, err := r.cfg.stage(ctx, record, nil)
+		if err != nil {
+			j.fail(err)
+			continue
+		}
+		j.newlyStaged = j.newlyStaged || isNew
+		j.settle(report.Unchanged)
 	}
+	staged := r.cfg.ready(unchanged(jobs), now, r.lock != nil)
+	change.Set, r.together = append(change.Set, staged...), r.cfg.groupsOf(staged)
 	change.Remove = append(change.Remove, r.removedViews(change.Set)...)
 	return change
+}
+
+// unchanged names the manifests that a sync leaves as they are, unless something of them
+// is staged and may go live.
+func unchanged(jobs []*job) (names []string) {
+	for _, j := range jobs {
+		if !j.open() && !j.hasFailed() && !j.withdrawn {
+			names = append(names, j.target.Name)
+		}
+	}
+	return names
 }
 
 // swap publishes the change with the views that follow from it, and without the manifests
@@ -122,8 +163,8 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 			}
 			return err
 		}
-		for _, j := range openJobs(jobs) {
-			if j.target.Name == broken.Manifest {
+		for _, j := range jobs {
+			if j.target.Name == broken.Manifest && sets(*change, broken.Manifest) {
 				j.fail(space.RefuseIfFull(broken.Err))
 			}
 		}
@@ -133,6 +174,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 			}
 		}
 		change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == broken.Manifest })
+		change.Set = wholeGroups(change.Set, r.together)
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 		return err
 	}
 	heldBack := j.active.Held != nil && !r.endsHold(j)
-	if !r.fullCheckDue(j) && (j.release == j.active.Release || heldBack) {
+	if !r.fullCheckDue(j) && (r.isKnown(j) || heldBack) {
 		j.settle(report.Unchanged)
 	}
 	return nil
@@ -48,7 +48,7 @@ func (r *run) endsHold(j *job) bool {
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even
 // though the release may be the served one.
 func (r *run) fullCheckDue(j *job) bool {
-	return !j.served || j.news || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
+	return !j.served && j.staged.Manifest == "" || j.news || j.state.Served != "" && j.state.Served != j.active.ID() || r.req.Demand || r.req.Force ||
 		!r.sameConfig(j) ||
 		j.state.FullAt.After(r.started) || // the clock was set back
 		r.deadlines.Passed("recheck of "+j.target.Name, j.state.FullAt.Add(r.cfg.Recheck), clock.Now())

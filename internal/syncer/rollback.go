@@ -61,7 +61,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	result.Generation, result.Changed = next.Number, true
 	states, err := s.cfg.Store.Manifests()
 	for _, record := range change.Set {
-		report.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest])
+		report.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest], s.cfg.Staging.Get(record.Manifest))
 	}
 	return result, errors.Join(err, s.cfg.Store.Commit(store.Changes{History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/clock"
 	"syncd/internal/inventory"
 	"syncd/internal/locked"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"
@@ -29,11 +30,13 @@ type run struct {
 	changed chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
-	removed   []string                // manifests that left with this sync's generations
-	published bool                    // since the last entry of the history
-	isNew     bool                    // a generation was published at all
-	unlisted  []report.ManifestResult // recorded, and in no entry of the history
-	recordErr error
+	removed     []string                // manifests that left with this sync's generations
+	together    [][]string              // the staged manifests that go live in one generation, by group
+	mateRecords []mirror.Record         // went live with the jobs of this sync, and are in none of them
+	published   bool                    // since the last entry of the history
+	isNew       bool                    // a generation was published at all
+	unlisted    []report.ManifestResult // recorded, and in no entry of the history
+	recordErr   error
 
 	viewResults map[string]report.ViewResult // by name
 

@@ -16,6 +16,7 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/space"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 
@@ -29,7 +30,11 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := New(Config{Mirror: m, Store: s, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &report.Progress{}).newRun(request.Sync{})
+	room, err := staging.Open(m, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &report.Progress{}).newRun(request.Sync{})
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all

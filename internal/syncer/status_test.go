@@ -91,7 +91,7 @@ func TestALostStateIsRebuiltFromDiskWithNoDownload(t *testing.T) {
 
 func TestStatusReadsTheDiskWhenThereIsNoState(t *testing.T) {
 	w := served(t)
-	status, err := report.ReadStatus(w.cfg.Mirror, nil, "", configured(w.cfg.Targets), report.Snapshot{})
+	status, err := report.ReadStatus(w.cfg.Mirror, nil, "", configured(w.cfg.Targets), nil, report.Snapshot{})
 	must(t, err)
 	if m := status.Manifests[0]; m.State != report.StateInSync || m.SyncedAt == nil {
 		t.Errorf("status %+v", m)

@@ -14,12 +14,14 @@ import (
 	"syncd/internal/clock"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/gate"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/verify"
 )
@@ -47,6 +49,9 @@ type Target struct {
 	Release manifest.Release     // latest, an alias, or a pinned month
 	Files   []manifest.Reference // single files, each with a Release as above; empty for a manifest
 	Filter  manifest.Filter
+
+	Activate staging.Policy
+	Gate     gate.Gate
 }
 
 // Config is what New needs; every field is required unless it says so.
@@ -55,6 +60,7 @@ type Config struct {
 	Fetcher  Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
+	Staging  *staging.Room  // of Mirror
 	Store    *store.Store
 	Metrics  *metrics.Metrics
 	Log      zerolog.Logger
@@ -75,6 +81,8 @@ type Config struct {
 	Exports       []export.Target
 	Access        mirror.Access // of all that readers see
 	DropRemoved   bool          // what left the configuration goes at once
+	Groups        []Group
+	Redact        func(string) string // removes the Customer ID from the output of a gate
 }
 
 // selection identifies which files of a target are mirrored and by which digests
@@ -194,7 +202,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
+		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)

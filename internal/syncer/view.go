@@ -118,9 +118,10 @@ func (r *run) arrangeViews(jobs []*job, change *mirror.Change) (outcomes []repor
 	for i := 0; i < len(r.views); i++ {
 		v := r.views[i]
 		made, err := r.cfg.arrangeView(v, current, *change)
-		publishing := slices.DeleteFunc(openJobs(jobs), func(j *job) bool { return !sets(*change, j.target.Name) })
-		if failNamed(err, publishing) {
-			change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return !isOpen(publishing, record.Manifest) })
+		if named := namedBy(err, *change); len(named) > 0 {
+			failNamed(err, slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return !slices.Contains(named, j.target.Name) }))
+			change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return slices.Contains(named, record.Manifest) })
+			change.Set = wholeGroups(change.Set, r.together)
 			change.Views, outcomes, i = nil, nil, -1 // the others may have been arranged with its files
 			continue
 		}
@@ -136,8 +137,13 @@ func sets(change mirror.Change, name string) bool {
 	return slices.ContainsFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == name })
 }
 
-func isOpen(jobs []*job, name string) bool {
-	return slices.ContainsFunc(openJobs(jobs), func(j *job) bool { return j.target.Name == name })
+// namedBy lists the manifests of a change that an error of a view names.
+func namedBy(err error, change mirror.Change) []string {
+	var problem *view.PlaceError
+	if !errors.As(err, &problem) {
+		return nil
+	}
+	return slices.DeleteFunc(problem.Names(), func(name string) bool { return !sets(change, name) })
 }
 
 // arrangeView returns the view that follows from a change, nil if the served one stays. A

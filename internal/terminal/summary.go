@@ -57,6 +57,22 @@ func PrintRollback(w io.Writer, s report.Sync) {
 	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
 }
 
+// PrintActivation writes a line for each manifest that went live, or whose staged revision
+// was dropped.
+func PrintActivation(w io.Writer, s report.Sync, discarded bool) {
+	for _, m := range s.Manifests {
+		if discarded {
+			fmt.Fprintf(w, "%s  dropped what was staged; %s stays\n", m.Name, orDash(releaseName(m.Release, m.Revision)))
+		} else {
+			fmt.Fprintf(w, "%s  %s is live\n", m.Name, releaseName(m.Release, m.Revision))
+		}
+	}
+	if len(s.Manifests) == 0 {
+		fmt.Fprintln(w, "nothing is staged")
+	}
+	fmt.Fprintln(w, generationLine(s, false))
+}
+
 // PrintForget writes a line for each manifest that is served no more.
 func PrintForget(w io.Writer, s report.Sync) {
 	for _, name := range s.Removed {
@@ -78,6 +94,10 @@ func PrintVerification(w io.Writer, v report.Verification) {
 }
 
 func manifestLine(m report.ManifestResult, dryRun bool) string {
+	if m.Staged != nil && m.NewlyStaged {
+		return fmt.Sprintf("%s  %s  staged: %d of %d files downloaded (%s); %s stays", m.Name, releaseName(m.Staged.Release, m.Staged.Revision),
+			m.FilesDownloaded, m.FilesTotal, size(m.BytesDownloaded), orDash(releaseName(m.Release, m.Revision)))
+	}
 	if m.Result == report.Unchanged {
 		return fmt.Sprintf("%s  %s  unchanged: %s", m.Name, releaseName(m.Release, m.Revision), files(m.FilesTotal))
 	}

@@ -32,6 +32,9 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		if m.HeldFrom != "" {
 			state += " (from " + m.HeldFrom + ")"
 		}
+		if m.Staged != nil {
+			state += " (" + m.Staged.Release + ")"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, orDash(releaseName(m.Release, m.Revision)), state,
 			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
 	}
@@ -96,6 +99,19 @@ func printViews(w io.Writer, views []report.ViewStatus) error {
 		}
 	}
 	return nil
+}
+
+// PrintQuarantine writes what a gate found, indented.
+func PrintQuarantine(w io.Writer, q *report.QuarantinedRevision) {
+	if q == nil {
+		return
+	}
+	for _, line := range q.Differences {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	for _, line := range q.Lines {
+		fmt.Fprintf(w, "  gate: %s\n", line)
+	}
 }
 
 func isSyncing(m report.ManifestStatus) bool { return m.State == report.StateSyncing }

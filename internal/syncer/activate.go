@@ -1,0 +1,236 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"syncd/internal/export"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/space"
+	"syncd/internal/staging"
+	"syncd/internal/store"
+)
+
+// Activate publishes what is staged, or discards it. It does not wait for downloads, not
+// even of the same manifest. Without names it takes what is ready; with names, it is an
+// error if something of them is staged and cannot go live.
+func (s *Syncer) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
+	names, err := s.cfg.namesOf(req.Names)
+	if err != nil {
+		return report.Sync{}, err
+	}
+	if req.Discard {
+		err = s.cfg.Shared.change(ctx, func() error {
+			result, err = s.discard(names, req.Trigger)
+			return err
+		})
+		return result, err
+	}
+	refused := s.judgeStaged(ctx, names, req)
+	if ctx.Err() != nil {
+		return report.Sync{}, context.Cause(ctx)
+	}
+	err = s.cfg.Shared.change(ctx, func() error {
+		if err := s.refresh(); err != nil {
+			return err
+		}
+		result, err = s.activate(ctx, names, req)
+		return err
+	})
+	if err == nil && result.Changed {
+		result.Exports = s.cfg.export(ctx, s.cfg.Exports, export.Options{}, nil)
+	}
+	return result, errors.Join(refused, err)
+}
+
+// namesOf returns the manifests that names of manifests and groups mean, each with its
+// whole group; without names, all.
+func (c *Config) namesOf(asked []string) (names []string, err error) {
+	if len(asked) == 0 {
+		return namesOf(c.Targets), nil
+	}
+	for _, name := range asked {
+		i := slices.IndexFunc(c.Groups, func(g Group) bool { return g.Name == name })
+		switch {
+		case i >= 0:
+			names = append(names, c.Groups[i].Manifests...)
+		case slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Name == name }):
+			names = append(names, c.groupOf(name)...)
+		default:
+			return nil, &request.UnknownManifestError{Name: name}
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
+// judgeStaged runs the gates of staged revisions that have no verdict, such as after a
+// kill, and with Again those that refused. It returns the refusals of the latter.
+func (s *Syncer) judgeStaged(ctx context.Context, names []string, req request.Activate) (refused error) {
+	for _, name := range names {
+		t, e := s.cfg.target(name), s.cfg.Staging.Get(name)
+		again := req.Again && e.IsQuarantined()
+		if e.Manifest == "" || e.Dropped || !again && (!e.IsStaged() || e.Passes(t.gate(), s.cfg.Mirror.Current().Records[name].ID())) {
+			continue
+		}
+		if t.gate().ID == "" { // it was removed from the configuration
+			_, err := s.cfg.Staging.Judge(e, staging.Verdict{At: time.Now().UTC(), Passed: true})
+			refused = errors.Join(refused, err)
+			continue
+		}
+		if err := s.judgeEntry(ctx, t, e, again); err != nil {
+			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return refused
+}
+
+func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, again bool) error {
+	var p prepared
+	err := s.cfg.Shared.change(ctx, func() error {
+		record, err := s.cfg.Staging.Record(e)
+		if err == nil {
+			p, err = s.cfg.prepareGate(ctx, t, record, nil)
+		}
+		return err
+	})
+	if err == nil {
+		err = s.cfg.judge(ctx, t, p, again)
+	}
+	if err != nil && refusal.ReasonOf(err) != "" {
+		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(refusal.ReasonOf(err)))
+		s.noteRefusal(t.Name, err)
+	}
+	return err
+}
+
+// noteRefusal records what a gate said outside of a sync.
+func (s *Syncer) noteRefusal(name string, err error) {
+	served := s.cfg.Mirror.Current()
+	record := served.Records[name]
+	entry := report.HistoryEntry{Time: time.Now().UTC(), Trigger: request.TriggerActivate, Sync: report.Sync{
+		Generation: served.Number, Manifests: []report.ManifestResult{{
+			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Refused,
+			Reason: string(refusal.ReasonOf(err)), Error: report.OneLine(err.Error()),
+		}},
+	}}
+	if err := s.cfg.Store.Commit(store.Changes{History: entry}); err != nil {
+		s.cfg.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
+	}
+}
+
+func (s *Syncer) activate(ctx context.Context, names []string, req request.Activate) (report.Sync, error) {
+	started := time.Now()
+	result := report.Sync{Generation: s.cfg.Mirror.Current().Number, Manifests: []report.ManifestResult{}}
+	asked := req.Trigger != request.TriggerWindow
+	records := s.cfg.ready(names, started, asked)
+	if why := s.cfg.waiting(names, records, started, asked); len(req.Names) > 0 && why != "" || len(records) == 0 && why != "" && asked {
+		return result, errors.New(why)
+	}
+	if len(records) == 0 {
+		return result, nil
+	}
+	change := mirror.Change{Set: records}
+	if err := s.followViews(&change); err != nil {
+		return result, err
+	}
+	next, err := s.cfg.Mirror.Publish(ctx, change)
+	if err != nil {
+		return result, space.RefuseIfFull(err)
+	}
+	s.cfg.Shared.pruning.request()
+	result.Generation, result.Changed = next.Number, true
+	for _, record := range records {
+		err = errors.Join(err, s.cfg.Staging.Remove(record.Manifest))
+		result.Manifests = append(result.Manifests, liveResult(record))
+	}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}, History: report.HistoryEntry{
+		Time: time.Now().UTC(), Trigger: req.Trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,
+	}}
+	s.cfg.recordLive(records, &changes)
+	return result, errors.Join(err, s.cfg.Store.Commit(changes))
+}
+
+// waiting says what of the names is staged or quarantined and not among the records, and
+// why; "" for nothing.
+func (c *Config) waiting(names []string, records []mirror.Record, now time.Time, asked bool) string {
+	entries := c.Staging.All()
+	why := map[string]bool{}
+	for _, name := range names {
+		e := entries[name]
+		goes := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == name })
+		switch {
+		case e.Manifest == "" || e.Dropped || goes:
+		case e.IsQuarantined():
+			why[fmt.Sprintf("the gate refused release %s of %s: `syncd activate --again %s` asks it again", e.Release, name, name)] = true
+		default:
+			why[fmt.Sprintf("release %s of %s stays staged: %s", e.Release, name, staging.Waits(c.members(c.groupOf(name), entries), now, asked))] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(why)), "; ")
+}
+
+// discard drops what is staged or quarantined of the names. The caller has the turn.
+func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
+	current := s.cfg.Mirror.Current()
+	result := report.Sync{Generation: current.Number, Manifests: []report.ManifestResult{}}
+	states, err := s.cfg.Store.Manifests()
+	if err != nil {
+		return result, err
+	}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}}
+	for _, name := range names {
+		e := s.cfg.Staging.Get(name)
+		if e.Manifest == "" || e.Dropped {
+			continue
+		}
+		if err := s.cfg.Staging.Discard(name); err != nil {
+			return result, err
+		}
+		state, record := states[name], current.Records[name]
+		if state.Failure != nil && state.Failure.Reason == string(refusal.Gate) {
+			state.Failure = nil
+			changes.Manifests[name] = state
+		}
+		report.ShowManifest(s.cfg.Metrics, name, record, state, s.cfg.Staging.Get(name))
+		result.Manifests = append(result.Manifests, report.ManifestResult{
+			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Unchanged,
+			FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,
+		})
+	}
+	if len(result.Manifests) == 0 {
+		return result, nil
+	}
+	s.cfg.Shared.pruning.request()
+	changes.History = report.HistoryEntry{Time: time.Now().UTC(), Trigger: trigger, Sync: result}
+	return result, s.cfg.Store.Commit(changes)
+}
+
+// DueAt returns when something staged may go live by itself, the zero time for never. What
+// may go live now and waits for something else is left to the next sync.
+func (s *Syncer) DueAt(now time.Time) (next time.Time) {
+	for name, e := range s.cfg.Staging.All() {
+		policy := s.cfg.target(name).Activate
+		opens := policy.Opens(now)
+		if !e.IsStaged() || opens.IsZero() || policy.Open(now) {
+			continue
+		}
+		if next.IsZero() || opens.Before(next) {
+			next = opens
+		}
+	}
+	return next
+}
+
+// HasDue is true if something staged may go live now.
+func (s *Syncer) HasDue(now time.Time) bool {
+	entries := s.cfg.Staging.All()
+	return len(s.cfg.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
+}

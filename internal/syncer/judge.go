@@ -1,0 +1,202 @@
+package syncer
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"syncd/internal/gate"
+	"syncd/internal/mirror"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/staging"
+)
+
+// judge has the gate look at the revision of a complete job. The revision is staged
+// before, so that a crash loses neither the revision nor that it was not judged yet.
+func (r *run) judge(ctx context.Context, j *job) {
+	if !j.awaitsGate() || ctx.Err() != nil {
+		return
+	}
+	r.progress.SetPhase(j.target.Name, report.PhaseGating)
+	var p prepared
+	err := r.cfg.Shared.change(ctx, func() (err error) {
+		if r.recheck(j); !j.open() {
+			return nil
+		}
+		record := r.recordOf(j, time.Now().UTC())
+		if j.served && slices.EqualFunc(record.Files, j.active.Files, sameContent) && record.ID() == j.active.ID() {
+			return nil
+		}
+		p, err = r.cfg.prepareGate(ctx, j.target, record, r.mates(j))
+		j.newlyStaged = p.isNew
+		return err
+	})
+	if err == nil && p.entry.Manifest != "" {
+		err = r.cfg.judge(ctx, j.target, p, false)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		j.fail(err)
+	default:
+		j.passGate()
+	}
+}
+
+// mates returns the records of what would go live together with a job: of other complete
+// jobs of its group.
+func (r *run) mates(j *job) (records []mirror.Record) {
+	group := r.cfg.groupOf(j.target.Name)
+	for _, other := range r.jobs {
+		if other != j && slices.Contains(group, other.target.Name) && other.isComplete() {
+			records = append(records, r.recordOf(other, time.Now().UTC()))
+		}
+	}
+	return records
+}
+
+// prepared is a staged revision that its gate can look at.
+type prepared struct {
+	entry   staging.Entry
+	isNew   bool
+	subject gate.Subject
+}
+
+// prepareGate stages a revision with the views that show it, as they would be after its
+// activation. The caller has the turn.
+func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record, mates []mirror.Record) (p prepared, err error) {
+	change := mirror.Change{Set: append([]mirror.Record{record}, c.stagedMates(t.Name, mates)...)}
+	current := c.Mirror.Current()
+	p.subject = gate.Subject{
+		Manifest: t.Name, Release: string(record.Release), Revision: record.Revision,
+		Path: c.Mirror.RevisionPath(record), Views: map[string]string{},
+	}
+	if served, found := current.Records[t.Name]; found {
+		p.subject.Current = c.Mirror.RevisionPath(served)
+	}
+	views := []mirror.View{}
+	for _, v := range c.wantedViews() {
+		if !slices.Contains(v.Manifests, t.Name) {
+			continue
+		}
+		made, err := c.arrangeView(v, current, change)
+		switch {
+		case refusal.ReasonOf(err) != "":
+			return p, err
+		case made != nil:
+			views = append(views, *made)
+			p.subject.Views[v.Name] = c.Mirror.ViewPath(*made)
+		case current.Views[v.Name].Name != "":
+			p.subject.Views[v.Name] = c.Mirror.ViewPath(current.Views[v.Name])
+		}
+	}
+	p.entry, p.isNew, err = c.stage(ctx, record, views)
+	return p, err
+}
+
+// stagedMates adds what is staged of a manifest's group.
+func (c *Config) stagedMates(name string, records []mirror.Record) []mirror.Record {
+	for _, mate := range c.groupOf(name) {
+		e := c.Staging.Get(mate)
+		known := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == mate })
+		if mate == name || known || !e.IsStaged() {
+			continue
+		}
+		if record, err := c.Staging.Record(e); err == nil {
+			records = append(records, record)
+		}
+	}
+	return records
+}
+
+// judge runs the gate, unless a verdict is known already, and makes the verdict durable.
+// The error is a refusal, or why there is no verdict. again asks a gate that refused the
+// revision once more. The caller must not have the turn.
+func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) error {
+	served := c.Mirror.Current().Records[t.Name].ID()
+	if known := p.entry.Judged(t.gate(), served); known != nil && (known.Passed || !again) {
+		return refusedBy(*known)
+	}
+	found, err := t.Gate.Check(ctx, p.subject, c.spool)
+	if err != nil {
+		return err
+	}
+	verdict := staging.Verdict{
+		Gate: t.Gate.ID(), At: time.Now().UTC(), Passed: found.Passed, Error: report.OneLine(c.Redact(found.Error)),
+		Lines: c.oneLines(found.Lines), Differences: c.oneLines(found.Differences),
+	}
+	if t.Gate.Compare {
+		verdict.Against = served
+	}
+	if _, err := c.Staging.Judge(p.entry, verdict); err != nil {
+		return err
+	}
+	return refusedBy(verdict)
+}
+
+func refusedBy(v staging.Verdict) error {
+	if v.Passed {
+		return nil
+	}
+	return refusal.New(refusal.Gate, "%s", v.Error)
+}
+
+func (c *Config) oneLines(lines []string) []string {
+	shown := make([]string, len(lines))
+	for i, line := range lines {
+		shown[i] = report.OneLine(c.Redact(line))
+	}
+	return shown
+}
+
+// spool opens a file without a name, for the output of a gate.
+func (c *Config) spool() (*os.File, error) {
+	f, err := os.CreateTemp(c.Mirror.Root().Path("state"), ".tmp-gate-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// barriers let the gates of a group wait until all its manifests of a wave are complete,
+// so that a view shows the new files of all.
+func (r *run) barriers(jobs []*job) map[*job]*sync.WaitGroup {
+	byGroup := map[string]*sync.WaitGroup{}
+	of := make(map[*job]*sync.WaitGroup, len(jobs))
+	for _, j := range jobs {
+		first := r.cfg.groupOf(j.target.Name)[0]
+		if byGroup[first] == nil {
+			byGroup[first] = &sync.WaitGroup{}
+		}
+		byGroup[first].Add(1)
+		of[j] = byGroup[first]
+	}
+	return of
+}
+
+// dropWithdrawn removes what is staged of manifests for which the provider offers the
+// served revision again.
+func (r *run) dropWithdrawn(jobs []*job) {
+	for _, j := range jobs {
+		e := r.cfg.Staging.Get(j.target.Name)
+		if !j.withdrawn || e.Manifest == "" {
+			continue
+		}
+		r.cfg.Log.Warn().Str("manifest", j.target.Name).Str("release", string(e.Release)).Msg("dropped the staged revision, because the served one is the newest again")
+		r.forgetStaged(j.target.Name)
+	}
+}
+
+func (r *run) forgetStaged(name string) {
+	if err := r.cfg.Staging.Remove(name); err != nil {
+		r.cfg.Log.Warn().Err(err).Str("manifest", name).Msg("removing what was staged failed; the next start tries again")
+	}
+	r.cfg.Shared.pruning.request()
+}
