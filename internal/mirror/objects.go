@@ -1,7 +1,9 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,6 +23,23 @@ func (m *Mirror) Objects() ([]manifest.ObjectID, error) {
 			ids = append(ids, id)
 		}
 	}
+	return ids, err
+}
+
+// ObjectsIn returns the objects in one of the 256 directories, sorted by ID.
+func (m *Mirror) ObjectsIn(directory byte) ([]manifest.ObjectID, error) {
+	dir := hex.EncodeToString([]byte{directory})
+	names, err := m.objects.Names(dir)
+	if isGone(err) {
+		return nil, nil
+	}
+	var ids []manifest.ObjectID
+	for _, name := range names {
+		if id, err := manifest.ParseObjectID(name); err == nil && inObjects(id) == dir+"/"+name {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b manifest.ObjectID) int { return bytes.Compare(a[:], b[:]) })
 	return ids, err
 }
 

@@ -124,7 +124,16 @@ func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage
 // Reread is nil when a file that was damaged has the recorded content now. It is nil, too,
 // when another file is served by now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
-	current := m.Current()
+	for {
+		current := m.Current()
+		err := m.rereadIn(ctx, current, d)
+		if !isGone(err) || m.Current().Number == current.Number {
+			return err
+		}
+	}
+}
+
+func (m *Mirror) rereadIn(ctx context.Context, current Generation, d Damage) error {
 	name := filepath.Join(generationDir(current.Number), d.path())
 	served, found := current.Records[d.Manifest].File(d.File.Path)
 	if d.View != "" {
@@ -149,7 +158,7 @@ func (m *Mirror) ObjectIsWhole(ctx context.Context, id manifest.ObjectID) bool {
 }
 
 // Relink renames a link to a repaired object over every file that should hold it, in
-// every revision and view that a generation shows.
+// every revision on disk and every view that a generation shows.
 func (m *Mirror) Relink(id manifest.ObjectID) error {
 	if err := m.SyncObjects(); err != nil {
 		return err
@@ -189,35 +198,36 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 	})
 }
 
-// eachTree calls do once for each revision and view that a generation shows.
+// eachTree calls do once for each revision on disk and each view that a generation shows.
 func (m *Mirror) eachTree(do func(tree) error) error {
-	all, err := m.Generations()
+	generations, err := m.Generations()
 	if err != nil {
 		return err
 	}
+	records, err := m.Records()
+	if err != nil {
+		return err
+	}
+	var all []tree
+	for _, r := range records {
+		all = append(all, r.tree())
+	}
+	for _, g := range generations {
+		for _, v := range g.Views {
+			all = append(all, v.tree())
+		}
+	}
 	done := map[string]bool{}
-	for _, g := range all {
-		for _, t := range g.trees() {
-			if done[t.name] {
-				continue
-			}
-			done[t.name] = true
-			if err := do(t); err != nil {
-				return err
-			}
+	for _, t := range all {
+		if done[t.name] {
+			continue
+		}
+		done[t.name] = true
+		if err := do(t); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (g Generation) trees() (all []tree) {
-	for _, r := range g.Records {
-		all = append(all, r.tree())
-	}
-	for _, v := range g.Views {
-		all = append(all, v.tree())
-	}
-	return all
 }
 
 // replaceIn replaces a file of a tree by one that create makes. The temporary one is made

@@ -55,12 +55,11 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 			return err
 		}
 	}
-	return s.cfg.Shared.change(ctx, func() error {
-		if err := s.cfg.Mirror.Relink(d.File.Object); err != nil {
-			return err
-		}
-		return s.cfg.Mirror.Reread(ctx, d)
-	})
+	err := s.cfg.Shared.change(ctx, func() error { return s.cfg.Mirror.Relink(d.File.Object) })
+	if err != nil {
+		return err
+	}
+	return s.cfg.Mirror.Reread(ctx, d) // a large file takes long to read, so others have the turn
 }
 
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {

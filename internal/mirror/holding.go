@@ -1,0 +1,46 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+
+	"syncd/internal/manifest"
+)
+
+// Holding lists the files with a content, in every revision on disk, those that are
+// served first. Err is nil in all of them.
+func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
+	records, err := m.Records()
+	if err != nil {
+		return nil, err
+	}
+	current := m.Current()
+	isServed := func(r Record) bool { return current.Records[r.Manifest].ID() == r.ID() }
+	slices.SortStableFunc(records, func(a, b Record) int {
+		if served := isServed(a); served != isServed(b) {
+			return map[bool]int{true: -1, false: 1}[served]
+		}
+		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(b.ID(), a.ID()))
+	})
+	var holding []Damage
+	seen := map[[2]string]bool{}
+	for _, r := range records {
+		if key := [2]string{r.Manifest, r.ID()}; !seen[key] {
+			seen[key] = true
+			holding = append(holding, r.holding(id)...)
+		}
+	}
+	return holding, nil
+}
+
+func (r Record) holding(id manifest.ObjectID) (files []Damage) {
+	for _, f := range r.Files {
+		if f.Object == id {
+			files = append(files, Damage{Manifest: r.Manifest, File: f})
+		}
+	}
+	return files
+}
+
+// RemoveUnused removes an object that no revision holds, and that is not to be used.
+func (m *Mirror) RemoveUnused(id manifest.ObjectID) error { return m.objects.Remove(inObjects(id)) }

@@ -1,0 +1,76 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+)
+
+// RepairObject replaces a damaged object and every file that holds it by a proven copy
+// from the provider. It returns those files. An object that no revision holds is removed
+// instead, and the sync that wants it downloads it again. As in Repair, only the
+// replacement waits for the turn.
+func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error) ([]report.DamagedFile, error) {
+	damage, err := s.cfg.Mirror.Holding(id)
+	if err == nil && len(damage) == 0 {
+		err = s.removeUnused(ctx, id)
+	}
+	if err != nil || len(damage) == 0 {
+		return nil, err
+	}
+	files := make([]report.DamagedFile, len(damage))
+	for i := range damage {
+		damage[i].Err = cause
+		s.cfg.Metrics.VerifyFailed(damage[i].Manifest)
+		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
+	}
+	err = s.repairByAny(ctx, damage)
+	for i := range files {
+		if files[i].Repaired = err == nil; err != nil {
+			files[i].Error += "; not repaired: " + report.OneLine(err.Error())
+		}
+	}
+	return files, err
+}
+
+// repairByAny repairs files of the same content, by the first of their references that the
+// provider still has.
+func (s *Syncer) repairByAny(ctx context.Context, damage []mirror.Damage) (err error) {
+	tried := map[string]bool{}
+	for _, d := range damage {
+		if tried[d.File.Reference] {
+			continue
+		}
+		tried[d.File.Reference] = true
+		if err = s.repair(ctx, d); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// removeUnused removes a damaged object that no revision holds. The object is read before
+// the turn, because reading can take long.
+func (s *Syncer) removeUnused(ctx context.Context, id manifest.ObjectID) error {
+	read, there := s.cfg.Mirror.ObjectInfo(id)
+	if !there || s.cfg.Mirror.ObjectIsWhole(ctx, id) {
+		return context.Cause(ctx)
+	}
+	return s.cfg.Shared.change(ctx, func() error {
+		now, there := s.cfg.Mirror.ObjectInfo(id)
+		if !there || !now.Same(read) {
+			return nil
+		}
+		holding, err := s.cfg.Mirror.Holding(id)
+		if err == nil && len(holding) > 0 {
+			err = errors.New("a sync published it meanwhile")
+		}
+		if err != nil {
+			return err
+		}
+		return s.cfg.Mirror.RemoveUnused(id)
+	})
+}

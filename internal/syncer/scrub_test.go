@@ -1,0 +1,71 @@
+package syncer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"syncd/internal/manifest"
+	"syncd/internal/report"
+)
+
+var errTest = errors.New("damaged on purpose")
+
+func idOf(content string) manifest.ObjectID { return sha256.Sum256([]byte(content)) }
+
+// spoil changes an object in place, and with it every link to it.
+func (w *world) spoil(content string) {
+	w.Helper()
+	path := w.objectPath(idOf(content))
+	must(w, os.Chmod(path, 0o644))
+	must(w, os.WriteFile(path, []byte("damaged"), 0o644))
+}
+
+func TestARepairedObjectReplacesItsFilesInRevisionsThatNoGenerationShows(t *testing.T) {
+	w := start(t, "data", "other")
+	w.publish("other", "2026.09", files{"a.dat": "shared"})
+	for _, release := range []string{"2026.09", "2026.10", "2026.11"} {
+		w.publish("data", release, files{"a.dat": "shared", "b.dat": release})
+		w.expect(w.demand(), "data", report.Updated)
+	}
+	for _, old := range []string{"000001", "000002"} { // `retain` keeps the revisions by their records
+		must(t, os.RemoveAll(filepath.Join(w.dir, "generations", old)))
+	}
+	w.spoil("shared")
+	damaged, err := w.syncer.RepairObject(context.Background(), idOf("shared"), errTest)
+	must(t, err)
+	equal(t, "files", len(damaged), 4)
+	links, err := filepath.Glob(filepath.Join(w.dir, "revisions", "*", "*", "a.dat"))
+	must(t, err)
+	equal(t, "links", len(links), 4)
+	for _, path := range links {
+		content, err := os.ReadFile(path)
+		must(t, err)
+		equal(t, path, string(content), "shared")
+	}
+}
+
+func TestADamagedObjectOfNoRevisionIsRemoved(t *testing.T) {
+	w := start(t, "data")
+	w.publish("data", "2026.09", files{"a.dat": "a"})
+	w.expect(w.demand(), "data", report.Updated)
+	path := w.objectPath(idOf("stray"))
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte("stray"), 0o644))
+	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("a whole object: %v", err)
+	}
+	w.spoil("stray")
+	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a damaged object: %v", err)
+	}
+}
