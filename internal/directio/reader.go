@@ -53,7 +53,7 @@ func readUncached(f *os.File, b []byte, at int64) (int, error) {
 	}
 }
 
-// Reader reads a file from its start to its end, and leaves the page cache as it found
+// Reader reads a file to its end, and leaves the page cache as it found
 // it: with dontCache, or else by direct reads. Its buffers must come from Buffer. The
 // file must have no other use meanwhile. Not safe for concurrent use.
 type Reader struct {
@@ -65,7 +65,10 @@ type Reader struct {
 }
 
 // NewReader returns a Reader for a file that was opened for reading.
-func NewReader(file *os.File) *Reader { return &Reader{file: file} }
+func NewReader(file *os.File) *Reader { return NewReaderAt(file, 0) }
+
+// NewReaderAt is NewReader for the bytes from an offset on.
+func NewReaderAt(file *os.File, at int64) *Reader { return &Reader{file: file, at: at} }
 
 func (r *Reader) Read(b []byte) (int, error) {
 	n, err := readUncached(r.file, b, r.at)

@@ -98,6 +98,6 @@ func (s *Session) noteArrival(id manifest.ObjectID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proven[id] = proofOf(info)
+	s.proven[id] = store.ProofOf(info)
 	delete(s.damaged, id)
 }

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 )
@@ -34,7 +33,7 @@ func (s *Session) standing(id manifest.ObjectID) standing {
 	if damaged {
 		return isDamaged
 	}
-	now := proofOf(info)
+	now := store.ProofOf(info)
 	if then, known := s.proof(id, now); known && then == now {
 		return isProven
 	}
@@ -96,7 +95,7 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && found {
-		s.proven[id] = proofOf(info)
+		s.proven[id] = store.ProofOf(info)
 		return nil
 	}
 	s.damaged[id] = true
@@ -104,11 +103,6 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 	s.inventory.cfg.Log.Warn().Err(err).Str("manifest", manifestName).Stringer("object", id).
 		Msg("object on disk is damaged and will be downloaded again: run `syncd verify` to check the published files")
 	return nil
-}
-
-// proofOf describes a file. It leaves out the ctime, which each new hard link changes.
-func proofOf(info fsops.Info) store.Proof {
-	return store.Proof{Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode()}
 }
 
 // Proofs returns the proofs of a plan's objects, for the state. An object that the
@@ -120,7 +114,7 @@ func (s *Session) Proofs(known map[manifest.Digest]manifest.Object) *store.Proof
 		if !found {
 			continue
 		}
-		proof := proofOf(info)
+		proof := store.ProofOf(info)
 		if then, known := s.proof(object.ID, proof); known {
 			proof = then
 		}

@@ -135,7 +135,7 @@ func (s *Session) rehash(ctx context.Context, served mirror.Record, f manifest.F
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proven[object.ID] = proofOf(info)
+	s.proven[object.ID] = store.ProofOf(info)
 	s.objects[f.Expected] = object.ID
 	return object, true
 }

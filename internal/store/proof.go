@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -16,6 +17,11 @@ type Proof struct {
 	Size    int64
 	ModTime int64 // Unix nanoseconds
 	Inode   uint64
+}
+
+// ProofOf returns the proof for content that was read from this file.
+func ProofOf(info fsops.Info) Proof {
+	return Proof{Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode()}
 }
 
 // Proofs holds the proofs of many objects. The zero value is empty.
