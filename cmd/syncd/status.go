@@ -87,6 +87,9 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 			fmt.Fprintf(a.stdout, "view %s: %s\n", v.Name, v.Explanation)
 		}
 	}
+	if status.Scrub != nil && len(names) == 0 {
+		fmt.Fprintf(a.stdout, "scrub: %s\n", status.Scrub.Explanation)
+	}
 	if printed < len(names) {
 		return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", names[0])
 	}

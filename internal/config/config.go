@@ -33,6 +33,7 @@ type Config struct {
 	RetainFor       time.Duration // a revision is kept for at least this long after it left current
 	Guards          Guards
 	Audit           Audit
+	Scrub           Scrub
 	HTTP            HTTP
 	Services        Services
 	Manifests       []Manifest
@@ -59,6 +60,12 @@ type keyFile struct {
 func (k keyFile) isExposed() bool {
 	info, err := os.Stat(k.path)
 	return err == nil && info.Mode().Perm()&0o066 != 0
+}
+
+// Scrub says when all objects are re-read.
+type Scrub struct {
+	Schedule Schedule // the zero value never runs
+	Rate     int64    // bytes per second, 0 = unlimited
 }
 
 // Audit says what is remembered of past generations.
@@ -135,6 +142,7 @@ func Default() *Config {
 		Retain:          2,
 		RetainFor:       time.Hour,
 		Audit:           Audit{Keep: 2 * year},
+		Scrub:           Scrub{Rate: 50 << 20},
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Services:        Services{Prefix: "Provider"},
@@ -269,6 +277,7 @@ func (d *decoder) config(root *node) *Config {
 		"retain_for":       scalar(&c.RetainFor, parseDuration),
 		"guards":           keys(c.Guards.table()),
 		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
+		"scrub":            keys(c.Scrub.table()),
 		"http":             keys(d.http(&c.HTTP)),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
@@ -287,6 +296,13 @@ func (d *decoder) config(root *node) *Config {
 	d.checkNames(c)
 	c.secrets, c.plain, c.keys = d.secrets, d.plain, d.keys
 	return c
+}
+
+func (s *Scrub) table() table {
+	return table{
+		"schedule": scalar(&s.Schedule, parseOptionalSchedule),
+		"rate":     scalar(&s.Rate, parseRate),
+	}
 }
 
 func (g *Guards) table() table {

@@ -124,6 +124,7 @@ transfers: {files: 64, segments: 16, bandwidth: 50MiB/s, publish_after: 10s, cac
 retain: 0
 retain_for: 0s
 guards: {min_keep_ratio: 1, min_bytes_ratio: 0.25}
+scrub: {schedule: "0 4 * * SUN", rate: 0}
 http: {listen: ":9797", web_config: web.yaml}
 manifests:
   - name: dq_addr_data
@@ -164,7 +165,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": c.DataDir, "url": c.Source.URL.String(), "param": c.Source.CustomerIDParam, "hash": c.Source.Hash,
 		"ca_file": c.Source.CAFile, "stall": c.Source.StallTimeout, "retry": c.Source.Retry, "min_rate": c.Source.MinRate, "schedule": c.Schedule.String(),
 		"jitter": c.Jitter, "recheck": c.RecheckInterval, "transfers": c.Transfers, "retain": c.Retain, "retain_for": c.RetainFor,
-		"keep": c.Guards, "proxy": c.Source.Proxy.String(), "pair": []string{c.Source.ClientCert, c.Source.ClientKey},
+		"scrub": c.Scrub.Schedule.String(), "scrub rate": c.Scrub.Rate, "keep": c.Guards, "proxy": c.Source.Proxy.String(), "pair": []string{c.Source.ClientCert, c.Source.ClientKey},
 		"own proxy": s.Autocomplete.Proxy.String(), "own pair": []string{s.Autocomplete.ClientCert, s.Autocomplete.ClientKey}, "inherited proxy": s.List.Proxy.Host, "inherited pair": []string{s.List.ClientCert, s.List.ClientKey},
 		"http": c.HTTP, "prefix": s.Prefix, "jsonp": s.Autocomplete.JSONPURL.String(),
 		"own ca": s.Autocomplete.CAFile, "inherited ca": s.List.CAFile, "own stall": s.ReverseGeo.StallTimeout,
@@ -174,7 +175,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, bandwidth.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
-		"keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
+		"scrub": "0 4 * * SUN", "scrub rate": int64(0), "keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,
@@ -287,6 +288,8 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"certificate alone", source("client_cert: a"), []string{"3:16 source.client_cert: its key is missing"}},
 		{"key alone", source("client_key: a"), []string{"3:15 source.client_key: its certificate is missing"}},
 		{"key of a service alone", top("services: {list: {client_key: a}}"), []string{"5:31 services.list.client_key: its certificate is missing"}},
+		{"scrub schedule", top("scrub: {schedule: weekly}"), []string{"5:19 scrub.schedule: is not a schedule"}},
+		{"scrub rate", top("scrub: {rate: fast}"), []string{"5:15 scrub.rate: is not a size"}},
 		{"bytes ratio", top("guards: {min_bytes_ratio: 2}"), []string{"5:27 guards.min_bytes_ratio: is not a number from 0 to 1"}},
 		{"retry relation", source("retry: {initial_interval: 2s, max_interval: 1s}"), []string{"3:29 source.retry.initial_interval: is longer than max_interval"}},
 		{"retry below default", source("retry: {max_interval: 1ms}"), []string{"3:25 source.retry.max_interval: is shorter than initial_interval"}},
@@ -653,7 +656,7 @@ func uncommented(text string) string {
 // allKeys collects every key from the suggestions for unknown keys.
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
-	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nguards: "+x+"\nhttp: "+x+
+	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+
 		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\npermissions: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {

@@ -35,6 +35,9 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return s.cron.Next(t.Local())
 }
 
+// IsSet is false for the zero value.
+func (s Schedule) IsSet() bool { return s.cron != nil }
+
 // String returns the schedule as written, with single spaces between its parts.
 func (s Schedule) String() string { return s.text }
 
@@ -46,6 +49,14 @@ func (s Schedule) Interval() time.Duration {
 
 // Equal is true when both schedules have the same text.
 func (s Schedule) Equal(other Schedule) bool { return s.text == other.text }
+
+// parseOptionalSchedule is parseSchedule, but "" never runs.
+func parseOptionalSchedule(text string) (Schedule, *fault) {
+	if text == "" {
+		return Schedule{}, nil
+	}
+	return parseSchedule(text)
+}
 
 func parseSchedule(text string) (Schedule, *fault) {
 	text = strings.Join(strings.Fields(text), " ")

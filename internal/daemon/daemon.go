@@ -33,6 +33,7 @@ type Daemon struct {
 	watchdog  time.Duration     // systemd restarts a daemon that is silent for longer; 0 for no watchdog
 	requests  chan request.Sync // from the API
 	timetable *timetable
+	scrubs    scrubPlan
 	syncing   claims.Set                // manifests in a sync that the loop began
 	awakeAt   atomic.Pointer[time.Time] // last round of the loop
 	windows   windows
@@ -62,6 +63,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	var running sync.WaitGroup
 	running.Go(func() { d.dropRemoved(ctx, request.TriggerStart) })
 	d.activateDue(ctx, &running)
+	running.Go(func() { d.scrub(ctx) })
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {

@@ -18,6 +18,9 @@ func (d *Daemon) Status() (report.Status, error) {
 			status.Manifests[i].NextSync = &at
 		}
 	}
+	if next := d.scrubs.next(); status.Scrub != nil && !next.IsZero() {
+		status.Scrub.Next = &next
+	}
 	status.Explain(time.Now())
 	return status, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/bandwidth"
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -40,6 +41,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	e.createSeries(cfg)
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
+	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
 	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client, id), &e.progress)}
 	if before := e.active.Swap(next); before != nil {
 		e.dropSeries(before.config)

@@ -27,6 +27,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/scrub"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
@@ -61,6 +62,8 @@ type Engine struct {
 	gate      *transport.Gate
 	progress  report.Progress
 	bandwidth *bandwidth.Budget // of all syncs and repairs
+	scrubRate *bandwidth.Budget
+	scrubber  *scrub.Scrubber
 	jitter    float64
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	syncing   claims.Set          // manifests that are in a sync
@@ -91,7 +94,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: bandwidth.NewBudget(bandwidth.Timetable{})}
+	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: bandwidth.NewBudget(bandwidth.Timetable{}), scrubRate: bandwidth.NewBudget(bandwidth.Timetable{})}
 	e.shared = syncer.NewShared(e.mayChange)
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())
@@ -142,10 +145,13 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	for _, until := range coolDowns {
 		e.noteCoolDown(until)
 	}
+	if err := e.openScrub(); err != nil {
+		return err
+	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Scrub: e.scrubMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)

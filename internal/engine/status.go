@@ -9,6 +9,7 @@ import (
 	"syncd/internal/origin"
 	"syncd/internal/report"
 	"syncd/internal/staging"
+	"syncd/internal/store"
 )
 
 // Progress returns the progress of the running work.
@@ -20,6 +21,7 @@ func (e *Engine) Status() (report.Status, error) {
 	progress.StuckSince = e.stuckSince()
 	status, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
 	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
+	status.Scrub = report.ScrubStatusOf(e.ScrubProgress(), e.Config().Scrub.Schedule.IsSet())
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
@@ -38,6 +40,11 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader
 	}
 	status, err := readStatus(cfg, m, state, entries, report.Snapshot{})
 	status.Exports = report.ReadExports(m, Exports(cfg), nil)
+	if state != nil && err == nil {
+		var scrub store.Scrub
+		scrub, err = state.Scrub()
+		status.Scrub = report.ScrubStatusOf(scrub, cfg.Scrub.Schedule.IsSet())
+	}
 	status.Explain(time.Now())
 	return status, err
 }

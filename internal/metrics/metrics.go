@@ -39,6 +39,7 @@ type Metrics struct {
 	resumedBytes  *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
+	scrubRead     prometheus.Counter
 
 	mu    sync.Mutex
 	shown map[infoKey][]string // the labels of the info series that exist
@@ -50,6 +51,7 @@ type Probes struct {
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
 	Orphaned func() float64   // what is served although they left the configuration
 
+	Scrub     func() Scrub
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
 
 	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
@@ -107,6 +109,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	reg.MustRegister(orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
+	m.registerScrub(reg, probes.Scrub)
 	return m
 }
 

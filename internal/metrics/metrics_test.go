@@ -22,6 +22,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
 		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
+		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
 	})
 	for _, name := range []string{"one", "two"} {
 		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
@@ -48,6 +49,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	m.Request("Hash", "712")
 	m.Request("Hash", "799")
 	m.Retry("Hash")
+	m.ScrubRead(11)
 	return m, reg
 }
 
@@ -63,6 +65,8 @@ syncd_bandwidth_limit_bytes 1024
 syncd_config_last_reload_successful 0
 # TYPE syncd_cool_down_until_timestamp_seconds gauge
 syncd_cool_down_until_timestamp_seconds 9.5
+# TYPE syncd_damaged_objects gauge
+syncd_damaged_objects 2
 # TYPE syncd_disk_free_bytes gauge
 syncd_disk_free_bytes 5e+09
 # TYPE syncd_disk_needed_bytes gauge
@@ -114,6 +118,12 @@ syncd_releases_behind{manifest="two"} 2
 # TYPE syncd_resumed_bytes_total counter
 syncd_resumed_bytes_total{manifest="one"} 5
 syncd_resumed_bytes_total{manifest="two"} 5
+# TYPE syncd_scrub_completed_timestamp_seconds gauge
+syncd_scrub_completed_timestamp_seconds 10.5
+# TYPE syncd_scrub_progress_ratio gauge
+syncd_scrub_progress_ratio 0.25
+# TYPE syncd_scrub_read_bytes_total counter
+syncd_scrub_read_bytes_total 11
 # TYPE syncd_sync_last_progress_timestamp_seconds gauge
 syncd_sync_last_progress_timestamp_seconds 7.5
 # TYPE syncd_sync_runs_total counter

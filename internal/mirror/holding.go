@@ -2,7 +2,9 @@ package mirror
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"syncd/internal/manifest"
 )
@@ -10,7 +12,7 @@ import (
 // Holding lists the files with a content, in every revision on disk, those that are
 // served first. Err is nil in all of them.
 func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
-	records, err := m.Records()
+	records, err := m.allRevisions()
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +33,26 @@ func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
 		}
 	}
 	return holding, nil
+}
+
+// allRevisions returns the record of every revision on disk, staged ones included. A
+// revision may have several.
+func (m *Mirror) allRevisions() ([]Record, error) {
+	records, err := m.Records()
+	if err != nil {
+		return nil, err
+	}
+	staged, err := m.namesBelow(StagedDir)
+	for _, name := range staged {
+		id, isRecord := strings.CutSuffix(filepath.Base(name), recordSuffix)
+		if !isRecord {
+			continue
+		}
+		if record, err := m.Staged(filepath.Base(filepath.Dir(name)), id); err == nil {
+			records = append(records, record)
+		}
+	}
+	return records, err
 }
 
 func (r Record) holding(id manifest.ObjectID) (files []Damage) {

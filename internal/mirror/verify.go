@@ -204,7 +204,7 @@ func (m *Mirror) eachTree(do func(tree) error) error {
 	if err != nil {
 		return err
 	}
-	records, err := m.Records()
+	records, err := m.allRevisions()
 	if err != nil {
 		return err
 	}

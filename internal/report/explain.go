@@ -19,6 +19,9 @@ func (s *Status) Explain(now time.Time) {
 		m := &s.Manifests[i]
 		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
 	}
+	if s.Scrub != nil {
+		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
+	}
 }
 
 // headlineLimit is how many characters of a line `systemctl status` shows.

@@ -38,6 +38,7 @@ type Status struct {
 	Manifests  []ManifestStatus `json:"manifests"`
 	Views      []ViewStatus     `json:"views,omitempty"`
 	Exports    []ExportStatus   `json:"exports,omitempty"`
+	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.
@@ -81,6 +82,7 @@ type StateReader interface {
 	Manifests() (map[string]store.Manifest, error)
 	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
+	Scrub() (store.Scrub, error)
 }
 
 // ReadStatus returns the status of the configured manifests, followed by those that are

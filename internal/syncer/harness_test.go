@@ -142,7 +142,7 @@ func (w *world) open() {
 	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
 	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
 	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
-	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }})
+	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }, Scrub: func() metrics.Scrub { return metrics.Scrub{} }})
 	w.configure()
 }
 

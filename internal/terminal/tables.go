@@ -52,6 +52,9 @@ func PrintStatus(w io.Writer, s report.Status) error {
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
 		}
 	}
+	if s.Scrub != nil {
+		fmt.Fprintf(w, "\nscrub: %s\n", s.Scrub.Explanation)
+	}
 	return printExports(w, s.Exports)
 }
 

@@ -36,6 +36,7 @@ type page struct {
 	DataDir    string
 	Manifests  []card
 	Disk       diskUse
+	Scrub      *report.ScrubStatus
 }
 
 // card is one manifest.
@@ -143,7 +144,7 @@ func (p *pages) view(query url.Values) (page, error) {
 		return page{}, err
 	}
 	view := page{
-		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
+		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk), Scrub: status.Scrub,
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))

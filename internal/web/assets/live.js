@@ -20,7 +20,11 @@ async function get(path) {
 
 // withoutProgress is the part of the status whose change needs a new main part.
 function withoutProgress(status) {
-  return JSON.stringify(status, (key, value) => (key === "progress" || key === "explanation" ? undefined : value));
+  return JSON.stringify(status, (key, value) => {
+    if (key === "progress" || key === "explanation") return undefined;
+    if (key === "scrub" && value) return [value.state, value.started_at, value.finished_at, value.damaged, value.repaired];
+    return value;
+  });
 }
 
 const cardOf = (manifest) => document.querySelector(`[data-manifest="${CSS.escape(manifest.name)}"]`);
@@ -38,6 +42,15 @@ function showProgress(manifest) {
   if (!bar || !manifest.progress) return;
   const { bytes_done: done, bytes_total: total } = manifest.progress;
   bar.value = total > 0 ? Math.min(100, Math.floor((100 * done) / total)) : 0;
+}
+
+// showScrub updates the section of a running scrub.
+function showScrub(scrub) {
+  const text = document.querySelector("[data-scrub]");
+  const bar = document.querySelector("[data-scrub-progress]");
+  if (!scrub || !text) return;
+  text.textContent = scrub.explanation;
+  if (bar && scrub.total_bytes > 0) bar.value = Math.floor((100 * scrub.bytes) / scrub.total_bytes);
 }
 
 // renew replaces the main part of the page and keeps the focus.
@@ -68,6 +81,7 @@ async function update() {
   if (changed || Date.now() - renewedAt > maxAge) await renew();
   shown = now;
   status.manifests.forEach(showProgress);
+  showScrub(status.scrub);
   announce(status);
 }
 
