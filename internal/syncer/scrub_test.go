@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/syncer"
 )
 
 var errTest = errors.New("damaged on purpose")
@@ -68,4 +69,21 @@ func TestADamagedObjectOfNoRevisionIsRemoved(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a damaged object: %v", err)
 	}
+}
+
+func TestADamagedObjectOfAStagedRevisionIsRepaired(t *testing.T) {
+	w := start(t, "data")
+	w.target("data", func(t *syncer.Target) { t.Activate = manual })
+	w.publish("data", "2026.09", files{"a.dat": "staged"})
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.spoil("staged")
+	damaged, err := w.syncer.RepairObject(context.Background(), idOf("staged"), errTest)
+	must(t, err)
+	equal(t, "files", len(damaged), 1)
+	links, err := filepath.Glob(filepath.Join(w.dir, "revisions", "*", "*", "a.dat"))
+	must(t, err)
+	equal(t, "links", len(links), 1)
+	content, err := os.ReadFile(links[0])
+	must(t, err)
+	equal(t, "content", string(content), "staged")
 }
