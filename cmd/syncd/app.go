@@ -95,7 +95,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(
 		a.runCommand(), a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
-		a.activateCommand(), a.forgetCommand(), a.adoptCommand(), a.lockCommand(), a.readersCommand(), a.servedCommand(),
+		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(), a.lockCommand(), a.readersCommand(), a.servedCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
 		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)

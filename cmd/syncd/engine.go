@@ -22,6 +22,7 @@ type engineClient interface {
 	Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (report.Sync, error)
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
 	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
+	Order(ctx context.Context, req request.Order) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
@@ -101,6 +102,10 @@ func (o ownEngine) Rollback(ctx context.Context, req request.Rollback) (report.S
 
 func (o ownEngine) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
 	return o.engine.Activate(ctx, req)
+}
+
+func (o ownEngine) Order(ctx context.Context, req request.Order) (report.Sync, error) {
+	return o.engine.Order(ctx, req)
 }
 
 func (o ownEngine) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {

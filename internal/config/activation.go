@@ -192,3 +192,13 @@ func ParseRelease(text string) (manifest.Release, error) {
 	}
 	return release, nil
 }
+
+// ParseLongDuration parses a duration in Go's form, or whole days or years. Its error does
+// not quote the text.
+func ParseLongDuration(text string) (time.Duration, error) {
+	d, f := parseLongDuration(text)
+	if f != nil {
+		return 0, place{}.error("", *f)
+	}
+	return d, nil
+}

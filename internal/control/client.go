@@ -131,6 +131,12 @@ func (c *Client) Activate(ctx context.Context, req request.Activate) (result rep
 	return result, err
 }
 
+// Order pins, unpins, holds or skips.
+func (c *Client) Order(ctx context.Context, req request.Order) (result report.Sync, err error) {
+	err = c.call(ctx, http.MethodPost, "/order", req, &result, nil)
+	return result, err
+}
+
 // Forget removes what left the configuration.
 func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)

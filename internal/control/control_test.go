@@ -80,6 +80,10 @@ func (h *fakeEngine) Activate(_ context.Context, req request.Activate) (report.S
 	h.note(req)
 	return outcome, h.err
 }
+func (h *fakeEngine) Order(_ context.Context, req request.Order) (report.Sync, error) {
+	h.note(req)
+	return outcome, h.err
+}
 func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
 	h.note(req)
 	return repaired, h.err

@@ -53,6 +53,18 @@ func (d *Daemon) Activate(ctx context.Context, req request.Activate) (report.Syn
 	return result, err
 }
 
+// Order pins, unpins, holds or skips, and logs the outcome in one event.
+func (d *Daemon) Order(ctx context.Context, req request.Order) (report.Sync, error) {
+	result, err := d.engine.Order(ctx, req)
+	event := d.log.Info()
+	if err != nil {
+		event = d.log.Error().Err(err)
+	}
+	event.Strs("manifests", req.Manifests).Str("release", req.Release).Time("until", req.Until).Bool("undo", req.Undo).
+		Int("generation", result.Generation).Msg(req.Trigger)
+	return result, err
+}
+
 // Forget removes what left the configuration and logs the outcome in one event.
 func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
 	result, err := d.engine.Forget(ctx, req)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -38,7 +39,7 @@ func (e *Engine) createSeries(cfg *config.Config) {
 	current, entries := e.mirror.Current(), e.staging.All()
 	for _, m := range cfg.Manifests {
 		e.metrics.CreateManifest(m.Name, report.LabelValues())
-		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
+		e.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
 		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
 	}
 }

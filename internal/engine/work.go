@@ -173,6 +173,15 @@ func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.HasD
 // DueAt is described at HasDue.
 func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.DueAt(now) }
 
+// Order pins, unpins, holds or skips; see syncer.Syncer.Order.
+func (e *Engine) Order(ctx context.Context, req request.Order) (result report.Sync, err error) {
+	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
+		result, err = s.Order(ctx, req)
+		return err
+	})
+	return result, err
+}
+
 // Forget removes what left the configuration; see syncer.Syncer.Forget.
 func (e *Engine) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {

@@ -14,9 +14,10 @@ import (
 
 // Change is how a new generation differs from the current one.
 type Change struct {
-	Set    []Record // of manifests with another revision or another hold
-	Views  []View   // with another tree or another record
-	Remove []string // manifests and views that are no longer served
+	Set    []Record          // of manifests with another revision or another hold
+	Orders map[string]Orders // of served manifests whose orders change; those of the others stay
+	Views  []View            // with another tree or another record
+	Remove []string          // manifests and views that are no longer served
 }
 
 // Publish makes the change the next generation and swaps `current` to it. The order
@@ -170,7 +171,14 @@ func (g Generation) after(change Change) Generation {
 		delete(next.Views, name)
 	}
 	for _, record := range change.Set {
+		record.Orders = g.Records[record.Manifest].Orders
 		next.Records[record.Manifest] = record
+	}
+	for name, orders := range change.Orders {
+		if record, served := next.Records[name]; served {
+			record.Orders = orders
+			next.Records[name] = record
+		}
 	}
 	for _, view := range change.Views {
 		next.Views[view.Name] = view

@@ -29,6 +29,7 @@ type Record struct {
 	PublishedAt time.Time        `json:"published_at"` // when it last came into service
 	Version     string           `json:"version"`      // of syncd
 	Held        *Hold            `json:"held,omitempty"`
+	Orders      Orders           `json:"orders,omitzero"`
 	Files       []File           `json:"files"` // sorted by path
 }
 

@@ -99,6 +99,8 @@ func (e explanation) sentence() string {
 		return fmt.Sprintf("refused%s because %s (%s); %s; %s", space(e.Failing), inWords(refusal.Reason(e.Reason)), e.Error, e.serving(), e.next())
 	case e.State == StateFailed:
 		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
+	case e.State == StateHeld && e.HoldUntil != nil:
+		return fmt.Sprintf("held at %s by `syncd hold` until %s, or until `syncd sync --force`; %s", e.Release, e.at(*e.HoldUntil), e.next())
 	case e.State == StateHeld:
 		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
 	case e.State == StateStaged:
@@ -177,11 +179,17 @@ func (e explanation) upToDate() string {
 		text = fmt.Sprintf("pinned to %s, which the next sync will fetch; still serving %s", e.Wanted, e.Release)
 	case wanted.IsMonth():
 		text = "pinned to " + e.Wanted
+		if e.Pin != "" {
+			text += " by `syncd pin`"
+		}
 		if newest != "" && newest.Newer(wanted) {
 			text += fmt.Sprintf("; %s is available", e.Newest)
 		}
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
 		text = fmt.Sprintf("%s is available, the next sync will fetch it; still serving %s", e.Newest, e.Release)
+	}
+	if len(e.Skips) > 0 {
+		text += ", skips " + strings.Join(e.Skips, ", ")
 	}
 	if e.ActiveSince != nil {
 		text += ", in service since " + e.at(*e.ActiveSince)

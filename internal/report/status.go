@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -58,6 +59,10 @@ type ManifestStatus struct {
 	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
 	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate; null for nothing
 	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only
+
+	Pin       string     `json:"pin"`        // the release of `syncd pin`; "" for none
+	HoldUntil *time.Time `json:"hold_until"` // by `syncd hold`; null for none
+	Skips     []string   `json:"skips"`      // releases that `syncd skip` passes over
 
 	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
 	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when unknown
@@ -120,7 +125,7 @@ func ReadStatus(m *mirror.Mirror, state StateReader, origin string, configured [
 // orphan is the status of a manifest that left the configuration. Its last failure is of
 // no interest any more.
 func orphan(record mirror.Record, saved store.Manifest) ManifestStatus {
-	saved.Failure, record.Held = nil, nil
+	saved.Failure, record.Held, record.Orders = nil, nil, mirror.Orders{}
 	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, staging.Entry{}, nil)
 	m.State = StateOrphaned
 	return m
@@ -130,10 +135,17 @@ func orphan(record mirror.Record, saved store.Manifest) ManifestStatus {
 // manifest is not served.
 func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Entry, progress *ManifestProgress) ManifestStatus {
 	m := ManifestStatus{
-		Name: c.Name, Wanted: string(c.Release), Release: string(record.Release), Revision: record.Revision,
+		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
 		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest,
 		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
 		State: stateOf(record, saved, e), Progress: progress, Staged: StagedOf(e), Quarantined: quarantinedOf(e),
+	}
+	m.Pin, m.Skips = string(record.Orders.Pin), []string{}
+	for _, release := range record.Orders.Skip {
+		m.Skips = append(m.Skips, string(release))
+	}
+	if record.Orders.Holds(time.Now()) {
+		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
 	}
 	if m.Staged != nil {
 		m.OpensAt = timeOrNull(c.Policy.Opens(time.Now()))
@@ -164,7 +176,7 @@ func stateOf(record mirror.Record, saved store.Manifest, e staging.Entry) State 
 		return State(saved.Failure.Result)
 	case StagedOf(e) != nil:
 		return StateStaged
-	case record.Held != nil:
+	case record.Held != nil, record.Orders.Holds(time.Now()):
 		return StateHeld
 	case record.Manifest != "":
 		return StateInSync

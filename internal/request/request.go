@@ -5,6 +5,7 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Sync asks for one sync.
@@ -44,7 +45,11 @@ const (
 	TriggerForget   = "forget"
 	TriggerActivate = "activate"
 	TriggerDiscard  = "discard"
-	TriggerWindow   = "window"  // the time opened in which staged revisions go live
+	TriggerWindow   = "window" // the time opened in which staged revisions go live
+	TriggerPin      = "pin"
+	TriggerUnpin    = "unpin"
+	TriggerHold     = "hold"
+	TriggerSkip     = "skip"
 	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
 )
 
@@ -66,6 +71,16 @@ type Activate struct {
 	Discard bool     `json:"discard,omitempty"` // drop it instead
 	Again   bool     `json:"again,omitempty"`   // ask gates again that refused it
 	Trigger string   `json:"trigger"`           // for the history
+}
+
+// Order notes what an operator says about manifests. Trigger says which order it is: pin,
+// unpin, hold or skip.
+type Order struct {
+	Manifests []string  `json:"manifests"`
+	Release   string    `json:"release,omitempty"` // to pin or to skip
+	Until     time.Time `json:"until,omitzero"`    // of a hold; one in the past ends it
+	Undo      bool      `json:"undo,omitempty"`    // do not skip any longer
+	Trigger   string    `json:"trigger"`
 }
 
 // Verify asks to re-read what is served.

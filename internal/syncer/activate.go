@@ -171,7 +171,7 @@ func (c *Config) waiting(names []string, records []mirror.Record, now time.Time,
 		case e.IsQuarantined():
 			why[fmt.Sprintf("the gate refused release %s of %s: `syncd activate --again %s` asks it again", e.Release, name, name)] = true
 		default:
-			why[fmt.Sprintf("release %s of %s stays staged: %s", e.Release, name, staging.Waits(c.members(c.groupOf(name), entries), now, asked))] = true
+			why[fmt.Sprintf("release %s of %s stays staged: %s", e.Release, name, staging.Waits(c.members(c.groupOf(name), entries, now), now, asked))] = true
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(why)), "; ")

@@ -71,6 +71,10 @@ func (e manifestEntry) newest(ctx context.Context, j *job) (manifest.Release, er
 	if notModified {
 		return manifest.Release(j.state.Newest), nil
 	}
+	listed := len(ids)
+	if ids = withoutSkipped(j.target, ids); len(ids) == 0 && listed > 0 && j.served {
+		return j.active.Release, nil
+	}
 	newest, err := e.newestOf(j, j.target.Name, ids)
 	if err == nil {
 		j.state.Newest, j.state.ETag, j.state.LastModified = string(newest), now.ETag, now.LastModified

@@ -83,6 +83,11 @@ func (r *run) noteLive(jobs []*job, change mirror.Change) {
 // the hold allow it. A hold that is newer than the sync also binds a forced one.
 func (r *run) recheck(j *job) {
 	served, isServed := r.cfg.Mirror.Current().Records[j.target.Name]
+	if r.newOrdersKeep(j, served) {
+		j.active, j.served = served, isServed
+		j.settle(report.Unchanged)
+		return
+	}
 	if isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
 		j.failIf(r.checkBytes(j))
 		return
@@ -125,6 +130,7 @@ func (r *run) change(ctx context.Context, jobs []*job) mirror.Change {
 	}
 	staged := r.cfg.ready(unchanged(jobs), now, r.lock != nil)
 	change.Set, r.together = append(change.Set, staged...), r.cfg.groupsOf(staged)
+	r.endHolds(jobs, &change)
 	change.Remove = append(change.Remove, r.removedViews(change.Set)...)
 	return change
 }
@@ -146,7 +152,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 	before := r.cfg.Mirror.Current().Number
 	for {
 		views := r.arrangeViews(jobs, change)
-		if len(change.Set)+len(change.Views)+len(change.Remove) == 0 {
+		if len(change.Set)+len(change.Views)+len(change.Remove)+len(change.Orders) == 0 {
 			r.noteViews(views)
 			return nil
 		}

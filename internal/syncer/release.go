@@ -22,6 +22,10 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 		return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
 			j.release, r.started.UTC().Format(time.DateOnly))
 	}
+	if r.ordersKeep(j) {
+		j.settle(report.Unchanged)
+		return nil
+	}
 	if err := r.entryOf(j).checkDowngrade(j); err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
-		then.Held, then.PublishedAt = s.holdFrom(t, now, then), time.Now().UTC()
+		then.Held, then.PublishedAt = s.holdFrom(withOrders(t, now.Orders), now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
 		result.Manifests = append(result.Manifests, report.ManifestResult{
 			Name: t.Name, Release: string(then.Release), Revision: then.Revision, Result: report.Updated,

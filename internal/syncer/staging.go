@@ -29,13 +29,13 @@ func (c *Config) groupOf(name string) []string {
 	return []string{name}
 }
 
-// target returns the target of a manifest, the zero value if it left the configuration.
+// target returns the target of a manifest with the orders for it, the zero value if it left the configuration.
 func (c *Config) target(name string) Target {
 	i := slices.IndexFunc(c.Targets, func(t Target) bool { return t.Name == name })
 	if i < 0 {
 		return Target{Name: name}
 	}
-	return c.Targets[i]
+	return withOrders(c.Targets[i], c.Mirror.Current().Records[name].Orders)
 }
 
 func (t Target) gate() staging.Gate {
@@ -117,7 +117,7 @@ func (c *Config) readyGroups(names []string, entries map[string]staging.Entry, n
 	done := map[string]bool{}
 	for _, name := range names {
 		group := c.groupOf(name)
-		if !done[group[0]] && staging.Waits(c.members(group, entries), now, asked) == "" {
+		if !done[group[0]] && staging.Waits(c.members(group, entries, now), now, asked) == "" {
 			groups = append(groups, group)
 		}
 		done[group[0]] = true
@@ -141,7 +141,7 @@ func (c *Config) recordsOf(group []string, entries map[string]staging.Entry, now
 }
 
 // members describes a group to package staging.
-func (c *Config) members(group []string, entries map[string]staging.Entry) []staging.Member {
+func (c *Config) members(group []string, entries map[string]staging.Entry, now time.Time) []staging.Member {
 	members := make([]staging.Member, len(group))
 	current := c.Mirror.Current()
 	for i, name := range group {
@@ -151,14 +151,17 @@ func (c *Config) members(group []string, entries map[string]staging.Entry) []sta
 		}
 		members[i] = staging.Member{
 			Name: name, Policy: t.Activate, Gate: t.gate(), Setting: t.Release, Entry: entries[name],
-			Served: served.Release, ServedID: served.ID(), Held: heldBack(served, entries[name]),
+			Served: served.Release, ServedID: served.ID(), Held: heldBack(served, entries[name], now),
 		}
 	}
 	return members
 }
 
 // heldBack says why a staged revision must not replace the served one.
-func heldBack(served mirror.Record, e staging.Entry) string {
+func heldBack(served mirror.Record, e staging.Entry, now time.Time) string {
+	if served.Orders.Holds(now) {
+		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd sync --force` ends that"
+	}
 	if hold := served.Held; hold != nil && !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {
 		return "is held after a rollback"
 	}

@@ -52,6 +52,7 @@ type Target struct {
 
 	Activate staging.Policy
 	Gate     gate.Gate
+	Skip     []manifest.Release // by command; not part of the configuration
 }
 
 // Config is what New needs; every field is required unless it says so.
@@ -97,7 +98,7 @@ func (c *Config) selection(t Target) string {
 
 // fingerprint identifies the configuration of a target.
 func (c *Config) fingerprint(t Target) string {
-	return c.Source + " " + string(t.Release) + " " + c.selection(t)
+	return c.Source + " " + string(t.Release) + " " + c.selection(t) + t.skipped()
 }
 
 // Syncer syncs, rolls back and repairs. Safe for concurrent use, as long as each
@@ -202,7 +203,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		r.jobs = append(r.jobs, &job{target: t, state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
+		r.jobs = append(r.jobs, &job{target: withOrders(t, active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)

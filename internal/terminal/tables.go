@@ -32,6 +32,12 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		if m.HeldFrom != "" {
 			state += " (from " + m.HeldFrom + ")"
 		}
+		if m.Pin != "" {
+			state += " (pinned)"
+		}
+		if m.HoldUntil != nil {
+			state += " (until " + m.HoldUntil.Local().Format(timeFormat) + ")"
+		}
 		if m.Staged != nil {
 			state += " (" + m.Staged.Release + ")"
 		}
