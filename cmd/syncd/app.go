@@ -37,8 +37,12 @@ type app struct {
 	secrets    *secrets
 	args       []string
 	configPath string
-	started    bool // a command is running, so an error is no longer about usage
-	daemon     bool // stderr is a log: each line is JSON, unless it is a terminal
+	endings    []func() // called once the command has printed everything
+
+	deliverLast bool // hooks are told nothing before the command's work is done
+
+	started bool // a command is running, so an error is no longer about usage
+	daemon  bool // stderr is a log: each line is JSON, unless it is a terminal
 }
 
 // run is the whole program. It returns the exit code and never exits by itself.
@@ -73,6 +77,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
 		}
 	}
+	for _, end := range a.endings {
+		end()
+	}
 	return code
 }
 
@@ -95,7 +102,8 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(
 		a.runCommand(), a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
-		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(), a.lockCommand(), a.readersCommand(), a.servedCommand(),
+		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(),
+		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
 		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
@@ -214,6 +222,14 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 	a.secrets.add(id.Reveal())
 	cfg.Source.Credential = config.FixedCredential(id)
 	return id, nil
+}
+
+// readSecrets reads the Customer ID and the secrets of hooks, as readID.
+func (a *app) readSecrets(cfg *config.Config) error {
+	if _, err := a.readID(cfg); err != nil {
+		return err
+	}
+	return cfg.ReadHookSecrets()
 }
 
 // connect returns a client of the release service for commands that a person waits for.

@@ -34,7 +34,7 @@ func (a *app) configCommand() *cobra.Command {
 				return err
 			}
 			defer webConfig.Close()
-			if err := cfg.CheckMaps(); err != nil {
+			if err := cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets()); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))

@@ -26,6 +26,7 @@ type engineClient interface {
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
+	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -60,7 +61,7 @@ func (a *app) withEngine(ctx context.Context, cfg *config.Config, work func(engi
 // withOwnEngine runs work with an engine of this process. Other commands reach it
 // over the control socket meanwhile.
 func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(engineClient) error) error {
-	if _, err := a.readID(cfg); err != nil {
+	if err := a.readSecrets(cfg); err != nil {
 		return err
 	}
 	if err := becomeOwner(cfg.DataDir); err != nil {
@@ -70,16 +71,32 @@ func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(e
 	if err != nil {
 		return err
 	}
-	defer e.Close()
 	server, err := control.NewServer(ctx, stateDir(cfg), e)
 	if err != nil {
-		return err
+		return errors.Join(err, e.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
+	end := func() error {
+		server.Stop(ctx)
+		return errors.Join(<-served, e.Close())
+	}
+	if !a.deliverLast {
+		e.Deliver()
+	}
 	err = work(ownEngine{e})
-	server.Stop(ctx)
-	return errors.Join(err, <-served)
+	e.Deliver()
+	if !e.IsDelivering() {
+		return errors.Join(err, end())
+	}
+	// The command prints its outcome first: hooks may take long.
+	a.endings = append(a.endings, func() {
+		e.Rest(ctx)
+		if err := end(); err != nil {
+			a.warn(err.Error())
+		}
+	})
+	return err
 }
 
 func (a *app) openEngine(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*engine.Engine, error) {
@@ -119,6 +136,10 @@ func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(rep
 
 func (o ownEngine) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
 	return o.engine.Adopt(ctx, req)
+}
+
+func (o ownEngine) ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error) {
+	return o.engine.ChangeDeliveries(ctx, req)
 }
 
 // watch calls show with the progress, again and again, until the returned function

@@ -76,14 +76,14 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
-// settings reads the configuration, the Customer ID and http.web_config as the user who
+// settings reads the configuration, the secrets and http.web_config as the user who
 // started syncd. Then it becomes the owner of the data directory.
 func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := a.readID(cfg); err != nil {
+	if err := a.readSecrets(cfg); err != nil {
 		return nil, nil, err
 	}
 	webConfig, err := openWebConfig(cfg)

@@ -90,6 +90,11 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 	if status.Scrub != nil && len(names) == 0 {
 		fmt.Fprintf(a.stdout, "scrub: %s\n", status.Scrub.Explanation)
 	}
+	for _, h := range status.Hooks {
+		if text := h.Explanation(); text != "" && len(names) == 0 {
+			fmt.Fprintf(a.stdout, "hook %s: %s\n", h.Name, text)
+		}
+	}
 	if printed < len(names) {
 		return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", names[0])
 	}

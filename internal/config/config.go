@@ -41,16 +41,18 @@ type Config struct {
 	Groups          []Group
 	Activate        Activation // of manifests without their own
 	Gate            Gate       // of manifests without their own
+	Hooks           []Hook
 	Permissions     Permissions
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
 	secrets  []place // values of the file that are secrets, if others can read it
 	plain    []place // URLs with plain http to another host, which the file allows
+	unsigned []place // webhooks without a secret
 	keys     []keyFile
 	writable bool // others than its owner can write the file
 }
 
-// keyFile is a file with a private key that the configuration names.
+// keyFile is a file with a private key or a signing secret that the configuration names.
 type keyFile struct {
 	place place
 	path  string
@@ -219,10 +221,16 @@ func (c *Config) Warnings() []string {
 	for _, k := range c.keys {
 		if k.isExposed() {
 			lines = append(lines, k.place.error(c.Path, fault{
-				"names a private key that its group or others can read or change",
+				"names a secret that its group or others can read or change",
 				"chmod 600 that file",
 			}).Error())
 		}
+	}
+	for _, p := range c.unsigned {
+		lines = append(lines, p.error(c.Path, fault{
+			"its events are not signed, so that its receiver cannot tell who sent them",
+			"set secret_file",
+		}).Error())
 	}
 	for _, p := range c.plain {
 		lines = append(lines, p.error(c.Path, fault{
@@ -265,7 +273,7 @@ func (d *decoder) config(root *node) *Config {
 	c := Default()
 	c.Path = d.file
 	d.defaultListen(&c.HTTP)
-	var services, manifests, views, groups *node
+	var services, manifests, views, groups, hooks *node
 	d.mapping("", root, table{
 		"source":           d.source(&c.Source),
 		"data_dir":         scalar(&c.DataDir, d.absolute),
@@ -285,6 +293,7 @@ func (d *decoder) config(root *node) *Config {
 		"activate":         activation(&c.Activate),
 		"gate":             gate(&c.Gate),
 		"groups":           keep(&groups),
+		"hooks":            keep(&hooks),
 		"permissions":      keys(c.Permissions.table()),
 		"removed":          scalar(&c.DropRemoved, parseRemoved),
 	})
@@ -293,8 +302,9 @@ func (d *decoder) config(root *node) *Config {
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)
 	c.Groups = d.groups(groups, c)
+	c.Hooks = d.hooks(hooks, c)
 	d.checkNames(c)
-	c.secrets, c.plain, c.keys = d.secrets, d.plain, d.keys
+	c.secrets, c.plain, c.keys, c.unsigned = d.secrets, d.plain, d.keys, d.unsigned
 	return c
 }
 

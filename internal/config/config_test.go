@@ -591,9 +591,9 @@ func TestExposedKeysAndProxyPasswordsAreWarnedAbout(t *testing.T) {
 		has         []string
 	}{
 		{0o600, 0o600, nil},
-		{0o600, 0o640, []string{"source.client_key: names a private key that its group or others can read or change"}},
+		{0o600, 0o640, []string{"source.client_key: names a secret that its group or others can read or change"}},
 		{0o644, 0o400, []string{"source.proxy: is a secret, and this file can be read"}},
-		{0o640, 0o604, []string{"source.proxy: is a secret", "source.client_key: names a private key"}},
+		{0o640, 0o604, []string{"source.proxy: is a secret", "source.client_key: names a secret"}},
 	} {
 		for name, file := range map[string]struct {
 			text string
@@ -657,7 +657,7 @@ func uncommented(text string) string {
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
 	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+
-		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\npermissions: "+x+"\n")
+		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {
 		if list, ok := strings.CutPrefix(p.Suggestion, "the keys here are "); ok {

@@ -13,15 +13,16 @@ import (
 // value and reports unknown and duplicate keys. The YAML library's own strict decoding
 // stops at the first problem and quotes the file.
 type decoder struct {
-	file    string
-	dir     string // of the file, absolute
-	env     Environment
-	at      map[string]position // of each value, by key path
-	bad     map[string]bool     // key paths with a problem
-	errs    []*Error
-	secrets []place
-	plain   []place
-	keys    []keyFile
+	file     string
+	dir      string // of the file, absolute
+	env      Environment
+	at       map[string]position // of each value, by key path
+	bad      map[string]bool     // key paths with a problem
+	errs     []*Error
+	secrets  []place
+	plain    []place
+	keys     []keyFile
+	unsigned []place // webhooks without a secret
 }
 
 // table holds the setter of each key of a mapping.

@@ -156,6 +156,18 @@ func (c *Client) Adopt(ctx context.Context, req request.Adopt) (result report.Ad
 	return result, err
 }
 
+// Deliveries returns what hooks are still to be told.
+func (c *Client) Deliveries(ctx context.Context) (deliveries report.Deliveries, err error) {
+	err = c.query(ctx, "/deliveries", &deliveries)
+	return deliveries, err
+}
+
+// ChangeDeliveries tries deliveries again or drops them.
+func (c *Client) ChangeDeliveries(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
+	err = c.call(ctx, http.MethodPost, "/deliveries", req, &left, nil)
+	return left, err
+}
+
 // query asks for something that needs no work.
 func (c *Client) query(ctx context.Context, path string, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, linePatience, errSilent)

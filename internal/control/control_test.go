@@ -45,6 +45,7 @@ var (
 	history  = report.History{Entries: []report.HistoryView{{HistoryEntry: report.HistoryEntry{Time: at, Trigger: "api", Sync: outcome}, OnDisk: true}}}
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
+	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -92,6 +93,13 @@ func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verif
 func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoption, error) {
 	h.note(req)
 	return adopted, h.err
+}
+
+func (h *fakeEngine) Deliveries() (report.Deliveries, error) { return waiting, h.err }
+
+func (h *fakeEngine) ChangeDeliveries(_ context.Context, req request.Deliveries) (report.Deliveries, error) {
+	h.note(req)
+	return waiting, h.err
 }
 
 // serve listens in dir until the test ends.
@@ -152,9 +160,14 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	move := request.Adopt{Folder: "/srv", Manifests: []string{"one"}, Move: true}
 	gotAdoption, err := c.Adopt(ctx, move)
 	check("adopt", gotAdoption, err, adopted)
+	gotWaiting, err := c.Deliveries(ctx)
+	check("deliveries", gotWaiting, err, waiting)
+	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
+	gotWaiting, err = c.ChangeDeliveries(ctx, drop)
+	check("drop", gotWaiting, err, waiting)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, "ready"})
+	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {

@@ -43,6 +43,8 @@ type Engine interface {
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
+	Deliveries() (report.Deliveries, error)
+	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command
@@ -56,6 +58,10 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("GET /history", func(w http.ResponseWriter, _ *http.Request) {
 		history, err := e.History(report.HistoryLimit)
 		reply(w, history, err)
+	})
+	mux.HandleFunc("GET /deliveries", func(w http.ResponseWriter, _ *http.Request) {
+		deliveries, err := e.Deliveries()
+		reply(w, deliveries, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		err := e.Alive()
@@ -72,6 +78,7 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("POST /forget", stream(e, maxRequest, func(req request.Forget) (any, error) { return e.Forget(ctx, req) }))
 	mux.HandleFunc("POST /repair", stream(e, maxRequest, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
 	mux.HandleFunc("POST /adopt", stream(e, maxRequest, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
+	mux.HandleFunc("POST /deliveries", stream(e, maxRequest, func(req request.Deliveries) (any, error) { return e.ChangeDeliveries(ctx, req) }))
 	return mux
 }
 

@@ -64,6 +64,8 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.dropRemoved(ctx, request.TriggerStart) })
 	d.activateDue(ctx, &running)
 	running.Go(func() { d.scrub(ctx) })
+	running.Go(func() { d.tellStale(ctx) })
+	d.engine.Deliver()
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {

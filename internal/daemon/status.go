@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"time"
 
 	"syncd/internal/clock"
 	"syncd/internal/report"
+	"syncd/internal/request"
 )
 
 // Status returns the status of each configured or served manifest, with the times of their
@@ -38,3 +40,11 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 
 // Ready is nil when every configured manifest is served, see engine.Engine.Ready.
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
+
+// Deliveries returns what hooks are still to be told.
+func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }
+
+// ChangeDeliveries tries deliveries again or drops them.
+func (d *Daemon) ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error) {
+	return d.engine.ChangeDeliveries(ctx, req)
+}

@@ -132,3 +132,21 @@ func manifestFields(result report.Sync) *zerolog.Array {
 	}
 	return manifests
 }
+
+// staleInterval is how often stale data is looked for. The first look comes that long after
+// the start, when the first syncs are probably done.
+const staleInterval = 10 * time.Minute
+
+// tellStale tells hooks about stale data until ctx ends.
+func (d *Daemon) tellStale(ctx context.Context) {
+	ticker := time.NewTicker(staleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			d.engine.TellStale()
+		}
+	}
+}

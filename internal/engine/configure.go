@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"crypto/x509"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
 	"syncd/internal/gate"
+	"syncd/internal/hooks"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/staging"
@@ -26,6 +28,10 @@ type active struct {
 	config *config.Config
 	client *releases.Client
 	syncer *syncer.Syncer
+	id     config.Secret
+
+	hooks     []hooks.Hook
+	hookRoots *x509.CertPool // nil for the system's
 }
 
 // Config returns the configuration in force.
@@ -34,19 +40,24 @@ func (e *Engine) Config() *config.Config { return e.active.Load().config }
 // Configure puts cfg in force for all work that starts from now on. After an error
 // the old configuration stays in force. cfg must name the same data directory.
 func (e *Engine) Configure(cfg *config.Config) error {
-	client, id, err := e.connect(cfg)
-	if err != nil {
+	next := &active{config: cfg}
+	if err := next.prepareHooks(cfg); err != nil {
+		return err
+	}
+	var err error
+	if next.client, next.id, err = e.connect(cfg); err != nil {
 		return err
 	}
 	e.createSeries(cfg)
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
-	next := &active{config: cfg, client: client, syncer: syncer.New(e.syncerConfig(cfg, client, id), &e.progress)}
+	next.syncer = syncer.New(e.syncerConfig(cfg, next.client, next.id), &e.progress)
 	if before := e.active.Swap(next); before != nil {
 		e.dropSeries(before.config)
 		before.client.Close()
 	}
+	e.startHooks(next)
 	e.metrics.Reloaded(true)
 	e.warnOrphaned()
 	return nil
@@ -85,6 +96,7 @@ func (e *Engine) finish(a *active) {
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
+// connect returns a client of the provider and the Customer ID.
 func (e *Engine) connect(cfg *config.Config) (*releases.Client, config.Secret, error) {
 	id, err := cfg.Source.Credential.Read()
 	if err != nil {
@@ -102,7 +114,7 @@ func (e *Engine) connect(cfg *config.Config) (*releases.Client, config.Secret, e
 
 func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client, id config.Secret) syncer.Config {
 	return syncer.Config{
-		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Metrics: e.metrics,
+		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.outbox, Metrics: e.metrics,
 		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,

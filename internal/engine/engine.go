@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,9 +24,11 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
+	"syncd/internal/hooks"
 	"syncd/internal/lockfile"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/scrub"
 	"syncd/internal/staging"
@@ -59,6 +62,8 @@ type Engine struct {
 	audit     *audit.Log
 	staging   *staging.Room
 	metrics   *metrics.Metrics
+	outbox    *outbox.Outbox
+	hooks     *hooks.Runner
 	gate      *transport.Gate
 	progress  report.Progress
 	bandwidth *bandwidth.Budget // of all syncs and repairs
@@ -72,6 +77,9 @@ type Engine struct {
 	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
 
 	active atomic.Pointer[active]
+
+	delivering sync.Mutex // guards what follows, and is held while hooks change
+	delivers   bool       // see Deliver
 }
 
 // Open locks cfg's data directory, removes what a crash left unfinished and opens
@@ -151,7 +159,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		Scrub: e.scrubMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)
@@ -161,7 +169,14 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 			e.auditFailed(err)
 		}
 	}
-	return e.Configure(cfg)
+	e.newHooks()
+	if err := e.Configure(cfg); err != nil {
+		return err
+	}
+	if err := e.active.Load().syncer.CatchUp(); err != nil {
+		e.options.Log.Warn().Err(err).Msg("telling hooks what is served failed; the next sync or start tries again")
+	}
+	return nil
 }
 
 func (e *Engine) auditFailed(err error) {
@@ -215,6 +230,9 @@ func (e *Engine) release() error {
 	var err error
 	if active := e.active.Load(); active != nil {
 		active.client.Close()
+	}
+	if e.hooks != nil {
+		e.hooks.Close()
 	}
 	if e.store != nil {
 		err = e.store.Close()

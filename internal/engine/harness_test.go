@@ -15,10 +15,16 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
+	"syncd/internal/processgroup"
 	"syncd/internal/report"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if processgroup.IsSupervisor() {
+		os.Exit(processgroup.Supervise())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is a provider and the configuration of an engine that mirrors it.
 type world struct {

@@ -3,9 +3,11 @@ package engine
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"syncd/internal/config"
+	"syncd/internal/hooks"
 	"syncd/internal/manifest"
 	"syncd/internal/origin"
 	"syncd/internal/report"
@@ -42,15 +44,24 @@ func (e *Engine) createSeries(cfg *config.Config) {
 		e.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
 		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
 	}
+	for _, h := range cfg.Hooks {
+		e.metrics.CreateHook(h.Name, hooks.Results())
+	}
 }
 
-// dropSeries drops the series of manifests that before has and the configuration
+// dropSeries drops the series of manifests and hooks that before has and the configuration
 // in force has not. Work that began under before may have created them again.
 func (e *Engine) dropSeries(before *config.Config) {
 	now := e.Config()
 	for _, name := range before.Names() {
 		if !now.Has(name) {
 			e.metrics.DropManifest(name)
+		}
+	}
+	left := hookNames(now)
+	for _, name := range hookNames(before) {
+		if !slices.Contains(left, name) {
+			e.metrics.DropHook(name)
 		}
 	}
 }

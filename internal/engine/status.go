@@ -22,6 +22,9 @@ func (e *Engine) Status() (report.Status, error) {
 	status, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
 	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
 	status.Scrub = report.ScrubStatusOf(e.ScrubProgress(), e.Config().Scrub.Schedule.IsSet())
+	if err == nil {
+		status.Hooks, err = report.ReadHooks(e.store, configuredHooks(e.Config()), e.hookStates())
+	}
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
@@ -44,6 +47,9 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader
 		var scrub store.Scrub
 		scrub, err = state.Scrub()
 		status.Scrub = report.ScrubStatusOf(scrub, cfg.Scrub.Schedule.IsSet())
+	}
+	if err == nil && state != nil {
+		status.Hooks, err = report.ReadHooks(state, configuredHooks(cfg), nil)
 	}
 	status.Explain(time.Now())
 	return status, err
@@ -110,4 +116,13 @@ func (e *Engine) intact() error {
 		return err
 	}
 	return e.mirror.Intact()
+}
+
+// DeliveriesOnDisk returns what hooks are still to be told when no engine is running;
+// state is nil when there is no state database.
+func DeliveriesOnDisk(cfg *config.Config, state report.StateReader) (report.Deliveries, error) {
+	if state == nil {
+		return report.Deliveries{Deliveries: []report.Delivery{}}, nil
+	}
+	return report.ReadDeliveries(state, hookNames(cfg), nil)
 }

@@ -141,14 +141,17 @@ func (r *Runner) GaveUp(d store.Delivery) {
 }
 
 // Drain waits until no hook has anything to do at the moment: its deliveries are made, or
-// the next attempt waits for a pause to end. It returns early when ctx ends.
-func (r *Runner) Drain(ctx context.Context) {
+// the next attempt waits for a pause to end. It is false when ctx ended before.
+func (r *Runner) Drain(ctx context.Context) bool {
 	r.mu.Lock()
 	workers := slices.Collect(maps.Values(r.workers))
 	r.mu.Unlock()
 	for _, w := range workers {
-		w.rested(ctx)
+		if !w.rested(ctx) {
+			return false
+		}
 	}
+	return true
 }
 
 // Close cancels running attempts and waits for their end. Their deliveries stay.

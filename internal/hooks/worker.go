@@ -36,6 +36,7 @@ type worker struct {
 
 	pauses *backoff.ExponentialBackOff // of run
 	made   uint64                      // delivery that was made and is still in the outbox; of run
+	warned bool                        // the log says that the hook fails; of run
 
 	mu    sync.Mutex // guards what follows
 	hook  Hook
@@ -158,7 +159,7 @@ func (w *worker) succeeded(d store.Delivery) {
 	if d.Number != w.made {
 		w.runner.cfg.Metrics.HookResult(w.id, Delivered)
 	}
-	w.made = d.Number
+	w.made, w.warned = d.Number, false
 	if !w.record(func(box *store.Outbox) error { return box.Remove(d) }) {
 		w.pause() // remove it later, and do not make it a second time
 		return
@@ -173,9 +174,10 @@ func (w *worker) failed(d store.Delivery, err error) {
 	}
 	d.Attempts, d.TriedAt, d.Error = d.Attempts+1, now, err.Error()
 	w.runner.cfg.Metrics.HookResult(w.id, Failed)
-	if d.Attempts == 1 {
+	if !w.warned {
 		w.runner.cfg.Log.Warn().Str("hook", w.id).Str("event", d.Event).Str("id", d.ID).Str("manifest", d.Manifest).Str("error", d.Error).
 			Msg("delivery failed, it is tried again")
+		w.warned = true
 	}
 	if now.Sub(d.Since) < Patience {
 		w.record(func(box *store.Outbox) error { return box.Save(d) })
@@ -249,19 +251,20 @@ func (w *worker) setNextTry(at time.Time) {
 	w.state.NextTry = at
 }
 
-// rested waits until there is nothing to do at the moment, or until ctx ends.
-func (w *worker) rested(ctx context.Context) {
+// rested waits until there is nothing to do at the moment. It is false when ctx ended
+// before.
+func (w *worker) rested(ctx context.Context) bool {
 	for {
 		w.mu.Lock()
 		resting, moved := w.phase != busy, w.moved
 		w.mu.Unlock()
 		if resting {
-			return
+			return true
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }

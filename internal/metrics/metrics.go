@@ -29,6 +29,7 @@ type Metrics struct {
 	mirrorBytes     *prometheus.GaugeVec
 	httpRequests    *prometheus.CounterVec
 	httpRetries     *prometheus.CounterVec
+	hookDeliveries  *prometheus.CounterVec
 
 	state         *prometheus.GaugeVec
 	newest        *prometheus.GaugeVec
@@ -50,6 +51,7 @@ type Probes struct {
 	DiskFree func() float64   // bytes; NaN when unknown
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
 	Orphaned func() float64   // what is served although they left the configuration
+	Hooks    func() []HookQueue
 
 	Scrub     func() Scrub
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
@@ -81,6 +83,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		mirrorBytes:     gauge("mirror_bytes", "Size of the served revision of a manifest.", "manifest"),
 		httpRequests:    counter("http_requests_total", "Requests to the provider, by endpoint and status code. Unknown codes count as 7xx and the like; code error means that there was no response.", "endpoint", "code"),
 		httpRetries:     counter("http_retries_total", "Retries of requests to the provider.", "endpoint"),
+		hookDeliveries:  counter("hook_deliveries_total", "Attempts to deliver an event to a hook, by result: delivered or failed. Events that were given up count as gave_up.", "hook", "result"),
 
 		state:        gauge("manifest_state", "State of a manifest after its last sync: 1 for in_sync, failed, refused, held or pending, 0 for the others.", "manifest", "state"),
 		newest:       gauge("newest_release_info", "The newest release of a manifest that the provider listed; always 1.", "manifest", "release"),
@@ -106,7 +109,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		func() float64 { return seconds(probes.LastProgress()) })
 	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
 	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
-	reg.MustRegister(orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
+	reg.MustRegister(newHookCollector(probes.Hooks), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	m.registerScrub(reg, probes.Scrub)

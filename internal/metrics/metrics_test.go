@@ -23,7 +23,10 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
 		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
 		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
+		Hooks: func() []HookQueue { return []HookQueue{{"a", 2, time.UnixMilli(8_500)}, {"b", 0, time.Time{}}} },
 	})
+	m.CreateHook("a", []string{"delivered", "failed"})
+	m.HookResult("a", "failed")
 	for _, name := range []string{"one", "two"} {
 		m.CreateManifest(name, LabelValues{Results: []string{"updated", "refused"}, Reasons: []string{"shrink"}, States: []string{"in_sync", "failed"}})
 		m.SetManifest(name, ManifestStatus{State: "failed", States: []string{"in_sync", "failed"}, Release: "2026.09", Revision: "aaaaaaaaaaaa", Bytes: 10, Newest: "2026.10", Behind: 1})
@@ -78,6 +81,15 @@ syncd_download_bytes_total{manifest="two"} 7
 # TYPE syncd_files_downloaded_total counter
 syncd_files_downloaded_total{manifest="one"} 1
 syncd_files_downloaded_total{manifest="two"} 1
+# TYPE syncd_hook_deliveries_total counter
+syncd_hook_deliveries_total{hook="a",result="delivered"} 0
+syncd_hook_deliveries_total{hook="a",result="failed"} 1
+# TYPE syncd_hook_oldest_pending_timestamp_seconds gauge
+syncd_hook_oldest_pending_timestamp_seconds{hook="a"} 8.5
+syncd_hook_oldest_pending_timestamp_seconds{hook="b"} 0
+# TYPE syncd_hook_pending_deliveries gauge
+syncd_hook_pending_deliveries{hook="a"} 2
+syncd_hook_pending_deliveries{hook="b"} 0
 # TYPE syncd_http_requests_total counter
 syncd_http_requests_total{code="200",endpoint="Hash"} 1
 syncd_http_requests_total{code="7xx",endpoint="Hash"} 2

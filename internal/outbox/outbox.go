@@ -8,6 +8,7 @@ package outbox
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ type Watcher interface {
 type Config struct {
 	Store   *store.Store
 	DataDir string
-	Watcher Watcher
+	Watcher Watcher // nil for none
 }
 
 // Outbox adds events. Safe for concurrent use.
@@ -69,6 +70,9 @@ type News struct {
 	// of them whose sync had failed before.
 	Confirmed, Failing []string
 
+	// Staged are the revisions that wait to go live, by manifest, as records without files.
+	Staged map[string]mirror.Record
+
 	// Republished are manifests whose served release has other bytes now.
 	Republished []string
 }
@@ -89,48 +93,66 @@ func (o *Outbox) Commit(changes store.Changes, served mirror.Generation, news Ne
 
 // CatchUp tells what a crash or a lost state left untold. After a crash nobody knows why
 // the bytes of a release changed, so it counts as republished.
-func (o *Outbox) CatchUp(served mirror.Generation) error {
+func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record) error {
 	told, err := o.cfg.Store.Told()
 	if err != nil {
 		return err
 	}
-	var republished []string
-	changed := len(told) != len(served.Records)
+	news := News{Staged: staged}
 	for name, record := range served.Records {
-		t := told[name]
-		if changed = changed || !isTold(t, record); t.Release == string(record.Release) {
-			republished = append(republished, name)
+		if told[name].Release == string(record.Release) {
+			news.Republished = append(news.Republished, name)
 		}
 	}
-	if !changed { // write nothing
+	if maps.EqualFunc(told, toldOf(served, staged), isSame) { // write nothing
 		return nil
 	}
-	return o.Commit(store.Changes{}, served, News{Republished: republished})
+	return o.Commit(store.Changes{}, served, news)
 }
 
-// Damaged returns the event for damaged files of a manifest. path is that of one of them.
+// toldOf is what hooks were told when everything is told.
+func toldOf(served mirror.Generation, staged map[string]mirror.Record) map[string]store.Told {
+	all := map[string]store.Told{}
+	for name, record := range served.Records {
+		all[name] = store.Told{Release: string(record.Release), Revision: record.Revision}
+	}
+	for name, record := range staged {
+		told := all[name]
+		told.Staged = record.ID()
+		all[name] = told
+	}
+	return all
+}
+
+// isSame compares what was told of a manifest's revisions.
+func isSame(a, b store.Told) bool {
+	a.Stale = b.Stale
+	return a == b
+}
+
+// Damaged returns the event for damaged files of a served manifest. path is that of one of
+// them.
 func (o *Outbox) Damaged(record mirror.Record, generation int, path, problem string) event.Event {
 	data := o.data(record, generation)
-	data.Path, data.Error = filepath.Join(data.Path, path), problem
+	data.Path, data.Error = path, problem
 	return event.New(event.Damaged, time.Now().UTC(), data)
 }
 
-// Problem returns the event for a release that failed or was refused while record, if any,
-// stays served.
-func (o *Outbox) Problem(kind event.Kind, manifest string, record mirror.Record, generation int, release, problem, reason string) event.Event {
-	return event.New(kind, time.Now().UTC(), event.Data{
-		Manifest: manifest, Release: release, Previous: record.Revision, Generation: generation,
-		Host: o.host, Error: problem, Reason: reason,
-	})
+// Problem returns the event for a release that failed or was refused while served, if any,
+// stays in service. about has a revision only if that was complete.
+func (o *Outbox) Problem(kind event.Kind, about, served mirror.Record, generation int, problem, reason string) event.Event {
+	data := o.data(about, generation)
+	data.Previous, data.Error, data.Reason = served.Revision, problem, reason
+	return event.New(kind, time.Now().UTC(), data)
 }
 
-// data describes a served revision.
+// data describes a revision, or a release without one.
 func (o *Outbox) data(record mirror.Record, generation int) event.Data {
 	data := event.Data{
 		Manifest: record.Manifest, Release: string(record.Release), Revision: record.Revision,
 		Generation: generation, Host: o.host,
 	}
-	if record.Manifest != "" {
+	if record.Revision != "" {
 		data.Path = filepath.Join(o.cfg.DataDir, "revisions", record.Manifest, record.ID())
 	}
 	return data
@@ -207,4 +229,26 @@ func (o *Outbox) each(id, hook string, change func(*store.Outbox, store.Delivery
 		return err
 	})
 	return hooks, err
+}
+
+// Expire removes deliveries of hooks that are no subscribers any more, once they are older
+// than patience. Until then the hook may come back.
+func (o *Outbox) Expire(now time.Time, patience time.Duration) error {
+	all, err := o.cfg.Store.Deliveries()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(d store.Delivery) bool {
+		isSubscriber := slices.ContainsFunc(*o.subscribers.Load(), func(s Subscriber) bool { return s.Hook == d.Hook })
+		return isSubscriber || now.Sub(d.Since) < patience
+	})
+	if len(all) == 0 { // write nothing
+		return nil
+	}
+	return o.cfg.Store.Update(func(box *store.Outbox) (err error) {
+		for _, d := range all {
+			err = errors.Join(err, box.Remove(d))
+		}
+		return err
+	})
 }

@@ -123,19 +123,19 @@ func TestAStartTellsWhatACrashLeftUntold(t *testing.T) {
 	w := newWorld(t)
 	w.commit(serving(1, "m 2026.09 a", "n 2026.09 x", "o 2026.09 y"), News{})
 	w.take("all")
-	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held")); err != nil {
+	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held"), nil); err != nil {
 		t.Fatal(err)
 	}
 	w.want("activated m 2026.10 a", "republished n 2026.09 x", "activated n 2026.09 x", "rolled_back o 2026.08 y")
 	w.added = nil
-	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held")); err != nil || len(w.added) > 0 {
+	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held"), nil); err != nil || len(w.added) > 0 {
 		t.Errorf("told again: %v, %v", w.added, err)
 	}
 }
 
 func TestALostStateTellsWhatIsServedAgain(t *testing.T) {
 	w := newWorld(t)
-	if err := w.CatchUp(serving(7, "m 2026.10 b", "n 2026.09 z held")); err != nil {
+	if err := w.CatchUp(serving(7, "m 2026.10 b", "n 2026.09 z held"), nil); err != nil {
 		t.Fatal(err)
 	}
 	w.want("activated m 2026.10", "activated n 2026.09")
@@ -156,7 +156,7 @@ func TestAHookGetsOnlyItsEventsAndManifests(t *testing.T) {
 		{Hook: "swaps", Kinds: []event.Kind{event.Activated, event.RolledBack}, Manifests: []string{"n"}},
 		{Hook: "problems", Kinds: []event.Kind{event.Failed}},
 	})
-	problem := w.Problem(event.Failed, "n", mirror.Record{}, 1, "2026.10", "no route", "")
+	problem := w.Problem(event.Failed, mirror.Record{Manifest: "n", Release: "2026.10"}, mirror.Record{}, 1, "no route", "")
 	w.commit(serving(1, "m 2026.09 a", "n 2026.09 x"), News{Events: []event.Event{problem}})
 	for hook, want := range map[string][]string{
 		"all": {"failed n 2026.10", "activated m 2026.09", "activated n 2026.09"}, "swaps": {"activated n 2026.09"}, "problems": {"failed n 2026.10"},
@@ -230,7 +230,7 @@ func TestAHookThatIsGoneForYearsFillsNoDisk(t *testing.T) {
 	for i := range 24 {
 		var events []event.Event
 		for range 50 {
-			events = append(events, w.Problem(event.Failed, "m", mirror.Record{}, i, "2026.10", strings.Repeat("x", 100), ""))
+			events = append(events, w.Problem(event.Failed, mirror.Record{Manifest: "m"}, mirror.Record{}, i, strings.Repeat("x", 100), ""))
 		}
 		w.commit(serving(1), News{Events: events})
 	}
@@ -238,4 +238,48 @@ func TestAHookThatIsGoneForYearsFillsNoDisk(t *testing.T) {
 	if err != nil || len(all) > store.MaxPending+200 || w.gaveUp != 1200-store.MaxPending {
 		t.Errorf("%d deliveries, %d given up, %v", len(all), w.gaveUp, err)
 	}
+}
+
+func TestDeliveriesOfAFormerHookExpire(t *testing.T) {
+	w := newWorld(t)
+	w.Subscribe([]Subscriber{{Hook: "stays", Kinds: event.Kinds()}, {Hook: "leaves", Kinds: event.Kinds()}})
+	w.commit(serving(1, "m 2026.09 x"), News{})
+	w.Subscribe([]Subscriber{{Hook: "stays", Kinds: event.Kinds()}})
+	for _, row := range []struct {
+		age  time.Duration
+		left []string
+	}{{23 * time.Hour, []string{"leaves", "stays"}}, {25 * time.Hour, []string{"stays"}}} {
+		if err := w.Expire(time.Now().Add(row.age), 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		all, err := w.store.Deliveries()
+		var left []string
+		for _, d := range all {
+			left = append(left, d.Hook)
+		}
+		if err != nil || !slices.Equal(left, row.left) {
+			t.Errorf("after %s: %q, %v", row.age, left, err)
+		}
+	}
+}
+
+func TestAStagedRevisionIsToldOnceAndWhenItGoesLive(t *testing.T) {
+	w := newWorld(t)
+	w.commit(serving(1, "m 2026.09 a"), News{})
+	w.take("all")
+	staged := serving(0, "m 2026.10 b", "n 2026.10 x").Records
+	for range 2 {
+		w.commit(serving(1, "m 2026.09 a"), News{Staged: staged})
+	}
+	w.want("staged m 2026.10 a", "staged n 2026.10")
+	if err := w.CatchUp(serving(1, "m 2026.09 a"), staged); err != nil {
+		t.Fatal(err)
+	}
+	w.want()
+	w.commit(serving(2, "m 2026.10 b", "n 2026.10 x"), News{})
+	w.want("activated m 2026.10 a", "activated n 2026.10")
+	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.10 x"), serving(0, "m 2026.11 c").Records); err != nil {
+		t.Fatal(err)
+	}
+	w.want("staged m 2026.11 b")
 }

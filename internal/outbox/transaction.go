@@ -32,13 +32,14 @@ func (t *transaction) run() error {
 			return err
 		}
 	}
-	for _, name := range t.served.Names() {
-		if err := t.compare(name, told[name]); err != nil {
+	now := toldOf(t.served, t.news.Staged)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if err := t.compare(name, told[name], now[name]); err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(told)) {
-		if _, isServed := t.served.Records[name]; !isServed {
+		if _, known := now[name]; !known {
 			if err := t.box.SetTold(name, store.Told{}); err != nil {
 				return err
 			}
@@ -47,19 +48,23 @@ func (t *transaction) run() error {
 	return nil
 }
 
-// compare tells what is new about a served manifest.
-func (t *transaction) compare(name string, told store.Told) error {
+// compare tells what is new about a served or staged manifest.
+func (t *transaction) compare(name string, told, now store.Told) error {
+	now.Stale = told.Stale && !slices.Contains(t.news.Confirmed, name)
 	record := t.served.Records[name]
-	now := store.Told{Release: string(record.Release), Revision: record.Revision, Stale: told.Stale}
-	if slices.Contains(t.news.Confirmed, name) {
-		now.Stale = false
-	}
 	for _, kind := range t.kindsOf(record, told, now) {
 		data := t.outbox.data(record, t.served.Number)
 		if kind != event.Recovered {
 			data.Previous = told.Revision
 		}
 		if err := t.add(event.New(kind, t.now, data)); err != nil {
+			return err
+		}
+	}
+	if now.Staged != "" && now.Staged != told.Staged {
+		data := t.outbox.data(t.news.Staged[name], t.served.Number)
+		data.Previous = record.Revision
+		if err := t.add(event.New(event.Staged, t.now, data)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +77,7 @@ func (t *transaction) compare(name string, told store.Told) error {
 // kindsOf are the events of a served manifest. A record with a hold came into service by a
 // rollback.
 func (t *transaction) kindsOf(record mirror.Record, told, now store.Told) (kinds []event.Kind) {
-	isNew := !isTold(told, record)
+	isNew := record.Manifest != "" && (told.Release != now.Release || told.Revision != now.Revision)
 	switch {
 	case isNew && record.Held != nil && told.Revision != "":
 		kinds = append(kinds, event.RolledBack)
@@ -82,14 +87,10 @@ func (t *transaction) kindsOf(record mirror.Record, told, now store.Told) (kinds
 		}
 		kinds = append(kinds, event.Activated)
 	}
-	if told.Stale && !now.Stale || slices.Contains(t.news.Failing, record.Manifest) {
+	if record.Manifest != "" && (told.Stale && !now.Stale) || slices.Contains(t.news.Failing, record.Manifest) {
 		kinds = append(kinds, event.Recovered)
 	}
 	return kinds
-}
-
-func isTold(told store.Told, record mirror.Record) bool {
-	return told.Release == string(record.Release) && told.Revision == record.Revision
 }
 
 // tellStale looks again: a sync may have confirmed a manifest since.
@@ -145,6 +146,9 @@ func (t *transaction) add(e event.Event) error {
 
 // announce tells the hooks' workers, after the transaction is durable.
 func (t *transaction) announce() {
+	if t.outbox.cfg.Watcher == nil {
+		return
+	}
 	for _, d := range t.gaveUp {
 		t.outbox.cfg.Watcher.GaveUp(d)
 	}

@@ -40,6 +40,7 @@ type Status struct {
 	Views      []ViewStatus     `json:"views,omitempty"`
 	Exports    []ExportStatus   `json:"exports,omitempty"`
 	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
+	Hooks      []HookStatus     `json:"hooks,omitempty"`
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.
@@ -88,6 +89,7 @@ type StateReader interface {
 	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
+	DeliveryReader
 }
 
 // ReadStatus returns the status of the configured manifests, followed by those that are

@@ -96,6 +96,13 @@ type Adopt struct {
 	Move      bool     `json:"move,omitempty"`      // take the files out of the folder
 }
 
+// Deliveries asks to try deliveries again, or to drop them.
+type Deliveries struct {
+	ID   string `json:"id"`             // of the event
+	Hook string `json:"hook,omitempty"` // empty for all
+	Drop bool   `json:"drop,omitempty"`
+}
+
 // UnknownManifestError says that a request names a manifest that is not in the
 // configuration.
 type UnknownManifestError struct{ Name string }

@@ -39,6 +39,7 @@ type Delivery struct {
 type Told struct {
 	Release  string `json:"release,omitempty"`  // served; "" for none
 	Revision string `json:"revision,omitempty"` // served
+	Staged   string `json:"staged,omitempty"`   // ID of the revision that waits to go live; "" for none
 	Stale    bool   `json:"stale,omitempty"`    // no sync has confirmed it for long
 }
 

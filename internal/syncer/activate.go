@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/event"
 	"syncd/internal/export"
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -121,7 +123,8 @@ func (s *Syncer) noteRefusal(name string, err error) {
 			Reason: string(refusal.ReasonOf(err)), Error: report.OneLine(err.Error()),
 		}},
 	}}
-	if err := s.cfg.Store.Commit(store.Changes{History: entry}); err != nil {
+	refused := s.cfg.problem(event.Refused, name, s.cfg.Staging.Get(name).Release, err)
+	if err := s.cfg.commit(store.Changes{History: entry}, outbox.News{Events: []event.Event{refused}}); err != nil {
 		s.cfg.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
 	}
 }
@@ -141,6 +144,7 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 	if err := s.followViews(&change); err != nil {
 		return result, err
 	}
+	news := outbox.News{Republished: republished(s.cfg.Mirror.Current(), records)}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
 	if err != nil {
 		return result, space.RefuseIfFull(err)
@@ -155,7 +159,7 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 		Time: time.Now().UTC(), Trigger: req.Trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,
 	}}
 	s.cfg.recordLive(records, &changes)
-	return result, errors.Join(err, s.cfg.Store.Commit(changes))
+	return result, errors.Join(err, s.cfg.commit(changes, news))
 }
 
 // waiting says what of the names is staged or quarantined and not among the records, and
@@ -210,7 +214,7 @@ func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
 	}
 	s.cfg.Shared.pruning.request()
 	changes.History = report.HistoryEntry{Time: time.Now().UTC(), Trigger: trigger, Sync: result}
-	return result, s.cfg.Store.Commit(changes)
+	return result, s.cfg.commit(changes, outbox.News{})
 }
 
 // DueAt returns when something staged may go live by itself, the zero time for never. What

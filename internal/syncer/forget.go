@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/space"
@@ -89,5 +90,5 @@ func (s *Syncer) forget(ctx context.Context, names []string, trigger string) (re
 	for _, name := range names {
 		changes.Wanted[name], changes.Proofs[name] = nil, &store.Proofs{}
 	}
-	return result, s.cfg.Store.Commit(changes)
+	return result, s.cfg.commit(changes, outbox.News{})
 }

@@ -23,10 +23,12 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/emulator"
+	"syncd/internal/event"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/processgroup"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -142,6 +144,8 @@ func (w *world) open() {
 	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
 	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
 	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
+	w.cfg.Outbox = outbox.New(outbox.Config{Store: s, DataDir: w.dir})
+	w.cfg.Outbox.Subscribe([]outbox.Subscriber{{Hook: "all", Kinds: event.Kinds()}})
 	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }, Scrub: func() metrics.Scrub { return metrics.Scrub{} }})
 	w.configure()
 }

@@ -48,6 +48,8 @@ type job struct {
 	withdrawn   bool // the served revision is the newest again
 	kept        int  // files in memory; guarded by the mu of Shared
 
+	republished bool // the provider changed the bytes of the served release
+
 	mu         sync.Mutex              // guards what follows, which its owner reads without mu
 	plan       manifest.Plan           // downloads add to its Known
 	planning   []manifest.File         // their contents stay on disk until there is a plan

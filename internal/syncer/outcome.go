@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/space"
@@ -105,12 +106,13 @@ func (r *run) record(jobs []*job) error {
 	for _, name := range r.removed {
 		changes.Proofs[name] = &store.Proofs{}
 	}
-	news := r.published
+	news, told := r.published, outbox.News{}
 	r.recordMates(&changes)
 	for _, j := range jobs {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
 		r.unlisted = append(r.unlisted, j.outcome)
+		r.tell(j, &told)
 		news = r.recordJob(j, now, &changes) || news
 		r.measure(j)
 	}
@@ -124,7 +126,7 @@ func (r *run) record(jobs []*job) error {
 	}
 	r.removed, r.published = nil, false
 	r.pruneIfWantsChanged(changes.Wanted)
-	err := r.cfg.Store.Commit(changes)
+	err := r.cfg.commit(changes, told)
 	for _, j := range jobs {
 		r.progress.SetPhase(j.target.Name, report.PhaseDone)
 		r.req.Finish(j.target.Name)

@@ -55,7 +55,9 @@ func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 		case err != nil:
 			j.fail(space.RefuseIfFull(err))
 		case sets(change, j.target.Name):
+			before := j.active
 			j.active = r.cfg.Mirror.Current().Records[j.target.Name]
+			j.republished = r.cfg.isRepublished(j, before, j.active)
 			j.settle(report.Updated)
 		default: // it waits for its group
 			j.settle(report.Unchanged)

@@ -25,6 +25,9 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if err != nil {
 		return report.Verification{}, err
 	}
+	if err := s.tellDamage(ctx, damage); err != nil {
+		return report.Verification{}, err
+	}
 	for i, d := range damage {
 		s.cfg.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)

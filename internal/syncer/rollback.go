@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/export"
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/space"
@@ -63,9 +64,10 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	for _, record := range change.Set {
 		report.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest], s.cfg.Staging.Get(record.Manifest))
 	}
-	return result, errors.Join(err, s.cfg.Store.Commit(store.Changes{History: report.HistoryEntry{
+	changes := store.Changes{History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,
-	}}))
+	}}
+	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{}))
 }
 
 // goal is the requested generation; without one, the newest generation before the

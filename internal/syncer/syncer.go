@@ -19,6 +19,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/staging"
@@ -63,6 +64,7 @@ type Config struct {
 	Shared   *Shared        // of Mirror
 	Staging  *staging.Room  // of Mirror
 	Store    *store.Store
+	Outbox   *outbox.Outbox // of Store
 	Metrics  *metrics.Metrics
 	Log      zerolog.Logger
 	Version  string    // of syncd, for records

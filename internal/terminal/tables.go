@@ -61,7 +61,46 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if s.Scrub != nil {
 		fmt.Fprintf(w, "\nscrub: %s\n", s.Scrub.Explanation)
 	}
-	return printExports(w, s.Exports)
+	if err := printExports(w, s.Exports); err != nil {
+		return err
+	}
+	return printHooks(w, s.Hooks)
+}
+
+// printHooks writes a table of the hooks, and what is wrong with them.
+func printHooks(w io.Writer, hooks []report.HookStatus) error {
+	if len(hooks) == 0 {
+		return nil
+	}
+	table := newTable(w)
+	fmt.Fprintln(table, "\nHOOK\tRECEIVER\tWAITING\tOLDEST\tGIVEN UP\tNEXT TRY")
+	for _, h := range hooks {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%d\t%s\n", h.Name, h.Receiver, h.Pending, timeOrDash(h.OldestAt), h.GivenUp, timeOrDash(h.NextTry))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		if text := h.Explanation(); text != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", h.Name, text)
+		}
+	}
+	return nil
+}
+
+// PrintDeliveries writes a table of deliveries.
+func PrintDeliveries(w io.Writer, d report.Deliveries) error {
+	if len(d.Deliveries) == 0 {
+		fmt.Fprintln(w, "every event was delivered")
+		return nil
+	}
+	table := newTable(w)
+	fmt.Fprintln(table, "ID\tHOOK\tEVENT\tMANIFEST\tTIME\tSTATE\tATTEMPTS\tNEXT TRY\tERROR")
+	for _, e := range d.Deliveries {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.ID, e.Hook, e.Event, e.Manifest, timeOrDash(&e.At), e.State,
+			e.Attempts, timeOrDash(e.NextTry), orDash(e.Error))
+	}
+	return table.Flush()
 }
 
 func printExports(w io.Writer, exports []report.ExportStatus) error {

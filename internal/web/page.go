@@ -35,6 +35,7 @@ type page struct {
 	Generation int
 	DataDir    string
 	Manifests  []card
+	Hooks      []report.HookStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
 }
@@ -144,7 +145,7 @@ func (p *pages) view(query url.Values) (page, error) {
 		return page{}, err
 	}
 	view := page{
-		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk), Scrub: status.Scrub,
+		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk), Scrub: status.Scrub, Hooks: status.Hooks,
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))
@@ -152,11 +153,16 @@ func (p *pages) view(query url.Values) (page, error) {
 	return view, nil
 }
 
-// title shows in the browser's tab how many manifests need attention.
+// title shows in the browser's tab how many manifests and hooks need attention.
 func title(status report.Status) string {
 	bad := 0
 	for _, m := range status.Manifests {
 		if m.State == report.StateFailed || m.State == report.StateRefused {
+			bad++
+		}
+	}
+	for _, h := range status.Hooks {
+		if h.IsFailing() {
 			bad++
 		}
 	}

@@ -1,0 +1,154 @@
+package syncer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"syncd/internal/event"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/outbox"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// commit saves changes with the events that follow from what is served and staged now.
+func (c *Config) commit(changes store.Changes, news outbox.News) error {
+	news.Staged = c.waitingToGoLive()
+	return c.Outbox.Commit(changes, c.Mirror.Current(), news)
+}
+
+// CatchUp tells hooks what a crash or a lost state left untold.
+func (s *Syncer) CatchUp() error {
+	return s.cfg.Outbox.CatchUp(s.cfg.Mirror.Current(), s.cfg.waitingToGoLive())
+}
+
+// waitingToGoLive returns the staged revisions that their gates, if any, have passed.
+func (c *Config) waitingToGoLive() map[string]mirror.Record {
+	staged, current := map[string]mirror.Record{}, c.Mirror.Current()
+	for name, e := range c.Staging.All() {
+		served := current.Records[name].ID()
+		if e.IsStaged() && e.ID() != served && e.Passes(c.target(name).gate(), served) {
+			staged[name] = mirror.Record{Manifest: name, Release: e.Release, Revision: e.Revision}
+		}
+	}
+	return staged
+}
+
+// problem is the event for a release that failed or was refused.
+func (c *Config) problem(kind event.Kind, name string, release manifest.Release, err error) event.Event {
+	current, reason := c.Mirror.Current(), refusal.ReasonOf(err)
+	about, text := mirror.Record{Manifest: name, Release: release}, report.OneLine(err.Error())
+	if e := c.Staging.Get(name); reason == refusal.Gate && e.IsQuarantined() && e.Release == release {
+		about.Revision = e.Revision
+		if len(e.Verdict.Differences) > 0 {
+			text += ": " + strings.Join(e.Verdict.Differences, " | ")
+		}
+	}
+	return c.Outbox.Problem(kind, about, current.Records[name], current.Number, text, string(reason))
+}
+
+// tell adds what hooks must be told of a job beside what it published. It must run before
+// the job's failure or success is noted in its state.
+func (r *run) tell(j *job, news *outbox.News) {
+	name, before := j.target.Name, j.state.Failure
+	switch j.result {
+	case report.Failed, report.Refused:
+		kind, reason := event.Failed, string(refusal.ReasonOf(j.err))
+		if j.result == report.Refused {
+			kind = event.Refused
+		}
+		same := before != nil && before.Release == string(j.release) && before.Result == string(j.result) && before.Reason == reason
+		if j.repeated || same { // it was told
+			return
+		}
+		news.Events = append(news.Events, r.cfg.problem(kind, name, j.release, j.err))
+	default:
+		news.Confirmed = append(news.Confirmed, name)
+		if before != nil {
+			news.Failing = append(news.Failing, name)
+		}
+		if j.republished {
+			news.Republished = append(news.Republished, name)
+		}
+	}
+}
+
+// isRepublished is true when the provider changed the bytes of a release. Another
+// selection of its files is no such change, but it only adds and removes files.
+func (c *Config) isRepublished(j *job, before, after mirror.Record) bool {
+	sameRelease := before.Release == after.Release && before.Revision != after.Revision
+	return sameRelease && j.state.Config == c.fingerprint(j.target) || hasNewBytes(before, after)
+}
+
+// republished names the manifests of records whose served release has other bytes.
+func republished(served mirror.Generation, records []mirror.Record) (names []string) {
+	for _, after := range records {
+		if hasNewBytes(served.Records[after.Manifest], after) {
+			names = append(names, after.Manifest)
+		}
+	}
+	return names
+}
+
+// hasNewBytes is true when a file has another content than before in the same release.
+func hasNewBytes(before, after mirror.Record) bool {
+	if before.Release != after.Release || before.Revision == after.Revision {
+		return false
+	}
+	objects := make(map[string]manifest.ObjectID, len(before.Files))
+	for _, f := range before.Files {
+		objects[f.Path] = f.Object
+	}
+	return slices.ContainsFunc(after.Files, func(f mirror.File) bool {
+		object, was := objects[f.Path]
+		return was && object != f.Object
+	})
+}
+
+// tellDamage saves the event for each manifest with damaged files. It comes before the
+// repair, so that a crash during the repair does not lose it.
+func (s *Syncer) tellDamage(ctx context.Context, damage []mirror.Damage) error {
+	byManifest := map[string][]mirror.Damage{}
+	for _, d := range damage {
+		byManifest[d.Manifest] = append(byManifest[d.Manifest], d)
+	}
+	if len(byManifest) == 0 {
+		return nil
+	}
+	return s.cfg.Shared.change(ctx, func() error {
+		var news outbox.News
+		current := s.cfg.Mirror.Current()
+		for _, name := range slices.Sorted(maps.Keys(byManifest)) {
+			files := byManifest[name]
+			news.Events = append(news.Events, s.cfg.Outbox.Damaged(current.Records[name], current.Number, s.pathOf(files[0]), describeDamage(files)))
+		}
+		return s.cfg.commit(store.Changes{}, news)
+	})
+}
+
+// pathOf is where readers find a file.
+func (s *Syncer) pathOf(d mirror.Damage) string {
+	return filepath.Join(s.cfg.Mirror.Dir(), "current", cmp.Or(d.View, d.Manifest), d.Path())
+}
+
+// maxNamed is how many damaged files an event names.
+const maxNamed = 10
+
+func describeDamage(files []mirror.Damage) string {
+	var paths []string
+	for _, d := range files[:min(len(files), maxNamed)] {
+		paths = append(paths, d.Path())
+	}
+	text := fmt.Sprintf("%s: %v", strings.Join(paths, ", "), files[0].Err)
+	if more := len(files) - len(paths); more > 0 {
+		text = fmt.Sprintf("%s and %d more: %v", strings.Join(paths, ", "), more, files[0].Err)
+	}
+	return report.OneLine(text)
+}
