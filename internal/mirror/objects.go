@@ -64,6 +64,9 @@ func (m *Mirror) OpenObject(id manifest.ObjectID) (*os.File, error) {
 	return m.root.OpenRegular(objectName(id))
 }
 
+// ObjectPath is where an object lies.
+func (m *Mirror) ObjectPath(id manifest.ObjectID) string { return m.root.Path(objectName(id)) }
+
 // CheckObject reads an object and compares it with an expected digest, see verify.File.
 func (m *Mirror) CheckObject(ctx context.Context, id manifest.ObjectID, expected manifest.Digest) (manifest.Object, error) {
 	return verify.File(ctx, m.root, objectName(id), expected)

@@ -27,6 +27,9 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 		s.cfg.Metrics.VerifyFailed(damage[i].Manifest)
 		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
 	}
+	if err := s.tellDamage(ctx, damage); err != nil {
+		return nil, err
+	}
 	err = s.repairByAny(ctx, damage)
 	for i := range files {
 		if files[i].Repaired = err == nil; err != nil {

@@ -124,18 +124,25 @@ func (s *Syncer) tellDamage(ctx context.Context, damage []mirror.Damage) error {
 	}
 	return s.cfg.Shared.change(ctx, func() error {
 		var news outbox.News
-		current := s.cfg.Mirror.Current()
 		for _, name := range slices.Sorted(maps.Keys(byManifest)) {
-			files := byManifest[name]
-			news.Events = append(news.Events, s.cfg.Outbox.Damaged(current.Records[name], current.Number, s.pathOf(files[0]), describeDamage(files)))
+			news.Events = append(news.Events, s.damageEvent(name, byManifest[name]))
 		}
 		return s.cfg.commit(store.Changes{}, news)
 	})
 }
 
-// pathOf is where readers find a file.
-func (s *Syncer) pathOf(d mirror.Damage) string {
-	return filepath.Join(s.cfg.Mirror.Dir(), "current", cmp.Or(d.View, d.Manifest), d.Path())
+// damageEvent is the event for damaged files of a manifest. They may be those of a revision
+// that is not served.
+func (s *Syncer) damageEvent(name string, files []mirror.Damage) event.Event {
+	current, first := s.cfg.Mirror.Current(), files[0]
+	record := current.Records[name]
+	isServed := slices.ContainsFunc(record.Files, func(f mirror.File) bool { return f.Object == first.File.Object })
+	if isServed {
+		path := filepath.Join(s.cfg.Mirror.Dir(), "current", cmp.Or(first.View, name), first.Path())
+		return s.cfg.Outbox.Damaged(record, current.Number, path, describeDamage(files))
+	}
+	path := s.cfg.Mirror.ObjectPath(first.File.Object)
+	return s.cfg.Outbox.Damaged(mirror.Record{Manifest: name}, current.Number, path, describeDamage(files))
 }
 
 // maxNamed is how many damaged files an event names.

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/emulator"
+	"syncd/internal/event"
+	"syncd/internal/request"
+)
+
+// receiver is a webhook's receiver, which keeps what it gets.
+type receiver struct {
+	mu  sync.Mutex
+	got []map[string]any // the data of each event, and its type
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var body struct {
+		Type string
+		Data map[string]any
+	}
+	if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	body.Data["event"] = strings.TrimPrefix(body.Type, "syncd.")
+	r.got = append(r.got, body.Data)
+}
+
+// events are the data of all events of a kind.
+func (r *receiver) events(kind string) (found []map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, data := range r.got {
+		if data["event"] == kind {
+			found = append(found, data)
+		}
+	}
+	return found
+}
+
+// hear gives a world a webhook for every event.
+func (w *world) hear() *receiver {
+	r := &receiver{}
+	server := httptest.NewServer(r)
+	w.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	must(w.T, err)
+	w.cfg.Hooks = []config.Hook{{Name: "all", On: event.Kinds(), Webhook: u, Timeout: time.Minute}}
+	return r
+}
+
+// table reads the table of docs/events.md: for each event, what it says of each field.
+func table(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/events.md")
+	must(t, err)
+	rows := map[string]map[string]string{}
+	var fields []string
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
+		}
+		switch {
+		case len(cells) < 9:
+		case cells[0] == "event":
+			fields = cells
+		case !strings.HasPrefix(cells[0], "-"):
+			rows[cells[0]] = map[string]string{}
+			for i, field := range fields[2:] {
+				rows[cells[0]][field] = cells[i+2]
+			}
+		}
+	}
+	return rows
+}
+
+func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
+	w := start(t, "one", "two")
+	r := w.hear()
+	e := w.open()
+	defer e.Close()
+	e.Deliver()
+	sync := func(force bool) {
+		t.Helper()
+		_, err := e.Sync(context.Background(), request.Sync{Demand: true, Force: force, Trigger: "command"})
+		must(t, err)
+	}
+	sync(false) // activated
+	w.publish("one", "2026.10", "october")
+	sync(false)
+	_, err := e.Rollback(context.Background(), request.Rollback{})
+	must(t, err)
+	sync(true)
+	w.publish("one", "2026.10", "october, again")
+	sync(false) // republished
+	w.publish("one", "2026.11", "november")
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/one.dat"})
+	sync(false) // refused
+	w.provider.ClearFaults()
+	sync(false) // recovered
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/one"})
+	sync(false) // failed
+	w.provider.ClearFaults()
+	must(t, e.outbox.TellStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
+	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
+	must(t, os.Chmod(damaged, 0o644))
+	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))
+	_, err = e.Repair(context.Background(), request.Verify{})
+	must(t, err)
+	manual := *w.cfg
+	manual.Manifests = slices.Clone(manual.Manifests)
+	for i := range manual.Manifests {
+		manual.Manifests[i].Activate = config.Activation{Manual: true}
+	}
+	must(t, e.Configure(&manual))
+	w.publish("one", "2026.12", "december")
+	sync(false) // staged
+	e.Rest(context.Background())
+
+	rows := table(t)
+	if len(rows) != len(event.Kinds()) {
+		t.Errorf("the table has %d events, want %d", len(rows), len(event.Kinds()))
+	}
+	for _, kind := range event.Kinds() {
+		row, events := rows[string(kind)], r.events(string(kind))
+		if row == nil || len(events) == 0 {
+			t.Errorf("%s: row %v, %d events", kind, row, len(events))
+		}
+		for _, data := range events {
+			checkFields(t, string(kind), row, data)
+		}
+	}
+}
+
+// checkFields compares an event with its row: yes, no, or a condition.
+func checkFields(t *testing.T, kind string, row map[string]string, data map[string]any) {
+	t.Helper()
+	for _, always := range []string{"manifest", "host"} {
+		if data[always] == "" {
+			t.Errorf("%s has no %s: %v", kind, always, data)
+		}
+	}
+	for field, says := range row {
+		value, has := data[field]
+		isSet := value != "" && value != 0.0
+		if !has || says == "yes" && !isSet || says == "no" && isSet {
+			t.Errorf("%s: %s is %q (there: %v), the table says %q", kind, field, value, has, says)
+		}
+	}
+	if len(data) != len(row)+3 { // manifest, host and the type
+		t.Errorf("%s has fields that the table lacks: %v", kind, data)
+	}
+}
