@@ -37,7 +37,8 @@ func TestTheDaemonScrubsByTheScheduleAndHealsDamage(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	same(h, "without a schedule", scrubStatus{}.State, h.scrub().State)
-	h.settings.more = `scrub: {schedule: "@every 1s", rate: 0}`
+	h.settings.more = `scrub: {schedule: "@every 1s", rate: 0}
+hooks: [{on: [damaged], command: ["/bin/sh", "-c", "cat >> ` + h.path("told") + `"]}]`
 	h.configure()
 	h.sync(0)
 	proven := h.published("dq_addr_data")
@@ -45,6 +46,10 @@ func TestTheDaemonScrubsByTheScheduleAndHealsDamage(t *testing.T) {
 	p := h.daemon()
 	event := p.logged("damage")
 	same(h, "damage", []any{"dq_addr_data", "ews.txt", true}, []any{event["manifest"], event["path"], event["repaired"]})
+	h.eventually("the hook is told", func() bool {
+		text, _ := os.ReadFile(h.path("told"))
+		return strings.Contains(string(text), `"syncd.damaged"`) && strings.Contains(string(text), "ews.txt")
+	})
 	h.eventually("a scrub without damage", func() bool {
 		s := h.scrub()
 		return s.FinishedAt != nil && s.Objects == 5 && s.Damaged == 0

@@ -51,10 +51,10 @@ func (e *Engine) ScrubProgress() store.Scrub { return e.scrubber.Progress() }
 
 // repairObject repairs an object with the configuration in force, and logs an event for
 // each file that holds it.
-func (e *Engine) repairObject(ctx context.Context, id manifest.ObjectID, damage error) (file string, err error) {
+func (e *Engine) repairObject(ctx context.Context, id manifest.ObjectID, damage error, isNew bool) (file string, err error) {
 	active := e.active.Load()
 	defer e.finish(active)
-	files, err := active.syncer.RepairObject(ctx, id, damage)
+	files, err := active.syncer.RepairObject(ctx, id, damage, isNew)
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

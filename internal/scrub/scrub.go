@@ -39,8 +39,9 @@ type Config struct {
 	Rate    *bandwidth.Budget // of all reads
 	Save    func(store.Scrub) error
 	// Repair replaces a damaged object by a proven copy, and returns the name of a file
-	// that has this content. It returns the context's cause when that ends.
-	Repair func(ctx context.Context, id manifest.ObjectID, damage error) (file string, err error)
+	// that has this content. It returns the context's cause when that ends. isNew is false
+	// for damage that it could not repair before.
+	Repair func(ctx context.Context, id manifest.ObjectID, damage error, isNew bool) (file string, err error)
 	Read   func(bytes int64) // told what was read
 }
 
@@ -228,7 +229,8 @@ func drop(state *store.Scrub, id manifest.ObjectID) {
 // repair notes the damage and whether it was repaired. It returns an error only when the
 // context has ended.
 func (s *Scrubber) repair(ctx context.Context, id manifest.ObjectID, damage error) error {
-	file, err := s.cfg.Repair(ctx, id, damage)
+	isKnown := slices.ContainsFunc(s.Progress().Left, func(d store.ScrubDamage) bool { return d.Object == id })
+	file, err := s.cfg.Repair(ctx, id, damage, !isKnown)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -258,7 +260,7 @@ func (s *Scrubber) Retry(ctx context.Context) error {
 		}
 		isGone := errors.Is(err, fs.ErrNotExist)
 		if damage != nil && !isGone {
-			_, err = s.cfg.Repair(ctx, left.Object, damage)
+			_, err = s.cfg.Repair(ctx, left.Object, damage, false)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

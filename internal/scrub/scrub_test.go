@@ -35,6 +35,7 @@ type disk struct {
 	read     int64
 	repaired []manifest.ObjectID
 	refuse   error // of Repair
+	found    int   // new damage
 }
 
 func newDisk(t *testing.T) *disk {
@@ -83,7 +84,10 @@ func (d *disk) open() *Scrubber {
 		Objects: d.mirror, Rate: d.rate,
 		Save: func(s store.Scrub) error { d.saved, d.saves = s, d.saves+1; return nil },
 		Read: func(n int64) { d.read += n },
-		Repair: func(_ context.Context, id manifest.ObjectID, damage error) (string, error) {
+		Repair: func(_ context.Context, id manifest.ObjectID, damage error, isNew bool) (string, error) {
+			if isNew {
+				d.found++
+			}
 			if damage == nil {
 				d.Error("repair without damage")
 			}
@@ -206,6 +210,11 @@ func TestDamageThatIsLeftIsTriedAgain(t *testing.T) {
 	d.must(s.Retry(t.Context()))
 	if len(d.saved.Left) != 1 {
 		t.Errorf("progress %+v", d.saved)
+	}
+	d.must(s.Begin(t.Context()))
+	d.finish(s)
+	if len(d.saved.Left) != 1 || d.found != 1 {
+		t.Errorf("%d times new, progress %+v", d.found, d.saved)
 	}
 	d.refuse = nil
 	d.must(s.Retry(t.Context()))

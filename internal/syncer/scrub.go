@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -12,8 +13,8 @@ import (
 // RepairObject replaces a damaged object and every file that holds it by a proven copy
 // from the provider. It returns those files. An object that no revision holds is removed
 // instead, and the sync that wants it downloads it again. As in Repair, only the
-// replacement waits for the turn.
-func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error) ([]report.DamagedFile, error) {
+// replacement waits for the turn. Hooks are told of damage that is new.
+func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error, isNew bool) ([]report.DamagedFile, error) {
 	damage, err := s.cfg.Mirror.Holding(id)
 	if err == nil && len(damage) == 0 {
 		err = s.removeUnused(ctx, id)
@@ -27,8 +28,10 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 		s.cfg.Metrics.VerifyFailed(damage[i].Manifest)
 		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
 	}
-	if err := s.tellDamage(ctx, damage); err != nil {
-		return nil, err
+	if isNew {
+		if err := s.tellDamage(ctx, eachPathOnce(damage)); err != nil {
+			return files, err
+		}
 	}
 	err = s.repairByAny(ctx, damage)
 	for i := range files {
@@ -37,6 +40,17 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 		}
 	}
 	return files, err
+}
+
+// eachPathOnce leaves out files that several revisions have at the same path.
+func eachPathOnce(damage []mirror.Damage) []mirror.Damage {
+	seen := map[[2]string]bool{}
+	return slices.DeleteFunc(slices.Clone(damage), func(d mirror.Damage) bool {
+		key := [2]string{d.Manifest, d.Path()}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
 }
 
 // repairByAny repairs files of the same content, by the first of their references that the

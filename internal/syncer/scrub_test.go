@@ -36,7 +36,7 @@ func TestARepairedObjectReplacesItsFilesInRevisionsThatNoGenerationShows(t *test
 		must(t, os.RemoveAll(filepath.Join(w.dir, "generations", old)))
 	}
 	w.spoil("shared")
-	damaged, err := w.syncer.RepairObject(context.Background(), idOf("shared"), errTest)
+	damaged, err := w.syncer.RepairObject(context.Background(), idOf("shared"), errTest, true)
 	must(t, err)
 	equal(t, "files", len(damaged), 4)
 	links, err := filepath.Glob(filepath.Join(w.dir, "revisions", "*", "*", "a.dat"))
@@ -56,14 +56,14 @@ func TestADamagedObjectOfNoRevisionIsRemoved(t *testing.T) {
 	path := w.objectPath(idOf("stray"))
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte("stray"), 0o644))
-	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest); err != nil {
+	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("a whole object: %v", err)
 	}
 	w.spoil("stray")
-	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest); err != nil {
+	if _, err := w.syncer.RepairObject(context.Background(), idOf("stray"), errTest, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -77,7 +77,7 @@ func TestADamagedObjectOfAStagedRevisionIsRepaired(t *testing.T) {
 	w.publish("data", "2026.09", files{"a.dat": "staged"})
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.spoil("staged")
-	damaged, err := w.syncer.RepairObject(context.Background(), idOf("staged"), errTest)
+	damaged, err := w.syncer.RepairObject(context.Background(), idOf("staged"), errTest, true)
 	must(t, err)
 	equal(t, "files", len(damaged), 1)
 	links, err := filepath.Glob(filepath.Join(w.dir, "revisions", "*", "*", "a.dat"))
