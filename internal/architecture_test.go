@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate"},
-	{"internal/manifest", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup"},
+	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup"},
 	{"internal/fsops", "internal/directio"},
 	{emulator},
 	{emulator + "/releases", emulator + "/contribution", emulator + "/listing", emulator + "/property",
@@ -41,6 +41,7 @@ var siblings = map[[2]string]bool{
 	{"internal/clients", "internal/clients/wire"}:        true,
 	{"internal/clients", "internal/clients/certificate"}: true,
 	{"internal/manifest", "internal/refusal"}:            true,
+	{"internal/expectation", "internal/manifest"}:        true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it
