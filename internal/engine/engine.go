@@ -153,6 +153,9 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	for _, until := range coolDowns {
 		e.noteCoolDown(until)
 	}
+	if err := e.learnPast(); err != nil {
+		warn(fmt.Sprintf("reading past releases from the history failed, the next start tries again: %v", err))
+	}
 	if err := e.openScrub(); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func (e *Engine) createSeries(cfg *config.Config) {
 		e.metrics.CreateManifest(m.Name, report.LabelValues())
 		e.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
 		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
+		report.ShowForecast(e.metrics, m.Name, saved[m.Name], e.mirror.RevisionCount(m.Name), cfg.Retain)
 	}
 	for _, h := range cfg.Hooks {
 		e.metrics.CreateHook(h.Name, hooks.Results())

@@ -28,7 +28,7 @@ func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes} {
 		vec.WithLabelValues(name)
 	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded} {
+	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast} {
 		vec.WithLabelValues(name)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Metrics) DropManifest(name string) {
 		vec.DeletePartialMatch(labels)
 	}
 	for _, vec := range []*prometheus.GaugeVec{
-		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded,
+		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast,
 	} {
 		vec.DeletePartialMatch(labels)
 	}
@@ -61,18 +61,20 @@ type ManifestStatus struct {
 	Bytes    int64
 	Since    time.Time // publication
 	Newest   string    // release that the provider listed; "" when unknown
+	Expected time.Time // when the next one is due; zero when unknown
 	Behind   int       // months
 	Checked  time.Time
 	Success  time.Time
 }
 
 // SetManifest sets the series of a manifest's status. Zero fields leave their series
-// as they are, except for State and Behind.
+// as they are, except for State, Behind and Expected.
 func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	for _, state := range s.States {
 		m.state.WithLabelValues(name, state).Set(truth(state == s.State))
 	}
 	m.behind.WithLabelValues(name).Set(float64(s.Behind))
+	m.expected.WithLabelValues(name).Set(seconds(s.Expected))
 	if s.Release != "" {
 		m.info(m.releaseInfo, name, s.Release, s.Revision)
 		m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))
@@ -103,6 +105,11 @@ func (m *Metrics) info(vec *prometheus.GaugeVec, name string, labels ...string) 
 	vec.DeletePartialMatch(prometheus.Labels{"manifest": name})
 	vec.WithLabelValues(append([]string{name}, labels...)...).Set(1)
 	m.shown[key] = labels
+}
+
+// Forecast sets the disk space that the next releases of a manifest will take.
+func (m *Metrics) Forecast(name string, bytes int64) {
+	m.forecast.WithLabelValues(name).Set(float64(bytes))
 }
 
 // Pinned sets whether the configuration names the manifest's release.

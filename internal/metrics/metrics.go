@@ -37,6 +37,8 @@ type Metrics struct {
 	pinned        *prometheus.GaugeVec
 	activeSince   *prometheus.GaugeVec
 	diskNeeded    *prometheus.GaugeVec
+	expected      *prometheus.GaugeVec
+	forecast      *prometheus.GaugeVec
 	resumedBytes  *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
@@ -91,6 +93,8 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		pinned:       gauge("release_pinned", "1 when the configuration names a release of the manifest instead of latest.", "manifest"),
 		activeSince:  gauge("active_since_timestamp_seconds", "Time when the served revision of a manifest was published.", "manifest"),
 		diskNeeded:   gauge("disk_needed_bytes", "Disk space that the last sync of a manifest needed; 0 once it is done.", "manifest"),
+		expected:     gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
+		forecast:     gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
 		resumedBytes: counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
 		shown: map[infoKey][]string{},
@@ -111,7 +115,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
 	reg.MustRegister(newHookCollector(probes.Hooks), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
-		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
+		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	m.registerScrub(reg, probes.Scrub)
 	return m
 }

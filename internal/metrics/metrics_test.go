@@ -34,7 +34,8 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 			State: "in_sync", States: []string{"in_sync", "failed"}, Release: "2026.10", Revision: "bbbbbbbbbbbb", Bytes: 20,
 			Since: time.UnixMilli(3_500), Newest: "2026.12", Behind: 2, Checked: time.UnixMilli(1_500), Success: time.UnixMilli(2_500),
 		})
-		m.SetManifest(name, ManifestStatus{State: "in_sync", States: []string{"in_sync", "failed"}, Behind: 2}) // the other series stay
+		m.SetManifest(name, ManifestStatus{State: "in_sync", States: []string{"in_sync", "failed"}, Behind: 2, Expected: time.UnixMilli(12_500)}) // the other series stay
+		m.Forecast(name, 40)
 		m.Pinned(name, true)
 		m.DiskNeeded(name, 30)
 		m.Resumed(name, 5)
@@ -70,6 +71,9 @@ syncd_config_last_reload_successful 0
 syncd_cool_down_until_timestamp_seconds 9.5
 # TYPE syncd_damaged_objects gauge
 syncd_damaged_objects 2
+# TYPE syncd_disk_forecast_bytes gauge
+syncd_disk_forecast_bytes{manifest="one"} 40
+syncd_disk_forecast_bytes{manifest="two"} 40
 # TYPE syncd_disk_free_bytes gauge
 syncd_disk_free_bytes 5e+09
 # TYPE syncd_disk_needed_bytes gauge
@@ -118,6 +122,9 @@ syncd_orphaned_manifests 1
 # TYPE syncd_refusals_total counter
 syncd_refusals_total{manifest="one",reason="shrink"} 1
 syncd_refusals_total{manifest="two",reason="shrink"} 1
+# TYPE syncd_release_expected_timestamp_seconds gauge
+syncd_release_expected_timestamp_seconds{manifest="one"} 12.5
+syncd_release_expected_timestamp_seconds{manifest="two"} 12.5
 # TYPE syncd_release_info gauge
 syncd_release_info{manifest="one",release="2026.10",revision="bbbbbbbbbbbb"} 1
 syncd_release_info{manifest="two",release="2026.10",revision="bbbbbbbbbbbb"} 1

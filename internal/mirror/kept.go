@@ -27,6 +27,17 @@ func (m *Mirror) keepRecord(r Record) error {
 	return m.disk.ReplaceFile(m.root, filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.write)
 }
 
+// RevisionCount is how many revisions of a manifest are on disk.
+func (m *Mirror) RevisionCount(name string) (n int) {
+	names, _ := m.root.Names(filepath.Join("revisions", name)) // none if it cannot be read
+	for _, id := range names {
+		if !strings.HasPrefix(id, ".") {
+			n++
+		}
+	}
+	return n
+}
+
 // Revisions returns the record of every revision of a manifest on disk, the most
 // recently served first.
 func (m *Mirror) Revisions(name string) ([]Record, error) {

@@ -197,7 +197,15 @@ func (e explanation) upToDate() string {
 	if e.SyncedAt != nil {
 		text += ", last confirmed at " + e.at(*e.SyncedAt)
 	}
-	return text + "; " + e.next()
+	return text + e.late() + "; " + e.next()
+}
+
+// late says that the provider has not published the next release in time.
+func (e explanation) late() string {
+	if !e.Late || e.Expected == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the release after %s was expected by %s and is late", e.Newest, e.at(*e.Expected))
 }
 
 func (e explanation) serving() string {

@@ -35,7 +35,7 @@ func restingStates() []string {
 func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Entry) {
 	status := metrics.ManifestStatus{
 		State: string(stateOf(record, saved, e)), States: restingStates(),
-		Newest: saved.Newest, Checked: saved.CheckedAt, Success: syncedAt(record, saved),
+		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}
 	if record.Manifest != "" {

@@ -66,6 +66,8 @@ type ManifestStatus struct {
 	Skips     []string   `json:"skips"`      // releases that `syncd skip` passes over
 
 	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
+	Expected     *time.Time        `json:"expected"`      // when the release after newest is due, by past ones
+	Late         bool              `json:"late"`          // it is late, and the configuration wants the newest one
 	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when unknown
 	ActiveSince  *time.Time        `json:"active_since"`  // when the served revision was published
 	Failing      string            `json:"failing"`       // the release that failed; "" for none, or when the release is unknown
@@ -138,7 +140,7 @@ func orphan(record mirror.Record, saved store.Manifest) ManifestStatus {
 func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Entry, progress *ManifestProgress) ManifestStatus {
 	m := ManifestStatus{
 		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
-		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest,
+		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest, Expected: timeOrNull(due(saved)),
 		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
 		State: stateOf(record, saved, e), Progress: progress, Staged: StagedOf(e), Quarantined: quarantinedOf(e),
 	}
@@ -152,6 +154,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	if m.Staged != nil {
 		m.OpensAt = timeOrNull(c.Policy.Opens(time.Now()))
 	}
+	m.Late = m.Wanted == string(manifest.Latest) && past(saved).IsLate(manifest.Release(saved.Newest), time.Now())
 	if progress != nil {
 		m.State = StateSyncing
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"syncd/internal/expectation"
 	"syncd/internal/manifest"
 )
 
@@ -26,6 +27,8 @@ type Manifest struct {
 	Matches      string    `json:"matches,omitempty"`       // fingerprint of a list in another hash algorithm than the record, and ID of the revision that it turned out to be
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
 	Unlisted     bool      `json:"unlisted,omitempty"`      // the service answered ManifestReleases with 404
+
+	Past *expectation.Past `json:"past,omitempty"` // nil if the history was not searched for it yet
 
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one

@@ -77,6 +77,7 @@ func (e manifestEntry) newest(ctx context.Context, j *job) (manifest.Release, er
 	}
 	newest, err := e.newestOf(j, j.target.Name, ids)
 	if err == nil {
+		j.learn(ids, newest, e.started)
 		j.state.Newest, j.state.ETag, j.state.LastModified = string(newest), now.ETag, now.LastModified
 	}
 	return newest, err
@@ -107,6 +108,7 @@ func (e manifestEntry) releaseOfList(ctx context.Context, j *job) (manifest.Rele
 			newest = max(newest, ref.Release)
 		}
 	}
+	j.learn(nil, newest, e.started)
 	j.state.Newest, j.state.ETag, j.state.LastModified = string(newest), "", ""
 	return cmp.Or(newest, manifest.Latest), nil
 }

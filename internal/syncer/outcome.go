@@ -165,6 +165,9 @@ func (r *run) measure(j *job) {
 	if j.result == report.Updated || j.result == report.Unchanged {
 		r.cfg.Metrics.DiskNeeded(name, 0)
 	}
+	if j.result == report.Updated || j.newlyStaged {
+		report.ShowForecast(r.cfg.Metrics, name, j.state, r.cfg.Mirror.RevisionCount(name), r.cfg.Retain)
+	}
 	if !j.repeated {
 		r.cfg.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
 	}
@@ -185,6 +188,7 @@ func (r *run) recordSuccess(j *job, now time.Time) {
 	if j.result == report.Updated {
 		j.state.Served = j.active.ID()
 	}
+	j.learnSize()
 	if j.full {
 		j.state.FullAt, j.state.Config, j.state.Links = now, r.cfg.fingerprint(j.target), j.links
 		j.state.Served = j.active.ID()

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// learnPast takes what the history says of past releases into a state of an earlier
+// version, which has nothing else of them.
+func (e *Engine) learnPast() error {
+	saved, err := e.store.Manifests()
+	if err != nil {
+		return err
+	}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}}
+	for name, m := range saved {
+		if m.Past == nil {
+			changes.Manifests[name] = m
+		}
+	}
+	if len(changes.Manifests) == 0 {
+		return nil
+	}
+	history, err := e.store.History(report.HistoryLimit)
+	if err != nil {
+		return err
+	}
+	for name, m := range changes.Manifests {
+		past := report.PastOf(history, name)
+		m.Past = &past
+		changes.Manifests[name] = m
+	}
+	return e.store.Commit(changes)
+}
