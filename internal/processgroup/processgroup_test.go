@@ -189,3 +189,13 @@ func TestLongOutputTakesLittleMemory(t *testing.T) {
 		t.Errorf("%d lines, %d bytes: %q", n, cap(tail.last), lines)
 	}
 }
+
+// `systemctl kill -s USR1` asks the daemon for a sync and reaches its commands, too.
+func TestACommandOutlivesTheSignalThatAsksForASync(t *testing.T) {
+	var out strings.Builder
+	c := shell("kill -USR1 $PPID $$; echo alive")
+	c.Stdout = &out
+	if err := c.Run(t.Context()); err != nil || out.String() != "alive\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

@@ -46,6 +46,9 @@ func supervise(argv []string) result {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return result{Error: "PR_SET_CHILD_SUBREAPER: " + err.Error()}
 	}
+	// `systemctl kill -s USR1` asks the daemon for a sync, and reaches every process of its
+	// unit. The command inherits that the signal is ignored.
+	signal.Ignore(syscall.SIGUSR1)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
