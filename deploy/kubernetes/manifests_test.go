@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -80,6 +82,7 @@ type (
 	container struct {
 		Name            string    `yaml:"name"`
 		Image           string    `yaml:"image"`
+		Command         []string  `yaml:"command"`
 		Ports           []port    `yaml:"ports"`
 		StartupProbe    *probe    `yaml:"startupProbe"`
 		LivenessProbe   *probe    `yaml:"livenessProbe"`
@@ -198,6 +201,47 @@ func TestReadersMountTheWholeDataDirReadOnly(t *testing.T) {
 		m := c.VolumeMounts[found]
 		if m.SubPath != "" || strings.Contains(m.MountPath, "current") || m.ReadOnly != (c.Name != "syncd") {
 			t.Errorf("%s: %+v", c.Name, m)
+		}
+	}
+}
+
+// The sidecar's script runs its command for each swap, and again after a failure.
+func TestTheSidecarRunsItsCommandForEachSwap(t *testing.T) {
+	all, dir := objects(t), t.TempDir()
+	containers := all["StatefulSet"].Spec.Template.Spec.Containers
+	command := containers[len(containers)-1].Command
+	script := all["ConfigMap"].Data["watch-current"]
+	if len(command) < 4 || command[1] != "/etc/syncd/watch-current" || script == "" {
+		t.Fatalf("command %q, script %q", command, script)
+	}
+	swap := func(to string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(to, filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "current"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "watch"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// The command fails at its first call of each swap.
+	reload := `readlink "$0/current" >>"$0/called"; [ $(($(wc -l <"$0/called") % 2)) = 0 ]`
+	sidecar := exec.Command("/bin/sh", filepath.Join(dir, "watch"), dir, "/bin/sh", "-c", reload, dir)
+	if err := sidecar.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { sidecar.Process.Kill(); sidecar.Wait() }()
+	want := ""
+	for _, generation := range []string{"generations/000001", "generations/000002", "generations/000003"} {
+		swap(generation)
+		want += generation + "\n" + generation + "\n"
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			called, _ := os.ReadFile(filepath.Join(dir, "called"))
+			if string(called) == want {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("called for %q, want %q", called, want)
+			}
 		}
 	}
 }

@@ -52,6 +52,13 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	}
 }
 
+func TestSystemdAcceptsTheUnitsThatReloadAConsumer(t *testing.T) {
+	out, err := analyze(t, "verify", "--man=no", "--recursive-errors=no", "syncd-reload@.service", "syncd-reload@.path")
+	if err != nil || out != "" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestExposureIsLow(t *testing.T) {
 	out, err := analyze(t, "security", "--offline=true", maxExposure, "syncd.service")
 	level := regexp.MustCompile(`Overall exposure level .*`).FindString(out)

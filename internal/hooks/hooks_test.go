@@ -396,6 +396,7 @@ func TestATryNowEndsAPause(t *testing.T) {
 		r.Configure([]Hook{{ID: "hook", Timeout: patience, Command: []string{"x"}}})
 		w.add(r, activated("2026.10"), "hook")
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		before := attempts
 		w.add(r, activated("2026.11"), "hook") // a new delivery waits like the others
 		synctest.Wait()
