@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +105,15 @@ func (r *receiver) events() (events []string) {
 		events = append(events, fmt.Sprint(strings.TrimPrefix(e.body.Type, "syncd."), " ", e.body.Data["release"]))
 	}
 	return events
+}
+
+// has is true when the receiver was told that a release of a manifest went live.
+func (r *receiver) has(manifest, release string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.received, func(e received) bool {
+		return e.body.Type == "syncd.activated" && e.body.Data["manifest"] == manifest && e.body.Data["release"] == release
+	})
 }
 
 func (r *receiver) wants(want ...string) {
@@ -281,5 +292,78 @@ func TestAHookWithAnUnusableSecretIsAConfigurationError(t *testing.T) {
 		if !strings.Contains(out.stderr, "hooks[0].secret_file") || strings.Contains(out.stderr, hookSecret) {
 			t.Errorf("%v: %s", command, out.stderr)
 		}
+	}
+}
+
+// TestFaultAtAnyStepLosesNoEvent kills or fails a sync at each change on disk, among them
+// those that save and remove deliveries. The next sync must have told everything.
+func TestFaultAtAnyStepLosesNoEvent(t *testing.T) {
+	t.Parallel()
+	origin := newHost(t, "m")
+	origin.binary = built(t, buildTorture)
+	origin.logEvents()
+	origin.offer("2026.10")
+	origin.sync(0)
+	origin.offer("2026.11")
+	undisturbed := origin.copied(t)
+	undisturbed.environ = []string{"SYNCD_STEPS=" + undisturbed.path("steps")}
+	undisturbed.sync(0)
+	steps := len(undisturbed.steps())
+	undisturbed.wantTold()
+	rows, every := steps*len(stepFaults), times(29, 1)
+	var done atomic.Int64
+	t.Cleanup(func() {
+		did := fmt.Sprintf("a sync of %d steps on disk with a hook killed before or after one of them, or failing there", steps)
+		reliability(t, "events", did, int(done.Load()))
+	})
+	for row := newRandom(t).IntN(every); row < rows; row += every {
+		number, fault := row/len(stepFaults)+1, stepFaults[row%len(stepFaults)]
+		t.Run(fmt.Sprintf("%03d %s", number, fault.name), func(t *testing.T) {
+			t.Parallel()
+			done.Add(1)
+			h := origin.copied(t)
+			h.environ = []string{fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault.what)}
+			h.syncd("sync")
+			h.environ = nil
+			h.sync(0)
+			h.wantTold()
+		})
+	}
+}
+
+// logEvents configures a hook that writes each event to a file of the host.
+func (h *host) logEvents() {
+	h.settings.more = "hooks:\n  - {name: log, on: [activated], command: [/bin/sh, -c, 'echo \"$SYNCD_RELEASE $SYNCD_EVENT_ID\" >>\"$0\"', " + h.path("events") + "]}\n"
+	h.configure()
+}
+
+// copied returns another host in the same state, with the same provider.
+func (h *host) copied(t *testing.T) *host {
+	t.Helper()
+	other := *h
+	other.T, other.dir = t, newDir(t)
+	other.data = other.path("data")
+	for _, name := range []string{"data", "events", "id"} {
+		if out, err := exec.Command("cp", "-a", h.path(name), other.path(name)).CombinedOutput(); err != nil {
+			t.Fatalf("cp: %v\n%s", err, out)
+		}
+	}
+	other.logEvents()
+	return &other
+}
+
+// wantTold requires that the hook was told about both releases, in order. An event may
+// come twice.
+func (h *host) wantTold() {
+	h.Helper()
+	text, err := os.ReadFile(h.path("events"))
+	h.must(err)
+	var releases []string
+	for line := range strings.Lines(string(text)) {
+		release, _, _ := strings.Cut(line, " ")
+		releases = append(releases, release)
+	}
+	if got := slices.Compact(releases); !slices.Equal(got, []string{"2026.10", "2026.11"}) {
+		h.Errorf("told %q", text)
 	}
 }

@@ -364,6 +364,7 @@ type outage struct {
 	cache     string // transfers.cache
 	story     string // of the last cut, for a failure
 	manifests []string
+	receiver  *receiver // of a hook
 }
 
 // promise is the result of a sync with exit code 0.
@@ -389,6 +390,8 @@ func newOutage(t *testing.T, d *disk) *outage {
 		host: newHost(t, names...), disk: d, random: newRandom(t),
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
+	o.receiver = newReceiver(o.host)
+	o.receiver.up()
 	o.data = filepath.Join(d.root(), "data")
 	o.export = filepath.Join(d.root(), "srv", "v")
 	o.setCache()
@@ -399,7 +402,7 @@ func newOutage(t *testing.T, d *disk) *outage {
 // premature pruning loses data.
 func (o *outage) setCache() {
 	o.cache = []string{"bypass", "keep"}[o.random.IntN(2)]
-	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true, export: " + o.export + "}]\ntransfers: {cache: " + o.cache + "}"
+	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true, export: " + o.export + "}]\ntransfers: {cache: " + o.cache + "}\n" + hookText(o.receiver, "activated")
 	o.configure()
 }
 
@@ -428,8 +431,21 @@ func (o *outage) round() error {
 	if err = o.keep(r.stdout); err == nil {
 		_, err = o.served()
 	}
+	if err == nil {
+		err = o.told()
+	}
 	if err != nil {
 		return fmt.Errorf("the sync after the cut: %w\n%s", err, r.stdout)
+	}
+	return nil
+}
+
+// told requires that the hook was told about the newest release of each manifest.
+func (o *outage) told() error {
+	for _, name := range o.manifests {
+		if !o.receiver.has(name, o.release()) {
+			return fmt.Errorf("the hook was not told about release %s of %s, only %q", o.release(), name, o.receiver.events())
+		}
 	}
 	return nil
 }
