@@ -158,6 +158,21 @@ func TestPageOfARealDaemon(t *testing.T) {
 	}
 }
 
+func TestPageShowsFailedDeliveries(t *testing.T) {
+	s := scenes()["idle"]
+	s.status.Hooks = []report.HookStatus{
+		{Name: "ops", Receiver: "https://ops.example", Pending: 3, OldestAt: ago(2 * time.Hour), NextTry: ago(-time.Hour), Attempts: 9, Error: "status <500>", GivenUp: 2},
+		{Name: "reload", Receiver: "/usr/bin/reload-geo"},
+	}
+	w := httptest.NewRecorder()
+	handlerOf(s).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+	for _, want := range []string{"<h2 id=\"hooks\">Hooks</h2>", "status &lt;500&gt;", "waiting events: 3", "https://ops.example", "/usr/bin/reload-geo", "<title>(1) syncd</title>"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 func TestPageEscapesTextOfTheProvider(t *testing.T) {
 	s := scenes()["failed"]
 	s.status.Manifests[0].Error = `<script>alert(1)</script>" onload="x`
