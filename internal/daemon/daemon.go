@@ -27,21 +27,22 @@ const maxSleep = 30 * time.Second
 // Daemon runs an engine. Its methods are safe for concurrent use; only the loop
 // in Run changes the timetable.
 type Daemon struct {
-	engine    *engine.Engine
-	load      func() (*config.Config, error) // reads the configuration again, for SIGHUP
-	log       zerolog.Logger
-	watchdog  time.Duration     // systemd restarts a daemon that is silent for longer; 0 for no watchdog
-	requests  chan request.Sync // from the API
-	timetable *timetable
-	scrubs    scrubPlan
-	syncing   claims.Set                // manifests in a sync that the loop began
-	awakeAt   atomic.Pointer[time.Time] // last round of the loop
-	windows   windows
+	engine      *engine.Engine
+	load        func() (*config.Config, error) // reads the configuration again, for SIGHUP
+	log         zerolog.Logger
+	watchdog    time.Duration         // systemd restarts a daemon that is silent for longer; 0 for no watchdog
+	requests    chan request.Sync     // from the API
+	activations chan request.Activate // from the API
+	timetable   *timetable
+	scrubs      scrubPlan
+	syncing     claims.Set                // manifests in a sync that the loop began
+	awakeAt     atomic.Pointer[time.Time] // last round of the loop
+	windows     windows
 }
 
 // New returns a Daemon over an open engine. load reads the configuration again.
 func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logger) *Daemon {
-	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), timetable: newTimetable(e.Jitter())}
+	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), activations: make(chan request.Activate), timetable: newTimetable(e.Jitter())}
 	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment means no watchdog
 	d.stayAwake(time.Now())
 	return d
@@ -84,6 +85,8 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 			running.Go(func() { d.dropRemoved(ctx, request.TriggerReload) })
 		case req := <-d.requests:
 			d.queueDemand(q, req)
+		case req := <-d.activations:
+			running.Go(func() { _, _ = d.Activate(ctx, req) }) // Activate has logged the outcome
 		case <-time.After(d.untilNext()):
 		}
 		d.timetable.collectDue(d.engine.Config(), q, clock.Now())

@@ -28,7 +28,7 @@ func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes} {
 		vec.WithLabelValues(name)
 	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast} {
+	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil} {
 		vec.WithLabelValues(name)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Metrics) DropManifest(name string) {
 		vec.DeletePartialMatch(labels)
 	}
 	for _, vec := range []*prometheus.GaugeVec{
-		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast,
+		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil,
 	} {
 		vec.DeletePartialMatch(labels)
 	}
@@ -65,16 +65,23 @@ type ManifestStatus struct {
 	Behind   int       // months
 	Checked  time.Time
 	Success  time.Time
+
+	Staged      time.Time // since when something is staged; zero for nothing
+	Quarantined time.Time // when the gate refused what is in quarantine; zero for nothing
+	HeldUntil   time.Time // by command; zero for no hold
 }
 
 // SetManifest sets the series of a manifest's status. Zero fields leave their series
-// as they are, except for State, Behind and Expected.
+// as they are, except for State, Behind, Expected and the last three.
 func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	for _, state := range s.States {
 		m.state.WithLabelValues(name, state).Set(truth(state == s.State))
 	}
 	m.behind.WithLabelValues(name).Set(float64(s.Behind))
 	m.expected.WithLabelValues(name).Set(seconds(s.Expected))
+	m.stagedSince.WithLabelValues(name).Set(seconds(s.Staged))
+	m.quarantinedSince.WithLabelValues(name).Set(seconds(s.Quarantined))
+	m.heldUntil.WithLabelValues(name).Set(seconds(s.HeldUntil))
 	if s.Release != "" {
 		m.info(m.releaseInfo, name, s.Release, s.Revision)
 		m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))

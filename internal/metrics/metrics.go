@@ -31,14 +31,17 @@ type Metrics struct {
 	httpRetries     *prometheus.CounterVec
 	hookDeliveries  *prometheus.CounterVec
 
-	state         *prometheus.GaugeVec
-	newest        *prometheus.GaugeVec
-	behind        *prometheus.GaugeVec
-	pinned        *prometheus.GaugeVec
-	activeSince   *prometheus.GaugeVec
-	diskNeeded    *prometheus.GaugeVec
-	expected      *prometheus.GaugeVec
-	forecast      *prometheus.GaugeVec
+	state       *prometheus.GaugeVec
+	newest      *prometheus.GaugeVec
+	behind      *prometheus.GaugeVec
+	pinned      *prometheus.GaugeVec
+	activeSince *prometheus.GaugeVec
+	diskNeeded  *prometheus.GaugeVec
+	expected    *prometheus.GaugeVec
+	forecast    *prometheus.GaugeVec
+
+	stagedSince, quarantinedSince, heldUntil *prometheus.GaugeVec
+
 	resumedBytes  *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
@@ -87,15 +90,18 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		httpRetries:     counter("http_retries_total", "Retries of requests to the provider.", "endpoint"),
 		hookDeliveries:  counter("hook_deliveries_total", "Attempts to deliver an event to a hook, by result: delivered or failed. Events that were given up count as gave_up.", "hook", "result"),
 
-		state:        gauge("manifest_state", "State of a manifest after its last sync: 1 for in_sync, failed, refused, held or pending, 0 for the others.", "manifest", "state"),
-		newest:       gauge("newest_release_info", "The newest release of a manifest that the provider listed; always 1.", "manifest", "release"),
-		behind:       gauge("releases_behind", "Months from the served release of a manifest to the newest listed one; 0 while one of them is unknown.", "manifest"),
-		pinned:       gauge("release_pinned", "1 when the configuration names a release of the manifest instead of latest.", "manifest"),
-		activeSince:  gauge("active_since_timestamp_seconds", "Time when the served revision of a manifest was published.", "manifest"),
-		diskNeeded:   gauge("disk_needed_bytes", "Disk space that the last sync of a manifest needed; 0 once it is done.", "manifest"),
-		expected:     gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
-		forecast:     gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
-		resumedBytes: counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
+		state:            gauge("manifest_state", "State of a manifest after its last sync: 1 for in_sync, failed, refused, held, pending, staged or quarantined, 0 for the others.", "manifest", "state"),
+		newest:           gauge("newest_release_info", "The newest release of a manifest that the provider listed; always 1.", "manifest", "release"),
+		behind:           gauge("releases_behind", "Months from the served release of a manifest to the newest listed one; 0 while one of them is unknown.", "manifest"),
+		pinned:           gauge("release_pinned", "1 when the configuration names a release of the manifest instead of latest.", "manifest"),
+		activeSince:      gauge("active_since_timestamp_seconds", "Time when the served revision of a manifest was published.", "manifest"),
+		diskNeeded:       gauge("disk_needed_bytes", "Disk space that the last sync of a manifest needed; 0 once it is done.", "manifest"),
+		stagedSince:      gauge("staged_since_timestamp_seconds", "Time since when a revision of a manifest is staged, so that it waits to go live; 0 for none.", "manifest"),
+		quarantinedSince: gauge("quarantined_since_timestamp_seconds", "Time when the gate refused the revision of a manifest that is in quarantine; 0 for none.", "manifest"),
+		heldUntil:        gauge("held_until_timestamp_seconds", "End of the hold of a manifest by `syncd hold`; 0 without one.", "manifest"),
+		expected:         gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
+		forecast:         gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
+		resumedBytes:     counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
 		shown: map[infoKey][]string{},
 	}
@@ -115,7 +121,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
 	reg.MustRegister(newHookCollector(probes.Hooks), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
-		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.resumedBytes, m.reloadOK, m.reloadSuccess)
+		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess)
 	m.registerScrub(reg, probes.Scrub)
 	return m
 }

@@ -85,6 +85,9 @@ syncd_download_bytes_total{manifest="two"} 7
 # TYPE syncd_files_downloaded_total counter
 syncd_files_downloaded_total{manifest="one"} 1
 syncd_files_downloaded_total{manifest="two"} 1
+# TYPE syncd_held_until_timestamp_seconds gauge
+syncd_held_until_timestamp_seconds{manifest="one"} 0
+syncd_held_until_timestamp_seconds{manifest="two"} 0
 # TYPE syncd_hook_deliveries_total counter
 syncd_hook_deliveries_total{hook="a",result="delivered"} 0
 syncd_hook_deliveries_total{hook="a",result="failed"} 1
@@ -119,6 +122,9 @@ syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_newest_release_info{manifest="two",release="2026.12"} 1
 # TYPE syncd_orphaned_manifests gauge
 syncd_orphaned_manifests 1
+# TYPE syncd_quarantined_since_timestamp_seconds gauge
+syncd_quarantined_since_timestamp_seconds{manifest="one"} 0
+syncd_quarantined_since_timestamp_seconds{manifest="two"} 0
 # TYPE syncd_refusals_total counter
 syncd_refusals_total{manifest="one",reason="shrink"} 1
 syncd_refusals_total{manifest="two",reason="shrink"} 1
@@ -143,6 +149,9 @@ syncd_scrub_completed_timestamp_seconds 10.5
 syncd_scrub_progress_ratio 0.25
 # TYPE syncd_scrub_read_bytes_total counter
 syncd_scrub_read_bytes_total 11
+# TYPE syncd_staged_since_timestamp_seconds gauge
+syncd_staged_since_timestamp_seconds{manifest="one"} 0
+syncd_staged_since_timestamp_seconds{manifest="two"} 0
 # TYPE syncd_sync_last_progress_timestamp_seconds gauge
 syncd_sync_last_progress_timestamp_seconds 7.5
 # TYPE syncd_sync_runs_total counter

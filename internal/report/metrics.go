@@ -38,6 +38,13 @@ func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved s
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}
+	if StagedOf(e) != nil {
+		status.Staged = e.Since
+	}
+	if q := quarantinedOf(e); q != nil {
+		status.Quarantined = q.RefusedAt
+	}
+	status.HeldUntil = record.Orders.HoldUntil
 	if record.Manifest != "" {
 		status.Release, status.Revision = string(record.Release), record.Revision
 		status.Bytes, status.Since = record.Bytes, record.PublishedAt

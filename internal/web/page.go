@@ -43,11 +43,11 @@ type page struct {
 // card is one manifest.
 type card struct {
 	report.ManifestStatus
-	StateWord string
-	LastError string // while syncing: the explanation shows the progress then
-	Pin       string
-	Percent   int
-	Past      []pastSync
+	StateWord  string
+	LastError  string // while syncing: the explanation shows the progress then
+	Configured string // unless it is latest
+	Percent    int
+	Past       []pastSync
 }
 
 // pastSync is one past sync of a manifest. Its bar is drawn in percent of the
@@ -157,7 +157,7 @@ func (p *pages) view(query url.Values) (page, error) {
 func title(status report.Status) string {
 	bad := 0
 	for _, m := range status.Manifests {
-		if m.State == report.StateFailed || m.State == report.StateRefused {
+		if m.State == report.StateFailed || m.State == report.StateRefused || m.State == report.StateQuarantined {
 			bad++
 		}
 	}
@@ -175,17 +175,23 @@ func title(status report.Status) string {
 // note confirms a request of the page's form. The parameter asked names the manifest;
 // empty means all.
 func note(query url.Values, status report.Status) string {
-	asked := query.Get("asked")
-	if !query.Has("asked") {
-		return ""
-	}
-	if asked != "" {
-		if _, found := unknown(status, []string{asked}); found {
-			return ""
+	for _, row := range []struct{ key, text string }{
+		{"asked", "A sync%s was requested. It starts now, or after the running one."},
+		{"activated", "The activation%s was requested. The log says if it fails."},
+		{"discarded", "To discard what is staged%s was requested."},
+	} {
+		name := query.Get(row.key)
+		if !query.Has(row.key) {
+			continue
 		}
-		asked = " of " + asked
+		if name == "" {
+			return fmt.Sprintf(row.text, "")
+		}
+		if _, found := unknown(status, []string{name}); !found {
+			return fmt.Sprintf(row.text, " of "+name)
+		}
 	}
-	return "A sync" + asked + " was requested. It starts now, or after the running one."
+	return ""
 }
 
 func cardOf(m report.ManifestStatus, history report.History) card {
@@ -194,7 +200,10 @@ func cardOf(m report.ManifestStatus, history report.History) card {
 		c.LastError = m.Error
 	}
 	if m.Wanted != string(manifest.Latest) && m.State != report.StateOrphaned {
-		c.Pin = "configured: " + m.Wanted
+		c.Configured = "configured: " + m.Wanted
+	}
+	if m.Pin != "" {
+		c.Configured = "pinned by command: " + m.Pin
 	}
 	if p := m.Progress; p != nil && p.BytesTotal > 0 {
 		c.Percent = int(min(100, 100*p.BytesDone/p.BytesTotal))
@@ -207,7 +216,7 @@ func past(name string, history report.History) []pastSync {
 	var lines []pastSync
 	for _, entry := range history.Entries {
 		for _, m := range entry.Manifests {
-			if m.Name == name && m.Result != report.Unchanged && len(lines) < maxPast {
+			if m.Name == name && (m.Result != report.Unchanged || m.NewlyStaged) && len(lines) < maxPast {
 				lines = append(lines, pastOf(entry, m))
 			}
 		}
@@ -225,6 +234,12 @@ func past(name string, history report.History) []pastSync {
 func pastOf(entry report.HistoryView, m report.ManifestResult) pastSync {
 	line := pastSync{ManifestResult: m, Time: entry.Time, Result: string(m.Result), Counted: m.DurationSeconds > 0, Took: took(m.DurationSeconds)}
 	switch {
+	case m.NewlyStaged && m.Staged != nil:
+		line.Release, line.Result = m.Staged.Release, "staged"
+	case entry.Trigger == "activate", entry.Trigger == "window":
+		if m.Result == report.Updated {
+			line.Result = "activated"
+		}
 	case entry.Trigger == "rollback":
 		line.Result = "rolled back"
 	case m.Reason != "":

@@ -50,6 +50,7 @@ type Source interface {
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error
+	TriggerActivation(ctx context.Context, req request.Activate) error
 }
 
 // Handler serves metrics, health, the API and the status page.
@@ -75,6 +76,7 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 	})
 	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
+	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, limit) })
 	mux.Handle("GET /{$}", newPages(source, time.Now, views))
 	mux.Handle("GET /assets/style.css", asset("style.css", "text/css; charset=utf-8"))
 	mux.Handle("GET /assets/live.js", asset("live.js", "text/javascript; charset=utf-8"))

@@ -57,6 +57,13 @@ func (broken) Alive() error                        { return errBroken }
 type queue struct {
 	Source
 	wanted []request.Sync
+
+	activations []request.Activate
+}
+
+func (q *queue) TriggerActivation(_ context.Context, req request.Activate) error {
+	q.activations = append(q.activations, req)
+	return nil
 }
 
 func (q *queue) Trigger(_ context.Context, req request.Sync) error {
@@ -354,5 +361,70 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	res.Body.Close()
 	if res.StatusCode != 200 {
 		t.Errorf("status %d", res.StatusCode)
+	}
+}
+
+func TestActivationByTheAPIAndThePage(t *testing.T) {
+	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateStaged}}}}}
+	h := Handler(q, prometheus.NewRegistry())
+	post := func(body, kind string, headers ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/activate", strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	const form = "application/x-www-form-urlencoded"
+	for _, row := range []struct {
+		name, body, kind string
+		headers          []string
+		code             int
+		want             []request.Activate
+	}{
+		{"one", `{"manifests": ["one"]}`, "application/json", nil, 202, []request.Activate{{Names: []string{"one"}, Trigger: "activate"}}},
+		{"all", ``, "application/json", nil, 202, []request.Activate{{Trigger: "activate"}}},
+		{"discard", `{"manifests": ["one"], "discard": true}`, "application/json", nil, 202, []request.Activate{{Names: []string{"one"}, Discard: true, Trigger: "discard"}}},
+		{"discard all", `{"discard": true}`, "application/json", nil, 400, nil},
+		{"unknown", `{"manifests": ["two"]}`, "application/json", nil, 404, nil},
+		{"nonsense", `{"force": true}`, "application/json", nil, 400, nil},
+		{"button", "manifest=one", form, []string{"Accept", "text/html"}, 303, []request.Activate{{Names: []string{"one"}, Trigger: "activate"}}},
+		{"discard button", "manifest=one&discard=yes", form, []string{"Accept", "text/html"}, 303, []request.Activate{{Names: []string{"one"}, Discard: true, Trigger: "discard"}}},
+		{"another site", "manifest=one", form, []string{"Accept", "text/html", "Sec-Fetch-Site", "cross-site"}, 403, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			q.activations = nil
+			if w := post(row.body, row.kind, row.headers...); w.Code != row.code {
+				t.Errorf("status %d, want %d: %s", w.Code, row.code, w.Body)
+			}
+			if diff := cmp.Diff(row.want, q.activations); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestThePageShowsWhatIsStagedAndWhatTheGateFound(t *testing.T) {
+	since := time.Now().Add(-time.Hour)
+	staged := report.StagedRevision{Release: "2026.11", Revision: "abc", Since: since}
+	s := &scene{status: report.Status{Manifests: []report.ManifestStatus{
+		{Name: "one", State: report.StateStaged, Staged: &staged},
+		{Name: "two", State: report.StateQuarantined, Quarantined: &report.QuarantinedRevision{StagedRevision: staged, RefusedAt: since, Differences: []string{"line 1: - <a> + b"}}},
+		{Name: "three", State: report.StateQuarantined, Quarantined: &report.QuarantinedRevision{StagedRevision: staged, RefusedAt: since, Lines: []string{"no good"}}, Pin: "2026.03", Skips: []string{"2026.04"}, HoldUntil: &since},
+	}}}
+	w := httptest.NewRecorder()
+	Handler(s, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?activated=one", nil))
+	body := w.Body.String()
+	for _, text := range []string{
+		"The activation of one was requested", `id="activate-one"`, `id="discard-two"`, "line 1: - &lt;a&gt; &#43; b", "no good", "pinned by command: 2026.03", "2026.04", "Held until", "(2) syncd",
+	} {
+		if !strings.Contains(body, text) {
+			t.Errorf("no %q in the page", text)
+		}
+	}
+	if strings.Contains(body, `id="activate-two"`) {
+		t.Error("a quarantined revision has a button to activate it")
 	}
 }
