@@ -326,7 +326,7 @@ func TestASlowHookHoldsUpNoOther(t *testing.T) {
 	for range 3 {
 		w.add(r, activated("2026.10"), "slow", "fast")
 	}
-	for deadline := time.Now().Add(patience); len(server.ids()) < 3; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(w.deliveries()) > 3; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %v", server.ids())
 		}
