@@ -22,7 +22,7 @@ func TestAManifestGoesFromPendingToInSync(t *testing.T) {
 	w := start(t, "data")
 	w.publish("data", "2026.09", september())
 	m := w.status().Manifests[0]
-	equal(t, "before the first sync", m, report.ManifestStatus{Name: "data", Wanted: "latest", State: report.StatePending})
+	equal(t, "before the first sync", m, report.ManifestStatus{Name: "data", Wanted: "latest", State: report.StatePending, Skips: []string{}})
 	w.demand()
 	m = w.status().Manifests[0]
 	if m.State != report.StateInSync || m.Release != "2026.09" || m.Files != 4 || m.CheckedAt == nil || m.SyncedAt == nil {
