@@ -91,6 +91,7 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 	}
 	_ = group.Wait() // the context's end
 	r.session.Flush()
+	r.inParallel(ctx, jobs, r.judge) // those whose last files were in the flush of another
 }
 
 // downloadTasks goes through the tasks of a job, and waits for those that other jobs have
