@@ -37,7 +37,8 @@ func TestFaultAtAnyStepLosesNothing(t *testing.T) {
 	update := newStepped(t)
 	recovery := update.killedAfter("rename ./generations/000002")
 	same(update.host, "data directory", update.want, recovery.want)
-	for name, s := range map[string]*stepped{"update": update, "recovery": recovery} {
+	staging := newStaging(t)
+	for name, s := range map[string]*stepped{"update": update, "recovery": recovery, "staging": staging, "activation": staging.staged()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s.sufferAll(t)
@@ -51,6 +52,42 @@ type stepped struct {
 	steps []string          // of that sync
 	sums  map[string]bool   // the lists of digests that readers may see
 	want  map[string]string // the data directory after that sync
+	args  []string          // the command to test, by default sync --json
+	stays bool              // the command changes nothing that readers see
+}
+
+// command is the command whose steps fail.
+func (s *stepped) command() []string {
+	if s.args == nil {
+		return []string{"sync", "--json"}
+	}
+	return s.args
+}
+
+// newStaging returns a host with one release, before a sync that stages the next, which a
+// gate looks at.
+func newStaging(t *testing.T) *stepped {
+	t.Helper()
+	s := newStepped(t)
+	// A view of both would differ with the order in which the gates look at them.
+	s.settings.more = strings.Replace(s.settings.more, "name: v,", "name: v, manifests: [m],", 1)
+	s.settings.more += "\nactivate: manual\ngate: {command: [/bin/true]}\ngroups: [{name: both, manifests: [m, n]}]"
+	s.configure()
+	s.stays, s.sums = true, map[string]bool{}
+	s.see(s.host)
+	s.look()
+	return s
+}
+
+// staged returns a copy on which the next release is staged, before its activation.
+func (s *stepped) staged() *stepped {
+	s.Helper()
+	h := s.copy(s.T)
+	h.sync(0)
+	next := &stepped{host: h, sums: map[string]bool{}, args: []string{"activate", "--json"}}
+	next.see(h)
+	next.look()
+	return next
 }
 
 // newStepped returns a host with one release, before the sync of the next.
@@ -74,6 +111,15 @@ func newStepped(t *testing.T) *stepped {
 	return s
 }
 
+// prune syncs after a command that is no sync, and does not prune.
+func (s *stepped) prune(h *host) {
+	if s.args == nil {
+		return
+	}
+	h.environ = nil
+	h.sync(0)
+}
+
 // killedAfter returns a copy whose sync was killed after the given step.
 func (s *stepped) killedAfter(step string) *stepped {
 	s.Helper()
@@ -95,7 +141,7 @@ func (s *stepped) syncWithFault(t *testing.T, number int, fault string) (*host, 
 	for range 100 {
 		h := s.copy(t)
 		h.environ = []string{"SYNCD_STEPS=" + h.path("steps"), fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault)}
-		out := h.syncd("sync", "--json")
+		out := h.syncd(s.command()...)
 		h.environ = nil
 		if got := h.steps(); len(got) >= number && got[number-1] == s.steps[number-1] {
 			return h, out
@@ -110,9 +156,11 @@ func (s *stepped) look() {
 	s.Helper()
 	h := s.copy(s.T)
 	h.environ = []string{"SYNCD_STEPS=" + h.path("steps")}
-	h.sync(0)
+	h.expect(0, s.command()...)
 	s.see(h)
-	s.steps, s.want = h.steps(), h.everything()
+	s.steps = h.steps()
+	s.prune(h)
+	s.want = h.everything()
 }
 
 // sufferAll runs a sync for each step and fault, or for a part of them.
@@ -176,16 +224,18 @@ func (s *stepped) suffer(t *testing.T, number int, fault string) {
 	h.proven()
 	for _, sums := range servedSums(h) {
 		if !s.sums[sums] {
-			t.Errorf("current shows what no release holds:\n%s", sums)
+			t.Errorf("current shows what it must not:\n%s", sums)
 		}
 	}
-	if out.code == 0 { // the failed step did not matter to readers
+	if out.code == 0 && !s.stays { // the failed step did not matter to readers
 		var r syncOutput
 		h.must(json.Unmarshal([]byte(out.stdout), &r))
 		same(h, "current", fmt.Sprintf("generations/%06d", r.Generation), h.current())
 		same(h, "releases", []string{"2026.11", "2026.11"}, []string{r.Manifests[0].Release, r.Manifests[1].Release})
 	}
-	h.sync(0)
+	s.prune(h)
+	h.expect(0, s.command()...)
+	s.prune(h)
 	if diff := cmp.Diff(s.want, h.everything()); diff != "" {
 		t.Errorf("data directory after the next sync (-undisturbed +this one):\n%s", diff)
 	}
@@ -255,14 +305,17 @@ func (h *host) describeAudit(dir string, all map[string]string) {
 }
 
 // timeMembers are the times in a record.
-var timeMembers = regexp.MustCompile(`"(mirrored|published)_at": "[^"]*"`)
+var timeMembers = regexp.MustCompile(`"(mirrored_at|published_at|since|at)": ?"[^"]*"`)
 
 func (h *host) described(path string) string {
 	h.Helper()
 	data, err := os.ReadFile(path)
 	h.must(err)
-	if filepath.Ext(path) == ".json" {
+	if filepath.Ext(path) == ".json" || filepath.Base(path) == "entry" {
 		data = timeMembers.ReplaceAll(data, nil)
+	}
+	if filepath.Base(path) == "entry" {
+		return string(bytes.TrimSpace(data))
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSpace(data)))
 }
