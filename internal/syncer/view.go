@@ -265,20 +265,3 @@ func (r *run) reportViews() (all []report.ViewResult) {
 	}
 	return all
 }
-
-// followViews completes the change of a rollback. A view that cannot hold the earlier
-// files prevents the rollback; one that cannot be made for another reason stays.
-func (s *Syncer) followViews(change *mirror.Change) error {
-	for _, v := range s.cfg.wantedViews() {
-		made, err := s.cfg.arrangeView(v, s.cfg.Mirror.Current(), *change, s.cfg.Shared.reserved(nil))
-		switch {
-		case refusal.ReasonOf(err) != "":
-			return err
-		case err != nil:
-			s.cfg.Log.Warn().Err(err).Str("view", v.Name).Msg("the view stays as it is")
-		case made != nil:
-			change.Views = append(change.Views, *made)
-		}
-	}
-	return nil
-}
