@@ -177,7 +177,7 @@ func TestPathsThatOthersControlAreRefusedByName(t *testing.T) {
 		"open parent":           {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777) }, "every user can write"},
 		"open and sticky":       {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777|os.ModeSticky) }, "every user can write"},
 		"open directory above":  {func(b *bench) error { return os.Chmod(b.top, 0o777) }, "every user can write"},
-		"another user's parent": {func(b *bench) error { return os.Chown(filepath.Dir(b.target.Path), stranger, -1) }, "belongs to user 23456"},
+		"another user's parent": {func(b *bench) error { return os.Chown(filepath.Dir(b.target.Path), stranger, -1) }, "belongs to user 23456: run `chown 0` on it"},
 		"a group's parent": {func(b *bench) error {
 			dir := filepath.Dir(b.target.Path)
 			return join(os.Chown(dir, -1, stranger), os.Chmod(dir, 0o775))
