@@ -143,15 +143,9 @@ func (r *run) export(ctx context.Context) {
 	}
 }
 
-// exportResults returns the outcomes, and logs those of folders that do not follow.
 func (r *run) exportResults() []report.ExportResult {
 	r.exportsMu.Lock()
 	defer r.exportsMu.Unlock()
-	for _, e := range r.exports {
-		if e.Error != "" {
-			r.cfg.Log.Error().Str("view", e.View).Str("export", e.Path).Str("result", string(e.Result)).Str("error", e.Error).Msg("the exported folder does not follow")
-		}
-	}
 	return r.exports
 }
 
