@@ -117,6 +117,25 @@ func TestSyncFinishesAnExportWithoutTheProvider(t *testing.T) {
 	h.holdsText(folder, "one")
 }
 
+// The export shares its files with the data directory: reading them again proves nothing.
+func TestVerifyReadsTheFilesOfAnExportOnce(t *testing.T) {
+	t.Parallel()
+	h, folder := exportHost(t)
+	h.sync(0)
+	verified := func() (v struct{ Files, Bytes int }) {
+		h.must(json.Unmarshal([]byte(h.expect(0, "verify", "--json").stdout), &v))
+		return v
+	}
+	shared := verified()
+	path := filepath.Join(folder, "m/data/us.dat")
+	h.must(os.Rename(path, path+".old"))
+	h.must(os.WriteFile(path, []byte("one"), 0o444))
+	h.must(os.Remove(path + ".old"))
+	copied := verified()
+	same(h, "files and bytes read", []int{shared.Files + 1, shared.Bytes + len("one")}, []int{copied.Files, copied.Bytes})
+	same(h, "files", 4, shared.Files) // two of the manifest, and their hash files
+}
+
 func TestDamageInAnExportIsRepaired(t *testing.T) {
 	t.Parallel()
 	h, folder := exportHost(t)
@@ -130,6 +149,22 @@ func TestDamageInAnExportIsRepaired(t *testing.T) {
 	h.holdsText(folder, "one")
 	h.expect(0, "verify")
 	h.sync(0)
+}
+
+// A new tree would link the same damaged object.
+func TestDamageThatAnExportSharesIsNotMendedWithoutTheProvider(t *testing.T) {
+	t.Parallel()
+	h, folder := exportHost(t)
+	h.sync(0)
+	path := filepath.Join(folder, "m/data/us.dat")
+	h.must(os.Chmod(path, 0o644))
+	h.must(os.WriteFile(path, []byte("bad"), 0o644))
+	h.provider.Close()
+	out := h.expect(1, "verify", "--repair")
+	h.contains("verify", out.stdout, "DAMAGED  m/us.dat", "DAMAGED  "+path)
+	if strings.Contains(out.stdout, "repaired  ") {
+		t.Errorf("it says that damage was repaired:\n%s", out.stdout)
+	}
 }
 
 func TestChangeOfLayoutIsOneExchange(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 func TestFolderFollowsTheSource(t *testing.T) {
@@ -218,13 +220,16 @@ func TestFolderOfAnotherMirrorIsRefused(t *testing.T) {
 	b.exports(Options{TakeOver: true})
 }
 
+// nothing is known.
+func nothing(string, fsops.Info) (bool, error) { return false, nil }
+
 func TestVerifyFindsDamageAndMendingReplacesTheTree(t *testing.T) {
 	b := newBench(t)
 	b.exports(Options{})
 	path := filepath.Join(b.target.Path, "us.dat")
 	info, err := os.Stat(path)
 	b.must(err, replace(path, "us x"), os.Chtimes(path, info.ModTime(), info.ModTime()))
-	checked, err := Verify(t.Context(), b.target, 0)
+	checked, err := Verify(t.Context(), b.target, 0, nothing)
 	if err != nil || checked.Files != 4 || len(checked.Damage) != 1 || checked.Damage[0].Path != "us.dat" {
 		t.Fatalf("%+v, %v", checked, err)
 	}
@@ -235,7 +240,7 @@ func TestVerifyFindsDamageAndMendingReplacesTheTree(t *testing.T) {
 	}
 
 	b.must(os.WriteFile(filepath.Join(b.target.Path, "new"), nil, 0o644))
-	if checked, err = Verify(t.Context(), b.target, 0); err != nil || len(checked.Damage) != 1 || checked.Damage[0].Path != "new" {
+	if checked, err = Verify(t.Context(), b.target, 0, nothing); err != nil || len(checked.Damage) != 1 || checked.Damage[0].Path != "new" {
 		t.Errorf("%+v, %v", checked, err)
 	}
 	b.refuses(Options{Mend: true}, `"new" is new`)
@@ -245,7 +250,7 @@ func TestCopiesAreProvenAndSpaceIsPlannedOnAnotherFileSystem(t *testing.T) {
 	b := newBench(t)
 	b.mount("size=400k")
 	b.exports(Options{})
-	checked, err := Verify(t.Context(), b.target, 0)
+	checked, err := Verify(t.Context(), b.target, 0, nothing)
 	if err != nil || len(checked.Damage) != 0 {
 		t.Fatalf("%+v, %v", checked, err)
 	}

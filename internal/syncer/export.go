@@ -151,14 +151,12 @@ func (r *run) exportResults() []report.ExportResult {
 
 // repairExports reads the exported folders, and replaces those with damage by new trees,
 // after their files were repaired in the data directory.
-func (c *Config) repairExports(ctx context.Context, rate int64) (report.Verification, error) {
-	result, err := report.VerifyExports(ctx, c.Mirror, c.Exports, rate)
+func (c *Config) repairExports(ctx context.Context, served mirror.Checked, rate int64) (report.Verification, error) {
+	result, err := report.VerifyExports(ctx, c.Mirror, served, c.Exports, rate)
 	if err != nil || result.OK() {
 		return result, err
 	}
-	damaged := slices.DeleteFunc(slices.Clone(c.Exports), func(t export.Target) bool {
-		return !slices.ContainsFunc(result.Damage, func(d report.DamagedFile) bool { return d.Export == t.Path })
-	})
+	damaged := slices.DeleteFunc(slices.Clone(c.Exports), func(t export.Target) bool { return !result.CanMend(t.Path) })
 	for _, done := range c.export(ctx, damaged, export.Options{Mend: true}, nil) {
 		result.Mended(done)
 	}
