@@ -46,11 +46,11 @@ func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(name)
+	resolved, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return nil, openError(name, err)
 	}
-	for parent := real; ; parent = filepath.Dir(parent) {
+	for parent := resolved; ; parent = filepath.Dir(parent) {
 		if info, err := os.Stat(parent); err == nil && os.SameFile(info, own) {
 			return nil, fmt.Errorf("%s lies in data_dir: name the folder of another program", name)
 		}
@@ -58,7 +58,7 @@ func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
 			break
 		}
 	}
-	dir, err := fsops.OpenDir(real)
+	dir, err := fsops.OpenDir(resolved)
 	if err != nil {
 		return nil, openError(name, err)
 	}

@@ -107,6 +107,6 @@ func parseMapping(line string) (path string, id inode, ok bool) {
 	if err1 != nil || err2 != nil || err3 != nil {
 		return "", inode{}, false
 	}
-	path = line[strings.Index(line, fields[5]):] // a path may have spaces
-	return strings.ReplaceAll(path, `\012`, "\n"), inode{unix.Mkdev(uint32(ma), uint32(mi)), number}, true
+	_, path, _ = strings.Cut(line, "/") // a path may have spaces
+	return strings.ReplaceAll("/"+path, `\012`, "\n"), inode{unix.Mkdev(uint32(ma), uint32(mi)), number}, true
 }
