@@ -14,6 +14,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"syncd/internal/manifest"
 )
 
 // Config is one checked configuration file, defaults filled in.
@@ -101,7 +103,7 @@ func Default() *Config {
 	c := &Config{
 		Source: Source{
 			CustomerIDParam: "id",
-			Hash:            "SHA256",
+			Hash:            manifest.SHA256,
 			StallTimeout:    30 * time.Second,
 			MinRate:         MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
 			Retry:           Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute},

@@ -128,7 +128,7 @@ func equal(t testing.TB, want, got any) {
 func TestPlanReusesProvenObjectsAndLeavesOutDamagedOnes(t *testing.T) {
 	for name, digest := range map[string]func(string) manifest.Digest{"SHA256": sha256Of, "MD5": md5Of} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, manifest.Algorithm(name))
+			w := newWorld(t, manifest.ParseAlgorithm(name))
 			w.add("whole")
 			w.damage(w.add("damaged"))
 			s := w.NewSession()

@@ -432,7 +432,6 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 			"Releases":         func() error { _, _, _, err := c.FileReleases(ctx, ref, Validators{}); return err },
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
 			"Hash":             func() error { _, err := c.Hash(ctx, manifest.SHA1, ref); return err },
-			"Hash type":        func() error { _, err := c.Hash(ctx, manifest.Algorithm(bad), dataRef); return err },
 			"Download":         func() error { _, err := c.Download(ctx, ref, nil, false); return err },
 		}
 		for name, call := range calls {

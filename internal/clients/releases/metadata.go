@@ -48,7 +48,7 @@ func parseMetadata(body []byte) (Metadata, error) {
 				meta.Size = size
 			}
 		case "md5", "sha1", "sha256":
-			meta.Digests[manifest.Algorithm(strings.ToUpper(name))] = text
+			meta.Digests[manifest.ParseAlgorithm(name)] = text
 		default:
 			meta.Other[name] = text
 		}

@@ -164,7 +164,7 @@ func TestParseEntriesReadsEveryFormat(t *testing.T) {
 func TestParseMetadataReadsEveryForm(t *testing.T) {
 	full := Metadata{
 		FileName: "a.dat", Release: "2026.10", Size: 9959574360,
-		Digests: map[manifest.Algorithm]string{"MD5": "m", "SHA1": "s", "SHA256": "S"},
+		Digests: map[manifest.Algorithm]string{manifest.MD5: "m", manifest.SHA1: "s", manifest.SHA256: "S"},
 		Other:   map[string]string{"BuildDate": "2026-10", "OS": "LINUX"},
 	}
 	got, err := parseMetadata([]byte("\ufeff" + `{"FileName":"a.dat","Release":"2026.10","FileSize":"9959574360","MD5":"m","SHA1":"s","SHA256":"S","BuildDate":"2026-10","OS":"LINUX"}` + "\r\n"))
@@ -177,7 +177,7 @@ func TestParseMetadataReadsEveryForm(t *testing.T) {
 	}
 	got, err = parseMetadata([]byte(`{"x":null,"y":1.50,"z":true,"a":[1, {"b":"c"}],"Release":7,"MD5":null}`))
 	want := Metadata{
-		Release: "7", Size: -1, Digests: map[manifest.Algorithm]string{"MD5": ""},
+		Release: "7", Size: -1, Digests: map[manifest.Algorithm]string{manifest.MD5: ""},
 		Other: map[string]string{"x": "", "y": "1.50", "z": "true", "a": `[1, {"b":"c"}]`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -207,7 +207,7 @@ func TestParseHashReadsEveryForm(t *testing.T) {
 	length := map[manifest.Algorithm]int{manifest.MD5: 32, manifest.SHA1: 40, manifest.SHA256: 64}
 	for algorithm, n := range length {
 		hex := strings.Repeat("0aF", n)[:n]
-		want := strings.ToLower(string(algorithm) + ":" + hex)
+		want := strings.ToLower(algorithm.String() + ":" + hex)
 		for _, body := range []string{
 			hex, `"` + hex + `"`, `["` + hex + `"]`, hex + "\n", "\ufeff" + hex + "\r\n", " \"" + strings.ToUpper(hex) + "\"\n",
 			`<string xmlns="http://schemas.microsoft.com/2003/10/Serialization/">` + hex + `</string>`,
