@@ -61,12 +61,16 @@ func lockedManifest(r mirror.Record) locked.Manifest {
 	return m
 }
 
-// replaceFile writes a file as a whole or not at all.
+// replaceFile writes a file as a whole or not at all. It replaces no device, such as
+// /dev/null, and no symlink.
 func replaceFile(name string, write func(io.Writer) error) error {
 	dir, err := fsops.OpenDir(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+	if info, err := dir.Lstat(filepath.Base(name)); err == nil && !info.Mode().IsRegular() {
+		return usagef("%s is not a regular file: name another one, or leave --output out for standard output", name)
+	}
 	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), 0o644, write)
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"syncd/internal/emulator"
 )
@@ -110,4 +113,22 @@ func TestLockFilesThatDoNotFitAreRefused(t *testing.T) {
 		t.Errorf("left behind: %v", matches)
 	}
 	_ = os.Remove(h.path("lock.json"))
+}
+
+func TestALockFileReplacesRegularFilesOnly(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "one")
+	h.provider.SetManifest("one", "2026.10", textFile("a", "1"))
+	h.sync(0)
+	h.must(os.WriteFile(h.path("target"), nil, 0o600))
+	h.must(errors.Join(os.Symlink("target", h.path("link")), unix.Mkfifo(h.path("fifo"), 0o600), os.Mkdir(h.path("folder"), 0o755)))
+	for _, name := range []string{"link", "fifo", "folder"} {
+		before, err := os.Lstat(h.path(name))
+		h.must(err)
+		h.contains(name, h.expect(2, "lock", "-o", h.path(name)).stderr, "is not a regular file")
+		after, err := os.Lstat(h.path(name))
+		h.must(err)
+		same(h, name, before.Mode(), after.Mode())
+	}
+	h.expect(0, "lock", "-o", h.path("target"))
 }
