@@ -1,8 +1,10 @@
 package export
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +77,55 @@ func TestOldTreeGoesAfterItsTime(t *testing.T) {
 	if names := listing(t, b.work()); len(names) != 4 { // itself, owner, mark, list
 		t.Errorf("%q", names)
 	}
+}
+
+func TestFilesOfOthersInAnOldTreeAreGivenBack(t *testing.T) {
+	for name, write := range map[string]func(dir *os.Root) error{
+		"a new file": func(dir *os.Root) error { return dir.WriteFile("lib/mine", []byte("mine"), 0o600) },
+		"a replaced file": func(dir *os.Root) error {
+			return errors.Join(dir.WriteFile("mine", []byte("mine"), 0o600), dir.Rename("mine", "us.dat"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.exports(Options{})
+			program, err := os.OpenRoot(b.target.Path) // such as a program that runs in the folder
+			b.must(err)
+			defer program.Close()
+			b.release("2")
+			b.exports(Options{})
+			b.must(write(program))
+			b.target.KeepFor = 0
+			b.release("3")
+			b.exports(Options{})
+			kept := b.target.Path + keptSuffix
+			if !slices.ContainsFunc(listing(t, kept), func(path string) bool {
+				data, _ := os.ReadFile(path)
+				return string(data) == "mine"
+			}) {
+				t.Errorf("the file of the program is gone: %q", listing(t, filepath.Dir(b.target.Path)))
+			}
+			b.release("4")
+			b.exports(Options{})
+			if b.kept() != 0 {
+				t.Errorf("left: %q", listing(t, b.work()))
+			}
+		})
+	}
+}
+
+func TestADamagedListNeedsATakeOver(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	lists, err := filepath.Glob(filepath.Join(b.work(), "*"+listSuffix))
+	b.must(err)
+	b.must(os.WriteFile(lists[0], []byte("damaged"), 0o600))
+	b.refuses(Options{Thorough: true}, "damaged", "--take-over refdata")
+	if _, err := Verify(t.Context(), b.target, 0, nil); err == nil || !strings.Contains(err.Error(), "--take-over refdata") {
+		t.Errorf("verify: %v", err)
+	}
+	b.exports(Options{TakeOver: true})
+	b.holds(b.target.Path+keptSuffix, b.filesOf("1"))
 }
 
 func TestKeptTreeIsUsedAgain(t *testing.T) {
