@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,7 +28,8 @@ type adoption struct {
 		FilesToDownload      int `json:"files_to_download"`
 		Missing              []string
 	}
-	Skipped []struct{ Path, Error string }
+	Skipped      []struct{ Path, Error string }
+	SkippedCount int `json:"skipped_count"`
 }
 
 func (h *host) adopt(args ...string) (a adoption) {
@@ -146,6 +148,19 @@ func TestAdoptPassesOverLinksAndFIFOsAndItsOwnDirectory(t *testing.T) {
 	a = h.adopt(h.dir) // it holds data_dir
 	same(h, "skipped", 1, len(a.Skipped))
 	h.contains("skipped", a.Skipped[0].Error, "it is data_dir")
+}
+
+func TestAdoptNamesOnlySomeOfTheManyFoldersThatItPassesOver(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	h.provider.SetManifest("m", "2026.10", textFile("a", "wanted"))
+	deep := filepath.Join(h.folder(nil), strings.Repeat("d/", 64))
+	for i := range 1200 {
+		h.must(os.MkdirAll(filepath.Join(deep, strconv.Itoa(i)), 0o755))
+	}
+	a := h.adopt(h.path("updater"))
+	same(h, "skipped", []int{1000, 1200}, []int{len(a.Skipped), a.SkippedCount})
+	h.contains("warning", h.expect(0, "adopt", h.path("updater")).stderr, "1180 more were passed over")
 }
 
 func TestAdoptWithMoveEmptiesTheFolderAndNoWriteReachesTheMirror(t *testing.T) {

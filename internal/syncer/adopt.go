@@ -91,7 +91,8 @@ func (a *adoption) report(folder string) report.Adoption {
 		}
 		result.Manifests = append(result.Manifests, m)
 	}
-	for _, p := range a.problems {
+	result.SkippedCount = a.problems.Count
+	for _, p := range a.problems.First {
 		result.Skipped = append(result.Skipped, report.SkippedFile{Path: report.OneLine(p.Path), Error: report.OneLine(p.Err.Error())})
 	}
 	return result

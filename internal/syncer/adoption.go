@@ -36,7 +36,7 @@ type adoption struct {
 	copied    []copiedFile // to be removed
 	filesRead int
 	bytesRead int64
-	problems  []adopt.Problem
+	problems  adopt.Problems
 	reserved  space.Amount // for files that are still to be copied
 	flushed   time.Time
 }
@@ -84,7 +84,9 @@ func (a *adoption) takeAll(ctx context.Context) error {
 		return err
 	}
 	a.problems = problems
-	slices.SortFunc(list, func(x, y adopt.Candidate) int { return cmp.Compare(y.Size, x.Size) })
+	slices.SortFunc(list, func(x, y adopt.Candidate) int {
+		return cmp.Or(cmp.Compare(y.Size, x.Size), cmp.Compare(x.Path, y.Path))
+	})
 	release, err := a.reserve(list)
 	if err != nil {
 		return err
@@ -241,7 +243,7 @@ func (a *adoption) noteCopied(h *verify.Hasher, c copiedFile) {
 func (a *adoption) skip(p adopt.Problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.problems = append(a.problems, p)
+	a.problems.Add(p.Path, p.Err)
 }
 
 // reserve refuses the adoption if its copies do not fit beside what running syncs will
