@@ -23,7 +23,7 @@ type engineClient interface {
 	Rollback(ctx context.Context, req request.Rollback) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
-	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
+	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -107,7 +107,8 @@ func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(rep
 	return o.engine.Repair(ctx, req)
 }
 
-func (o ownEngine) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
+func (o ownEngine) Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error) {
+	defer o.watch(show)()
 	return o.engine.Adopt(ctx, req)
 }
 

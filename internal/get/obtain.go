@@ -97,12 +97,7 @@ func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) 
 	if err := unfinished.RemoveAll(name); err != nil {
 		return verify.Proven{}, err
 	}
-	to, err := unfinished.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return verify.Proven{}, err
-	}
-	defer to.Close()
-	h, err := verify.Copy(ctx, from, to, info.Size(), w.expected.Algorithm)
+	h, err := verify.Copy{From: from, Size: info.Size(), Into: unfinished, Name: name, Algorithm: w.expected.Algorithm}.Make(ctx)
 	if err != nil {
 		return verify.Proven{}, err
 	}
