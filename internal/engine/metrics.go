@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"syncd/internal/config"
@@ -41,15 +42,32 @@ func (e *Engine) createSeries(cfg *config.Config) {
 		e.metrics.Pinned(m.Name, m.Release != manifest.Latest)
 		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name])
 	}
+	for _, v := range report.ReadViews(current, wantedViews(cfg)) {
+		if v.State != report.StateOrphaned {
+			report.ShowView(e.metrics, v.Name, v.State)
+		}
+	}
+	for _, exported := range report.ReadExports(e.mirror, Exports(cfg), e.shared.Failed()) {
+		report.ShowExport(e.metrics, exported)
+	}
 }
 
-// dropSeries drops the series of manifests that before has and the configuration
-// in force has not. Work that began under before may have created them again.
+// dropSeries drops the series of manifests, views and exports that before has and the
+// configuration in force has not. Work that began under before may have created them again.
 func (e *Engine) dropSeries(before *config.Config) {
 	now := e.Config()
 	for _, name := range before.Names() {
 		if !now.Has(name) {
 			e.metrics.DropManifest(name)
+		}
+	}
+	isNow := func(test func(config.View) bool) bool { return slices.ContainsFunc(now.Views, test) }
+	for _, old := range before.Views {
+		if !isNow(func(v config.View) bool { return v.Name == old.Name }) {
+			e.metrics.DropView(old.Name)
+		}
+		if !isNow(func(v config.View) bool { return v.Name == old.Name && v.Export != "" }) {
+			e.metrics.DropExport(old.Name)
 		}
 	}
 }

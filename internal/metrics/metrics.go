@@ -40,6 +40,10 @@ type Metrics struct {
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
 
+	viewState    *prometheus.GaugeVec
+	exportState  *prometheus.GaugeVec
+	exportBehind *prometheus.GaugeVec
+
 	mu    sync.Mutex
 	shown map[infoKey][]string // the labels of the info series that exist
 }
@@ -86,6 +90,10 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		diskNeeded:   gauge("disk_needed_bytes", "Disk space that the last sync of a manifest needed; 0 once it is done.", "manifest"),
 		resumedBytes: counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
+		viewState:    gauge("view_state", "State of a view after its last sync: 1 for in_sync, refused, failed or pending, 0 for the others.", "view", "state"),
+		exportState:  gauge("export_state", "State of the exported folder of a view: 1 for in_sync, behind, refused, failed or pending, 0 for the others.", "view", "state"),
+		exportBehind: gauge("export_behind_since_timestamp_seconds", "Time since when the exported folder of a view does not follow it; 0 while it does.", "view"),
+
 		shown: map[infoKey][]string{},
 	}
 	value := func(name, help string) prometheus.GaugeOpts {
@@ -103,7 +111,8 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
 	reg.MustRegister(orphaned, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
-		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess)
+		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.resumedBytes, m.reloadOK, m.reloadSuccess,
+		m.viewState, m.exportState, m.exportBehind)
 	return m
 }
 

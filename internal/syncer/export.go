@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"syncd/internal/durable"
 	"syncd/internal/export"
@@ -20,11 +21,11 @@ type exports struct {
 	turn chan struct{} // holds one token while no folder changes
 
 	mu     sync.Mutex // guards what follows; never held across the disk
-	failed map[string]error
+	failed map[string]report.ExportFailure
 }
 
-// Failed returns the last error of each folder that does not follow, by path.
-func (s *Shared) Failed() map[string]error {
+// Failed returns the last failure of each folder that does not follow, by path.
+func (s *Shared) Failed() map[string]report.ExportFailure {
 	s.exports.mu.Lock()
 	defer s.exports.mu.Unlock()
 	return maps.Clone(s.exports.failed)
@@ -34,13 +35,17 @@ func (e *exports) note(path string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failed == nil {
-		e.failed = map[string]error{}
+		e.failed = map[string]report.ExportFailure{}
 	}
-	if err == nil {
+	failure, failedBefore := e.failed[path]
+	if !failedBefore {
+		failure.Since = time.Now().UTC()
+	}
+	if failure.Err = err; err == nil {
 		delete(e.failed, path)
 		return
 	}
-	e.failed[path] = err
+	e.failed[path] = failure
 }
 
 // export makes folders follow what is served. takeOver names the views whose folders
@@ -65,6 +70,7 @@ func (c *Config) export(ctx context.Context, targets []export.Target, o export.O
 			continue // the view is not served yet
 		}
 		c.Shared.exports.note(t.Path, err)
+		report.ShowExport(c.Metrics, report.ReadExports(c.Mirror, []export.Target{t}, c.Shared.Failed())[0])
 		results = append(results, exportResult(t, generation, changed, err))
 	}
 	return results

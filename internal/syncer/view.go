@@ -241,6 +241,7 @@ func (r *run) noteViews(outcomes []report.ViewResult) {
 		if r.viewResults[v.Name].Result != report.Updated || v.Result != report.Unchanged {
 			r.viewResults[v.Name] = v
 		}
+		report.ShowView(r.cfg.Metrics, v.Name, r.viewResults[v.Name].State())
 	}
 }
 
