@@ -35,6 +35,8 @@ type page struct {
 	Generation int
 	DataDir    string
 	Manifests  []card
+	Views      []report.ViewStatus
+	Exports    []report.ExportStatus
 	Disk       diskUse
 }
 
@@ -85,6 +87,7 @@ func newPages(source Source, now func() time.Time, views views) *pages {
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
 		"clock": func(t any) string { return moment(t).In(now().Location()).Format("2006-01-02 15:04 MST") },
 		"ago":   func(t any) string { return relative(moment(t), now()) },
+		"words": func(state any) string { return words(fmt.Sprint(state)) },
 	}).ParseFS(assets, "assets/page.html"))
 	return p
 }
@@ -144,6 +147,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	}
 	view := page{
 		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
+		Views: status.Views, Exports: status.Exports,
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))
@@ -151,13 +155,22 @@ func (p *pages) view(query url.Values) (page, error) {
 	return view, nil
 }
 
-// title shows in the browser's tab how many manifests need attention.
+// title shows in the browser's tab how many manifests, views and exports need attention.
 func title(status report.Status) string {
 	bad := 0
-	for _, m := range status.Manifests {
-		if m.State == report.StateFailed || m.State == report.StateRefused {
+	count := func(state string) {
+		if state == string(report.StateFailed) || state == string(report.StateRefused) {
 			bad++
 		}
+	}
+	for _, m := range status.Manifests {
+		count(string(m.State))
+	}
+	for _, v := range status.Views {
+		count(string(v.State))
+	}
+	for _, e := range status.Exports {
+		count(string(e.State))
 	}
 	if bad > 0 {
 		return fmt.Sprintf("(%d) syncd", bad)
@@ -182,7 +195,7 @@ func note(query url.Values, status report.Status) string {
 }
 
 func cardOf(m report.ManifestStatus, history report.History) card {
-	c := card{ManifestStatus: m, StateWord: strings.ReplaceAll(string(m.State), "_", " "), Past: past(m.Name, history)}
+	c := card{ManifestStatus: m, StateWord: words(m.State), Past: past(m.Name, history)}
 	if m.State == report.StateSyncing {
 		c.LastError = m.Error
 	}
@@ -194,6 +207,9 @@ func cardOf(m report.ManifestStatus, history report.History) card {
 	}
 	return c
 }
+
+// words shows a state to people.
+func words[S ~string](state S) string { return strings.ReplaceAll(string(state), "_", " ") }
 
 // past lists the newest syncs of a manifest, with their costs.
 func past(name string, history report.History) []pastSync {
