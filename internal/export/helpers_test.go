@@ -48,14 +48,16 @@ func (b *bench) release(text string) {
 	b.files = b.filesOf(text)
 	dir := filepath.Join(b.top, "source"+text)
 	b.source = Source{Fingerprint: text, Generation: b.source.Generation + 1}
+	var files []File
 	for name, content := range b.files {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err != nil {
 			b.must(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o444))
 		}
-		b.source.Files = append(b.source.Files, fileOf(name, content))
+		files = append(files, fileOf(name, content))
 	}
-	slices.SortFunc(b.source.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	b.source.Files = func() []File { return files }
 	opened, err := fsops.OpenDir(dir)
 	b.must(err)
 	b.Cleanup(func() { opened.Close() })

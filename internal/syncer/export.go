@@ -93,15 +93,17 @@ func (c *Config) exportOne(ctx context.Context, t export.Target, o export.Option
 }
 
 func (c *Config) followView(ctx context.Context, t export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
-	dir, files, err := c.Mirror.OpenTree(view)
+	dir, err := c.Mirror.OpenTree(view)
 	if err != nil {
 		return false, err
 	}
 	defer dir.Close()
-	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: make([]export.File, len(files))}
-	for i, f := range files {
-		source.Files[i] = export.File{Path: f.Path, Size: f.Size, Object: f.Object}
-	}
+	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: func() (files []export.File) {
+		for _, f := range view.TreeFiles() {
+			files = append(files, export.File{Path: f.Path, Size: f.Size, Object: f.Object})
+		}
+		return files
+	}}
 	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { c.Log.Warn().Str("export", t.Path).Msg(text) }}, t, source, o)
 }
 
