@@ -52,6 +52,29 @@ func TestALockedSyncMakesExactlyWhatAnotherHostServes(t *testing.T) {
 	}
 }
 
+func TestALockFileLeavesOutWhatLeftTheConfiguration(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "one", "two")
+	h.provider.SetManifest("one", "2026.10", textFile("a", "1"))
+	h.provider.SetManifest("two", "2026.10", textFile("b", "2"))
+	h.sync(0)
+	h.settings.manifests = []string{"one"}
+	h.configure()
+	h.sync(0)
+	r := h.expect(0, "lock", "-o", "lock.json")
+	h.contains("warning", r.stderr, "two left the configuration", "syncd forget two")
+	same(h, "two is served", map[string]string{"b": h.digest(strings.NewReader("2"))}, h.published("two"))
+
+	other := h.twin()
+	other.sync(0, "--locked", h.path("lock.json"))
+	same(other, "lock of the twin", string(h.read("lock.json")), other.expect(0, "lock").stdout)
+	h.sync(0, "--locked", h.path("lock.json"))
+
+	h.settings.manifests = []string{"three"}
+	h.configure()
+	h.contains("only orphans", h.expect(1, "lock").stderr, "no manifest of the configuration is served")
+}
+
 func TestALockedSyncWorksThroughADaemon(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "one")
@@ -87,7 +110,7 @@ func TestLockFilesThatDoNotFitAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "one")
 	h.provider.SetManifest("one", "2026.10", textFile("a", "1"))
-	h.contains("nothing served", h.expect(1, "lock").stderr, "nothing is served")
+	h.contains("nothing served", h.expect(1, "lock").stderr, "no manifest of the configuration is served: run `syncd sync`")
 	h.sync(0)
 	h.expect(0, "lock", "-o", "lock.json")
 	text := string(h.read("lock.json"))
