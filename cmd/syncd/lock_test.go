@@ -119,7 +119,13 @@ func TestLockFilesThatDoNotFitAreRefused(t *testing.T) {
 		code           int
 	}{
 		"another digest":   {`"sha256": "`, `"sha256": "00`, "is not a SHA-256", 2},
-		"a changed path":   {`"path": "a"`, `"path": "b"`, "the file was changed", 2},
+		"another content":  {`"sha256": "6b`, `"sha256": "6c`, "the file was changed", 2},
+		"a changed path":   {`"path": "a"`, `"path": "b"`, `"b" is not the path of Data/2026.10/a`, 2},
+		"another file":     {`Data/2026.10/a`, `Data/2026.10/b`, `"a" is not the path of Data/2026.10/b`, 2},
+		"a long list":      {`"listed": 1`, `"listed": 999999`, "1 files cannot be of a list of 999999", 2},
+		"no list":          {`"listed": 1`, `"listed": -1`, "1 files cannot be of a list of -1", 2},
+		"a bad name":       {`"name": "one"`, `"name": "\u001b[31m"`, "control character", 2},
+		"a later release":  {`"release": "2026.10"`, `"release": "9999.10"`, "refused (bad_release)", 1},
 		"a path outside":   {`"path": "a"`, `"path": "../a"`, "lock.json", 2},
 		"another version":  {`"syncd_lock": 1`, `"syncd_lock": 2`, "not a lock file of version 1", 2},
 		"another source":   {`"source": "http`, `"source": "http://else`, "but source.url is", 1},
