@@ -8,10 +8,11 @@ import (
 	"syncd/internal/verify"
 )
 
-// A batch is full at batchFiles files or batchBytes bytes. A killed process leaves the
-// complete files of its batch among the unfinished downloads, where the next sync
-// finds them.
-const batchFiles, batchBytes = 1000, 64 << 20
+// A batch is full at batchFiles files or batchBytes bytes. Batches are large because
+// other downloads cannot create their files while the file system commits one. A killed
+// process leaves the complete files of its batch among the unfinished downloads, where
+// the next sync finds them.
+const batchFiles, batchBytes = 4000, 64 << 20
 
 // intake collects small files, because syncing many together is cheaper. Safe for
 // concurrent use.
