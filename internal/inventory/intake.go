@@ -8,11 +8,12 @@ import (
 	"syncd/internal/verify"
 )
 
-// A batch is full at batchFiles files or batchBytes bytes. Batches are large because
-// other downloads cannot create their files while the file system commits one. A killed
-// process leaves the complete files of its batch among the unfinished downloads, where
-// the next sync finds them.
-const batchFiles, batchBytes = 4000, 64 << 20
+// A batch is full at batchFiles files or batchBytes bytes. Smaller batches cost more
+// commits of the file system, and other downloads cannot create their files during one.
+// Larger ones leave more to do after the last download. A killed process leaves the
+// complete files of its batch among the unfinished downloads, where the next sync finds
+// them.
+const batchFiles, batchBytes = 2000, 64 << 20
 
 // intake collects small files, because syncing many together is cheaper. Safe for
 // concurrent use.
