@@ -230,7 +230,8 @@ func (d *disk) remount() error {
 }
 
 // unmount retries: a process that another test is starting inherits our open files
-// until its exec.
+// until its exec. A mount namespace of another program may keep a volume in use for ever:
+// then it is detached, and restart mounts a copy of the image.
 func (d *disk) unmount(i int) {
 	d.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -238,7 +239,10 @@ func (d *disk) unmount(i int) {
 		if err == nil || errors.Is(err, unix.EINVAL) { // it was not mounted
 			return
 		}
-		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+		if time.Now().After(deadline) {
+			err = unix.Unmount(d.point(i), unix.MNT_DETACH)
+		}
+		if err != nil && !errors.Is(err, unix.EBUSY) {
 			d.Fatalf("umount %s: %v", d.point(i), err)
 		}
 	}
