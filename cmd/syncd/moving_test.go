@@ -96,6 +96,11 @@ func TestMovingInWorksWordForWordAsInTheREADME(t *testing.T) {
 			m.run(m.blocks[last])
 			same(m.host, "the old folder", before, m.oldStats())
 			same(m.host, "crontab", m.crontab, string(m.read("etc/crontab.root")))
+			for _, block := range m.blocks[1:last] { // the user is there
+				m.run(block)
+			}
+			m.checkFolder()
+			m.wantDownloads()
 			m.checkLicence()
 		})
 	}
