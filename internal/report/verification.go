@@ -29,7 +29,7 @@ type DamagedFile struct {
 	Error    string `json:"error"`
 	Repaired bool   `json:"repaired"`
 
-	shared bool // with a served file, which is damaged, too
+	Shared bool `json:"-"` // a served file has the same damage
 }
 
 // OK is true when no damage is left.
@@ -82,7 +82,7 @@ func VerifyExports(ctx context.Context, m *mirror.Mirror, served mirror.Checked,
 			checked.Damage = append(checked.Damage, export.Damage{Err: err})
 		}
 		for _, d := range checked.Damage {
-			result.Damage = append(result.Damage, DamagedFile{View: t.View, Export: t.Path, Path: d.Path, Error: OneLine(d.Err.Error()), shared: d.Shared})
+			result.Damage = append(result.Damage, DamagedFile{View: t.View, Export: t.Path, Path: d.Path, Error: OneLine(d.Err.Error()), Shared: d.Shared})
 		}
 	}
 	return result, nil
@@ -97,13 +97,13 @@ func (v *Verification) Add(other Verification) {
 
 // CanMend is true for an exported folder with damage that the served files do not have.
 func (v Verification) CanMend(folder string) bool {
-	return slices.ContainsFunc(v.Damage, func(d DamagedFile) bool { return d.Export == folder && !d.shared })
+	return slices.ContainsFunc(v.Damage, func(d DamagedFile) bool { return d.Export == folder && !d.Shared })
 }
 
 // Mended notes that an exported folder was replaced by a new tree, or why not.
 func (v *Verification) Mended(e ExportResult) {
 	for i, d := range v.Damage {
-		if d.Export != e.Path || d.shared {
+		if d.Export != e.Path || d.Shared {
 			continue
 		}
 		v.Damage[i].Repaired = e.Error == ""
