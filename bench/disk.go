@@ -10,8 +10,11 @@ import (
 	"syncd/bench/internal/provider"
 )
 
-// diskSize suffices for the case with the most files. The image is sparse.
-const diskSize = 12 * provider.GiB
+// diskSize and diskInodes suffice for the case with the most files. The image is sparse.
+const (
+	diskSize   = 12 * provider.GiB
+	diskInodes = 1_000_000
+)
 
 // mountDisk mounts a new ext4 from an image below dir, for a case with many files. On a
 // used file system, earlier deletions can make creating files many times slower. Without
@@ -25,7 +28,7 @@ func mountDisk(dir string) (work string, unmount func(), err error) {
 	for _, command := range [][]string{
 		{"mkdir", work},
 		{"truncate", "-s", fmt.Sprint(diskSize), image},
-		{"mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", image},
+		{"mkfs.ext4", "-q", "-F", "-N", fmt.Sprint(diskInodes), "-E", "lazy_itable_init=0,lazy_journal_init=0", image},
 		{"mount", "-o", "loop", image, work},
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"syncd/bench/internal/contender"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
@@ -51,8 +53,8 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 const manyFiles = 1000
 
 // runOnce runs a contender and removes the fetched files, unless there are many. The
-// scripts do not sync their files: without the removal, the kernel would write them out
-// during the next run.
+// scripts do not sync their files. What is left of earlier runs is written to the disk
+// before the run, because its first fsync would wait for that.
 func (b bench) runOnce(ctx context.Context, c contender.Contender, p provider.Provider) (measure.Sample, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {
@@ -69,6 +71,7 @@ func (b bench) runOnce(ctx context.Context, c contender.Contender, p provider.Pr
 		return measure.Sample{}, err
 	}
 	measure.WarmMemory(b.smaller(measure.WarmBytes))
+	unix.Sync()
 	taken, err := measure.Run(ctx, cmd)
 	if err == nil && c.Check != nil {
 		err = c.Check(dir, len(p.Files()))

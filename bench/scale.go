@@ -2,65 +2,97 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log"
 
+	"github.com/dustin/go-humanize"
+
+	"syncd/bench/internal/contender"
 	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
 )
 
-// measureScale syncs growing numbers of files of 1 KiB. It syncs the larger ones once.
+// scaleCounts are the numbers of files of the case scale.
+var scaleCounts = []int64{10_000, 100_000, 250_000}
+
+// measureScale fetches growing numbers of files of 1 KiB with syncd and with the bare Go
+// loop. The loop shows which part of a growing cost is that of the requests, the files and
+// the server beside it. The larger numbers are fetched once.
 func measureScale(ctx context.Context, b bench) (string, error) {
-	counts := []int64{10_000, 100_000, 250_000}
-	taken := make([]measure.Sample, len(counts))
-	for i, count := range counts {
+	var syncd, loop []measure.Sample
+	for i, count := range scaleCounts {
 		runs, warmUps := min(b.runs, 3), 1
 		if i > 0 {
 			runs, warmUps = 1, 0
 		}
-		var err error
-		if taken[i], err = b.alone(ctx, "scale", provider.Repeat(b.smaller(count), provider.KiB), runs, warmUps); err != nil {
+		samples, err := b.inTurn(ctx, "scale", provider.Repeat(b.smaller(count), provider.KiB), runs, warmUps, b.syncd(), contender.BareLoop())
+		if err != nil {
 			return "", err
 		}
+		syncd, loop = append(syncd, samples[0]), append(loop, samples[1])
 	}
-	perFile := func(i int) float64 { return taken[i].CPU.Seconds() / float64(counts[i]) }
-	return figuresTable("First syncs of files of 1 KiB.", []figure{
-		{"CPU per file at 10,000 files, ms", 1000 * perFile(0) * float64(b.shrink), "%.2f", 0},
-		{"CPU per file at 100,000 files, relative to 10,000", perFile(1) / perFile(0), "%.2f", 1.1},
-		{"CPU per file at 250,000 files, relative to 10,000", perFile(2) / perFile(0), "%.2f", 1.1},
-		{"peak memory at 10,000 files, MiB", inMiB(taken[0].Peak), "%.0f", 64},
-		{"peak memory at 100,000 files, MiB", inMiB(taken[1].Peak), "%.0f", 200},
-		{"peak memory at 250,000 files, MiB", inMiB(taken[2].Peak), "%.0f", 0},
-	}), nil
+	return figuresTable("First syncs of files of 1 KiB.", b.scaleFigures(syncd, loop)), nil
+}
+
+func (b bench) scaleFigures(syncd, loop []measure.Sample) (figures []figure) {
+	cpu := func(of []measure.Sample, i int) float64 { // for each file, in ms
+		return 1000 * of[i].CPU.Seconds() / float64(b.smaller(scaleCounts[i]))
+	}
+	for i, count := range scaleCounts {
+		what := "CPU per file at " + humanize.Comma(count) + " files"
+		figures = append(figures,
+			figure{what + ", ms", cpu(syncd, i), "%.2f", 0},
+			figure{"the same of " + contender.LoopName + ", ms", cpu(loop, i), "%.2f", 0})
+		if i > 0 {
+			figures = append(figures,
+				figure{what + ", relative to 10,000", cpu(syncd, i) / cpu(syncd, 0), "%.2f", 1.1},
+				figure{"the same of " + contender.LoopName, cpu(loop, i) / cpu(loop, 0), "%.2f", 0})
+		}
+	}
+	for i, target := range []float64{64, 200, 0} {
+		figures = append(figures, figure{"peak memory at " + humanize.Comma(scaleCounts[i]) + " files, MiB", inMiB(syncd[i].Peak), "%.0f", target})
+	}
+	return figures
 }
 
 // measureHuge measures the memory that one very large file needs.
 func measureHuge(ctx context.Context, b bench) (string, error) {
-	taken, err := b.alone(ctx, "huge", []int64{b.smaller(10 * provider.GiB)}, 1, 0)
+	samples, err := b.inTurn(ctx, "huge", []int64{b.smaller(10 * provider.GiB)}, 1, 0, b.syncd())
+	if err != nil {
+		return "", err
+	}
 	return figuresTable("The first sync of one file of 10 GiB.", []figure{
-		{"peak memory, MiB", inMiB(taken.Peak), "%.0f", 64},
-	}), err
+		{"peak memory, MiB", inMiB(samples[0].Peak), "%.0f", 64},
+	}), nil
 }
 
-// alone measures syncd without other contenders.
-func (b bench) alone(ctx context.Context, name string, sizes []int64, runs, warmUps int) (measure.Sample, error) {
+// inTurn runs contenders one after the other in each round, and returns the medians of
+// each.
+func (b bench) inTurn(ctx context.Context, name string, sizes []int64, runs, warmUps int, all ...contender.Contender) ([]measure.Sample, error) {
 	p, err := provider.Start(ctx, b.work, sizes, link.Link{})
 	if err != nil {
-		return measure.Sample{}, err
+		return nil, err
 	}
 	defer p.Close()
-	var samples []measure.Sample
+	samples := make([][]measure.Sample, len(all))
 	for round := range warmUps + runs {
-		taken, err := b.runOnce(ctx, b.syncd(), p)
-		if err != nil {
-			return measure.Sample{}, err
-		}
-		log.Printf("%s, %d files: %.2f s, CPU %.2f s, %.0f MiB", name, len(sizes), taken.Wall.Seconds(), taken.CPU.Seconds(), inMiB(taken.Peak))
-		if round >= warmUps {
-			samples = append(samples, taken)
+		for i, c := range all {
+			taken, err := b.runOnce(ctx, c, p)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			log.Printf("%s, %s, %d files: %.2f s, CPU %.2f s, %.0f MiB", name, c.Name, len(sizes), taken.Wall.Seconds(), taken.CPU.Seconds(), inMiB(taken.Peak))
+			if round >= warmUps {
+				samples[i] = append(samples[i], taken)
+			}
 		}
 	}
-	return measure.Medians(samples), nil
+	medians := make([]measure.Sample, len(all))
+	for i := range all {
+		medians[i] = measure.Medians(samples[i])
+	}
+	return medians, nil
 }
 
 func inMiB(bytes int64) float64 { return float64(bytes) / float64(provider.MiB) }

@@ -53,7 +53,9 @@ func (a *app) adopt(ctx context.Context, req request.Adopt, asJSON bool) error {
 	}
 	var result report.Adoption
 	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		result, err = e.Adopt(ctx, req)
+		progress := a.progress(false)
+		defer progress.Close()
+		result, err = e.Adopt(ctx, req, progress.Show)
 		return err
 	})
 	if err != nil {

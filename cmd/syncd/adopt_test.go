@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"syncd/internal/emulator"
 )
@@ -27,7 +31,8 @@ type adoption struct {
 		FilesToDownload      int `json:"files_to_download"`
 		Missing              []string
 	}
-	Skipped []struct{ Path, Error string }
+	Skipped      []struct{ Path, Error string }
+	SkippedCount int `json:"skipped_count"`
 }
 
 func (h *host) adopt(args ...string) (a adoption) {
@@ -60,7 +65,23 @@ func stats(h *host, dir string) map[string]string {
 	return all
 }
 
-func TestAdoptOfAThousandFilesLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
+// bytesRead runs a command and returns what it read by system calls, also from sockets.
+func (h *host) bytesRead(args ...string) (stdout string, read int64) {
+	h.Helper()
+	var out bytes.Buffer
+	cmd := h.command(args...)
+	cmd.Stdout = &out
+	h.must(cmd.Start())
+	h.must(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	counters, err := os.ReadFile("/proc/" + itoa(cmd.Process.Pid) + "/io")
+	h.must(err)
+	h.must(cmd.Wait())
+	_, err = fmt.Sscanf(string(counters), "rchar: %d", &read)
+	h.must(err)
+	return out.String(), read
+}
+
+func TestAdoptOfAThousandFilesReadsEachByteOnceAndLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for _, hash := range []string{"SHA256", "MD5"} {
 		t.Run(hash, func(t *testing.T) {
@@ -69,15 +90,14 @@ func TestAdoptOfAThousandFilesLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
 			h.settings.source = "hash: " + hash
 			h.configure()
 			files, local := []emulator.File{}, map[string]string{}
-			var size int64
+			const length = 64 << 10
 			for i := range 1000 {
-				name, text := fmt.Sprintf("f%04d.dat", i), fmt.Sprintf("content of file %d", i)
+				name, text := fmt.Sprintf("f%04d.dat", i), strings.Repeat(fmt.Sprintf("file %04d ", i), length/10)
 				files = append(files, emulator.File{Name: name, Content: emulator.Text(text)})
 				local[name], local[name+".hash"] = text, strings.Repeat("0", 64)
-				size += int64(len(text))
 			}
 			h.provider.SetManifest("m", "2026.10", files...)
-			local["f0001.dat"] = "CONTENT of file 1" // damaged
+			local["f0001.dat"] = strings.ToUpper(local["f0001.dat"]) // damaged
 			local["f0002.dat"] = "an old one"
 			delete(local, "f0003.dat")
 			local["sub/linux/f0004.dat"] = local["f0004.dat"] // as by a map
@@ -85,11 +105,17 @@ func TestAdoptOfAThousandFilesLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
 			dir := h.folder(local)
 			before := stats(h, dir)
 
-			a := h.adopt(dir)
+			out, read := h.bytesRead("adopt", "--json", dir)
 
+			var a adoption
+			h.must(json.Unmarshal([]byte(out), &a))
 			same(h, "adopted", []any{997, 3}, []any{a.FilesAdopted, a.FilesToDownload})
 			same(h, "missing", []string{"f0001.dat", "f0002.dat", "f0003.dat"}, a.Manifests[0].Missing)
-			same(h, "read", a.BytesAdopted+int64(len("CONTENT of file 1")), a.BytesRead)
+			wanted := int64(998 * len(local["f0001.dat"])) // with the damaged one
+			same(h, "reported", wanted, a.BytesRead)
+			if answers := int64(4 << 20); read < wanted || read > wanted+answers {
+				t.Errorf("read %d bytes, the files have %d", read, wanted)
+			}
 			same(h, "folder", before, stats(h, dir))
 			h.downloads()
 			h.sync(0)
@@ -98,6 +124,25 @@ func TestAdoptOfAThousandFilesLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
 			same(h, "folder", before, stats(h, dir))
 		})
 	}
+}
+
+func TestAdoptShowsBarsOnATerminal(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	h.settings.source = "hash: MD5" // beside SHA-256: reading takes longer
+	h.configure()
+	const size = 256 << 20
+	for _, name := range []string{"large.dat", "published"} {
+		h.write(name, "", 0o644)
+		h.must(os.Truncate(h.path(name), size)) // takes no space
+	}
+	h.provider.SetManifest("m", "2026.10", emulator.File{Name: "large.dat", Content: emulator.OnDisk(h.path("published"))})
+	dir := h.folder(nil)
+	h.must(os.MkdirAll(dir, 0o755))
+	h.must(os.Rename(h.path("large.dat"), filepath.Join(dir, "large.dat")))
+	screen, code := h.onTerminal("adopt", "--move", dir)
+	same(h, "exit code", 0, code)
+	h.contains("terminal", screen, "updater/large.dat", "total", "iB/s", "/ 256.0 MiB", "the next sync downloads nothing", "\x1b[")
 }
 
 func TestAdoptSaysWhatTheNextSyncDownloads(t *testing.T) {
@@ -146,6 +191,19 @@ func TestAdoptPassesOverLinksAndFIFOsAndItsOwnDirectory(t *testing.T) {
 	a = h.adopt(h.dir) // it holds data_dir
 	same(h, "skipped", 1, len(a.Skipped))
 	h.contains("skipped", a.Skipped[0].Error, "it is data_dir")
+}
+
+func TestAdoptNamesOnlySomeOfTheManyFoldersThatItPassesOver(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "m")
+	h.provider.SetManifest("m", "2026.10", textFile("a", "wanted"))
+	deep := filepath.Join(h.folder(nil), strings.Repeat("d/", 64))
+	for i := range 1200 {
+		h.must(os.MkdirAll(filepath.Join(deep, strconv.Itoa(i)), 0o755))
+	}
+	a := h.adopt(h.path("updater"))
+	same(h, "skipped", []int{1000, 1200}, []int{len(a.Skipped), a.SkippedCount})
+	h.contains("warning", h.expect(0, "adopt", h.path("updater")).stderr, "1180 more were passed over")
 }
 
 func TestAdoptWithMoveEmptiesTheFolderAndNoWriteReachesTheMirror(t *testing.T) {

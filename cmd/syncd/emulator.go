@@ -16,11 +16,11 @@ func (a *app) emulatorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: arguments(0, 0),
 		Long: `Run the provider's services on loopback, with invented sample data or with your own
-files. --root DIR serves DIR/<manifest>/<release>/...; a folder added while the
-emulator runs is a new release. The sample data includes the product
-DataQualitySuite, and the library WINDOWS/NET/ANY mdTool.exe with a variant of the
-tag NET7. It also answers the provider's own updater. The other services answer from about 450 invented
-addresses.
+files. --root DIR serves DIR/<manifest>/<release>/..., and the products in
+DIR/Product/<release>/; a folder added while the emulator runs is a new release.
+The sample data includes the product DataQualitySuite, and the library WINDOWS/NET/ANY
+mdTool.exe with a variant of the tag NET7. The emulator also answers the provider's own
+updater. The other services answer from about 450 invented addresses.
 
 It can inject faults, for example:
   syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'

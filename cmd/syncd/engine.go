@@ -25,7 +25,7 @@ type engineClient interface {
 	Order(ctx context.Context, req request.Order) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
-	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
+	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
 }
 
@@ -134,7 +134,8 @@ func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(rep
 	return o.engine.Repair(ctx, req)
 }
 
-func (o ownEngine) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
+func (o ownEngine) Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error) {
+	defer o.watch(show)()
 	return o.engine.Adopt(ctx, req)
 }
 

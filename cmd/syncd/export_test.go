@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"syncd/internal/emulator"
@@ -116,6 +117,25 @@ func TestSyncFinishesAnExportWithoutTheProvider(t *testing.T) {
 	h.holdsText(folder, "one")
 }
 
+// The export shares its files with the data directory: reading them again proves nothing.
+func TestVerifyReadsTheFilesOfAnExportOnce(t *testing.T) {
+	t.Parallel()
+	h, folder := exportHost(t)
+	h.sync(0)
+	verified := func() (v struct{ Files, Bytes int }) {
+		h.must(json.Unmarshal([]byte(h.expect(0, "verify", "--json").stdout), &v))
+		return v
+	}
+	shared := verified()
+	path := filepath.Join(folder, "m/data/us.dat")
+	h.must(os.Rename(path, path+".old"))
+	h.must(os.WriteFile(path, []byte("one"), 0o444))
+	h.must(os.Remove(path + ".old"))
+	copied := verified()
+	same(h, "files and bytes read", []int{shared.Files + 1, shared.Bytes + len("one")}, []int{copied.Files, copied.Bytes})
+	same(h, "files", 4, shared.Files) // two of the manifest, and their hash files
+}
+
 func TestDamageInAnExportIsRepaired(t *testing.T) {
 	t.Parallel()
 	h, folder := exportHost(t)
@@ -131,6 +151,22 @@ func TestDamageInAnExportIsRepaired(t *testing.T) {
 	h.sync(0)
 }
 
+// A new tree would link the same damaged object.
+func TestDamageThatAnExportSharesIsNotMendedWithoutTheProvider(t *testing.T) {
+	t.Parallel()
+	h, folder := exportHost(t)
+	h.sync(0)
+	path := filepath.Join(folder, "m/data/us.dat")
+	h.must(os.Chmod(path, 0o644))
+	h.must(os.WriteFile(path, []byte("bad"), 0o644))
+	h.provider.Close()
+	out := h.expect(1, "verify", "--repair")
+	h.contains("verify", out.stdout, "DAMAGED  m/us.dat", "DAMAGED  "+path)
+	if strings.Contains(out.stdout, "repaired  ") {
+		t.Errorf("it says that damage was repaired:\n%s", out.stdout)
+	}
+}
+
 func TestChangeOfLayoutIsOneExchange(t *testing.T) {
 	t.Parallel()
 	h, folder := exportHost(t)
@@ -144,4 +180,49 @@ func TestChangeOfLayoutIsOneExchange(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "m")); err == nil {
 		t.Error("the old layout is still there")
 	}
+}
+
+// The updater often runs as another user than syncd.
+func TestFolderOfAnotherUserIsReplacedInADirectoryOfSyncd(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"", "us.dat"} {
+		h := asRoot(t)
+		h.settings.manifests = []string{"m"}
+		folder := h.path("srv", "refdata")
+		h.settings.more = "views: [{name: refdata, layout: flat, export: " + folder + "}]"
+		h.configure()
+		h.publishText("2026.10", "one")
+		h.must(os.MkdirAll(folder, 0o755))
+		if file != "" {
+			h.must(os.WriteFile(filepath.Join(folder, file), []byte("old"), 0o644))
+		}
+		h.binary, h.as = copyBinary(h), &syscall.Credential{Uid: otherUID, Gid: otherGID}
+		for _, path := range []string{h.dir, h.path("id"), h.path("srv")} {
+			h.must(os.Chown(path, otherUID, otherGID))
+		}
+		h.expect(0, "sync", "--take-over", "refdata")
+		data, err := os.ReadFile(filepath.Join(folder, "us.dat"))
+		h.must(err)
+		same(h, "exported", "one", string(data))
+	}
+}
+
+func TestRefusedExportIsToldOnceAndByTheDaemonsEvent(t *testing.T) {
+	t.Parallel()
+	h, folder := exportHost(t)
+	h.must(os.MkdirAll(folder, 0o755))
+	h.must(os.WriteFile(filepath.Join(folder, "notes"), []byte("mine"), 0o644))
+	stderr := h.expect(1, "sync").stderr
+	same(h, "lines of "+stderr, 1, strings.Count(stderr, "\n"))
+	p := h.daemon()
+	event := p.logged("sync")
+	same(h, "level", "error", event["level"].(string))
+	text, err := json.Marshal(event["exports"])
+	h.must(err)
+	h.contains("event", string(text), `"export":"`+folder, `"result":"refused"`, "--take-over refdata")
+	p.terminate()
+	h.publishText("2026.11", "two")
+	h.sync(1)
+	h.contains("rollback", h.expect(1, "rollback").stderr, "syncd: refdata: refused", "--take-over refdata")
+	same(h, "the other export", "one", string(h.read("srv/flat/us.dat")))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -20,7 +21,8 @@ func (a *app) lockCommand() *cobra.Command {
 		Use: "lock", Short: "Write what is served, so that another host can make exactly the same", Args: arguments(0, 0),
 		Long: `Write a lock file: the source, and for each served manifest its release and its files
 with references, sizes and SHA-256 digests. 'syncd sync --locked FILE' makes exactly
-that on another host with the same manifests, or refuses.`,
+that on another host with the same manifests, or refuses. A manifest that left the
+configuration and is still served is left out.`,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
 				return a.lock(a.stdout)
@@ -43,12 +45,16 @@ func (a *app) lock(w io.Writer) error {
 	}
 	defer m.Close() //nolint:errcheck // it was only read
 	current := m.Current()
-	if len(current.Records) == 0 {
-		return errors.New("nothing is served: run `syncd sync`")
-	}
 	var manifests []locked.Manifest
 	for _, name := range current.Names() {
+		if !cfg.Has(name) {
+			fmt.Fprintf(a.stderr, "syncd: warning: %s left the configuration, and is left out: `syncd forget %s` stops serving it\n", name, name)
+			continue
+		}
 		manifests = append(manifests, lockedManifest(current.Records[name]))
+	}
+	if len(manifests) == 0 {
+		return errors.New("no manifest of the configuration is served: run `syncd sync`")
 	}
 	return locked.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
 }
@@ -61,12 +67,16 @@ func lockedManifest(r mirror.Record) locked.Manifest {
 	return m
 }
 
-// replaceFile writes a file as a whole or not at all.
+// replaceFile writes a file as a whole or not at all. It replaces no device, such as
+// /dev/null, and no symlink.
 func replaceFile(name string, write func(io.Writer) error) error {
 	dir, err := fsops.OpenDir(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+	if info, err := dir.Lstat(filepath.Base(name)); err == nil && !info.Mode().IsRegular() {
+		return usagef("%s is not a regular file: name another one, or leave --output out for standard output", name)
+	}
 	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), 0o644, write)
 }

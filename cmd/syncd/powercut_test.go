@@ -230,7 +230,8 @@ func (d *disk) remount() error {
 }
 
 // unmount retries: a process that another test is starting inherits our open files
-// until its exec.
+// until its exec. A mount namespace of another program may keep a volume in use for ever:
+// then it is detached, and restart mounts a copy of the image.
 func (d *disk) unmount(i int) {
 	d.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -238,7 +239,10 @@ func (d *disk) unmount(i int) {
 		if err == nil || errors.Is(err, unix.EINVAL) { // it was not mounted
 			return
 		}
-		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+		if time.Now().After(deadline) {
+			err = unix.Unmount(d.point(i), unix.MNT_DETACH)
+		}
+		if err != nil && !errors.Is(err, unix.EBUSY) {
 			d.Fatalf("umount %s: %v", d.point(i), err)
 		}
 	}
@@ -312,6 +316,21 @@ func TestPowerCuts(t *testing.T) {
 	})
 }
 
+// TestPowerCutsOfExportsOnAnotherDisk has exports whose files are copies, on a disk that
+// loses its power in the same moment.
+func TestPowerCutsOfExportsOnAnotherDisk(t *testing.T) {
+	t.Parallel()
+	onEachMachine(t, func(t *testing.T, d *disk) {
+		o := newOutage(t, d, newDisk(t, d.volumes))
+		for range times(4, 50) {
+			if err := o.round(); err != nil {
+				t.Fatalf("%v\n%s", err, o.story)
+			}
+		}
+		reliability(t, "power cuts of exports on another disk, "+d.fs(), o.tally.String(), o.tally.all())
+	})
+}
+
 // TestPowerCutsOfManySmallFiles tests files that one syncfs makes durable together.
 func TestPowerCutsOfManySmallFiles(t *testing.T) {
 	t.Parallel()
@@ -350,10 +369,10 @@ func TestBuildWithoutFsyncFailsPowerCuts(t *testing.T) {
 // reported.
 type outage struct {
 	*host
-	disk      *disk
+	disks     []*disk // with the data directory, and with the exports
 	random    *rand.Rand
 	number    int                 // of the release that the provider publishes
-	export    string              // a folder that follows a view of all manifests
+	srv       string              // holds two exports: v of all manifests, and w of m in changing layouts
 	small     int                 // files of a few bytes beside the others
 	files     []emulator.File     // of that release
 	digests   map[string][]string // of each release, sorted
@@ -361,7 +380,6 @@ type outage struct {
 	moments   []int         // still to come of four
 	usual     time.Duration // that a sync takes
 	tally     tally
-	cache     string // transfers.cache
 	story     string // of the last cut, for a failure
 	manifests []string
 	receiver  *receiver // of a hook
@@ -383,40 +401,47 @@ func (t tally) String() string {
 		t.during, t.publishing, t.after, t.reported, t.advanced, t.hung)
 }
 
-func newOutage(t *testing.T, d *disk) *outage {
+// newOutage has its data directory on the first disk and its exports on the last.
+func newOutage(t *testing.T, disks ...*disk) *outage {
 	t.Helper()
 	names := []string{"m", "n"}
 	o := &outage{
-		host: newHost(t, names...), disk: d, random: newRandom(t),
+		host: newHost(t, names...), disks: disks, random: newRandom(t),
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
 	o.receiver = newReceiver(o.host)
 	o.receiver.up()
-	o.data = filepath.Join(d.root(), "data")
-	o.export = filepath.Join(d.root(), "srv", "v")
-	o.setCache()
+	o.data = filepath.Join(disks[0].root(), "data")
+	o.srv = filepath.Join(disks[len(disks)-1].root(), "srv")
+	o.vary()
 	return o
 }
 
-// setCache chooses one of the two ways to write large files. Nothing is retained, so that
-// premature pruning loses data.
-func (o *outage) setCache() {
-	o.cache = []string{"bypass", "keep"}[o.random.IntN(2)]
-	o.settings.more = "retain: 0\nretain_for: 0s\nviews: [{name: v, hash_files: true, export: " + o.export + "}]\ntransfers: {cache: " + o.cache + "}\n" + hookText(o.receiver, "activated")
+// vary chooses one of the two ways to write large files, and the layouts of the views.
+// Nothing is retained, so that premature pruning loses data.
+func (o *outage) vary() {
+	cache := []string{"bypass", "keep"}[o.random.IntN(2)]
+	layout := []string{"native", "flat", "provider"}[o.random.IntN(3)]
+	o.settings.more = fmt.Sprintf("retain: 0\nretain_for: 0s\ntransfers: {cache: %s}\nviews:\n  - {name: v, hash_files: %v, export: %s}\n  - {name: w, manifests: [m], layout: %s, export: %s}\n%s",
+		cache, o.random.IntN(2) == 0, filepath.Join(o.srv, "v"), layout, filepath.Join(o.srv, "w"), hookText(o.receiver, "activated"))
 	o.configure()
 }
 
-// round publishes a release, syncs it, cuts the power and checks the result. An error
-// is a broken promise.
+// round publishes a release or changes layouts only, syncs it, cuts the power and checks
+// the result. An error is a broken promise.
 func (o *outage) round() error {
 	o.Helper()
-	o.setCache()
-	o.publish()
+	o.vary()
+	if o.number == 0 || o.random.IntN(3) > 0 {
+		o.publish()
+	}
 	if err := o.syncUntilCut(); err != nil {
 		return err
 	}
 	before := o.promised
-	o.disk.restart()
+	for _, d := range o.disks {
+		d.restart()
+	}
 	served, err := o.served()
 	if err != nil {
 		return fmt.Errorf("after the cut: %w", err)
@@ -456,7 +481,9 @@ func (o *outage) settle() {
 	o.Helper()
 	o.publish()
 	o.must(o.keep(o.expect(0, "sync", "--json").stdout))
-	o.must(o.disk.run("sync", "-f", o.disk.root()))
+	for _, d := range o.disks {
+		o.must(d.run("sync", "-f", d.root()))
+	}
 }
 
 func (o *outage) release() string { return fmt.Sprintf("%04d.%02d", 2000+o.number/12, o.number%12+1) }
@@ -528,13 +555,17 @@ func (o *outage) syncUntilCut() error {
 		o.usual = time.Since(started)
 	}
 	others := o.random.IntN(2) == 0
-	if others {
-		o.disk.commitOthers()
+	for _, d := range o.disks {
+		if others {
+			d.commitOthers()
+		}
 	}
-	o.disk.cut()
+	for _, d := range o.disks {
+		d.cut()
+	}
 	o.end(p)
 	code := p.cmd.ProcessState.ExitCode()
-	o.story = fmt.Sprintf("release %s, cache: %s, cut %s, after another's fsync: %v; the sync: exit %d\n%s%s", o.release(), o.cache, moment, others, code, p.stdout, p.stderr)
+	o.story = fmt.Sprintf("release %s, %s, cut %s, after another's fsync: %v; the sync: exit %d\n%s%s", o.release(), o.settings.more, moment, others, code, p.stdout, p.stderr)
 	if code == 0 { // exit code 0 is a promise, however late it was printed
 		o.tally.reported++
 		return o.keep(p.stdout.String())
@@ -618,43 +649,61 @@ func (o *outage) served() (found promise, err error) {
 	return found, o.exported()
 }
 
-// exported verifies the exported folder: it holds one release of all manifests, not older
-// than the promised one.
+// exported verifies the exported folders: each holds one release of all its manifests, not
+// older than the promised one.
 func (o *outage) exported() error {
-	if _, err := os.Stat(o.export); errors.Is(err, os.ErrNotExist) && o.promised.generation == 0 {
-		return nil
-	}
-	shown := ""
-	for _, name := range o.manifests {
-		digests := []string{}
-		err := filepath.WalkDir(filepath.Join(o.export, name), func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if hash, isFile := strings.CutSuffix(path, ".hash"); !isFile {
-				digests = append(digests, o.digest(bytes.NewReader(data)))
-			} else if content, readErr := os.ReadFile(hash); readErr != nil || o.digest(bytes.NewReader(content)) != string(data) {
-				return fmt.Errorf("%s does not match its file: %w", path, readErr)
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
+	for export, folders := range map[string][]string{"v": {"v/m", "v/n"}, "w": {"w"}} {
+		if _, err := os.Stat(filepath.Join(o.srv, export)); errors.Is(err, os.ErrNotExist) && o.promised.generation == 0 {
+			continue
 		}
-		slices.Sort(digests)
-		release := ""
-		for candidate, want := range o.digests {
-			if slices.Equal(digests, want) {
-				release = candidate
+		shown := ""
+		for _, folder := range folders {
+			release, err := o.releaseIn(filepath.Join(o.srv, folder))
+			if err != nil {
+				return fmt.Errorf("export: %w", err)
 			}
+			if shown != "" && release != shown || release < o.promised.release {
+				return fmt.Errorf("export %s shows release %q beside %q; %s was reported", folder, release, shown, o.promised.release)
+			}
+			shown = release
 		}
-		if release == "" || shown != "" && release != shown || release < o.promised.release {
-			return fmt.Errorf("the export shows %d files of %s, of release %q beside %q; %s was reported", len(digests), name, release, shown, o.promised.release)
-		}
-		shown = release
 	}
 	return nil
+}
+
+// releaseIn verifies a folder with the files of a release, and with all their hash files
+// or none.
+func (o *outage) releaseIn(folder string) (string, error) {
+	digests, hashFiles := []string{}, 0
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		hashed, isHash := strings.CutSuffix(path, ".hash")
+		if !isHash {
+			digests = append(digests, o.digest(bytes.NewReader(data)))
+			return err
+		}
+		hashFiles++
+		if content, readErr := os.ReadFile(hashed); readErr != nil || o.digest(bytes.NewReader(content)) != string(data) {
+			return fmt.Errorf("%s does not match its file: %w", path, readErr)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if hashFiles > 0 && hashFiles != len(digests) {
+		return "", fmt.Errorf("%s has %d hash files for %d files", folder, hashFiles, len(digests))
+	}
+	slices.Sort(digests)
+	for release, want := range o.digests {
+		if slices.Equal(digests, want) {
+			return release, nil
+		}
+	}
+	return "", fmt.Errorf("%s shows %d files of no release", folder, len(digests))
 }
 
 // servedRelease verifies one manifest of a generation and returns its release.

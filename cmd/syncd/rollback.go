@@ -69,8 +69,13 @@ func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) e
 		return err
 	}
 	if asJSON {
-		return a.printJSON(result)
+		err = a.printJSON(result)
+	} else {
+		terminal.PrintRollback(a.stdout, result)
 	}
-	terminal.PrintRollback(a.stdout, result)
-	return nil
+	terminal.PrintErrors(a.stderr, result)
+	if err == nil && !result.OK() {
+		err = errPrinted
+	}
+	return err
 }

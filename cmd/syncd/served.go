@@ -66,7 +66,7 @@ func (a *app) served(at time.Time, name string, asJSON bool) error {
 		return err
 	}
 	defer m.Close() //nolint:errcheck // it was only read
-	entries, err := servedAt(m, at, path.Clean("/" + name)[1:])
+	entries, err := a.servedAt(m, at, path.Clean("/" + name)[1:])
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,13 @@ func (a *app) served(at time.Time, name string, asJSON bool) error {
 }
 
 // servedAt lists everything that was served, or the files at a path.
-func servedAt(m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
-	events, err := audit.Read(m.Root())
+func (a *app) servedAt(m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
+	events, damaged, err := audit.Read(m.Root())
 	if err != nil {
 		return nil, err
+	}
+	if len(damaged) > 0 {
+		a.warn(fmt.Sprintf("%d damaged lines in state/audit/events: what they say is missing here", len(damaged)))
 	}
 	if len(events) == 0 {
 		return nil, errors.New("there are no records yet: they begin with the first sync")

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // servedFile is what `served --json` says about one file.
@@ -92,4 +95,36 @@ func TestServedCatchesUpWithWhatIsOnDisk(t *testing.T) {
 	h.sync(0)
 	same(h, "digest", want, h.servedAt(between, "dq_addr_data/mdAddr.dat").Digest)
 	same(h, "digest now", h.published("dq_addr_data")["mdAddr.dat"], h.servedAt(time.Now(), "dq_addr_data/mdAddr.dat").Digest)
+}
+
+func TestDamagedRecordsOfTheAuditLoseNoOthers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.sync(0)
+	first := time.Now()
+	const path = "dq_addr_data/mdAddr.dat"
+	want := h.servedAt(first, path)
+	file := filepath.Join(h.data, "state", "audit", "events")
+	read := func() string {
+		text, err := os.ReadFile(file)
+		h.must(err)
+		return string(text)
+	}
+	events := read()
+	h.must(errors.Join(os.Rename(file, file+".away"), unix.Mkfifo(file, 0o600))) // the disk cannot read it for a time
+	d := h.daemon()
+	h.must(errors.Join(os.Remove(file), os.Rename(file+".away", file)))
+	h.provider.AdvanceSample()
+	h.sync(0)
+	d.terminate()
+	same(h, "after a failed read", want, h.servedAt(first, path))
+
+	const damage = `{"at":"2026-`
+	h.must(os.WriteFile(file, []byte(damage+"\n"+read()[len(events):]), 0o600))
+	h.provider.AdvanceSample()
+	h.sync(0)
+	h.contains("damage", read(), damage+"\n")
+	h.contains("warning", h.expect(0, "served", "--at", time.Now().Format(time.RFC3339Nano)).stderr, "1 damaged lines in state/audit/events")
+	h.must(os.WriteFile(file, []byte(events+strings.TrimPrefix(read(), damage+"\n")), 0o600))
+	same(h, "after a repair by hand", want, h.servedAt(first, path))
 }

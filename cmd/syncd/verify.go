@@ -63,11 +63,11 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	if err != nil {
 		return result, err
 	}
-	result, _, err = report.Verify(ctx, m, req)
+	result, checked, err := report.Verify(ctx, m, req)
 	if err != nil || len(req.Manifests) > 0 {
 		return result, err
 	}
-	exported, err := report.VerifyExports(ctx, m, engine.Exports(cfg), req.Rate)
+	exported, err := report.VerifyExports(ctx, m, checked, engine.Exports(cfg), req.Rate)
 	result.Add(exported)
 	return result, err
 }

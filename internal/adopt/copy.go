@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -13,21 +14,17 @@ import (
 
 // Copy makes a new file of a candidate and hashes exactly the bytes that it has. The new
 // file shares the candidate's blocks where the file system can clone them; its inode is
-// its own in any case, so that no write to the candidate reaches it.
-func (f *Folder) Copy(ctx context.Context, c Candidate, into *fsops.Dir, name string, algorithm manifest.Algorithm) (*verify.Hasher, error) {
+// its own in any case, so that no write to the candidate reaches it. progress gets the
+// bytes that were read.
+func (f *Folder) Copy(ctx context.Context, c Candidate, into *fsops.Dir, name string, algorithm manifest.Algorithm, progress io.Writer) (*verify.Hasher, error) {
 	from, err := f.dir.OpenRegular(c.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
-	to, err := into.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer to.Close()
-	h, err := verify.Copy(ctx, from, to, c.Size, algorithm)
+	h, err := verify.Copy{From: from, Size: c.Size, Into: into, Name: name, Algorithm: algorithm, Progress: progress}.Make(ctx)
 	if err == nil {
-		err = fsops.Fchmod(to, 0o444)
+		err = into.Chmod(name, 0o444)
 	}
 	return h, err
 }

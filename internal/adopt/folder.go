@@ -18,8 +18,13 @@ import (
 	"syncd/internal/fsops"
 )
 
-// maxDepth limits folders in folders. The updater makes seven at most.
-const maxDepth = 64
+// Limits of a walk. Another user may fill the folder with anything, and what is found is
+// held in memory.
+const (
+	maxDepth    = 64        // folders in one another; the updater makes seven at most
+	maxFound    = 128 << 20 // bytes of all candidates
+	maxProblems = 1000      // that are kept, and not only counted
+)
 
 // Folder is an open folder with files to adopt. Safe for concurrent use.
 type Folder struct {
@@ -33,10 +38,26 @@ type Candidate struct {
 	Size int64
 }
 
+// cost is about how much memory a candidate takes.
+func (c Candidate) cost() int { return len(c.Path) + 64 }
+
 // Problem says why something in the folder was passed over.
 type Problem struct {
 	Path string
 	Err  error
+}
+
+// Problems holds the first problems, and how many there were.
+type Problems struct {
+	First []Problem
+	Count int
+}
+
+// Add adds a problem.
+func (p *Problems) Add(path string, err error) {
+	if p.Count++; len(p.First) < maxProblems {
+		p.First = append(p.First, Problem{path, err})
+	}
 }
 
 // Open opens the folder at name. It refuses one inside the data directory. The caller
@@ -46,11 +67,11 @@ func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(name)
+	resolved, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return nil, openError(name, err)
 	}
-	for parent := real; ; parent = filepath.Dir(parent) {
+	for parent := resolved; ; parent = filepath.Dir(parent) {
 		if info, err := os.Stat(parent); err == nil && os.SameFile(info, own) {
 			return nil, fmt.Errorf("%s lies in data_dir: name the folder of another program", name)
 		}
@@ -58,7 +79,7 @@ func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
 			break
 		}
 	}
-	dir, err := fsops.OpenDir(real)
+	dir, err := fsops.OpenDir(resolved)
 	if err != nil {
 		return nil, openError(name, err)
 	}
@@ -80,52 +101,66 @@ func (f *Folder) Close() error { return f.dir.Close() }
 
 // Candidates lists the regular files for which wants is true, and what could not be
 // looked at. The error is the context's.
-func (f *Folder) Candidates(ctx context.Context, wants func(name string, size int64) bool) ([]Candidate, []Problem, error) {
+func (f *Folder) Candidates(ctx context.Context, wants func(name string, size int64) bool) ([]Candidate, Problems, error) {
 	w := walk{folder: f, wants: wants}
 	err := w.enter(ctx, ".", 0)
+	if errors.Is(err, errTooMany) {
+		w.problems.Add(".", err)
+		err = nil
+	}
 	return w.found, w.problems, err
 }
+
+var errTooMany = errors.New("too many files have the size of a needed one, so not all were read: adopt the folders in it one by one")
 
 type walk struct {
 	folder   *Folder
 	wants    func(name string, size int64) bool
 	found    []Candidate
-	problems []Problem
+	cost     int // of found
+	problems Problems
 }
 
+// enter returns an error that ends the walk.
 func (w *walk) enter(ctx context.Context, dir string, depth int) error {
+	if depth > maxDepth {
+		w.problems.Add(dir, errors.New("too many folders in one another"))
+		return nil
+	}
+	var end error
+	err := w.folder.dir.EachEntry(dir, func(entry fs.DirEntry) error {
+		end = w.visit(ctx, path.Join(dir, entry.Name()), entry, depth)
+		return end
+	})
+	if err != nil && end == nil {
+		w.problems.Add(dir, err)
+	}
+	return end
+}
+
+func (w *walk) visit(ctx context.Context, name string, entry fs.DirEntry, depth int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if depth > maxDepth {
-		w.skip(dir, errors.New("too many folders in one another"))
-		return nil
-	}
-	entries, err := w.folder.dir.ReadDir(dir)
-	if err != nil {
-		w.skip(dir, err)
-		return nil
-	}
-	for _, entry := range entries {
-		name := path.Join(dir, entry.Name())
-		info, err := entry.Info()
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
-		case err != nil:
-			w.skip(name, err)
-		case info.IsDir() && os.SameFile(info, w.folder.dataDir):
-			w.skip(name, errors.New("it is data_dir"))
-		case info.IsDir():
-			if err := w.enter(ctx, name, depth+1); err != nil {
-				return err
-			}
-		case info.Mode().IsRegular() && w.wants(entry.Name(), info.Size()):
-			w.found = append(w.found, Candidate{Path: name, Size: info.Size()})
-		}
+	info, err := entry.Info()
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+	case err != nil:
+		w.problems.Add(name, err)
+	case info.IsDir() && os.SameFile(info, w.folder.dataDir):
+		w.problems.Add(name, errors.New("it is data_dir"))
+	case info.IsDir():
+		return w.enter(ctx, name, depth+1)
+	case info.Mode().IsRegular() && w.wants(entry.Name(), info.Size()):
+		return w.add(Candidate{Path: name, Size: info.Size()})
 	}
 	return nil
 }
 
-func (w *walk) skip(name string, err error) {
-	w.problems = append(w.problems, Problem{Path: name, Err: err})
+func (w *walk) add(c Candidate) error {
+	if w.cost += c.cost(); w.cost > maxFound {
+		return errTooMany
+	}
+	w.found = append(w.found, c)
+	return nil
 }

@@ -3,11 +3,13 @@ package adopt
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path"
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/directio"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
@@ -18,10 +20,11 @@ import (
 var ErrNotMovable = errors.New("others could write into it")
 
 // Move hashes a candidate in place, asks keep, and renames the file to the name that keep
-// returns, if any. A lease guards it from before the hashing until after the rename: no program has it open
-// for writing, and one that tries breaks the lease. It reports ErrNotMovable for files of
-// another user, with other names or on another file system.
-func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorithm manifest.Algorithm, keep func(*verify.Hasher) (name string)) error {
+// returns, if any. A lease guards it from before the hashing until after the rename: no
+// program has it open for writing, and one that tries breaks the lease. It reports
+// ErrNotMovable for files of another user, with other names or on another file system.
+// progress gets the bytes that were read.
+func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorithm manifest.Algorithm, progress io.Writer, keep func(*verify.Hasher) (name string)) error {
 	dir, err := f.dir.OpenDir(path.Dir(c.Path))
 	if err != nil {
 		return err
@@ -35,7 +38,7 @@ func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorit
 	if !isMovable(file, into) || lease(file) != nil {
 		return ErrNotMovable
 	}
-	h, err := verify.Reader(ctx, file, algorithm)
+	h, err := verify.Reader(ctx, io.TeeReader(directio.NewReader(file), progress), algorithm)
 	if err != nil {
 		return err
 	}

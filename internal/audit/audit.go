@@ -10,13 +10,13 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,17 +44,18 @@ type Log struct {
 	root *fsops.Dir
 	disk *durable.Disk
 
-	mu     sync.Mutex // held across the disk: only Note and SetKeep need it
-	keep   time.Duration
-	events []Event
+	mu      sync.Mutex // held across the disk: only Note and SetKeep need it
+	keep    time.Duration
+	isRead  bool // else events and damaged are not known yet
+	events  []Event
+	damaged []string // lines that are kept as they are
 }
 
 // Open reads the events of a data directory. If there are none, it makes them of the
 // generations on disk. After an error, the next Note tries again.
 func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error) {
 	l := &Log{root: m.Root(), disk: disk, keep: keep}
-	var err error
-	if l.events, err = Read(l.root); err != nil {
+	if err := l.readLocked(); err != nil {
 		return l, err
 	}
 	if len(l.events) > 0 {
@@ -68,28 +69,37 @@ func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error
 	return l, err
 }
 
-// Read returns the events, the oldest first. It skips lines that a later version wrote.
-func Read(root *fsops.Dir) ([]Event, error) {
+// Read returns the events, the oldest first, and the lines that are no events.
+func Read(root *fsops.Dir) (list []Event, damaged []string, err error) {
 	f, err := root.OpenRegular(events)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []Event
-	for line := range bytes.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		var e Event
-		if json.Unmarshal(line, &e) == nil && e.Name != "" {
+		if json.Unmarshal([]byte(line), &e) == nil && e.Name != "" {
 			list = append(list, e)
+		} else {
+			damaged = append(damaged, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return list, nil
+	return list, damaged, nil
+}
+
+func (l *Log) readLocked() (err error) {
+	if !l.isRead {
+		l.events, l.damaged, err = Read(l.root)
+		l.isRead = err == nil
+	}
+	return err
 }
 
 // SetKeep changes how long an event is kept after the next one of its manifest or view.
@@ -107,6 +117,9 @@ func (l *Log) Note(g mirror.Generation) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.readLocked(); err != nil { // writing now would lose what cannot be read
+		return err
+	}
 	added := changes(l.events, g)
 	if len(added) == 0 {
 		return nil
@@ -173,6 +186,11 @@ func (l *Log) keepTree(number int, e Event) error {
 // write replaces the file of events.
 func (l *Log) write(list []Event) error {
 	return l.disk.ReplaceFile(l.root, events, 0o600, func(w io.Writer) error {
+		for _, line := range l.damaged {
+			if _, err := io.WriteString(w, line+"\n"); err != nil {
+				return err
+			}
+		}
 		encoder := json.NewEncoder(w)
 		for _, e := range list {
 			if err := encoder.Encode(e); err != nil {
@@ -184,8 +202,11 @@ func (l *Log) write(list []Event) error {
 }
 
 // removeTrees removes the trees that no event names, such as a crash leaves, and those of
-// dropped events.
+// dropped events. A damaged line may name any of them.
 func (l *Log) removeTrees() error {
+	if len(l.damaged) > 0 {
+		return nil
+	}
 	wanted := map[string]bool{}
 	for _, e := range l.events {
 		wanted[filepath.Join(e.Name, e.Tree)], wanted[e.Name] = true, true

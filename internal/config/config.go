@@ -131,7 +131,7 @@ func Default() *Config {
 	c := &Config{
 		Source: Source{
 			CustomerIDParam: "id",
-			Hash:            "SHA256",
+			Hash:            manifest.SHA256,
 			StallTimeout:    30 * time.Second,
 			MinRate:         MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
 			Retry:           Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute},

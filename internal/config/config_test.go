@@ -77,7 +77,7 @@ func TestMinimalFileGetsTheDefaults(t *testing.T) {
 	if c.DataDir != "/var/lib/syncd" || c.Source.URL.String() != "https://releases.example.net" {
 		t.Errorf("data_dir %q, url %q", c.DataDir, c.Source.URL)
 	}
-	if c.Source.Retry != want.Source.Retry || c.Source.Hash != "SHA256" || c.Source.CustomerIDParam != "id" || c.Source.StallTimeout != 30*time.Second {
+	if c.Source.Retry != want.Source.Retry || c.Source.Hash != manifest.SHA256 || c.Source.CustomerIDParam != "id" || c.Source.StallTimeout != 30*time.Second {
 		t.Errorf("source %+v", c.Source)
 	}
 	if c.Jitter != 5*time.Minute || c.RecheckInterval != 24*time.Hour || c.Retain != 2 || c.RetainFor != time.Hour {

@@ -137,11 +137,10 @@ func parseBool(text string) (bool, *fault) {
 }
 
 func parseHash(text string) (manifest.Algorithm, *fault) {
-	switch hash := manifest.Algorithm(strings.ToUpper(text)); hash {
-	case manifest.SHA256, manifest.SHA1, manifest.MD5:
+	if hash := manifest.ParseAlgorithm(text); hash != 0 {
 		return hash, nil
 	}
-	return "", &fault{"is not a hash that the service offers", "use SHA256, SHA1 or MD5"}
+	return 0, &fault{"is not a hash that the service offers", "use SHA256, SHA1 or MD5"}
 }
 
 var (

@@ -150,9 +150,9 @@ func (c *Client) Repair(ctx context.Context, req request.Verify, show func(repor
 	return result, err
 }
 
-// Adopt uses the files of a folder.
-func (c *Client) Adopt(ctx context.Context, req request.Adopt) (result report.Adoption, err error) {
-	err = c.call(ctx, http.MethodPost, "/adopt", req, &result, nil)
+// Adopt uses the files of a folder, and calls show with its progress.
+func (c *Client) Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (result report.Adoption, err error) {
+	err = c.call(ctx, http.MethodPost, "/adopt", req, &result, show)
 	return result, err
 }
 

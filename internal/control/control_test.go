@@ -158,7 +158,7 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	_, err = c.Repair(ctx, request.Verify{}, nil)
 	check("repair of all", nil, err, nil)
 	move := request.Adopt{Folder: "/srv", Manifests: []string{"one"}, Move: true}
-	gotAdoption, err := c.Adopt(ctx, move)
+	gotAdoption, err := c.Adopt(ctx, move, nil)
 	check("adopt", gotAdoption, err, adopted)
 	gotWaiting, err := c.Deliveries(ctx)
 	check("deliveries", gotWaiting, err, waiting)

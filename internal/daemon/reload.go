@@ -59,7 +59,7 @@ func sameViews(a, b *config.Config) bool {
 		return v.Name == w.Name && slices.Equal(v.Manifests, w.Manifests) && v.Layout == w.Layout && v.HashFiles == w.HashFiles &&
 			slices.EqualFunc(v.MapFiles, w.MapFiles, func(m, n config.MapFile) bool { return m.Manifest == n.Manifest && m.Path == n.Path })
 	}
-	return slices.EqualFunc(a.Views, b.Views, same) && a.Permissions == b.Permissions && a.DropRemoved == b.DropRemoved
+	return slices.EqualFunc(a.Views, b.Views, same) && a.Permissions == b.Permissions
 }
 
 // sameFiles is true when both mirror the same files; their schedules may differ.

@@ -26,7 +26,7 @@ func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	if len(result.Views) > 0 {
 		event.Array("views", viewFields(result))
 	}
-	event.Msg("sync")
+	withExports(event, result).Msg("sync")
 	return result, err
 }
 
@@ -34,10 +34,11 @@ func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
 	result, err := d.engine.Rollback(ctx, req)
 	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
+	if err != nil || !result.OK() {
+		event = d.log.Error().AnErr("error", err)
 	}
-	event.Int("generation", result.Generation).Array("manifests", manifestFields(result)).Msg("rollback")
+	event.Int("generation", result.Generation).Array("manifests", manifestFields(result))
+	withExports(event, result).Msg("rollback")
 	return result, err
 }
 
@@ -116,6 +117,22 @@ func viewFields(result report.Sync) *zerolog.Array {
 		views.Dict(entry)
 	}
 	return views
+}
+
+// withExports adds a field for each exported folder to a log event.
+func withExports(event *zerolog.Event, result report.Sync) *zerolog.Event {
+	if len(result.Exports) == 0 {
+		return event
+	}
+	exports := zerolog.Arr()
+	for _, e := range result.Exports {
+		entry := zerolog.Dict().Str("view", e.View).Str("export", e.Path).Str("result", string(e.Result)).Int("generation", e.Generation)
+		if e.Error != "" {
+			entry.Str("reason", e.Reason).Str("error", e.Error)
+		}
+		exports.Dict(entry)
+	}
+	return event.Array("exports", exports)
 }
 
 // manifestFields are the fields of a log event for each manifest.

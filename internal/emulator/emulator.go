@@ -57,8 +57,8 @@ type Config struct {
 	// Prefix is the vendor's word in names such as {Prefix}AddressKey; default
 	// "Provider".
 	Prefix string
-	// Root is a directory that holds <manifest>/<release>/files. Each request
-	// reads it. "" starts without manifests.
+	// Root is a directory that holds <manifest>/<release>/files, and products in
+	// Product/<release>/. Each request reads it. "" starts without manifests.
 	Root string
 	// Listen is the address of the release service, default "127.0.0.1:0".
 	Listen string

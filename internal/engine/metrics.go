@@ -48,10 +48,19 @@ func (e *Engine) createSeries(cfg *config.Config) {
 	for _, h := range cfg.Hooks {
 		e.metrics.CreateHook(h.Name, hooks.Results())
 	}
+	for _, v := range report.ReadViews(current, wantedViews(cfg)) {
+		if v.State != report.StateOrphaned {
+			report.ShowView(e.metrics, v.Name, v.State)
+		}
+	}
+	for _, exported := range report.ReadExports(e.mirror, Exports(cfg), e.shared.Failed()) {
+		report.ShowExport(e.metrics, exported)
+	}
 }
 
-// dropSeries drops the series of manifests and hooks that before has and the configuration
-// in force has not. Work that began under before may have created them again.
+// dropSeries drops the series of manifests, views, exports and hooks that before has and
+// the configuration in force has not. Work that began under before may have created them
+// again.
 func (e *Engine) dropSeries(before *config.Config) {
 	now := e.Config()
 	for _, name := range before.Names() {
@@ -63,6 +72,15 @@ func (e *Engine) dropSeries(before *config.Config) {
 	for _, name := range hookNames(before) {
 		if !slices.Contains(left, name) {
 			e.metrics.DropHook(name)
+		}
+	}
+	isNow := func(test func(config.View) bool) bool { return slices.ContainsFunc(now.Views, test) }
+	for _, old := range before.Views {
+		if !isNow(func(v config.View) bool { return v.Name == old.Name }) {
+			e.metrics.DropView(old.Name)
+		}
+		if !isNow(func(v config.View) bool { return v.Name == old.Name && v.Export != "" }) {
+			e.metrics.DropExport(old.Name)
 		}
 	}
 }

@@ -30,6 +30,7 @@ const (
 type builder struct {
 	*place
 	source Source
+	files  []File // of the source
 	temp   string // in work
 	method method
 	copies []string // files with bytes that are not durable
@@ -45,7 +46,7 @@ func addParents(dirs map[string]bool, file string) {
 // build makes a complete, durable and marked tree in the work folder, and returns its
 // name. Nothing of it is in place yet.
 func (p *place) build(ctx context.Context, source Source) (tree string, err error) {
-	b := &builder{place: p, source: source, temp: fsops.TempName("tree")}
+	b := &builder{place: p, source: source, files: source.Files(), temp: fsops.TempName("tree")}
 	defer p.work.Discard(b.temp)
 	if err := p.work.EnsureDir(b.temp, 0o700); err != nil {
 		return "", err
@@ -73,7 +74,7 @@ func (p *place) build(ctx context.Context, source Source) (tree string, err erro
 // dirs are the directories of the tree, parents first.
 func (b *builder) dirs() []string {
 	dirs := map[string]bool{".": true}
-	for _, f := range b.source.Files {
+	for _, f := range b.files {
 		addParents(dirs, f.Path)
 	}
 	return slices.Sorted(maps.Keys(dirs))
@@ -121,7 +122,7 @@ func (b *builder) addFiles(ctx context.Context) error {
 	var from, to *os.File // the directories of the file before, which most files share
 	defer func() { closeAll(from, to) }()
 	last := ""
-	for _, f := range b.source.Files {
+	for _, f := range b.files {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -240,8 +241,8 @@ func (b *builder) mark() error {
 	if err != nil {
 		return err
 	}
-	list := make([]entry, 0, len(b.source.Files))
-	for _, f := range b.source.Files {
+	list := make([]entry, 0, len(b.files))
+	for _, f := range b.files {
 		info, err := tree.Info(f.Path)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package export
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -84,54 +85,70 @@ func TestFolderIsWholeAfterAFaultAtAnyStep(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		prepare func(b *bench) (old map[string]string)
+		release string
 		option  string
 	}{
-		"first":   {func(*bench) map[string]string { return nil }, ""},
-		"update":  {exported, ""},
-		"foreign": {foreign, "take-over"},
-		"changed": {changedByHand, "take-over"},
-		"copies": {func(b *bench) map[string]string {
-			b.mount("size=4m")
-			return exported(b)
-		}, ""},
+		"first":            {missing, "2", ""},
+		"first, copies":    {onAnotherDisk(missing), "2", ""},
+		"update":           {exported, "2", ""},
+		"update, copies":   {onAnotherDisk(exported), "2", ""},
+		"layout":           {exported, anotherLayout, ""},
+		"layout, copies":   {onAnotherDisk(exported), anotherLayout, ""},
+		"foreign":          {foreign, "2", "take-over"},
+		"foreign, copies":  {onAnotherDisk(foreign), "2", "take-over"},
+		"changed":          {changedByHand, "2", "take-over"},
+		"changed, copies":  {onAnotherDisk(changedByHand), "2", "take-over"},
+		"layout take-over": {changedByHand, anotherLayout, "take-over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			row.prepare(b)
-			steps, out, err := b.child("2", row.option, "")
+			steps, out, err := b.child(row.release, row.option, "")
 			if err != nil || steps < 20 {
 				t.Fatalf("%d steps, %v\n%s", steps, err, out)
 			}
-			every := 13 // has no common divisor with the number of faults
+			done := 0
+			t.Cleanup(func() { reliability(t, name, steps, done) })
+			every := 31 // has no common divisor with the number of faults
 			if os.Getenv("SYNCD_TORTURE") == "full" {
 				every = 1
 			}
 			for at := rand.IntN(every); at < steps*len(faults); at += every {
 				fault := strconv.Itoa(at/len(faults)+1) + ":" + faults[at%len(faults)]
 				t.Run(fault, func(t *testing.T) {
+					done++
 					b := newBench(t)
 					old := row.prepare(b)
-					b.suffer(old, row.option, fault)
+					b.suffer(old, row.release, row.option, fault)
 				})
 			}
 		})
 	}
 }
 
-// suffer exports release 2 with a fault, and again without.
-func (b *bench) suffer(old map[string]string, option, fault string) {
+// reliability logs a figure for RELIABILITY.md.
+func reliability(t *testing.T, name string, steps, times int) {
+	lost := "0"
+	if t.Failed() {
+		lost = "something, see above"
+	}
+	t.Logf("RELIABILITY steps of an export, %s: an export of %d steps on disk killed before or after one of them, or failing there: %d times, lost %s", name, steps, times, lost)
+}
+
+// suffer exports a release with a fault, and again without.
+func (b *bench) suffer(old map[string]string, release, option, fault string) {
 	b.Helper()
-	_, out, err := b.child("2", option, fault)
+	_, out, err := b.child(release, option, fault)
 	var ended *exec.ExitError
 	if strings.Contains(fault, "kill") && (!errors.As(err, &ended) || ended.ExitCode() != -1) {
 		b.Errorf("it was not killed: %v\n%s", err, out)
 	}
-	b.isWhole(old)
-	_, out, err = b.child("2", option, "")
+	b.isWhole(old, b.filesOf(release))
+	_, out, err = b.child(release, option, "")
 	if err != nil {
 		b.Fatalf("the next export: %v\n%s", err, out)
 	}
-	b.release("2")
+	b.release(release)
 	b.source.Generation = 1
 	b.shows()
 	if option != "" {
@@ -149,16 +166,24 @@ func (b *bench) suffer(old map[string]string, option, fault string) {
 }
 
 // isWhole requires that the folder is the old one or the new one.
-func (b *bench) isWhole(old map[string]string) {
+func (b *bench) isWhole(before, after map[string]string) {
 	b.Helper()
-	if _, err := os.Lstat(b.target.Path); err != nil && old == nil {
+	if _, err := os.Lstat(b.target.Path); err != nil && before == nil {
 		return
 	}
-	data, _ := os.ReadFile(filepath.Join(b.target.Path, "us.dat"))
-	if string(data) == "us 2" {
-		old = (&bench{T: b.T, top: b.TempDir()}).filesOf("2")
+	if found := b.contents(b.target.Path); !maps.Equal(found, before) && !maps.Equal(found, after) {
+		b.Errorf("the folder is neither the old nor the new one: %v", found)
 	}
-	b.holds(b.target.Path, old)
+}
+
+func missing(*bench) map[string]string { return nil }
+
+// onAnotherDisk prepares the folder on a file system of its own.
+func onAnotherDisk(prepare func(*bench) map[string]string) func(*bench) map[string]string {
+	return func(b *bench) map[string]string {
+		b.mount("size=4m")
+		return prepare(b)
+	}
 }
 
 func exported(b *bench) map[string]string {

@@ -28,8 +28,8 @@ type Target struct {
 // Source is the tree that the folder shall be equal to.
 type Source struct {
 	Dir         *fsops.Dir
-	Files       []File // sorted by path
-	Fingerprint string // of all paths, contents and permissions
+	Files       func() []File // sorted by path; called only to build a tree
+	Fingerprint string        // of all paths, contents and permissions
 	Generation  int
 }
 

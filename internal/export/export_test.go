@@ -1,13 +1,17 @@
 package export
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/fsops"
 )
 
 func TestFolderFollowsTheSource(t *testing.T) {
@@ -19,6 +23,10 @@ func TestFolderFollowsTheSource(t *testing.T) {
 	b.release("2")
 	b.exports(Options{})
 	b.source.Generation = 7 // another manifest was published
+	b.source.Files = func() []File {
+		t.Error("the files were listed although the folder shows the tree")
+		return nil
+	}
 	if changed, err := b.follow(Options{}); err != nil || changed {
 		t.Errorf("the same tree: changed %v, %v", changed, err)
 	}
@@ -73,6 +81,55 @@ func TestOldTreeGoesAfterItsTime(t *testing.T) {
 	if names := listing(t, b.work()); len(names) != 4 { // itself, owner, mark, list
 		t.Errorf("%q", names)
 	}
+}
+
+func TestFilesOfOthersInAnOldTreeAreGivenBack(t *testing.T) {
+	for name, write := range map[string]func(dir *os.Root) error{
+		"a new file": func(dir *os.Root) error { return dir.WriteFile("lib/mine", []byte("mine"), 0o600) },
+		"a replaced file": func(dir *os.Root) error {
+			return errors.Join(dir.WriteFile("mine", []byte("mine"), 0o600), dir.Rename("mine", "us.dat"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.exports(Options{})
+			program, err := os.OpenRoot(b.target.Path) // such as a program that runs in the folder
+			b.must(err)
+			defer program.Close()
+			b.release("2")
+			b.exports(Options{})
+			b.must(write(program))
+			b.target.KeepFor = 0
+			b.release("3")
+			b.exports(Options{})
+			kept := b.target.Path + keptSuffix
+			if !slices.ContainsFunc(listing(t, kept), func(path string) bool {
+				data, _ := os.ReadFile(path)
+				return string(data) == "mine"
+			}) {
+				t.Errorf("the file of the program is gone: %q", listing(t, filepath.Dir(b.target.Path)))
+			}
+			b.release("4")
+			b.exports(Options{})
+			if b.kept() != 0 {
+				t.Errorf("left: %q", listing(t, b.work()))
+			}
+		})
+	}
+}
+
+func TestADamagedListNeedsATakeOver(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	lists, err := filepath.Glob(filepath.Join(b.work(), "*"+listSuffix))
+	b.must(err)
+	b.must(os.WriteFile(lists[0], []byte("damaged"), 0o600))
+	b.refuses(Options{Thorough: true}, "damaged", "--take-over refdata")
+	if _, err := Verify(t.Context(), b.target, 0, nil); err == nil || !strings.Contains(err.Error(), "--take-over refdata") {
+		t.Errorf("verify: %v", err)
+	}
+	b.exports(Options{TakeOver: true})
+	b.holds(b.target.Path+keptSuffix, b.filesOf("1"))
 }
 
 func TestKeptTreeIsUsedAgain(t *testing.T) {
@@ -177,7 +234,7 @@ func TestPathsThatOthersControlAreRefusedByName(t *testing.T) {
 		"open parent":           {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777) }, "every user can write"},
 		"open and sticky":       {func(b *bench) error { return os.Chmod(filepath.Dir(b.target.Path), 0o777|os.ModeSticky) }, "every user can write"},
 		"open directory above":  {func(b *bench) error { return os.Chmod(b.top, 0o777) }, "every user can write"},
-		"another user's parent": {func(b *bench) error { return os.Chown(filepath.Dir(b.target.Path), stranger, -1) }, "belongs to user 23456"},
+		"another user's parent": {func(b *bench) error { return os.Chown(filepath.Dir(b.target.Path), stranger, -1) }, "belongs to user 23456: run `chown 0` on it"},
 		"a group's parent": {func(b *bench) error {
 			dir := filepath.Dir(b.target.Path)
 			return join(os.Chown(dir, -1, stranger), os.Chmod(dir, 0o775))
@@ -218,13 +275,16 @@ func TestFolderOfAnotherMirrorIsRefused(t *testing.T) {
 	b.exports(Options{TakeOver: true})
 }
 
+// nothing is known.
+func nothing(string, fsops.Info) (bool, error) { return false, nil }
+
 func TestVerifyFindsDamageAndMendingReplacesTheTree(t *testing.T) {
 	b := newBench(t)
 	b.exports(Options{})
 	path := filepath.Join(b.target.Path, "us.dat")
 	info, err := os.Stat(path)
 	b.must(err, replace(path, "us x"), os.Chtimes(path, info.ModTime(), info.ModTime()))
-	checked, err := Verify(t.Context(), b.target, 0)
+	checked, err := Verify(t.Context(), b.target, 0, nothing)
 	if err != nil || checked.Files != 4 || len(checked.Damage) != 1 || checked.Damage[0].Path != "us.dat" {
 		t.Fatalf("%+v, %v", checked, err)
 	}
@@ -235,7 +295,7 @@ func TestVerifyFindsDamageAndMendingReplacesTheTree(t *testing.T) {
 	}
 
 	b.must(os.WriteFile(filepath.Join(b.target.Path, "new"), nil, 0o644))
-	if checked, err = Verify(t.Context(), b.target, 0); err != nil || len(checked.Damage) != 1 || checked.Damage[0].Path != "new" {
+	if checked, err = Verify(t.Context(), b.target, 0, nothing); err != nil || len(checked.Damage) != 1 || checked.Damage[0].Path != "new" {
 		t.Errorf("%+v, %v", checked, err)
 	}
 	b.refuses(Options{Mend: true}, `"new" is new`)
@@ -245,7 +305,7 @@ func TestCopiesAreProvenAndSpaceIsPlannedOnAnotherFileSystem(t *testing.T) {
 	b := newBench(t)
 	b.mount("size=400k")
 	b.exports(Options{})
-	checked, err := Verify(t.Context(), b.target, 0)
+	checked, err := Verify(t.Context(), b.target, 0, nothing)
 	if err != nil || len(checked.Damage) != 0 {
 		t.Fatalf("%+v, %v", checked, err)
 	}
@@ -301,7 +361,8 @@ func (b *bench) add(name, content string) {
 	b.files[name] = content
 	path := filepath.Join(b.source.Dir.Path(), name)
 	b.must(os.WriteFile(path, []byte(content), 0o444))
-	b.source.Files = append([]File{fileOf(name, content)}, b.source.Files...)
+	files := append([]File{fileOf(name, content)}, b.source.Files()...)
+	b.source.Files = func() []File { return files }
 }
 
 func TestGroupAndPermissionsFollowTheSource(t *testing.T) {

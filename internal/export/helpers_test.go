@@ -38,7 +38,13 @@ func benchAt(t *testing.T, top string) *bench {
 	}}
 }
 
+// anotherLayout has the contents of release 1 at other paths, with hash files.
+const anotherLayout = "layout"
+
 func (b *bench) filesOf(text string) map[string]string {
+	if text == anotherLayout {
+		return map[string]string{"us.dat": "us 1", "us.dat.hash": "0123", "flat/libmd.so": "lib 1", "lib/64bit/readme": "same in all", "flat/empty.dat": ""}
+	}
 	return map[string]string{"us.dat": "us " + text, "lib/64bit/libmd.so": "lib " + text, "lib/readme": "same in all", "empty.dat": ""}
 }
 
@@ -48,14 +54,16 @@ func (b *bench) release(text string) {
 	b.files = b.filesOf(text)
 	dir := filepath.Join(b.top, "source"+text)
 	b.source = Source{Fingerprint: text, Generation: b.source.Generation + 1}
+	var files []File
 	for name, content := range b.files {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err != nil {
 			b.must(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o444))
 		}
-		b.source.Files = append(b.source.Files, fileOf(name, content))
+		files = append(files, fileOf(name, content))
 	}
-	slices.SortFunc(b.source.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	b.source.Files = func() []File { return files }
 	opened, err := fsops.OpenDir(dir)
 	b.must(err)
 	b.Cleanup(func() { opened.Close() })
@@ -117,6 +125,20 @@ func (b *bench) shows() {
 
 func (b *bench) holds(dir string, files map[string]string) {
 	b.Helper()
+	found := b.contents(dir)
+	for name, content := range files {
+		if found[name] != content {
+			b.Errorf("%s holds %q, want %q", name, found[name], content)
+		}
+	}
+	if len(found) != len(files) {
+		b.Errorf("%d files instead of %d: %v", len(found), len(files), found)
+	}
+}
+
+// contents are the contents of all files below a directory, by name.
+func (b *bench) contents(dir string) map[string]string {
+	b.Helper()
 	found := map[string]string{}
 	b.must(filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -127,14 +149,7 @@ func (b *bench) holds(dir string, files map[string]string) {
 		found[name] = string(data)
 		return err
 	}))
-	for name, content := range files {
-		if found[name] != content {
-			b.Errorf("%s holds %q, want %q", name, found[name], content)
-		}
-	}
-	if len(found) != len(files) {
-		b.Errorf("%d files instead of %d: %v", len(found), len(files), found)
-	}
+	return found
 }
 
 // listing lists every name below dir.

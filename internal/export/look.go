@@ -36,31 +36,36 @@ func Look(t Target) (Mark, error) {
 
 // Damage is a file of the folder that is not as it was exported.
 type Damage struct {
-	Path string
-	Err  error
+	Path   string
+	Err    error
+	Shared bool // known already, so a new tree would have the same damage
 }
+
+// Known tells whether a file of the folder was read already under another name, and which
+// damage was found.
+type Known func(path string, file fsops.Info) (known bool, damage error)
 
 // Checked is the result of Verify.
 type Checked struct {
-	Files  int
+	Files  int // that were read
 	Bytes  int64
 	Damage []Damage // sorted by path
 }
 
-// Verify reads every file of the folder at most at the given rate, 0 for no limit, and
-// compares it with the digest of the exported file. A folder that syncd did not export
-// is an error.
-func Verify(ctx context.Context, t Target, rate int64) (checked Checked, err error) {
+// Verify reads every file of the folder that is not known at most at the given rate, 0 for
+// no limit, and compares it with the digest of the exported file. A folder that syncd did
+// not export is an error.
+func Verify(ctx context.Context, t Target, rate int64, known Known) (checked Checked, err error) {
 	p, err := openForReading(t)
 	if err != nil {
 		return checked, wrap(t, err)
 	}
 	defer p.close()
-	checked, err = p.verify(ctx, rate)
+	checked, err = p.verify(ctx, rate, known)
 	return checked, wrap(t, err)
 }
 
-func (p *place) verify(ctx context.Context, rate int64) (checked Checked, err error) {
+func (p *place) verify(ctx context.Context, rate int64, known Known) (checked Checked, err error) {
 	s, err := p.shown()
 	if err != nil {
 		return checked, err
@@ -77,7 +82,7 @@ func (p *place) verify(ctx context.Context, rate int64) (checked Checked, err er
 		return checked, err
 	}
 	defer dir.Close()
-	if checked, err = verifyFiles(ctx, dir, list, rate); err != nil {
+	if checked, err = verifyFiles(ctx, dir, list, rate, known); err != nil {
 		return checked, err
 	}
 	extra, err := strangers(dir, list)
@@ -86,29 +91,42 @@ func (p *place) verify(ctx context.Context, rate int64) (checked Checked, err er
 	return checked, err
 }
 
-func verifyFiles(ctx context.Context, dir *fsops.Dir, list []entry, rate int64) (checked Checked, err error) {
+func verifyFiles(ctx context.Context, dir *fsops.Dir, list []entry, rate int64, known Known) (checked Checked, err error) {
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range list {
 		group.Go(func() error {
-			object, err := files.Check(reading, dir, e.Path, e.Object.Digest())
+			isKnown, size, err := checkFile(reading, files, dir, e, known)
 			if reading.Err() != nil {
 				return context.Cause(reading)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			checked.Files++
-			checked.Bytes += object.Size
+			if !isKnown {
+				checked.Files++
+				checked.Bytes += size
+			}
 			if err != nil {
-				checked.Damage = append(checked.Damage, Damage{Path: e.Path, Err: err})
+				checked.Damage = append(checked.Damage, Damage{Path: e.Path, Err: err, Shared: isKnown})
 			}
 			return nil
 		})
 	}
 	err = group.Wait()
 	return checked, err
+}
+
+// checkFile reads one file, unless it is known.
+func checkFile(ctx context.Context, files *verify.Files, dir *fsops.Dir, e entry, known Known) (isKnown bool, size int64, err error) {
+	if info, err := dir.Info(e.Path); err == nil {
+		if isKnown, err = known(e.Path, info); isKnown {
+			return true, 0, err
+		}
+	}
+	object, err := files.Check(ctx, dir, e.Path, e.Object.Digest())
+	return false, object.Size, err
 }
 
 // strangers are the files that were not exported.

@@ -81,6 +81,9 @@ func (p *place) saveList(inode uint64, list []entry) error {
 	})
 }
 
+// errDamagedList says that a list cannot tell any more what was exported.
+var errDamagedList = errors.New("damaged")
+
 func (p *place) readList(inode uint64) ([]entry, error) {
 	f, err := p.work.OpenRegular(listName(inode))
 	if err != nil {
@@ -93,7 +96,7 @@ func (p *place) readList(inode uint64) ([]entry, error) {
 		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
 			return list, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+			return nil, fmt.Errorf("%s is %w: %w: %s", f.Name(), errDamagedList, err, p.takeOverHint("makes a new folder"))
 		}
 		list = append(list, e)
 	}

@@ -100,7 +100,7 @@ func checkDir(dir string, info fs.FileInfo, isParent bool) error {
 	case !info.IsDir():
 		return refuse("export to another path", "%s is not a directory", dir)
 	case int(st.Uid) != uid && st.Uid != 0:
-		return refuse("export to a folder in a directory of root or of syncd's user", "%s belongs to user %d", dir, st.Uid)
+		return refuse(fmt.Sprintf("run `chown %d` on it, or export to a folder in a directory of root or of syncd's user", uid), "%s belongs to user %d", dir, st.Uid)
 	case perm&0o002 != 0 && !isSticky:
 		return refuse("run `chmod o-w` on it, or export to a new folder in it", "every user can write in %s", dir)
 	case perm&0o020 != 0 && !isSticky && st.Gid != 0 && (st.Uid != 0 || uid == 0): // as for data_dir

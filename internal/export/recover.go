@@ -150,14 +150,53 @@ func (p *place) prune(wanted string) error {
 		if t.mark.Number < shown && now.Before(leftAt(marks, t.mark.Number, now).Add(p.KeepFor)) {
 			continue
 		}
-		if err := p.work.RemoveTree(name); err != nil {
-			return err
-		}
-		if err := p.dropMark(t.inode); err != nil {
+		if err := p.discard(name, t.inode); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// discard removes a marked tree. A program that still has a directory of it open may have
+// written files there since the exchange: such a tree is given back instead.
+func (p *place) discard(name string, inode uint64) error {
+	if p.hasFilesOfOthers(name, inode) {
+		if err := p.dropMark(inode); err != nil {
+			return err
+		}
+		return p.giveBack(name)
+	}
+	if err := p.work.RemoveTree(name); err != nil {
+		return err
+	}
+	return p.dropMark(inode)
+}
+
+// hasFilesOfOthers is true if a tree has a file that is not in its list, or another one in
+// the place of a listed file. Damaged files do not count, nor does a list without an answer.
+func (p *place) hasFilesOfOthers(name string, inode uint64) bool {
+	list, err := p.readList(inode)
+	if err != nil {
+		return false
+	}
+	dir, err := p.work.OpenDir(name)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	own := make(map[string]uint64, len(list))
+	for _, e := range list {
+		own[e.Path] = e.Inode
+	}
+	found := false
+	err = dir.Walk(".", func(name string, node fs.DirEntry) {
+		if found || node.IsDir() {
+			return
+		}
+		info, err := dir.Info(name)
+		found = err == nil && own[name] != info.Inode()
+	})
+	return found && err == nil
 }
 
 // leftAt is when a tree left the folder: when the next one came. A time in the future is

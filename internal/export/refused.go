@@ -27,7 +27,7 @@ func IsRefused(err error) bool {
 
 // advise adds a next step to errors of the file system.
 func advise(err error) error {
-	next := ""
+	var next string
 	switch {
 	case errors.Is(err, unix.EROFS):
 		next = "mount it for writing, and under systemd add the folder above the export to ReadWritePaths="

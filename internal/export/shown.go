@@ -88,6 +88,9 @@ func (p *place) foreign(s *shown, o Options) (problem string, err error) {
 		return fmt.Sprintf("the folder holds %q, which syncd did not export", names[0]), nil
 	}
 	list, err := p.readList(s.inode)
+	if errors.Is(err, errDamagedList) {
+		return fmt.Sprintf("the list of its files, %s, is damaged", p.work.Path(listName(s.inode))), nil
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

@@ -16,10 +16,10 @@ import (
 // under systemd, two folders of one file system may be two mounts, between which hard
 // links are refused.
 func (b *builder) chooseMethod() (method, error) {
-	if len(b.source.Files) == 0 {
+	if len(b.files) == 0 {
 		return hardLink, nil
 	}
-	first := b.source.Files[0].Path
+	first := b.files[0].Path
 	from, err := b.source.Dir.Open(path.Dir(first))
 	if err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ func (b *builder) chooseCopy(first, probe string) (method, error) {
 func (b *builder) reserve(dirs int) error {
 	const marks = 2 // a mark and a list
 	need := space.Amount{Bytes: int64(dirs+marks) * space.BlockSize, Inodes: int64(dirs + marks)}
-	for _, f := range b.source.Files {
+	for _, f := range b.files {
 		need.Bytes += int64(len(f.Path)) + 150 // its line in the list
 		if b.method != hardLink {
 			need.Inodes++

@@ -83,6 +83,10 @@ func (p *place) putInPlace(tree string, old shown) error {
 		if err := p.takeOver(tree, old); err != nil {
 			return err
 		}
+	case !old.isMarked: // It is empty. An exchange with another user's folder needs its permission.
+		if err := fsops.Move(p.work, tree, p.parent, p.name); err != nil {
+			return err
+		}
 	default:
 		if err := fsops.Exchange(p.work, tree, p.parent, p.name); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -110,6 +111,30 @@ func TestOpenRegularDoesNotWaitForAFIFO(t *testing.T) {
 	if f, err := d.OpenRegular("fifo"); err == nil {
 		f.Close()
 		t.Error("a FIFO was opened")
+	}
+}
+
+func TestEachEntryVisitsAllAndWaitsForNoFIFO(t *testing.T) {
+	d := open(t, t.TempDir())
+	for i := range 2500 {
+		write(t, d.Path("sub", strconv.Itoa(i)), "")
+	}
+	seen := map[string]bool{}
+	err := d.EachEntry("sub", func(entry fs.DirEntry) error { seen[entry.Name()] = true; return nil })
+	if err != nil || len(seen) != 2500 {
+		t.Errorf("%d entries, %v", len(seen), err)
+	}
+	stop := errors.New("stop")
+	if err := d.EachEntry("sub", func(fs.DirEntry) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+	for _, name := range []string{"fifo", "sub/fifo"} {
+		if err := unix.Mkfifo(d.Path(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.EachEntry(name, func(fs.DirEntry) error { return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }
 

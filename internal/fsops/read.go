@@ -2,6 +2,7 @@ package fsops
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -101,6 +102,34 @@ func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	entries, err := fs.ReadDir(d.root.FS(), name)
 	return entries, d.err(err)
+}
+
+// EachEntry calls visit for each entry of a directory, in no order, until its first error.
+// It holds few entries at a time, however many there are, and waits for no FIFO that took
+// the place of the directory.
+func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
+	if d == nil {
+		return d.missing("open", name)
+	}
+	dir, err := d.open(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return d.err(err)
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(1000)
+		for _, entry := range entries {
+			if err := visit(entry); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return d.err(err)
+		}
+	}
 }
 
 // Walk calls visit for a directory and everything below it. It follows no symlinks.

@@ -16,7 +16,7 @@ import (
 // it, a sync of thousands of small files runs hundreds of collections, and a mirror
 // of 100,000 files takes 50 MiB more.
 const (
-	room    = 16 << 20
+	room    = 12 << 20
 	percent = 50
 )
 

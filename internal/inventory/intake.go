@@ -8,14 +8,18 @@ import (
 	"syncd/internal/verify"
 )
 
-// A batch is full at batchFiles files or batchBytes bytes. A killed process leaves the
-// complete files of its batch among the unfinished downloads, where the next sync
-// finds them.
-const batchFiles, batchBytes = 1000, 64 << 20
+// A batch is full at batchFiles files or batchBytes bytes. Smaller batches cost more
+// commits of the file system, and other downloads cannot create their files during one.
+// Larger ones leave more to do after the last download. A killed process leaves the
+// complete files of its batch among the unfinished downloads, where the next sync finds
+// them.
+const batchFiles, batchBytes = 2000, 64 << 20
 
 // intake collects small files, because syncing many together is cheaper. Safe for
 // concurrent use.
 type intake struct {
+	adopting sync.Mutex // held while a batch becomes objects, so that a slow disk holds up further downloads
+
 	mu    sync.Mutex // guards what follows
 	batch []arrival
 	bytes int64
@@ -27,24 +31,29 @@ type arrival struct {
 	settled func(error)
 }
 
-// add returns the arrivals that are due now: a durable file at once, and the whole
-// batch when it is full.
-func (in *intake) add(a arrival) []arrival {
-	if a.file.Durable {
-		return []arrival{a}
-	}
+// add is true when the batch is full.
+func (in *intake) add(a arrival) (full bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.batch, in.bytes = append(in.batch, a), in.bytes+a.file.Object.Size
-	if len(in.batch) >= batchFiles || in.bytes >= batchBytes {
-		return in.drainLocked()
-	}
-	return nil
+	return in.isFullLocked()
 }
+
+func (in *intake) isFullLocked() bool { return len(in.batch) >= batchFiles || in.bytes >= batchBytes }
 
 func (in *intake) drain() []arrival {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.drainLocked()
+}
+
+// drainFull returns nothing if another caller has taken the full batch meanwhile.
+func (in *intake) drainFull() []arrival {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.isFullLocked() {
+		return nil
+	}
 	return in.drainLocked()
 }
 
@@ -54,16 +63,31 @@ func (in *intake) drainLocked() []arrival {
 	return batch
 }
 
-// Add makes a proven file an object. A small file may wait for others until Flush.
-// settled is called once, by any goroutine that calls Add or Flush: with nil when the
-// object's bytes are durable, or with the reason why there is none. The object's name
-// is durable after the next publish.
+// Add makes a proven file an object. A small file may wait for others until Flush. While
+// one batch becomes objects, the next one fills; then Add blocks, so that the memory for
+// waiting files is bounded. settled is called once, by any goroutine that calls Add or
+// Flush: with nil when the object's bytes are durable, or with the reason why there is
+// none. It must call neither. The object's name is durable after the next publish.
 func (s *Session) Add(file verify.Proven, settled func(error)) {
-	s.adopt(s.intake.add(arrival{file, settled}))
+	a := arrival{file, settled}
+	if file.Durable {
+		s.adopt([]arrival{a})
+		return
+	}
+	if s.intake.add(a) {
+		s.adoptNext(s.intake.drainFull)
+	}
 }
 
 // Flush adds the files that wait.
-func (s *Session) Flush() { s.adopt(s.intake.drain()) }
+func (s *Session) Flush() { s.adoptNext(s.intake.drain) }
+
+// adoptNext takes a batch when no other one is under way.
+func (s *Session) adoptNext(take func() []arrival) {
+	s.intake.adopting.Lock()
+	defer s.intake.adopting.Unlock()
+	s.adopt(take())
+}
 
 func (s *Session) adopt(arrivals []arrival) {
 	if len(arrivals) == 0 {

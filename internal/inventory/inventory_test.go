@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,7 +128,7 @@ func equal(t testing.TB, want, got any) {
 func TestPlanReusesProvenObjectsAndLeavesOutDamagedOnes(t *testing.T) {
 	for name, digest := range map[string]func(string) manifest.Digest{"SHA256": sha256Of, "MD5": md5Of} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, manifest.Algorithm(name))
+			w := newWorld(t, manifest.ParseAlgorithm(name))
 			w.add("whole")
 			w.damage(w.add("damaged"))
 			s := w.NewSession()
@@ -211,6 +213,55 @@ func TestSmallFilesWaitForABatchAndDurableOnesDoNot(t *testing.T) {
 	if !s.Has(t.Context(), sha256Of("last")) || s.Has(t.Context(), sha256Of("never")) {
 		t.Error("Has is wrong about the objects on disk")
 	}
+}
+
+// blockedAdd is long enough for an Add that should block to show that it does not.
+const blockedAdd = 200 * time.Millisecond
+
+func TestAFullBatchWaitsWhileAnotherBecomesObjects(t *testing.T) {
+	w := newWorld(t, manifest.SHA256)
+	s := w.NewSession()
+	var isBegun, isEnded atomic.Bool
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	add := func(number int) {
+		s.Add(w.arrived(fmt.Sprint(number)), func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			if isBegun.CompareAndSwap(false, true) {
+				close(begun)
+				<-goOn
+				isEnded.Store(true)
+			}
+			if !isEnded.Load() {
+				t.Errorf("file %d became an object beside another batch", number)
+			}
+		})
+	}
+	var workers sync.WaitGroup
+	workers.Go(func() {
+		for i := range batchFiles {
+			add(i)
+		}
+	})
+	<-begun
+	added := make(chan struct{}, 2*batchFiles)
+	workers.Go(func() {
+		for i := range 2 * batchFiles {
+			add(batchFiles + i)
+			added <- struct{}{}
+		}
+	})
+	for range batchFiles - 1 {
+		<-added
+	}
+	select {
+	case <-added:
+		t.Error("Add returned with a full batch waiting")
+	case <-time.After(blockedAdd):
+	}
+	close(goOn)
+	workers.Wait()
 }
 
 func TestTheContextEndsReadingBack(t *testing.T) {

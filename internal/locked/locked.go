@@ -74,17 +74,30 @@ func Parse(data []byte) (*Lock, error) {
 	return &l, nil
 }
 
+// maxListed is the longest list that a provider may send.
+const maxListed = 250_000
+
 func (m Manifest) check() error {
+	if err := manifest.CheckSegment(m.Name); err != nil {
+		return err
+	}
 	if len(m.Files) == 0 {
 		return errors.New("no files")
+	}
+	if m.Listed < len(m.Files) || m.Listed > maxListed { // the next list is compared with it
+		return fmt.Errorf("%d files cannot be of a list of %d", len(m.Files), m.Listed)
 	}
 	if _, err := manifest.ParseRelease(string(m.Release)); err != nil {
 		return err
 	}
 	sums, paths := make([]manifest.Sum, len(m.Files)), make([]string, len(m.Files))
 	for i, f := range m.Files {
-		if _, err := manifest.ParseReference(f.Reference); err != nil {
+		ref, err := manifest.ParseReference(f.Reference)
+		if err != nil {
 			return err
+		}
+		if ref.Path() != f.Path {
+			return fmt.Errorf("%q is not the path of %s", f.Path, ref)
 		}
 		for segment := range strings.SplitSeq(f.Path, "/") {
 			if err := manifest.CheckSegment(segment); err != nil {

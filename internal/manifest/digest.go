@@ -10,20 +10,37 @@ import (
 	"syncd/internal/refusal"
 )
 
-// Algorithm is a hash type of the release service, as its paths spell it.
-type Algorithm string
+// Algorithm is a hash type of the release service. The zero value is none.
+type Algorithm uint8
 
 // The hash types that the Hash endpoint knows.
 const (
-	SHA256 Algorithm = "SHA256"
-	SHA1   Algorithm = "SHA1"
-	MD5    Algorithm = "MD5"
+	SHA256 Algorithm = iota + 1
+	SHA1
+	MD5
 )
 
-// sumSize is the length of each algorithm's sum in bytes.
-var sumSize = map[Algorithm]int{SHA256: sha256.Size, SHA1: sha1.Size, MD5: md5.Size}
+// algorithms are the names and the lengths of sums, in bytes.
+var algorithms = [...]struct {
+	name string
+	size int
+}{SHA256: {"SHA256", sha256.Size}, SHA1: {"SHA1", sha1.Size}, MD5: {"MD5", md5.Size}}
 
-// Digest is a hash of a file's content. The zero value means "not known".
+// ParseAlgorithm reads a name in any case. The result is zero for any other text.
+func ParseAlgorithm(name string) Algorithm {
+	for a := SHA256; a <= MD5; a++ {
+		if strings.EqualFold(name, a.String()) {
+			return a
+		}
+	}
+	return 0
+}
+
+// String is the name as the paths of the service spell it.
+func (a Algorithm) String() string { return algorithms[a].name }
+
+// Digest is a hash of a file's content. The zero value means "not known". It has no
+// pointers, so that the garbage collector need not look at the many in memory.
 type Digest struct {
 	Algorithm Algorithm
 	Sum       [sha256.Size]byte // a shorter sum is followed by zeros
@@ -35,7 +52,7 @@ type Digest struct {
 func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 	text = strings.TrimSpace(text)
 	d := Digest{Algorithm: algorithm}
-	if size := sumSize[algorithm]; size > 0 && len(text) == hex.EncodedLen(size) {
+	if size := algorithms[algorithm].size; size > 0 && len(text) == hex.EncodedLen(size) {
 		if _, err := hex.Decode(d.Sum[:], []byte(text)); err == nil {
 			return d, nil
 		}
@@ -46,21 +63,21 @@ func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 // parseText reads what Digest.String writes.
 func parseText(text string) (Digest, error) {
 	algorithm, hex, _ := strings.Cut(text, ":")
-	return ParseDigest(Algorithm(strings.ToUpper(algorithm)), hex)
+	return ParseDigest(ParseAlgorithm(algorithm), hex)
 }
 
 // IsZero is true for the zero value: the digest is not known.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // Hex is the sum in lower-case hex.
-func (d Digest) Hex() string { return hex.EncodeToString(d.Sum[:sumSize[d.Algorithm]]) }
+func (d Digest) Hex() string { return hex.EncodeToString(d.Sum[:algorithms[d.Algorithm].size]) }
 
 // String is `sha256:9f86…`, or "" for the zero value.
 func (d Digest) String() string {
 	if d.IsZero() {
 		return ""
 	}
-	return strings.ToLower(string(d.Algorithm)) + ":" + d.Hex()
+	return strings.ToLower(d.Algorithm.String()) + ":" + d.Hex()
 }
 
 // ObjectID returns the object with this digest; ok is false when the digest is not a

@@ -74,9 +74,7 @@ type ManifestStatus struct {
 // SetManifest sets the series of a manifest's status. Zero fields leave their series
 // as they are, except for State, Behind, Expected and the last three.
 func (m *Metrics) SetManifest(name string, s ManifestStatus) {
-	for _, state := range s.States {
-		m.state.WithLabelValues(name, state).Set(truth(state == s.State))
-	}
+	setState(m.state, name, s.State, s.States)
 	m.behind.WithLabelValues(name).Set(float64(s.Behind))
 	m.expected.WithLabelValues(name).Set(seconds(s.Expected))
 	m.stagedSince.WithLabelValues(name).Set(seconds(s.Staged))

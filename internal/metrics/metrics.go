@@ -47,6 +47,10 @@ type Metrics struct {
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
 
+	viewState    *prometheus.GaugeVec
+	exportState  *prometheus.GaugeVec
+	exportBehind *prometheus.GaugeVec
+
 	mu    sync.Mutex
 	shown map[infoKey][]string // the labels of the info series that exist
 }
@@ -103,6 +107,10 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		forecast:         gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
 		resumedBytes:     counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
+		viewState:    gauge("view_state", "State of a view after its last sync: 1 for in_sync, refused, failed or pending, 0 for the others.", "view", "state"),
+		exportState:  gauge("export_state", "State of the exported folder of a view: 1 for in_sync, behind, refused, failed or pending, 0 for the others.", "view", "state"),
+		exportBehind: gauge("export_behind_since_timestamp_seconds", "Time since when the exported folder of a view does not follow it; 0 while it does.", "view"),
+
 		shown: map[infoKey][]string{},
 	}
 	value := func(name, help string) prometheus.GaugeOpts {
@@ -121,7 +129,8 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
 	reg.MustRegister(newHookCollector(probes.Hooks), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
-		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess)
+		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess,
+		m.viewState, m.exportState, m.exportBehind)
 	m.registerScrub(reg, probes.Scrub)
 	return m
 }

@@ -45,6 +45,12 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		m.FileDownloaded(name)
 		m.VerifyFailed(name)
 	}
+	for _, name := range []string{"flat", "maps"} {
+		m.ViewState(name, "failed", []string{"in_sync", "failed"})
+		m.ViewState(name, "in_sync", []string{"in_sync", "failed"})
+		m.ExportState(name, "in_sync", []string{"in_sync", "behind"}, time.Time{})
+		m.ExportState(name, "behind", []string{"in_sync", "behind"}, time.UnixMilli(8_500))
+	}
 	m.SyncTook(2 * time.Second)
 	m.Reloaded(true)
 	m.Reloaded(false)
@@ -82,6 +88,14 @@ syncd_disk_needed_bytes{manifest="two"} 30
 # TYPE syncd_download_bytes_total counter
 syncd_download_bytes_total{manifest="one"} 7
 syncd_download_bytes_total{manifest="two"} 7
+# TYPE syncd_export_behind_since_timestamp_seconds gauge
+syncd_export_behind_since_timestamp_seconds{view="flat"} 8.5
+syncd_export_behind_since_timestamp_seconds{view="maps"} 8.5
+# TYPE syncd_export_state gauge
+syncd_export_state{state="behind",view="flat"} 1
+syncd_export_state{state="behind",view="maps"} 1
+syncd_export_state{state="in_sync",view="flat"} 0
+syncd_export_state{state="in_sync",view="maps"} 0
 # TYPE syncd_files_downloaded_total counter
 syncd_files_downloaded_total{manifest="one"} 1
 syncd_files_downloaded_total{manifest="two"} 1
@@ -162,6 +176,11 @@ syncd_sync_runs_total{manifest="two",result="updated"} 1
 # TYPE syncd_verify_failures_total counter
 syncd_verify_failures_total{manifest="one"} 1
 syncd_verify_failures_total{manifest="two"} 1
+# TYPE syncd_view_state gauge
+syncd_view_state{state="failed",view="flat"} 0
+syncd_view_state{state="failed",view="maps"} 0
+syncd_view_state{state="in_sync",view="flat"} 1
+syncd_view_state{state="in_sync",view="maps"} 1
 `
 	var kept strings.Builder // without build info, buckets, reload times and help texts
 	for line := range strings.Lines(scrape(reg)) {

@@ -14,15 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText limits a text in bytes.
-const MaxText = 1 << 20
+// MaxText limits a text in bytes. Some work grows with the square of its lines: 1 MiB of
+// them took hours.
+const MaxText = 64 << 10
 
 // Convert returns the configuration, as YAML, that does what the command lines in a text
 // do. The text is a crontab, a script for a shell or for Windows, or single lines.
 // usableMap says whether a map file can be read and parsed.
 func Convert(text []byte, usableMap func(path string) bool) ([]byte, error) {
 	if len(text) > MaxText {
-		return nil, errors.New("the text is larger than 1 MiB: name the crontab or script itself")
+		return nil, errors.New("the text is larger than 64 KiB: name the crontab or script itself")
 	}
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {

@@ -80,7 +80,7 @@ func TestATextWithoutADownloadIsRefused(t *testing.T) {
 		"not text":        {"\xff\xfem\x00", "it is not UTF-8 text: convert it first, such as with iconv"},
 		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},
 		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none},
-		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 1 MiB: name the crontab or script itself"},
+		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 64 KiB: name the crontab or script itself"},
 	} {
 		_, err := Convert([]byte(test.text), usable)
 		if err == nil || err.Error() != test.want {

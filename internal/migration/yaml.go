@@ -3,6 +3,7 @@ package migration
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,7 +21,9 @@ func (p *plan) yaml(unread []int) []byte {
 	comment(&b, "  ", "The updater has the address of the release service compiled in. Write it here.")
 	b.WriteString("  url: https://releases.example.net\n")
 	p.licence(&b)
-	b.WriteString("\ndata_dir: " + dataDir + "\n\nmanifests:\n")
+	b.WriteString("\n")
+	p.dataDir(&b)
+	b.WriteString("\nmanifests:\n")
 	for _, e := range p.entries {
 		e.yaml(&b)
 	}
@@ -35,8 +38,8 @@ func (p *plan) yaml(unread []int) []byte {
 
 func (p *plan) head(b *bytes.Buffer, unread []int) {
 	comment(b, "", "Made by `syncd config from-updater`. Check every comment, then run `syncd config check`.")
-	comment(b, "", "`syncd adopt DIR` takes over files that the updater has fetched. The first export to a")
-	comment(b, "", "folder with files needs `syncd sync --take-over VIEW`.")
+	comment(b, "", "The README's chapter on moving in has the next steps: `syncd adopt DIR` uses the files that")
+	comment(b, "", "the updater has fetched, `syncd sync --take-over VIEW` replaces its folder and keeps it.")
 	for _, note := range p.notes {
 		comment(b, "", note)
 	}
@@ -58,6 +61,20 @@ func (p *plan) licence(b *bytes.Buffer) {
 		comment(b, "  ", fmt.Sprintf("The lines have %d different licences: a configuration has one. Make one of each.", len(different)))
 	}
 	b.WriteString("  customer_id_file: /etc/syncd/customer_id\n")
+}
+
+// dataDir proposes a folder beside the first export, where hard links are possible also
+// under systemd: there, each path in ReadWritePaths= is a mount of its own.
+func (p *plan) dataDir(b *bytes.Buffer) {
+	for _, v := range p.views {
+		beside := path.Join(path.Dir(v.export), "syncd")
+		if v.export == "" || path.Dir(v.export) == "/" || p.exported(p.views, beside) != nil {
+			continue
+		}
+		comment(b, "", "Beside an exported folder, such as in "+quoted(beside)+", the export needs no second copy of the files.")
+		break
+	}
+	b.WriteString("data_dir: " + dataDir + "\n")
 }
 
 func (e *entry) isManifest() bool { return e.product == "" && len(e.files) == 0 }
@@ -112,6 +129,7 @@ func (v *view) yaml(b *bytes.Buffer, entries int) {
 	}
 	b.WriteString("    hash_files: true\n")
 	if v.export != "" {
+		comment(b, "    ", "syncd's user must own the folder above, and no one else may write in it.")
 		b.WriteString("    export: " + scalar(v.export) + "\n")
 	}
 }

@@ -9,13 +9,12 @@ import (
 	"syncd/internal/updater"
 )
 
-// OpenTree opens the tree of a view, and lists the paths, sizes and contents of its files,
-// hash files included, sorted by path. The caller closes the directory.
-func (m *Mirror) OpenTree(v View) (*fsops.Dir, []File, error) {
-	dir, err := m.root.OpenDir(v.dir())
-	if err != nil {
-		return nil, nil, err
-	}
+// OpenTree opens the tree of a view. The caller closes the directory.
+func (m *Mirror) OpenTree(v View) (*fsops.Dir, error) { return m.root.OpenDir(v.dir()) }
+
+// TreeFiles lists the paths, sizes and contents of the files of the view's tree, hash files
+// included, sorted by path.
+func (v View) TreeFiles() []File {
 	files := make([]File, 0, v.Count())
 	for _, f := range v.Files {
 		files = append(files, File{Path: f.Path, Size: f.Size, Object: f.Object})
@@ -25,5 +24,5 @@ func (m *Mirror) OpenTree(v View) (*fsops.Dir, []File, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return dir, files, nil
+	return files
 }

@@ -31,6 +31,9 @@ type Checked struct {
 	Files  int
 	Bytes  int64
 	Damage []Damage
+
+	generation Generation
+	damaged    map[string]error // by path within the generation
 }
 
 // Verify re-reads the published files of the given manifests with all cores, the
@@ -42,7 +45,7 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	dir := generationDir(generation.Number)
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
-	var checked Checked
+	checked := Checked{generation: generation, damaged: map[string]error{}}
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range m.published(generation, names) {
@@ -58,6 +61,7 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 			if err != nil {
 				p.Err = err
 				checked.Damage = append(checked.Damage, p)
+				checked.damaged[p.path()] = err
 			}
 			return nil
 		})
@@ -65,6 +69,22 @@ func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checke
 	err := group.Wait()
 	sortDamage(checked.Damage)
 	return checked, err
+}
+
+// Known is true for a file elsewhere that Verify has read under another name: it is a hard
+// link of what the view shows at a path. damage is what Verify found in it.
+func (m *Mirror) Known(checked Checked, view, path string, file fsops.Info) (known bool, damage error) {
+	names := []string{filepath.Join(view, path)}
+	if shown, found := checked.generation.Views[view].File(path); found {
+		names = append(names, filepath.Join(shown.Manifest, shown.From))
+	}
+	for _, name := range slices.Backward(names) { // most views share the files of their manifests
+		info, err := m.root.Info(filepath.Join(generationDir(checked.generation.Number), name))
+		if err == nil && info.Same(file) {
+			return true, checked.damaged[name]
+		}
+	}
+	return false, nil
 }
 
 // reread compares a published file with its digest.
@@ -110,8 +130,8 @@ func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage
 		}
 		served, found := g.Records[f.Manifest].File(f.From)
 		file := File{Path: f.Path, Reference: served.Reference, Size: f.Size, Object: f.Object, Expected: f.Object.Digest()}
-		isObject, _ := m.isObject(filepath.Join(v.dir(), f.Path), f.Object)
-		if !isObject || !found || served.Object != f.Object {
+		isLink := found && m.areOneFile(filepath.Join(v.dir(), f.Path), filepath.Join(revisionDir(g.Records[f.Manifest]), f.From))
+		if !isLink || served.Object != f.Object {
 			all = append(all, Damage{Manifest: f.Manifest, View: v.Name, File: file})
 		}
 		if v.HashFiles {
@@ -119,6 +139,12 @@ func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage
 		}
 	}
 	return all
+}
+
+func (m *Mirror) areOneFile(a, b string) bool {
+	first, errFirst := m.root.Info(a)
+	second, errSecond := m.root.Info(b)
+	return errFirst == nil && errSecond == nil && first.Same(second)
 }
 
 // Reread is nil when a file that was damaged has the recorded content now. It is nil, too,

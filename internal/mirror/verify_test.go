@@ -37,8 +37,8 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	)
 	both := []string{"a", "b"}
 	checked, err := m.Verify(context.Background(), both, 0)
-	if diff := cmp.Diff(Checked{Files: 9, Bytes: 52}, checked); diff != "" || err != nil {
-		t.Fatalf("verify of whole files: %s, %v", diff, err)
+	if err != nil || checked.Files != 9 || checked.Bytes != 52 || len(checked.Damage) > 0 {
+		t.Fatalf("verify of whole files: %+v, %v", checked, err)
 	}
 	overwrite(t, m.path("current/a/flipped"), "0123456780") // also b's, which is the same object
 	overwrite(t, m.path("current/a/sub/truncated"), "abcdefghi")

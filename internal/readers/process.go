@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -81,17 +80,16 @@ func ifHidden(err error) error {
 	return nil
 }
 
-// inodeOf follows a link of procfs to the file itself, in whatever mount namespace.
+// inodeOf follows a link of procfs to the file itself, in whatever mount namespace. It
+// takes what the kernel knows: a server of NFS or FUSE that does not answer would hold it
+// up for ever.
 func inodeOf(name string) (inode, bool) {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return inode{}, false
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return inode{}, false
-	}
-	return inode{st.Dev, st.Ino}, true
+	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, true
 }
 
 // parseMapping reads a line of maps: range, rights, offset, device, inode, path.
@@ -107,6 +105,6 @@ func parseMapping(line string) (path string, id inode, ok bool) {
 	if err1 != nil || err2 != nil || err3 != nil {
 		return "", inode{}, false
 	}
-	path = line[strings.Index(line, fields[5]):] // a path may have spaces
-	return strings.ReplaceAll(path, `\012`, "\n"), inode{unix.Mkdev(uint32(ma), uint32(mi)), number}, true
+	_, path, _ = strings.Cut(line, "/") // a path may have spaces
+	return strings.ReplaceAll("/"+path, `\012`, "\n"), inode{unix.Mkdev(uint32(ma), uint32(mi)), number}, true
 }

@@ -16,7 +16,8 @@ type Adoption struct {
 	FilesToDownload int               `json:"files_to_download"` // by the next sync
 	BytesToDownload int64             `json:"bytes_to_download"` // as far as the provider tells sizes
 	Manifests       []AdoptedManifest `json:"manifests"`
-	Skipped         []SkippedFile     `json:"skipped,omitempty"`
+	Skipped         []SkippedFile     `json:"skipped,omitempty"` // the first ones
+	SkippedCount    int               `json:"skipped_count,omitempty"`
 }
 
 // AdoptedManifest is one manifest's part of an Adoption.

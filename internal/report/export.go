@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"time"
+
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 )
@@ -21,7 +24,14 @@ type ExportStatus struct {
 	Path       string      `json:"path"`
 	Generation int         `json:"generation"` // that the folder shows; 0 for none
 	State      ExportState `json:"state"`
+	Since      *time.Time  `json:"behind_since"` // when it ceased to follow; null while it does
 	Error      string      `json:"error"`
+}
+
+// ExportFailure says why a folder does not follow, and since when.
+type ExportFailure struct {
+	Err   error
+	Since time.Time
 }
 
 // ExportState is the state of an exported folder, as `status --json` names it.
@@ -36,30 +46,37 @@ const (
 	ExportFailed  ExportState = "failed"
 )
 
-// ReadExports looks at the folders. failed is the last error of each path.
-func ReadExports(m *mirror.Mirror, targets []export.Target, failed map[string]error) []ExportStatus {
+// ReadExports looks at the folders. failed is the last failure of each path.
+func ReadExports(m *mirror.Mirror, targets []export.Target, failed map[string]ExportFailure) []ExportStatus {
 	current := m.Current()
 	var all []ExportStatus
 	for _, t := range targets {
-		view := current.Views[t.View]
-		mark, err := export.Look(t)
-		s := ExportStatus{View: t.View, Path: t.Path, Generation: mark.Generation, State: ExportBehind}
-		switch {
-		case err == nil && mark.Fingerprint == "":
-			s.State = ExportPending
-		case err == nil && mark.Fingerprint == view.Fingerprint:
-			s.Generation, s.State = current.Number, ExportInSync
-		}
-		if err == nil {
-			err = failed[t.Path]
-		}
-		if err != nil {
-			s.State, s.Error = ExportFailed, OneLine(err.Error())
-			if export.IsRefused(err) {
-				s.State = ExportRefused
-			}
-		}
-		all = append(all, s)
+		all = append(all, readExport(t, current, failed[t.Path]))
 	}
 	return all
+}
+
+func readExport(t export.Target, current mirror.Generation, failed ExportFailure) ExportStatus {
+	view := current.Views[t.View]
+	mark, err := export.Look(t)
+	s := ExportStatus{View: t.View, Path: t.Path, Generation: mark.Generation, State: ExportBehind}
+	switch {
+	case err == nil && mark.Fingerprint == "":
+		s.State = ExportPending
+	case err == nil && mark.Fingerprint == view.Fingerprint:
+		s.Generation, s.State = current.Number, ExportInSync
+	}
+	if err = cmp.Or(err, failed.Err); err != nil {
+		s.State, s.Error = ExportFailed, OneLine(err.Error())
+		if export.IsRefused(err) {
+			s.State = ExportRefused
+		}
+	}
+	if s.State != ExportInSync {
+		s.Since = timeOrNull(failed.Since)
+	}
+	if s.State != ExportInSync && s.Since == nil { // a restart forgets the failure
+		s.Since = timeOrNull(view.PublishedAt)
+	}
+	return s
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"time"
+
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
@@ -50,4 +52,22 @@ func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved s
 		status.Bytes, status.Since = record.Bytes, record.PublishedAt
 	}
 	m.SetManifest(name, status)
+}
+
+// ShowView puts a view's state into the metrics.
+func ShowView(m *metrics.Metrics, name string, state State) {
+	m.ViewState(name, string(state), []string{string(StateInSync), string(StateRefused), string(StateFailed), string(StatePending)})
+}
+
+// ShowExport puts the state of an exported folder into the metrics.
+func ShowExport(m *metrics.Metrics, e ExportStatus) {
+	var behind time.Time
+	if e.Since != nil {
+		behind = *e.Since
+	}
+	m.ExportState(e.View, string(e.State), exportStates(), behind)
+}
+
+func exportStates() []string {
+	return []string{string(ExportInSync), string(ExportBehind), string(ExportRefused), string(ExportFailed), string(ExportPending)}
 }

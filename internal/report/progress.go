@@ -99,7 +99,7 @@ func (p *Progress) updateLocked(manifest string, change func(*manifestState)) {
 	}
 }
 
-// Download is one running download.
+// Download is one running download, or one file that is read to be adopted.
 type Download struct {
 	progress *Progress
 
@@ -139,6 +139,15 @@ func (d *Download) Move(received, done int64) {
 	d.arrived += max(received, 0)
 	d.moved = time.Now()
 	d.file.Done = done
+}
+
+// Write counts bytes that come from a disk instead of the provider. It never fails.
+func (d *Download) Write(b []byte) (int, error) {
+	d.progress.mu.Lock()
+	defer d.progress.mu.Unlock()
+	d.arrived += int64(len(b))
+	d.file.Done += int64(len(b))
+	return len(b), nil
 }
 
 // Received notes that the download waits for nothing more from the provider.

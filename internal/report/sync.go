@@ -41,6 +41,19 @@ type ViewResult struct {
 	Error       string `json:"error"`
 }
 
+// State is the state of the view after this outcome.
+func (v ViewResult) State() State {
+	switch {
+	case v.Result == Refused:
+		return StateRefused
+	case v.Result == Failed:
+		return StateFailed
+	case v.Fingerprint == "":
+		return StatePending
+	}
+	return StateInSync
+}
+
 // ManifestResult is one manifest's part of a Sync. After a dry run, result and
 // counts are the expected ones.
 type ManifestResult struct {

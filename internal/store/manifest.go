@@ -62,6 +62,7 @@ type Wanted struct {
 // Changes are committed together. Nil maps change nothing. An empty list in Wanted, or
 // empty Proofs, removes the manifest's entry.
 type Changes struct {
+	Forgotten []string // manifests of which nothing is kept, before the other changes
 	Manifests map[string]Manifest
 	Wanted    map[string][]Wanted
 	Proofs    map[string]*Proofs
@@ -73,6 +74,11 @@ type Changes struct {
 // Commit makes all changes in one transaction, or none of them.
 func (s *Store) Commit(c Changes) error {
 	return s.update(func(tx *bbolt.Tx) error {
+		for _, name := range c.Forgotten {
+			if err := forget(tx, name); err != nil {
+				return err
+			}
+		}
 		for name, m := range c.Manifests {
 			if err := putJSON(tx.Bucket(bucketManifests), []byte(name), m); err != nil {
 				return err
@@ -98,6 +104,16 @@ func (s *Store) Commit(c Changes) error {
 		}
 		return c.Outbox(&Outbox{tx})
 	})
+}
+
+func forget(tx *bbolt.Tx, name string) error {
+	if err := tx.Bucket(bucketManifests).Delete([]byte(name)); err != nil {
+		return err
+	}
+	if err := putWanted(tx.Bucket(bucketWanted), name, nil); err != nil {
+		return err
+	}
+	return putProofs(tx, name, &Proofs{})
 }
 
 func putWanted(bucket *bbolt.Bucket, name string, wanted []Wanted) error {

@@ -21,7 +21,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 		return report.Adoption{}, err
 	}
 	defer folder.Close()
-	defer s.progress.Begin(request.TriggerAdopt, time.Now(), nil)()
+	defer s.progress.Begin(request.TriggerAdopt, time.Now(), []string{req.Folder})()
 	r, err := s.start(ctx, request.Sync{Manifests: req.Manifests, Demand: true, DryRun: true})
 	if err != nil {
 		return report.Adoption{}, err
@@ -32,7 +32,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	if ctx.Err() != nil {
 		return report.Adoption{}, context.Cause(ctx)
 	}
-	a := newAdoption(r, folder, req.Move)
+	a := newAdoption(r, req, folder, s.progress)
 	if len(a.open) > 0 {
 		r.saveWanted(r.jobs)
 		err = a.takeAll(ctx)
@@ -91,7 +91,8 @@ func (a *adoption) report(folder string) report.Adoption {
 		}
 		result.Manifests = append(result.Manifests, m)
 	}
-	for _, p := range a.problems {
+	result.SkippedCount = a.problems.Count
+	for _, p := range a.problems.First {
 		result.Skipped = append(result.Skipped, report.SkippedFile{Path: report.OneLine(p.Path), Error: report.OneLine(p.Err.Error())})
 	}
 	return result

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/space"
 	"syncd/internal/verify"
 )
@@ -29,6 +32,9 @@ type adoption struct {
 	move   bool
 	names  map[string]bool // in lower case, of files whose size is not known
 
+	name     string // of the folder, as progress shows it
+	progress *report.Progress
+
 	mu        sync.Mutex                // guards what follows until takeAll returns
 	open      map[manifest.Digest]int64 // sizes of the contents that no file has had yet; -1 when unknown
 	sizes     map[int64]int             // how many of open have a size
@@ -36,7 +42,7 @@ type adoption struct {
 	copied    []copiedFile // to be removed
 	filesRead int
 	bytesRead int64
-	problems  []adopt.Problem
+	problems  adopt.Problems
 	reserved  space.Amount // for files that are still to be copied
 	flushed   time.Time
 }
@@ -47,9 +53,9 @@ type copiedFile struct {
 	seen fsops.Info
 }
 
-func newAdoption(r *run, folder *adopt.Folder, move bool) *adoption {
+func newAdoption(r *run, req request.Adopt, folder *adopt.Folder, progress *report.Progress) *adoption {
 	a := &adoption{
-		run: r, folder: folder, move: move, names: map[string]bool{}, open: map[manifest.Digest]int64{},
+		run: r, folder: folder, move: req.Move, name: req.Folder, progress: progress, names: map[string]bool{}, open: map[manifest.Digest]int64{},
 		sizes: map[int64]int{}, adopted: map[manifest.Digest]manifest.Object{}, flushed: time.Now(),
 	}
 	for _, j := range openJobs(r.jobs) {
@@ -84,12 +90,15 @@ func (a *adoption) takeAll(ctx context.Context) error {
 		return err
 	}
 	a.problems = problems
-	slices.SortFunc(list, func(x, y adopt.Candidate) int { return cmp.Compare(y.Size, x.Size) })
+	slices.SortFunc(list, func(x, y adopt.Candidate) int {
+		return cmp.Or(cmp.Compare(y.Size, x.Size), cmp.Compare(x.Path, y.Path))
+	})
 	release, err := a.reserve(list)
 	if err != nil {
 		return err
 	}
 	defer release()
+	a.showTotal(list)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range list {
@@ -100,20 +109,34 @@ func (a *adoption) takeAll(ctx context.Context) error {
 	return space.RefuseIfFull(err)
 }
 
+// showTotal begins the progress: how many files and bytes will be read.
+func (a *adoption) showTotal(list []adopt.Candidate) {
+	var total int64
+	for _, c := range list {
+		total += c.Size
+	}
+	a.progress.SetPhase(a.name, report.PhaseDownloading)
+	a.progress.SetFiles(a.name, len(list))
+	a.progress.SetBytes(a.name, total)
+}
+
 // take adopts one file. It returns an error only when the others are of no use either.
 func (a *adoption) take(ctx context.Context, c adopt.Candidate) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	defer a.progress.AddDone(a.name, c.Size)
 	if !a.wants(c.Path[strings.LastIndexByte(c.Path, '/')+1:], c.Size) {
 		return nil
 	}
+	reading := a.progress.StartDownload(a.name, c.Path, c.Size)
+	defer reading.Finish()
 	err := adopt.ErrNotMovable
 	if a.move {
-		err = a.moveOne(ctx, c)
+		err = a.moveOne(ctx, c, reading)
 	}
 	if errors.Is(err, adopt.ErrNotMovable) {
-		err = a.copyOne(ctx, c)
+		err = a.copyOne(ctx, c, reading)
 	}
 	switch {
 	case err == nil:
@@ -126,13 +149,13 @@ func (a *adoption) take(ctx context.Context, c adopt.Candidate) error {
 	return nil
 }
 
-func (a *adoption) copyOne(ctx context.Context, c adopt.Candidate) error {
+func (a *adoption) copyOne(ctx context.Context, c adopt.Candidate, progress io.Writer) error {
 	partial, name := a.run.cfg.Mirror.Partial(), "adopt-"+rand.Text()
 	done := a.run.cfg.Shared.adopting.keep(name)
 	seen, err := a.folder.Seen(c)
 	if err == nil {
 		var h *verify.Hasher
-		if h, err = a.folder.Copy(ctx, c, partial, name, a.run.cfg.Algorithm); err == nil && a.claim(h) {
+		if h, err = a.folder.Copy(ctx, c, partial, name, a.run.cfg.Algorithm, progress); err == nil && a.claim(h) {
 			a.add(h, name, func() {
 				done()
 				a.noteCopied(h, copiedFile{c, seen})
@@ -147,10 +170,10 @@ func (a *adoption) copyOne(ctx context.Context, c adopt.Candidate) error {
 
 // moveOne renames a file to the name of the unfinished download of its content. There the
 // next sync finds it if this process is killed.
-func (a *adoption) moveOne(ctx context.Context, c adopt.Candidate) error {
+func (a *adoption) moveOne(ctx context.Context, c adopt.Candidate, progress io.Writer) error {
 	var hashed *verify.Hasher
 	var name string
-	err := a.folder.Move(ctx, c, a.run.cfg.Mirror.Partial(), a.run.cfg.Algorithm, func(h *verify.Hasher) string {
+	err := a.folder.Move(ctx, c, a.run.cfg.Mirror.Partial(), a.run.cfg.Algorithm, progress, func(h *verify.Hasher) string {
 		if a.claim(h) {
 			hashed, name = h, fetcher.Name(h.Digest())
 		}
@@ -241,7 +264,7 @@ func (a *adoption) noteCopied(h *verify.Hasher, c copiedFile) {
 func (a *adoption) skip(p adopt.Problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.problems = append(a.problems, p)
+	a.problems.Add(p.Path, p.Err)
 }
 
 // reserve refuses the adoption if its copies do not fit beside what running syncs will

@@ -92,7 +92,7 @@ func TestARollbackDuringADownloadKeepsItsReleaseBack(t *testing.T) {
 
 func TestPruningDuringADownloadKeepsWhatItsPlanNeeds(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
-		t.Run(string(algorithm), func(t *testing.T) {
+		t.Run(algorithm.String(), func(t *testing.T) {
 			w := start(t, "data", "other")
 			w.cfg.Algorithm, w.cfg.Retain, w.cfg.RetainFor = algorithm, 1, 0
 			w.configure()

@@ -73,13 +73,13 @@ func TestAnEmptyFileIsAFile(t *testing.T) {
 
 func TestMD5AndSHA1ProveAMirrorToo(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.MD5, manifest.SHA1} {
-		t.Run(string(algorithm), func(t *testing.T) {
+		t.Run(algorithm.String(), func(t *testing.T) {
 			w := start(t, "data")
 			w.cfg.Algorithm = algorithm
 			w.configure()
 			w.publish("data", "2026.09", september())
 			w.expect(w.demand(), "data", report.Updated)
-			equal(t, "digests asked", len(w.asked("/"+string(algorithm)+"/")), 4)
+			equal(t, "digests asked", len(w.asked("/"+algorithm.String()+"/")), 4)
 			w.publish("data", "2026.10", october())
 			w.expect(w.poll(), "data", report.Updated)
 			equal(t, "downloads", w.downloads(), []string{"b.dat"})
@@ -95,7 +95,7 @@ func TestAChangeOfAlgorithmDownloadsNothing(t *testing.T) {
 		w.cfg.Algorithm = algorithm
 		w.configure()
 		w.expect(w.poll(), "data", report.Unchanged)
-		equal(t, "digests asked in "+string(algorithm), len(w.asked("/"+string(algorithm)+"/")), 4)
+		equal(t, "digests asked in "+algorithm.String(), len(w.asked("/"+algorithm.String()+"/")), 4)
 		equal(t, "downloads", len(w.downloads()), 0)
 		w.expect(w.poll(), "data", report.Unchanged)
 		equal(t, "the poll after", w.asked("/"), []string{"/ManifestReleases/data"})

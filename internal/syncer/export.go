@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"syncd/internal/durable"
 	"syncd/internal/export"
@@ -20,11 +21,11 @@ type exports struct {
 	turn chan struct{} // holds one token while no folder changes
 
 	mu     sync.Mutex // guards what follows; never held across the disk
-	failed map[string]error
+	failed map[string]report.ExportFailure
 }
 
-// Failed returns the last error of each folder that does not follow, by path.
-func (s *Shared) Failed() map[string]error {
+// Failed returns the last failure of each folder that does not follow, by path.
+func (s *Shared) Failed() map[string]report.ExportFailure {
 	s.exports.mu.Lock()
 	defer s.exports.mu.Unlock()
 	return maps.Clone(s.exports.failed)
@@ -34,13 +35,17 @@ func (e *exports) note(path string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failed == nil {
-		e.failed = map[string]error{}
+		e.failed = map[string]report.ExportFailure{}
 	}
-	if err == nil {
+	failure, failedBefore := e.failed[path]
+	if !failedBefore {
+		failure.Since = time.Now().UTC()
+	}
+	if failure.Err = err; err == nil {
 		delete(e.failed, path)
 		return
 	}
-	e.failed[path] = err
+	e.failed[path] = failure
 }
 
 // export makes folders follow what is served. takeOver names the views whose folders
@@ -65,6 +70,7 @@ func (c *Config) export(ctx context.Context, targets []export.Target, o export.O
 			continue // the view is not served yet
 		}
 		c.Shared.exports.note(t.Path, err)
+		report.ShowExport(c.Metrics, report.ReadExports(c.Mirror, []export.Target{t}, c.Shared.Failed())[0])
 		results = append(results, exportResult(t, generation, changed, err))
 	}
 	return results
@@ -87,15 +93,17 @@ func (c *Config) exportOne(ctx context.Context, t export.Target, o export.Option
 }
 
 func (c *Config) followView(ctx context.Context, t export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
-	dir, files, err := c.Mirror.OpenTree(view)
+	dir, err := c.Mirror.OpenTree(view)
 	if err != nil {
 		return false, err
 	}
 	defer dir.Close()
-	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: make([]export.File, len(files))}
-	for i, f := range files {
-		source.Files[i] = export.File{Path: f.Path, Size: f.Size, Object: f.Object}
-	}
+	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: func() (files []export.File) {
+		for _, f := range view.TreeFiles() {
+			files = append(files, export.File{Path: f.Path, Size: f.Size, Object: f.Object})
+		}
+		return files
+	}}
 	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { c.Log.Warn().Str("export", t.Path).Msg(text) }}, t, source, o)
 }
 
@@ -143,28 +151,20 @@ func (r *run) export(ctx context.Context) {
 	}
 }
 
-// exportResults returns the outcomes, and logs those of folders that do not follow.
 func (r *run) exportResults() []report.ExportResult {
 	r.exportsMu.Lock()
 	defer r.exportsMu.Unlock()
-	for _, e := range r.exports {
-		if e.Error != "" {
-			r.cfg.Log.Error().Str("view", e.View).Str("export", e.Path).Str("result", string(e.Result)).Str("error", e.Error).Msg("the exported folder does not follow")
-		}
-	}
 	return r.exports
 }
 
 // repairExports reads the exported folders, and replaces those with damage by new trees,
 // after their files were repaired in the data directory.
-func (c *Config) repairExports(ctx context.Context, rate int64) (report.Verification, error) {
-	result, err := report.VerifyExports(ctx, c.Mirror, c.Exports, rate)
+func (c *Config) repairExports(ctx context.Context, served mirror.Checked, rate int64) (report.Verification, error) {
+	result, err := report.VerifyExports(ctx, c.Mirror, served, c.Exports, rate)
 	if err != nil || result.OK() {
 		return result, err
 	}
-	damaged := slices.DeleteFunc(slices.Clone(c.Exports), func(t export.Target) bool {
-		return !slices.ContainsFunc(result.Damage, func(d report.DamagedFile) bool { return d.Export == t.Path })
-	})
+	damaged := slices.DeleteFunc(slices.Clone(c.Exports), func(t export.Target) bool { return !result.CanMend(t.Path) })
 	for _, done := range c.export(ctx, damaged, export.Options{Mend: true}, nil) {
 		result.Mended(done)
 	}

@@ -84,11 +84,7 @@ func (s *Syncer) forget(ctx context.Context, names []string, trigger string) (re
 	}
 	s.cfg.Shared.pruning.request()
 	result.Generation, result.Changed, result.Removed = next.Number, true, names
-	changes := store.Changes{Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}, History: report.HistoryEntry{
+	return result, s.cfg.commit(store.Changes{Forgotten: names, History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,
-	}}
-	for _, name := range names {
-		changes.Wanted[name], changes.Proofs[name] = nil, &store.Proofs{}
-	}
-	return result, s.cfg.commit(changes, outbox.News{})
+	}}, outbox.News{})
 }

@@ -62,7 +62,7 @@ func TestAKillLosesNoFinishedObject(t *testing.T) {
 	}
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
 		for name, then := range next {
-			t.Run(string(algorithm)+" "+name, func(t *testing.T) {
+			t.Run(algorithm.String()+" "+name, func(t *testing.T) {
 				w := start(t, "data", "other")
 				w.publish("other", "2026.09", files{"o.dat": "o"})
 				w.cfg.Algorithm = algorithm
@@ -140,7 +140,7 @@ func TestFailingReleasesDoNotPileUpDownloads(t *testing.T) {
 			"failed":                   func(*testing.T, *world) {},
 			"interrupted, then failed": interruptAtLarge,
 		} {
-			t.Run(string(algorithm)+" "+name, func(t *testing.T) {
+			t.Run(algorithm.String()+" "+name, func(t *testing.T) {
 				w := start(t, "data")
 				w.cfg.Algorithm = algorithm
 				w.source.Retry.MaxElapsed = 20 * time.Millisecond

@@ -24,7 +24,7 @@ func (c *Config) readLock(req request.Sync, targets []Target) (*locked.Lock, err
 		return nil, err
 	}
 	if lock.Source != c.Source {
-		return nil, fmt.Errorf("the lock file is of %s, but source.url is %s", lock.Source, c.Source)
+		return nil, fmt.Errorf("the lock file is of %q, but source.url is %s", lock.Source, c.Source)
 	}
 	configured, inLock := namesOf(targets), []string{}
 	for _, m := range lock.Manifests {
@@ -46,6 +46,9 @@ func (r *run) askNothing(ctx context.Context, j *job) {
 
 func (r *run) takeLocked(_ context.Context, j *job) error {
 	m, _ := r.lock.Manifest(j.target.Name) // readLock has compared the names
+	if err := r.checkAhead(m.Release); err != nil {
+		return err
+	}
 	same := func(locked locked.File, served mirror.File) bool {
 		return locked.Path == served.Path && locked.Object == served.Object
 	}

@@ -9,9 +9,15 @@ import (
 	"syncd/internal/refusal"
 )
 
-// A file takes about fileMemory bytes from its list to the end of its sync, and the
-// rest of the process baseMemory. Both were measured with 250,000 files.
-const fileMemory, baseMemory = 1700, 64 << 20
+// A file takes about fileMemory bytes from its list to the end of its sync, viewMemory
+// more for each view, and the rest of the process baseMemory. They were measured with
+// 100,000 and 250,000 files.
+const fileMemory, viewMemory, baseMemory = 1700, 700, 64 << 20
+
+// roomFor is how many files of all manifests fit in memory.
+func roomFor(limit int64, views int) int {
+	return int((limit - baseMemory) / int64(fileMemory+views*viewMemory))
+}
 
 // smallList is a number of files that is never refused: a manifest with very many files
 // must not keep small ones out.
@@ -21,7 +27,7 @@ const smallList = 5_000
 // of all manifests. The kernel would kill it then, at every start anew.
 func (r *run) checkMemory(j *job, files int) error {
 	limit := debug.SetMemoryLimit(-1) // only reads it
-	room := int((limit - baseMemory) / fileMemory)
+	room := roomFor(limit, len(r.cfg.Views))
 	others, fits := r.cfg.Shared.takeFiles(j, files, room, r.cfg.Mirror.Current().Records)
 	if fits {
 		return nil

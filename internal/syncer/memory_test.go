@@ -6,6 +6,18 @@ import (
 	"syncd/internal/mirror"
 )
 
+func TestFilesOfViewsTakeMemory(t *testing.T) {
+	const limit = 1 << 30 * 9 / 10 // of the unit
+	for views, least := range []int{500_000, 350_000, 250_000} {
+		if room := roomFor(limit, views); room < least {
+			t.Errorf("%d views: room for %d files, want %d", views, room, least)
+		}
+		if roomFor(limit, views) <= roomFor(limit, views+1) {
+			t.Errorf("%d views take no memory", views+1)
+		}
+	}
+}
+
 func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
 	s := NewShared(func() error { return nil })
 	jobOf := func(name string) *job { return &job{target: Target{Name: name}} }

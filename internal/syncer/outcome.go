@@ -102,10 +102,7 @@ func (r *run) predict(j *job, m *report.ManifestResult) {
 // From then on they count as done.
 func (r *run) record(jobs []*job) error {
 	now := time.Now().UTC()
-	changes := store.Changes{Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
-	for _, name := range r.removed {
-		changes.Proofs[name] = &store.Proofs{}
-	}
+	changes := store.Changes{Forgotten: r.removed, Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
 	news, told := r.published, outbox.News{}
 	r.recordMates(&changes)
 	for _, j := range jobs {

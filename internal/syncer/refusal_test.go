@@ -72,7 +72,7 @@ func TestAPlanThatStartsOverKeepsItsDownloads(t *testing.T) {
 		w.comesLast("b.dat")
 		w.publish("data", "2026.09", september())
 		stale := strings.Repeat("ab", map[manifest.Algorithm]int{manifest.SHA256: 32, manifest.MD5: 16}[algorithm])
-		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/" + string(algorithm) + "/*/b.dat", Times: 1, Body: `"` + stale + `"`})
+		w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/" + algorithm.String() + "/*/b.dat", Times: 1, Body: `"` + stale + `"`})
 		m := w.expect(w.demand(), "data", report.Updated)
 		equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat", "b.dat", "b.dat", "c.txt", "d.lic"})
 		equal(t, "files", []int{m.FilesTotal, m.FilesDownloaded, m.FilesReused}, []int{4, 4, 0})

@@ -18,9 +18,8 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 	if j.release, err = r.entryOf(j).release(ctx, j); err != nil {
 		return err
 	}
-	if r.tooFarAhead(j.release) {
-		return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
-			j.release, r.started.UTC().Format(time.DateOnly))
+	if err := r.checkAhead(j.release); err != nil {
+		return err
 	}
 	if r.ordersKeep(j) {
 		j.settle(report.Unchanged)
@@ -34,6 +33,16 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 		j.settle(report.Unchanged)
 	}
 	return nil
+}
+
+// checkAhead refuses a release that cannot exist yet. If it were served, every later one
+// would be a downgrade.
+func (r *run) checkAhead(release manifest.Release) error {
+	if !r.tooFarAhead(release) {
+		return nil
+	}
+	return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
+		release, r.started.UTC().Format(time.DateOnly))
 }
 
 // tooFarAhead is true when the clock says that no such release can exist yet.

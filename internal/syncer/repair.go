@@ -20,15 +20,15 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 		return report.Verification{}, err
 	}
 	verified := s.cfg.Shared.verify()
-	result, damage, err := report.Verify(ctx, s.cfg.Mirror, req)
+	result, checked, err := report.Verify(ctx, s.cfg.Mirror, req)
 	verified()
 	if err != nil {
 		return report.Verification{}, err
 	}
-	if err := s.tellDamage(ctx, damage); err != nil {
+	if err := s.tellDamage(ctx, checked.Damage); err != nil {
 		return report.Verification{}, err
 	}
-	for i, d := range damage {
+	for i, d := range checked.Damage {
 		s.cfg.Metrics.VerifyFailed(d.Manifest)
 		err := s.repair(ctx, d)
 		if ctx.Err() != nil {
@@ -42,7 +42,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if len(req.Manifests) > 0 {
 		return result, nil
 	}
-	exported, err := s.cfg.repairExports(ctx, req.Rate)
+	exported, err := s.cfg.repairExports(ctx, checked, req.Rate)
 	result.Add(exported)
 	return result, err
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
+	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/space"
@@ -68,6 +70,64 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,
 	}}
 	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{}))
+}
+
+// followViews completes the change of a rollback. A view that cannot hold the earlier
+// files prevents the rollback; one that cannot be made for another reason stays.
+func (s *Syncer) followViews(change *mirror.Change) error {
+	current := s.cfg.Mirror.Current()
+	for _, v := range s.cfg.wantedViews() {
+		made, err := s.cfg.arrangeView(v, current, *change, s.cfg.Shared.reserved(nil))
+		switch {
+		case refusal.ReasonOf(err) != "":
+			return err
+		case err != nil:
+			s.cfg.Log.Warn().Err(err).Str("view", v.Name).Msg("the view stays as it is")
+		case made != nil:
+			change.Views = append(change.Views, *made)
+		}
+	}
+	return s.takeOrphansAlong(current, change)
+}
+
+// takeOrphansAlong adds views that left the configuration and show what the rollback
+// leaves: their readers need the earlier data, too. It takes the view from an earlier
+// generation, because its configuration is gone.
+func (s *Syncer) takeOrphansAlong(current mirror.Generation, change *mirror.Change) error {
+	all, err := s.cfg.Mirror.Generations()
+	if err != nil {
+		return err
+	}
+	for _, name := range s.cfg.orphaned() {
+		wanted := revisionsAfter(current.Views[name], current, *change)
+		if wanted == nil {
+			continue
+		}
+		i := slices.IndexFunc(all, func(g mirror.Generation) bool { return maps.Equal(g.Views[name].Revisions, wanted) })
+		if i < 0 {
+			s.cfg.Log.Warn().Str("view", name).Msg("the view left the configuration and still shows what the rollback left; no earlier one is on disk")
+			continue
+		}
+		earlier := all[i].Views[name]
+		earlier.PublishedAt = time.Now().UTC()
+		change.Views = append(change.Views, earlier)
+	}
+	return nil
+}
+
+// revisionsAfter lists what a view is to show after a change. It is nil for a view that
+// shows nothing of what the change replaces.
+func revisionsAfter(v mirror.View, current mirror.Generation, change mirror.Change) map[string]string {
+	after, replaced := maps.Clone(v.Revisions), false
+	for _, record := range change.Set {
+		if id, shown := after[record.Manifest]; shown && id == current.Records[record.Manifest].ID() {
+			after[record.Manifest], replaced = record.ID(), true
+		}
+	}
+	if !replaced {
+		return nil
+	}
+	return after
 }
 
 // goal is the requested generation; without one, the newest generation before the

@@ -15,6 +15,9 @@ import (
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/syncer"
+	"syncd/internal/updater"
+	"syncd/internal/view"
 )
 
 // startOnDisk makes a world whose data directory is on a tmpfs of its own, or skips
@@ -217,4 +220,43 @@ func TestAFileOfUnknownSizeThatFillsTheDiskIsNotKept(t *testing.T) {
 		t.Error("refused before the download, so nothing was tested")
 	}
 	equal(t, "unfinished downloads", w.partials(), []string{})
+}
+
+// hashed is a view of one file that needs space for its `.hash` file and its records.
+func hashed(name string) syncer.ViewTarget {
+	return syncer.ViewTarget{View: view.View{Name: name, Manifests: []string{"small"}, Layout: view.Flat, HashFiles: true},
+		ReadMaps: func() (map[string]*updater.Map, error) { return nil, nil }}
+}
+
+func TestAViewLeavesTheSpaceThatARunningSyncReserved(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "small", "data")
+	w.publish("small", "2026.09", files{"a": "1"})
+	w.expect(w.demand("small"), "small", report.Updated)
+	free, err := w.cfg.Mirror.Free()
+	must(t, err)
+	w.offer(9, free.Bytes-300<<10)
+	gate := w.gate("large.dat")
+	sync := w.background("data")
+	w.downloading("data")
+	w.cfg.Views = []syncer.ViewTarget{hashed("one"), hashed("two"), hashed("three"), hashed("four")}
+	w.configure()
+	result := w.demand("small")
+	if len(result.Views) != 4 || result.Views[3].Reason != string(refusal.NoSpace) {
+		t.Errorf("the views took reserved space: %+v", result.Views)
+	}
+	close(gate)
+	w.expect(sync.wait(), "data", report.Updated)
+}
+
+func TestViewsOfOneSwapShareTheFreeSpace(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "small")
+	w.publish("small", "2026.09", files{"a": "1"})
+	w.expect(w.demand(), "small", report.Updated)
+	free, err := w.cfg.Mirror.Free()
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(w.dir), "other"), make([]byte, free.Bytes-100<<10), 0o600))
+	w.cfg.Views = []syncer.ViewTarget{hashed("one"), hashed("two")}
+	w.configure()
+	result := w.demand()
+	equal(t, "results", []report.Result{result.Views[0].Result, result.Views[1].Result}, []report.Result{report.Updated, report.Refused})
 }

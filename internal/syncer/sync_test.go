@@ -243,6 +243,7 @@ func TestAManifestThatLeftTheTargetsLeavesAtTheNextSyncIfItIsDropped(t *testing.
 	}
 	w.expect(result, "data", report.Unchanged)
 	w.serves("data", september())
+	w.hasNoState("bins")
 }
 
 // leaving is a world that serves data and bins, and whose configuration lost bins.
@@ -290,9 +291,20 @@ func TestAManifestThatLeftTheTargetsStaysServedUntilItIsForgotten(t *testing.T) 
 	if proofs["bins"] != nil {
 		t.Error("the proofs of bins are still there")
 	}
+	w.hasNoState("bins")
 	w.target("data", func(t *syncer.Target) { t.Name = "bins" })
 	w.expect(w.poll(), "bins", report.Updated)
 	w.serves("bins", bins)
+}
+
+// hasNoState requires that the state knows nothing of a manifest.
+func (w *world) hasNoState(name string) {
+	w.Helper()
+	states, err := w.cfg.Store.Manifests()
+	must(w, err)
+	if s, found := states[name]; found {
+		w.Errorf("the state still has %s, checked at %s", name, s.CheckedAt)
+	}
 }
 
 func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {

@@ -91,7 +91,7 @@ type Config struct {
 // selection identifies which files of a target are mirrored and by which digests
 // they are compared.
 func (c *Config) selection(t Target) string {
-	text := string(c.Algorithm) + " " + t.Filter.Fingerprint()
+	text := c.Algorithm.String() + " " + t.Filter.Fingerprint()
 	if len(t.Files) > 0 {
 		text += " " + manifest.ReferencesID(t.Files)
 	}

@@ -45,7 +45,7 @@ func TestUnchangedObjectsAreNotReadAgain(t *testing.T) {
 			"the same process": func(*world) {},
 			"another process":  (*world).restart,
 		} {
-			t.Run(name+" "+string(algorithm), func(t *testing.T) {
+			t.Run(name+" "+algorithm.String(), func(t *testing.T) {
 				w := start(t, "data")
 				w.cfg.Algorithm = algorithm
 				w.configure()
@@ -103,7 +103,7 @@ func TestAnObjectWithAChangedFileIsReadOnce(t *testing.T) {
 
 func TestADamagedObjectIsFoundByThePlanAndFetchedAgain(t *testing.T) {
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1} {
-		t.Run(string(algorithm), func(t *testing.T) {
+		t.Run(algorithm.String(), func(t *testing.T) {
 			w := start(t, "data")
 			w.cfg.Algorithm = algorithm
 			w.configure()

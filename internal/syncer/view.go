@@ -117,7 +117,7 @@ func (r *run) arrangeViews(jobs []*job, change *mirror.Change) (outcomes []repor
 	current := r.cfg.Mirror.Current()
 	for i := 0; i < len(r.views); i++ {
 		v := r.views[i]
-		made, err := r.cfg.arrangeView(v, current, *change)
+		made, err := r.cfg.arrangeView(v, current, *change, r.cfg.Shared.reserved(jobs))
 		if named := namedBy(err, *change); len(named) > 0 {
 			failNamed(err, slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return !slices.Contains(named, j.target.Name) }))
 			change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return slices.Contains(named, record.Manifest) })
@@ -147,8 +147,9 @@ func namedBy(err error, change mirror.Change) []string {
 }
 
 // arrangeView returns the view that follows from a change, nil if the served one stays. A
-// view appears when all its manifests have data. Later, one without data is left out.
-func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mirror.Change) (*mirror.View, error) {
+// view appears when all its manifests have data. Later, one without data is left out. The
+// new view leaves the space that others reserved, and that of the views in the change.
+func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mirror.Change, others space.Amount) (*mirror.View, error) {
 	records, served := current.After(change), current.Views[v.Name]
 	if _, taken := records[v.Name]; taken {
 		return nil, fmt.Errorf("view %s: current/%s is still a manifest that left the configuration: `syncd forget %s` removes it", v.Name, v.Name, v.Name)
@@ -164,7 +165,10 @@ func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mir
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkRoom(made); err != nil {
+	for _, before := range change.Views {
+		others = others.Plus(c.needOfView(before))
+	}
+	if err := c.checkRoom(made, others); err != nil {
 		return nil, err
 	}
 	if len(unmapped) > 0 && made.Fingerprint != served.Fingerprint {
@@ -174,9 +178,25 @@ func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mir
 	return &made, nil
 }
 
-// checkRoom refuses a view whose tree does not fit.
-func (c *Config) checkRoom(v mirror.View) error {
-	need := space.Amount{Inodes: int64(2 * v.Count())}
+// checkRoom refuses a view whose tree does not fit beside what others will take.
+func (c *Config) checkRoom(v mirror.View, others space.Amount) error {
+	need := c.needOfView(v)
+	free, err := c.Mirror.Free()
+	if free = free.Minus(others); err == nil && !space.Fits(need, free) {
+		err = space.Refuse(need, free, "")
+	}
+	if err != nil {
+		return fmt.Errorf("view %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// needOfView is the space for the tree of a view, nothing if it is on disk.
+func (c *Config) needOfView(v mirror.View) (need space.Amount) {
+	if c.Mirror.HasTree(v) {
+		return need
+	}
+	need.Inodes = int64(2 * v.Count())
 	need.Bytes = overhead + int64(v.Count())*overheadPerFile
 	if v.HashFiles {
 		need.Bytes += int64(len(v.Files)) * space.BlockSize
@@ -184,14 +204,7 @@ func (c *Config) checkRoom(v mirror.View) error {
 	if c.Mirror.CopiesBytes() {
 		need.Bytes += v.Bytes
 	}
-	free, err := c.Mirror.Free()
-	if err == nil && !space.Fits(need, free) && !c.Mirror.HasTree(v) {
-		err = space.Refuse(need, free, "")
-	}
-	if err != nil {
-		return fmt.Errorf("view %s: %w", v.Name, err)
-	}
-	return nil
+	return need
 }
 
 // removedViews lists the views that are served, no longer configured, and not kept. A
@@ -234,6 +247,7 @@ func (r *run) noteViews(outcomes []report.ViewResult) {
 		if r.viewResults[v.Name].Result != report.Updated || v.Result != report.Unchanged {
 			r.viewResults[v.Name] = v
 		}
+		report.ShowView(r.cfg.Metrics, v.Name, r.viewResults[v.Name].State())
 	}
 }
 
@@ -257,21 +271,4 @@ func (r *run) reportViews() (all []report.ViewResult) {
 		}
 	}
 	return all
-}
-
-// followViews completes the change of a rollback. A view that cannot hold the earlier
-// files prevents the rollback; one that cannot be made for another reason stays.
-func (s *Syncer) followViews(change *mirror.Change) error {
-	for _, v := range s.cfg.wantedViews() {
-		made, err := s.cfg.arrangeView(v, s.cfg.Mirror.Current(), *change)
-		switch {
-		case refusal.ReasonOf(err) != "":
-			return err
-		case err != nil:
-			s.cfg.Log.Warn().Err(err).Str("view", v.Name).Msg("the view stays as it is")
-		case made != nil:
-			change.Views = append(change.Views, *made)
-		}
-	}
-	return nil
 }

@@ -172,3 +172,38 @@ func TestAnUnreadableMapLeavesTheViewAsItIs(t *testing.T) {
 	}
 	w.serves("ref", files{"one/data/a": "1"})
 }
+
+func TestARollbackTakesAViewThatLeftTheConfigurationAlong(t *testing.T) {
+	w := start(t, "one")
+	w.view(ref(view.Provider, "one"))
+	w.publish("one", "2026.09", files{"a": "1"})
+	w.demand()
+	w.publish("one", "2026.10", files{"a": "bad", "new": "bad"})
+	w.demand()
+	w.cfg.Views = nil
+	w.configure()
+	w.rollback(request.Rollback{})
+	w.serves("one", files{"a": "1"})
+	w.serves("ref", files{"one/data/a": "1"})
+	w.rollback(request.Rollback{}) // forward again
+	w.serves("ref", files{"one/data/a": "bad", "one/data/new": "bad"})
+}
+
+func TestARollbackLeavesAViewThatNeverShowedTheReleaseAsItIs(t *testing.T) {
+	w := start(t, "one")
+	w.view(ref(view.Provider, "one"))
+	w.publish("one", "2026.09", files{"a": "1"})
+	w.demand()
+	w.cfg.Views = nil
+	w.configure()
+	for i, release := range []string{"2026.10", "2026.11"} {
+		w.publish("one", release, files{"a": strings.Repeat("later", i+1)})
+		w.demand()
+	}
+	w.rollback(request.Rollback{})
+	w.serves("one", files{"a": "later"})
+	w.serves("ref", files{"one/data/a": "1"})
+	if strings.Contains(w.log.String(), "shows what the rollback left") {
+		t.Errorf("a warning about a view that never showed the release:\n%s", &w.log)
+	}
+}

@@ -41,11 +41,11 @@ func PrintAdoptionErrors(w io.Writer, a report.Adoption) {
 			fmt.Fprintf(w, "syncd: %s: nothing was adopted: %s\n", m.Name, m.Error)
 		}
 	}
-	for i, s := range a.Skipped {
-		if i == report.MaxNamed {
-			fmt.Fprintf(w, "syncd: warning: %d more were passed over\n", len(a.Skipped)-i)
-			return
-		}
+	named := a.Skipped[:min(len(a.Skipped), report.MaxNamed)]
+	for _, s := range named {
 		fmt.Fprintf(w, "syncd: warning: %s: %s\n", s.Path, s.Error)
+	}
+	if more := a.SkippedCount - len(named); more > 0 {
+		fmt.Fprintf(w, "syncd: warning: %d more were passed over\n", more)
 	}
 }

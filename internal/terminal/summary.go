@@ -21,12 +21,16 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 			fmt.Fprintf(w, "%s  view %s (%s)  %s: %s\n", v.Name, v.Fingerprint, v.Layout, v.Result, files(v.Files))
 		}
 	}
+	printExported(w, s)
+	fmt.Fprintln(w, generationLine(s, dryRun))
+}
+
+func printExported(w io.Writer, s report.Sync) {
 	for _, e := range s.Exports {
 		if e.Error == "" {
 			fmt.Fprintf(w, "%s  export %s  %s: generation %d\n", e.View, e.Path, e.Result, e.Generation)
 		}
 	}
-	fmt.Fprintln(w, generationLine(s, dryRun))
 }
 
 // PrintErrors writes a line for each manifest, view and export that failed or was refused.
@@ -48,12 +52,13 @@ func PrintErrors(w io.Writer, s report.Sync) {
 	}
 }
 
-// PrintRollback writes a line for each manifest that went back, and one for the
-// generation.
+// PrintRollback writes a line for each manifest that went back and each exported folder,
+// and one for the generation. PrintErrors writes the folders that do not follow.
 func PrintRollback(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		fmt.Fprintf(w, "%s  back at %s\n", m.Name, releaseName(m.Release, m.Revision))
 	}
+	printExported(w, s)
 	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
 }
 

@@ -115,7 +115,11 @@ func printExports(w io.Writer, exports []report.ExportStatus) error {
 		if e.Generation > 0 {
 			generation = fmt.Sprint(e.Generation)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.View, e.Path, e.State, generation)
+		state := string(e.State)
+		if e.Since != nil {
+			state += " (since " + timeOrDash(e.Since) + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.View, e.Path, state, generation)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -14,7 +14,7 @@ func BenchmarkHasher(b *testing.B) {
 	data := make([]byte, bufferSize)
 	_, _ = rand.Read(data) // never fails
 	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.SHA1, manifest.MD5} {
-		b.Run(string(algorithm), func(b *testing.B) {
+		b.Run(algorithm.String(), func(b *testing.B) {
 			h := NewHasher(algorithm)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(data)))

@@ -36,6 +36,8 @@ type page struct {
 	DataDir    string
 	Manifests  []card
 	Hooks      []report.HookStatus
+	Views      []report.ViewStatus
+	Exports    []report.ExportStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
 }
@@ -87,6 +89,7 @@ func newPages(source Source, now func() time.Time, views views) *pages {
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
 		"clock": func(t any) string { return moment(t).In(now().Location()).Format("2006-01-02 15:04 MST") },
 		"ago":   func(t any) string { return relative(moment(t), now()) },
+		"words": func(state any) string { return words(fmt.Sprint(state)) },
 	}).ParseFS(assets, "assets/page.html"))
 	return p
 }
@@ -145,7 +148,8 @@ func (p *pages) view(query url.Values) (page, error) {
 		return page{}, err
 	}
 	view := page{
-		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk), Scrub: status.Scrub, Hooks: status.Hooks,
+		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
+		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub,
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))
@@ -153,13 +157,22 @@ func (p *pages) view(query url.Values) (page, error) {
 	return view, nil
 }
 
-// title shows in the browser's tab how many manifests and hooks need attention.
+// title shows in the browser's tab how many manifests, views, exports and hooks need attention.
 func title(status report.Status) string {
 	bad := 0
-	for _, m := range status.Manifests {
-		if m.State == report.StateFailed || m.State == report.StateRefused || m.State == report.StateQuarantined {
+	count := func(state string) {
+		if state == string(report.StateFailed) || state == string(report.StateRefused) || state == string(report.StateQuarantined) {
 			bad++
 		}
+	}
+	for _, m := range status.Manifests {
+		count(string(m.State))
+	}
+	for _, v := range status.Views {
+		count(string(v.State))
+	}
+	for _, e := range status.Exports {
+		count(string(e.State))
 	}
 	for _, h := range status.Hooks {
 		if h.IsFailing() {
@@ -195,7 +208,7 @@ func note(query url.Values, status report.Status) string {
 }
 
 func cardOf(m report.ManifestStatus, history report.History) card {
-	c := card{ManifestStatus: m, StateWord: strings.ReplaceAll(string(m.State), "_", " "), Past: past(m.Name, history)}
+	c := card{ManifestStatus: m, StateWord: words(m.State), Past: past(m.Name, history)}
 	if m.State == report.StateSyncing {
 		c.LastError = m.Error
 	}
@@ -210,6 +223,9 @@ func cardOf(m report.ManifestStatus, history report.History) card {
 	}
 	return c
 }
+
+// words shows a state to people.
+func words[S ~string](state S) string { return strings.ReplaceAll(string(state), "_", " ") }
 
 // past lists the newest syncs of a manifest, with their costs.
 func past(name string, history report.History) []pastSync {

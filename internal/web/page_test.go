@@ -94,6 +94,19 @@ func scenes() map[string]*scene {
 		m.State, m.Newest, m.Failing, m.Reason, m.RetryAt = report.StateRefused, "2026.11", "2026.11", "hash_mismatch", ago(-100*time.Minute)
 		m.Error = "fetch ews.txt: digest sha256:9f86d081884c7d65 does not match the expected sha256:60303ae22b998861, also when fetched again"
 	})
+	views := *idle
+	views.status.Views = []report.ViewStatus{
+		{Name: "refdata", Layout: "provider", State: report.StateInSync, Fingerprint: "4f0c2d91ab37", Files: 160, Bytes: 31*gib/2 + 84*mib, ActiveSince: ago(11 * day), Explanation: "shows 160 files by layout provider"},
+		{Name: "by_map", Layout: "map", State: report.StateRefused, Fingerprint: "b81e77a3c0d5", Files: 12, Bytes: 84 * mib, ActiveSince: ago(41 * day), Reason: "path_clash",
+			Error: "view by_map: Data/2026.10/a.dat of dq_addr_data and Data/2026.09/A.dat of dq_addr_bins have one path", Explanation: "stays as it was: Data/2026.10/a.dat of dq_addr_data and Data/2026.09/A.dat of dq_addr_bins have one path"},
+		{Name: "old_layout", Layout: "flat", State: report.StateOrphaned, Files: 12, Bytes: 84 * mib, ActiveSince: ago(70 * day), Explanation: "left the configuration and stays served as it is: `syncd forget old_layout` removes it"},
+	}
+	views.status.Exports = []report.ExportStatus{
+		{View: "refdata", Path: "/srv/syncd/refdata", Generation: 7, State: report.ExportInSync},
+		{View: "by_map", Path: "/srv/syncd/by_map", Generation: 6, State: report.ExportRefused, Since: ago(3 * time.Hour),
+			Error: "export /srv/syncd/by_map: the folder was changed since it was exported: \"notes\" is new: `syncd sync --take-over by_map` replaces it and keeps it as /srv/syncd/by_map.before-syncd"},
+	}
+	all["views"] = &views
 	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}
@@ -115,7 +128,11 @@ func TestPageIsCompleteWithoutScript(t *testing.T) {
 		},
 		"syncing": {"syncing: 12 of 31 files, 1.1 GiB of 2.5 GiB, 12 MiB/s, about 2m4s left", `value="45"`, "2026.11"},
 		"failed":  {"refused 2026.11 because the content of a file does not match its digest", "still serving 2026.10", "<title>(1) syncd</title>"},
-		"empty":   {"Nothing is served yet", "never synced yet; next check at", ">pending<", "Sync now"},
+		"views": {
+			"Views", "refdata", "provider", "in sync", ">refused<", ">orphaned<", "stays as it was: Data/2026.10/a.dat", "syncd forget old_layout",
+			"/srv/syncd/by_map", "syncd sync --take-over by_map", "<title>(2) syncd</title>",
+		},
+		"empty": {"Nothing is served yet", "never synced yet; next check at", ">pending<", "Sync now"},
 	}
 	for name, s := range scenes() {
 		got := ask(handlerOf(s), "GET", "/", "")

@@ -154,7 +154,7 @@ func (c *Client) Metadata(ctx context.Context, ref manifest.Reference) (Metadata
 
 // Hash returns the digest of one file of one release.
 func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
-	segments := append([]string{string(algorithm)}, ref.Segments()...)
+	segments := append([]string{algorithm.String()}, ref.Segments()...)
 	body, err := c.get(ctx, "Hash", maxHash, queryOf(ref), segments...)
 	if err != nil {
 		return manifest.Digest{}, err

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,61 +14,44 @@ import (
 	"syncd/internal/refusal"
 )
 
-// Metadata is what the service says about one file. All values are strings on the
-// wire, and any may be missing.
+// Metadata is what the service says about one file, as far as syncd uses it. All values
+// are strings on the wire, and any may be missing.
 type Metadata struct {
 	FileName string
 	Release  string
-	Size     int64                         // in bytes, -1 when missing or not a number
-	Digests  map[manifest.Algorithm]string // as sent, not validated
-	Other    map[string]string             // the remaining values by their key
+	Size     int64 // in bytes, -1 when missing or not a number
 }
 
 // maxSize limits a file's announced size, so that no sum of sizes overflows.
 const maxSize = 1 << 50
 
 func parseMetadata(body []byte) (Metadata, error) {
+	var members struct{ FileName, Release, FileSize anyText } // names match in any case
 	body = trim(body)
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil || members == nil || !utf8.Valid(body) {
+	if !bytes.HasPrefix(body, []byte("{")) || json.Unmarshal(body, &members) != nil || !utf8.Valid(body) {
 		return Metadata{}, refusal.New(refusal.BadShape, "metadata is not a JSON object")
 	}
-	meta := Metadata{Size: -1, Digests: map[manifest.Algorithm]string{}, Other: map[string]string{}}
-	for _, name := range slices.Sorted(maps.Keys(members)) { // sorted, so that of names that differ only in case the same one always wins
-		text := jsonText(members[name])
-		switch strings.ToLower(name) {
-		case "filename":
-			meta.FileName = text
-		case "release":
-			meta.Release = text
-		case "filesize":
-			if size, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && size >= 0 && size <= maxSize {
-				meta.Size = size
-			}
-		case "md5", "sha1", "sha256":
-			meta.Digests[manifest.Algorithm(strings.ToUpper(name))] = text
-		default:
-			meta.Other[name] = text
-		}
+	meta := Metadata{FileName: string(members.FileName), Release: string(members.Release), Size: -1}
+	size, err := strconv.ParseInt(strings.TrimSpace(string(members.FileSize)), 10, 64)
+	if err == nil && size >= 0 && size <= maxSize {
+		meta.Size = size
 	}
 	return meta, nil
 }
 
-// redacted returns m without the Customer ID in its texts. Names and digests stay as they
-// are, even when they hold a short ID.
+// redacted returns m without the Customer ID in its texts. Names stay as they are when
+// they hold a short ID.
 func (m Metadata) redacted(r transport.Redactor) Metadata {
 	m.FileName, m.Release = r.Name(m.FileName), r.Name(m.Release)
-	for algorithm, text := range m.Digests {
-		if _, err := manifest.ParseDigest(algorithm, text); err != nil {
-			m.Digests[algorithm] = r.String(text)
-		}
-	}
-	other := make(map[string]string, len(m.Other))
-	for name, text := range m.Other {
-		other[r.String(name)] = r.String(text)
-	}
-	m.Other = other
 	return m
+}
+
+// anyText is the text of any JSON value, see jsonText.
+type anyText string
+
+func (t *anyText) UnmarshalJSON(value []byte) error {
+	*t = anyText(jsonText(value))
+	return nil
 }
 
 // jsonText returns the text of a JSON string, and any other value as it is written: a

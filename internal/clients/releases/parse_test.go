@@ -162,11 +162,7 @@ func TestParseEntriesReadsEveryFormat(t *testing.T) {
 }
 
 func TestParseMetadataReadsEveryForm(t *testing.T) {
-	full := Metadata{
-		FileName: "a.dat", Release: "2026.10", Size: 9959574360,
-		Digests: map[manifest.Algorithm]string{"MD5": "m", "SHA1": "s", "SHA256": "S"},
-		Other:   map[string]string{"BuildDate": "2026-10", "OS": "LINUX"},
-	}
+	full := Metadata{FileName: "a.dat", Release: "2026.10", Size: 9959574360}
 	got, err := parseMetadata([]byte("\ufeff" + `{"FileName":"a.dat","Release":"2026.10","FileSize":"9959574360","MD5":"m","SHA1":"s","SHA256":"S","BuildDate":"2026-10","OS":"LINUX"}` + "\r\n"))
 	if diff := cmp.Diff(full, got); diff != "" || err != nil {
 		t.Errorf("as the service writes it: %v %s", err, diff)
@@ -175,11 +171,8 @@ func TestParseMetadataReadsEveryForm(t *testing.T) {
 	if diff := cmp.Diff(full, got); diff != "" || err != nil {
 		t.Errorf("in other letters, number as number: %v %s", err, diff)
 	}
-	got, err = parseMetadata([]byte(`{"x":null,"y":1.50,"z":true,"a":[1, {"b":"c"}],"Release":7,"MD5":null}`))
-	want := Metadata{
-		Release: "7", Size: -1, Digests: map[manifest.Algorithm]string{"MD5": ""},
-		Other: map[string]string{"x": "", "y": "1.50", "z": "true", "a": `[1, {"b":"c"}]`},
-	}
+	got, err = parseMetadata([]byte(`{"x":null,"y":1.50,"z":true,"a":[1, {"b":"c"}],"Release":7,"FileName":null}`))
+	want := Metadata{Release: "7", Size: -1}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("odd values: %v %s", err, diff)
 	}
@@ -207,7 +200,7 @@ func TestParseHashReadsEveryForm(t *testing.T) {
 	length := map[manifest.Algorithm]int{manifest.MD5: 32, manifest.SHA1: 40, manifest.SHA256: 64}
 	for algorithm, n := range length {
 		hex := strings.Repeat("0aF", n)[:n]
-		want := strings.ToLower(string(algorithm) + ":" + hex)
+		want := strings.ToLower(algorithm.String() + ":" + hex)
 		for _, body := range []string{
 			hex, `"` + hex + `"`, `["` + hex + `"]`, hex + "\n", "\ufeff" + hex + "\r\n", " \"" + strings.ToUpper(hex) + "\"\n",
 			`<string xmlns="http://schemas.microsoft.com/2003/10/Serialization/">` + hex + `</string>`,
@@ -310,21 +303,8 @@ func FuzzParseMetadata(f *testing.F) {
 		if meta.Size < -1 || meta.Size > maxSize {
 			t.Fatalf("size %d", meta.Size)
 		}
-		for algorithm := range meta.Digests {
-			if !slices.Contains([]manifest.Algorithm{manifest.MD5, manifest.SHA1, manifest.SHA256}, algorithm) {
-				t.Fatalf("algorithm %q", algorithm)
-			}
-		}
-		for range 3 { // maps have a random order
-			again, err := parseMetadata(body)
-			if diff := cmp.Diff(meta, again); diff != "" || err != nil {
-				t.Fatalf("read again: %v %s", err, diff)
-			}
-		}
-		for text := range meta.Other {
-			if !utf8.ValidString(text + meta.Other[text]) {
-				t.Fatalf("%q", text)
-			}
+		if !utf8.ValidString(meta.FileName + meta.Release) {
+			t.Fatalf("%+v", meta)
 		}
 	})
 }

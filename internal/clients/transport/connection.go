@@ -127,6 +127,7 @@ func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch) (*
 	case r := <-done:
 		return r.answer, r.err
 	case <-watch.ctx.Done():
+		watch.waitFor(grace)
 	}
 	select {
 	case r := <-done:

@@ -45,7 +45,7 @@ func (c *Client) Read(ctx context.Context, req Request, read func(*Response) err
 func (c *Client) exchange(ctx context.Context, req *Request, read func(*Response) error) error {
 	watch := newStallWatch(ctx, c.cfg.StallTimeout)
 	defer watch.end()
-	defer watch.endAfter(c.cfg.Retry.MaxElapsed + c.cfg.StallTimeout).Stop()
+	watch.endWithin(c.cfg.Retry.MaxElapsed + c.cfg.StallTimeout)
 	res, err := c.open(ctx, req, watch)
 	if err == nil {
 		defer res.Body.Close()
@@ -191,7 +191,7 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 		return res, nil
 	}
 	defer res.Body.Close()
-	defer watch.endAfter(c.cfg.StallTimeout).Stop() // do not wait for a slow error body
+	watch.endWithin(c.cfg.StallTimeout) // do not wait for a slow error body
 	var body []byte
 	// The body of a 101 is the bare connection, whose end may never come. That of a 407 is
 	// the proxy's and can repeat its password.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,55 +24,97 @@ const grace = 500 * time.Millisecond
 type stallWatch struct {
 	ctx     context.Context //nolint:containedctx // the watch lives as long as its transfer
 	timeout time.Duration
-	timer   *time.Timer
 	cancel  context.CancelCauseFunc
-	forget  func() bool // stops the watch for the end of ctx
-	waiting atomic.Bool // true while a call of net/http runs
 	conn    atomic.Pointer[net.Conn]
 	trace   httptrace.ClientTrace
+	timer   *time.Timer // runs check
+
+	mu        sync.Mutex // guards what follows
+	isWaiting bool       // a call of net/http runs
+	isEnding  bool       // it should return, because the context has ended
+	due       time.Time  // when it stalls
+	last      time.Time  // when the transfer must end, however many bytes it moves
 }
+
+// unlimited is longer than any transfer.
+const unlimited = 100 * 365 * 24 * time.Hour
 
 // newStallWatch returns a stopped watch. The transfer must use the watch's context.
 func newStallWatch(ctx context.Context, timeout time.Duration) *stallWatch {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &stallWatch{timeout: timeout, cancel: cancel}
+	w := &stallWatch{timeout: timeout, cancel: cancel, last: time.Now().Add(unlimited)}
 	w.trace.GotConn = func(info httptrace.GotConnInfo) {
 		conn := belowTLS(info.Conn)
 		w.conn.Store(&conn)
 	}
 	w.ctx = httptrace.WithClientTrace(ctx, &w.trace)
-	w.timer = time.AfterFunc(timeout, w.expire)
+	w.timer = time.AfterFunc(timeout, w.check)
 	w.timer.Stop()
-	w.forget = context.AfterFunc(ctx, func() {
-		if w.waiting.Load() {
-			w.timer.Reset(grace)
-		}
-	})
 	return w
 }
 
 func (w *stallWatch) resume() { w.waitFor(w.timeout) }
 
+// waitFor watches a call of net/http that is about to begin.
 func (w *stallWatch) waitFor(limit time.Duration) {
-	w.waiting.Store(true)
-	w.timer.Reset(limit)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.isWaiting, w.isEnding, w.due = true, false, now.Add(limit)
+	w.checkSoonLocked(now)
 }
 
 func (w *stallWatch) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isWaiting = false
 	w.timer.Stop()
-	w.waiting.Store(false)
 }
 
 func (w *stallWatch) end() {
-	w.forget()
 	w.pause()
 	w.cancel(nil)
 }
 
-func (w *stallWatch) expire() {
-	if w.waiting.Load() { // otherwise the call returned just now
-		w.abandon(errStalled)
+// endWithin abandons the transfer after limit, however many bytes it moves.
+func (w *stallWatch) endWithin(limit time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last := time.Now().Add(limit); last.Before(w.last) {
+		w.last = last
 	}
+}
+
+// checkSoonLocked starts the timer. Looking for the context's end every now and then
+// costs a short request less than being told of it.
+func (w *stallWatch) checkSoonLocked(now time.Time) {
+	w.timer.Reset(min(w.due.Sub(now), w.last.Sub(now), grace))
+}
+
+func (w *stallWatch) check() {
+	if cause := w.failure(); cause != nil {
+		w.abandon(cause)
+	}
+}
+
+// failure returns why the call that runs must end, nil if it may go on. When the context
+// has ended, the call has some time left to return by itself.
+func (w *stallWatch) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	switch {
+	case !w.isWaiting: // it returned just now
+		return nil
+	case !now.Before(w.last):
+		return errTooSlow
+	case !now.Before(w.due):
+		return errStalled
+	case w.ctx.Err() != nil && !w.isEnding:
+		w.isEnding, w.due = true, now.Add(grace)
+	}
+	w.checkSoonLocked(now)
+	return nil
 }
 
 // abandon cancels the transfer and closes its connection: a server that does not respond
@@ -88,12 +131,6 @@ func (w *stallWatch) close(body io.Closer) error {
 	w.waitFor(grace)
 	defer w.pause()
 	return body.Close()
-}
-
-// endAfter abandons the transfer after limit, however many bytes it moves. The caller
-// stops the timer.
-func (w *stallWatch) endAfter(limit time.Duration) *time.Timer {
-	return time.AfterFunc(limit, func() { w.abandon(errTooSlow) })
 }
 
 // watchedBody is a response body whose reads run under a stallWatch.

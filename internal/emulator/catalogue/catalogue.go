@@ -33,7 +33,7 @@ type source interface {
 }
 
 // New returns a catalogue without manifests. With a root, it also holds the
-// manifests of that directory: <root>/<manifest>/<release>/files.
+// manifests and products of that directory: <root>/<manifest>/<release>/files.
 func New(root string) *Catalogue {
 	c := &Catalogue{memory: newMemory(time.Now())}
 	c.sources = []source{c.memory}

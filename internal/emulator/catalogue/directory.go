@@ -11,31 +11,56 @@ import (
 // directory is a source on disk: <root>/<manifest>/<release>/ with any tree of
 // files, all of class Data. Each look-up reads it, so that a new directory is a
 // new release at once. A file deeper in the tree is published under one name,
-// with "~" for each slash.
+// with "~" for each slash. <root>/Product/<release>/ has products, which no
+// manifest lists.
 //
 // The reference of a file does not name its manifest. When two manifests hold the
 // same name in the same release, the first manifest's file is served.
 type directory struct{ root string }
 
-func (d directory) manifests() []string { return subdirectories(d.root) }
+// products is the folder of the products.
+const products = ClassProduct
+
+func (d directory) manifests() []string {
+	return slices.DeleteFunc(subdirectories(d.root), func(name string) bool { return name == products })
+}
+
+// folders returns the folders that can hold a file of a class.
+func (d directory) folders(class string) []string {
+	switch class {
+	case ClassData:
+		return d.manifests()
+	case ClassProduct:
+		return []string{products}
+	}
+	return nil
+}
 
 func (d directory) releases(manifest string) []string {
-	dir, ok := d.manifestDir(manifest)
+	name, ok := matchFold(d.manifests(), manifest)
 	if !ok {
 		return nil
 	}
-	return subdirectories(dir)
+	return d.releasesIn(name)
+}
+
+func (d directory) releasesIn(folder string) []string {
+	return subdirectories(filepath.Join(d.root, folder))
 }
 
 func (d directory) list(manifest, release string) (List, bool) {
-	dir, spelled, ok := d.releaseDir(manifest, release)
+	name, ok := matchFold(d.manifests(), manifest)
+	if !ok {
+		return List{}, false
+	}
+	dir, spelled, ok := d.releaseDir(name, release)
 	if !ok {
 		return List{}, false
 	}
 	l := List{Release: spelled}
 	for _, name := range walkNames(dir) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		l.Items = append(l.Items, diskItem(spelled, strings.ReplaceAll(name, "/", "~"), path))
+		l.Items = append(l.Items, diskItem(ClassData, spelled, strings.ReplaceAll(name, "/", "~"), path))
 	}
 	slices.SortStableFunc(l.Items, func(a, b *Item) int { return strings.Compare(a.Name, b.Name) })
 	l.Items = slices.CompactFunc(l.Items, func(a, b *Item) bool { return a.Name == b.Name })
@@ -44,9 +69,9 @@ func (d directory) list(manifest, release string) (List, bool) {
 
 func (d directory) fileReleases(f File) []string {
 	var names []string
-	for _, manifest := range d.manifests() {
-		for _, release := range d.releases(manifest) {
-			if _, ok := d.fileOf(manifest, release, f); ok {
+	for _, folder := range d.folders(f.Class) {
+		for _, release := range d.releasesIn(folder) {
+			if _, ok := d.fileOf(folder, release, f); ok {
 				names = append(names, release)
 			}
 		}
@@ -55,8 +80,8 @@ func (d directory) fileReleases(f File) []string {
 }
 
 func (d directory) file(f File) (*Item, bool) {
-	for _, manifest := range d.manifests() {
-		if it, ok := d.fileOf(manifest, f.Release, f); ok {
+	for _, folder := range d.folders(f.Class) {
+		if it, ok := d.fileOf(folder, f.Release, f); ok {
 			return it, true
 		}
 	}
@@ -65,41 +90,32 @@ func (d directory) file(f File) (*Item, bool) {
 
 // fileOf finds a file in one release: by its exact path, otherwise by its listed name
 // without regard to case.
-func (d directory) fileOf(manifest, release string, f File) (*Item, bool) {
-	dir, spelled, ok := d.releaseDir(manifest, release)
-	if !ok || f.Class != ClassData || f.Tag != "" {
+func (d directory) fileOf(folder, release string, f File) (*Item, bool) {
+	dir, spelled, ok := d.releaseDir(folder, release)
+	if !ok || f.Tag != "" {
 		return nil, false
 	}
 	if path, ok := locate(dir, f.Name); ok {
-		return diskItem(spelled, f.Name, path), true
+		return diskItem(f.Class, spelled, f.Name, path), true
 	}
 	for _, name := range walkNames(dir) {
 		if flat := strings.ReplaceAll(name, "/", "~"); strings.EqualFold(flat, f.Name) {
-			return diskItem(spelled, flat, filepath.Join(dir, filepath.FromSlash(name))), true
+			return diskItem(f.Class, spelled, flat, filepath.Join(dir, filepath.FromSlash(name))), true
 		}
 	}
 	return nil, false
 }
 
-func diskItem(release, name, path string) *Item {
+func diskItem(class, release, name, path string) *Item {
 	return &Item{
-		File:    File{Class: ClassData, Release: release, Name: name, Content: OnDisk(path)},
+		File:    File{Class: class, Release: release, Name: name, Content: OnDisk(path)},
 		digests: new(digests),
 	}
 }
 
-func (d directory) manifestDir(manifest string) (string, bool) {
-	name, ok := matchFold(subdirectories(d.root), manifest)
-	return filepath.Join(d.root, name), ok
-}
-
-func (d directory) releaseDir(manifest, release string) (dir, spelled string, ok bool) {
-	parent, ok := d.manifestDir(manifest)
-	if !ok {
-		return "", "", false
-	}
-	spelled, ok = matchFold(subdirectories(parent), release)
-	return filepath.Join(parent, spelled), spelled, ok
+func (d directory) releaseDir(folder, release string) (dir, spelled string, ok bool) {
+	spelled, ok = matchFold(d.releasesIn(folder), release)
+	return filepath.Join(d.root, folder, spelled), spelled, ok
 }
 
 // matchFold finds a name without case. It prefers the name in the same spelling.

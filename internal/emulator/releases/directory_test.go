@@ -105,6 +105,34 @@ func TestRoot(t *testing.T) {
 	}
 }
 
+func TestRootServesProductsThatNoManifestLists(t *testing.T) {
+	root := t.TempDir()
+	writeTree(t, root, map[string]string{
+		"Product/2026.09/Suite": "old", "Product/2026.10/Suite": "suite", "m/2026.10/a": "a",
+	})
+	e := startRoot(t, root)
+	if got := get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "m" {
+		t.Errorf("manifests %s", got)
+	}
+	if a := get(t, e, "/Manifest/2026.10/Product", ""); a.StatusCode != 404 {
+		t.Errorf("a manifest of the products: %d", a.StatusCode)
+	}
+	if got := get(t, e, "/Releases/Product/Suite", "format=comma").Text; got != "2026.09,2026.10" {
+		t.Errorf("releases %s", got)
+	}
+	for name, want := range map[string]string{"Product/latest/suite": "suite", "PRODUCT/2026.09/Suite": "old"} {
+		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, name)).Text; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"Data/2026.10/Suite", "Product/2026.10/a", "Product/2026.10/Suite?tag=NET7"} {
+		path, query, _ := strings.Cut(name, "?")
+		if a := get(t, e, "/Download/"+path, query); a.StatusCode != 404 {
+			t.Errorf("%s: %d", name, a.StatusCode)
+		}
+	}
+}
+
 func TestNewDirectoryIsNewRelease(t *testing.T) {
 	root := t.TempDir()
 	e := startRoot(t, root)
