@@ -53,8 +53,8 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 const manyFiles = 1000
 
 // runOnce runs a contender and removes the fetched files, unless there are many. The
-// scripts do not sync their files. What is left of earlier runs is written to the disk
-// before the run, because its first fsync would wait for that.
+// scripts of other contenders leave their files unwritten in the page cache. runOnce writes
+// them to the disk first, because an fsync of the contender would wait for them.
 func (b bench) runOnce(ctx context.Context, c contender.Contender, p provider.Provider) (measure.Sample, error) {
 	dir, err := os.MkdirTemp(b.work, "run-")
 	if err != nil {

@@ -20,7 +20,7 @@ type movedFile struct {
 	file     emulator.File
 	mapped   string // its path by the map files
 	text     string
-	old      string // what the old folder holds; "" for nothing
+	old      string // content of the file in the old folder; "" if it is missing there
 }
 
 func (f movedFile) reference() string {

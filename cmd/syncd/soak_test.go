@@ -40,7 +40,8 @@ func TestSoakStaysFlatAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, soakManifests...)
 	h.settings.elapsed = "30s" // longer than any fault of the soak
-	// What was served is remembered only so shortly that years of it come and go.
+	// The audit drops its records at once. With the default of two years, state/ would
+	// grow during the whole test.
 	h.settings.more = fmt.Sprintf("schedule: \"@every 1h\"\nretain: 2\nretain_for: %s\naudit: {keep: 1ms}", soakRetainFor)
 	h.configure()
 	s := &soak{host: h, random: newRandom(t), done: map[string]int{}}

@@ -55,8 +55,8 @@ func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorit
 	return nil
 }
 
-// seal makes a moved file read-only and checks that it is the hashed one, and that
-// nobody opened it for writing meanwhile.
+// seal makes a moved file read-only. It checks that the file is the hashed one, and that
+// no program opened it for writing since then.
 func seal(file *os.File, into *fsops.Dir, name string) error {
 	hashed, err := file.Stat()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"syncd/internal/bandwidth"
 	"syncd/internal/manifest"
+	"syncd/internal/view"
 )
 
 const minimal = `source:
@@ -200,10 +201,10 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		}},
 	}
 	views := []View{
-		{Name: "refdata", Manifests: []string{"dq_addr_data", "q"}, Layout: MapLayout, HashFiles: true, Export: "/srv/refdata", MapFiles: []MapFile{
+		{Name: "refdata", Manifests: []string{"dq_addr_data", "q"}, Layout: view.ByMap, HashFiles: true, Export: "/srv/refdata", MapFiles: []MapFile{
 			{Manifest: "q", Path: filepath.Join(dir, "maps/q.map")}, {Manifest: "dq_addr_data", Path: "/etc/syncd/a.map"},
 		}},
-		{Name: "everything", Layout: NativeLayout, Manifests: []string{"dq_addr_data", "1e5", "null", "q", "suite_zip", "extras"}},
+		{Name: "everything", Layout: view.Native, Manifests: []string{"dq_addr_data", "1e5", "null", "q", "suite_zip", "extras"}},
 	}
 	if diff := cmp.Diff(views, c.Views, cmpopts.IgnoreUnexported(MapFile{})); diff != "" {
 		t.Error(diff)

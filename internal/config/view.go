@@ -8,25 +8,15 @@ import (
 
 	"syncd/internal/regular"
 	"syncd/internal/updater"
-)
-
-// Layout is the arrangement of the files of a view.
-type Layout string
-
-// The four layouts.
-const (
-	NativeLayout   Layout = "native"   // as in revisions
-	FlatLayout     Layout = "flat"     // all files in one folder
-	ProviderLayout Layout = "provider" // as the provider's updater places files
-	MapLayout      Layout = "map"      // as map files say, else as ProviderLayout
+	"syncd/internal/view"
 )
 
 // View is one arrangement of mirrored files, served beside the manifests.
 type View struct {
 	Name      string
 	Manifests []string // their names, at least one
-	Layout    Layout
-	MapFiles  []MapFile // for MapLayout
+	Layout    view.Layout
+	MapFiles  []MapFile // for view.ByMap
 	HashFiles bool      // <file>.hash lies beside each file
 	Export    string    // a folder outside data_dir that is kept equal to the view, absolute; "" = none
 }
@@ -92,7 +82,7 @@ func (d *decoder) views(n *node, c *Config) []View {
 	}
 	list := make([]View, len(n.items))
 	for i, item := range n.items {
-		list[i] = View{Layout: ProviderLayout}
+		list[i] = View{Layout: view.Provider}
 		d.view(&list[i], index("views", i), item, c)
 	}
 	d.checkExports(list, c.DataDir)
@@ -119,7 +109,7 @@ func (d *decoder) view(v *View, path string, n *node, c *Config) {
 	}
 	d.checkMembers(v, path+".manifests", c)
 	d.mapFiles(v, path+".map_files", maps)
-	if v.Layout == MapLayout && maps == nil {
+	if v.Layout == view.ByMap && maps == nil {
 		d.fail(path+".layout", fault{"needs map_files", "name the map file of each manifest in map_files, or use layout: provider"})
 	}
 }
@@ -154,7 +144,7 @@ func (d *decoder) mapFiles(v *View, path string, n *node) {
 		d.fail(path, fault{"must be a mapping", "write {MANIFEST: PATH}"})
 		return
 	}
-	if v.Layout != MapLayout && d.valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
+	if v.Layout != view.ByMap && d.valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
 		d.fail(path, fault{"is only for layout: map", "add layout: map, or remove map_files"})
 	}
 	for i, f := range n.fields {
@@ -207,9 +197,9 @@ func within(path, dir string) bool {
 	return err == nil && filepath.IsLocal(relative)
 }
 
-func parseLayout(text string) (Layout, *fault) {
-	switch layout := Layout(strings.ToLower(text)); layout {
-	case NativeLayout, FlatLayout, ProviderLayout, MapLayout:
+func parseLayout(text string) (view.Layout, *fault) {
+	switch layout := view.Layout(strings.ToLower(text)); layout {
+	case view.Native, view.Flat, view.Provider, view.ByMap:
 		return layout, nil
 	}
 	return "", &fault{"is not a layout", "use native, flat, provider or map"}

@@ -134,7 +134,7 @@ func viewsOf(cfg *config.Config) []syncer.ViewTarget {
 	targets := make([]syncer.ViewTarget, len(cfg.Views))
 	for i, v := range cfg.Views {
 		targets[i] = syncer.ViewTarget{
-			View:     view.View{Name: v.Name, Manifests: v.Manifests, Layout: view.Layout(v.Layout), HashFiles: v.HashFiles},
+			View:     view.View{Name: v.Name, Manifests: v.Manifests, Layout: v.Layout, HashFiles: v.HashFiles},
 			ReadMaps: v.ReadMaps,
 		}
 	}

@@ -101,8 +101,8 @@ func (p *place) follow(ctx context.Context, source Source, o Options) (changed b
 	return true, p.prune(source.Fingerprint)
 }
 
-// keepUp notes that the shown tree is also that of a newer generation, and removes what
-// nobody needs any more.
+// keepUp notes that the shown tree is also that of a newer generation, and removes trees
+// that are no longer kept.
 func (p *place) keepUp(shown shown, source Source) error {
 	if shown.mark.Generation != source.Generation {
 		shown.mark.Generation = source.Generation
