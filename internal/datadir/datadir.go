@@ -66,7 +66,28 @@ func checked(d *fsops.Dir, err error) (*fsops.Dir, error) {
 	return d, nil
 }
 
+// Check says what Claim would refuse at path, as this user. It changes nothing. The error is
+// fs.ErrNotExist if there is no directory yet.
+func Check(path string) error {
+	if err := CheckOutside(path); err != nil {
+		return err
+	}
+	d, err := fsops.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return check(d)
+}
+
 func claim(d *fsops.Dir, disk *durable.Disk) error {
+	if err := check(d); err != nil || isMarked(d) {
+		return err
+	}
+	return mark(d, disk)
+}
+
+func check(d *fsops.Dir) error {
 	if err := checkFolders(d, os.Geteuid()); err != nil {
 		return err
 	}
@@ -82,10 +103,7 @@ func claim(d *fsops.Dir, disk *durable.Disk) error {
 	if isMarked(d) {
 		return nil
 	}
-	if err := checkContent(d); err != nil {
-		return err
-	}
-	return mark(d, disk)
+	return checkContent(d)
 }
 
 // makeAll creates the directory at path and its missing parents. All users can pass

@@ -84,7 +84,7 @@ func claimed(t *testing.T) string {
 func wantRefused(t *testing.T, dir string, says ...string) {
 	t.Helper()
 	before := listing(t, dir)
-	for _, err := range []error{claimAt(dir), openAt(dir)} {
+	for _, err := range []error{Check(dir), claimAt(dir), openAt(dir)} {
 		if err == nil {
 			t.Errorf("it was opened")
 			continue
