@@ -99,7 +99,7 @@ func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(e
 	return err
 }
 
-func (a *app) openEngine(cfg *config.Config, log zerolog.Logger, registry prometheus.Registerer) (*engine.Engine, error) {
+func (a *app) openEngine(cfg *config.Config, log zerolog.Logger, registry *prometheus.Registry) (*engine.Engine, error) {
 	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: version(), Built: buildTime(), AddSecret: a.secrets.add})
 }
 

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -160,6 +161,12 @@ func (c *Client) Adopt(ctx context.Context, req request.Adopt, show func(report.
 func (c *Client) Deliveries(ctx context.Context) (deliveries report.Deliveries, err error) {
 	err = c.query(ctx, "/deliveries", &deliveries)
 	return deliveries, err
+}
+
+// Samples returns the metrics of the engine.
+func (c *Client) Samples(ctx context.Context) (samples []metrics.Sample, err error) {
+	err = c.query(ctx, "/samples", &samples)
+	return samples, err
 }
 
 // ChangeDeliveries tries deliveries again or drops them.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -95,6 +96,10 @@ func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoptio
 	return adopted, h.err
 }
 
+func (h *fakeEngine) Samples() ([]metrics.Sample, error) {
+	return []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}, h.err
+}
+
 func (h *fakeEngine) Deliveries() (report.Deliveries, error) { return waiting, h.err }
 
 func (h *fakeEngine) ChangeDeliveries(_ context.Context, req request.Deliveries) (report.Deliveries, error) {
@@ -160,6 +165,8 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	move := request.Adopt{Folder: "/srv", Manifests: []string{"one"}, Move: true}
 	gotAdoption, err := c.Adopt(ctx, move, nil)
 	check("adopt", gotAdoption, err, adopted)
+	samples, err := c.Samples(ctx)
+	check("samples", samples, err, []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}})
 	gotWaiting, err := c.Deliveries(ctx)
 	check("deliveries", gotWaiting, err, waiting)
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -44,6 +45,7 @@ type Engine interface {
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 	Deliveries() (report.Deliveries, error)
+	Samples() ([]metrics.Sample, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
 }
 
@@ -62,6 +64,10 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("GET /deliveries", func(w http.ResponseWriter, _ *http.Request) {
 		deliveries, err := e.Deliveries()
 		reply(w, deliveries, err)
+	})
+	mux.HandleFunc("GET /samples", func(w http.ResponseWriter, _ *http.Request) {
+		samples, err := e.Samples()
+		reply(w, samples, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		err := e.Alive()

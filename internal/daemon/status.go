@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/clock"
+	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -40,6 +41,9 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 
 // Ready is nil when every configured manifest is served, see engine.Engine.Ready.
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
+
+// Samples returns the metrics.
+func (d *Daemon) Samples() ([]metrics.Sample, error) { return d.engine.Samples() }
 
 // Deliveries returns what hooks are still to be told.
 func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }

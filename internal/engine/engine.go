@@ -45,7 +45,7 @@ const stateTimeout = 10 * time.Second
 // Options are what an Engine needs in addition to its configuration.
 type Options struct {
 	Log       zerolog.Logger
-	Registry  prometheus.Registerer
+	Registry  *prometheus.Registry
 	Version   string
 	Built     time.Time               // zero when not known
 	AddSecret func(customerID string) // called with each Customer ID before its first use, so that output is redacted

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/hooks"
 	"syncd/internal/manifest"
+	"syncd/internal/metrics"
 	"syncd/internal/origin"
 	"syncd/internal/report"
 )
@@ -30,6 +31,9 @@ func (e *Engine) freeBytes() float64 {
 	}
 	return float64(free.Bytes)
 }
+
+// Samples returns the metrics.
+func (e *Engine) Samples() ([]metrics.Sample, error) { return metrics.Samples(e.options.Registry) }
 
 // createSeries creates the series of cfg's manifests, with the values that disk
 // and state database have for them.
