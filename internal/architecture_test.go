@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate"},
-	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account"},
+	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account", "internal/unitfile"},
 	{"internal/fsops", "internal/directio"},
 	{"deploy/prometheus"},
 	{emulator},

@@ -1,0 +1,154 @@
+// Package unitfile reads a systemd service with its drop-ins, as far as it decides whether
+// syncd can work: its environment, credentials, user and sandbox. It asks no running
+// systemd and resolves no specifiers (%).
+package unitfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/unit"
+)
+
+// Unit is one service.
+type Unit struct {
+	Path     string              // of the unit file
+	IsMasked bool                // systemctl mask
+	service  map[string][]string // values of the keys in [Service], in order
+}
+
+// Dirs are the folders in which systemd looks for units, the most important first.
+func Dirs(getenv func(string) string) []string {
+	if path := getenv("SYSTEMD_UNIT_PATH"); path != "" {
+		return filepath.SplitList(path)
+	}
+	return []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+}
+
+// Find reads a unit. The error is fs.ErrNotExist if there is none.
+func Find(name string, dirs []string) (*Unit, error) {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
+		if target, err := filepath.EvalSymlinks(path); err == nil && target == "/dev/null" {
+			return &Unit{Path: path, IsMasked: true}, nil
+		}
+		u := &Unit{Path: path, service: map[string][]string{}}
+		err := u.read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		for _, dropIn := range dropIns(name, dirs) {
+			err = errors.Join(err, u.read(dropIn))
+		}
+		return u, err
+	}
+	return nil, fmt.Errorf("unit %s: %w", name, fs.ErrNotExist)
+}
+
+// dropIns are sorted by name. Of two with the same name, that of the more important folder
+// counts.
+func dropIns(name string, dirs []string) []string {
+	found := map[string]string{}
+	for _, dir := range slices.Backward(dirs) {
+		paths, _ := filepath.Glob(filepath.Join(dir, name+".d", "*.conf")) // the pattern is fixed
+		for _, path := range paths {
+			found[filepath.Base(path)] = path
+		}
+	}
+	var paths []string
+	for _, base := range slices.Sorted(maps.Keys(found)) {
+		paths = append(paths, found[base])
+	}
+	return paths
+}
+
+func (u *Unit) read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	options, err := unit.DeserializeOptions(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, o := range options {
+		switch {
+		case o.Section != "Service":
+		case o.Value == "":
+			delete(u.service, o.Name) // an empty value takes back the earlier ones
+		default:
+			u.service[o.Name] = append(u.service[o.Name], strings.ReplaceAll(o.Value, "\\\n", " "))
+		}
+	}
+	return nil
+}
+
+// Value is the last value of a key, "" for none.
+func (u *Unit) Value(key string) string {
+	if values := u.service[key]; len(values) > 0 {
+		return values[len(values)-1]
+	}
+	return ""
+}
+
+// IsOn is true for a key that is yes, or another value that is not no.
+func (u *Unit) IsOn(key string) bool {
+	return !slices.Contains([]string{"", "no", "false", "off", "0"}, strings.ToLower(u.Value(key)))
+}
+
+// Words are the words of all values of a key.
+func (u *Unit) Words(key string) (all []string) {
+	for _, value := range u.service[key] {
+		all = append(all, words(value)...)
+	}
+	return all
+}
+
+// Command is the program with its arguments.
+func (u *Unit) Command() []string {
+	command := words(u.Value("ExecStart"))
+	if len(command) > 0 {
+		command[0] = strings.TrimLeft(command[0], "@-:+!|")
+	}
+	return command
+}
+
+// words splits a value at white space, outside of quotes.
+func words(value string) (all []string) {
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, r := range value {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\':
+			escaped, begun = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if begun {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		all = append(all, word.String())
+	}
+	return all
+}
