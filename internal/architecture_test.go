@@ -16,7 +16,7 @@ import (
 // Everything below config takes plain values.
 var rows = [][]string{
 	{"cmd/syncd"},
-	{"internal/daemon", "internal/web"},
+	{"internal/daemon", "internal/web", "internal/doctor"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer", "internal/get", "internal/hooks"},

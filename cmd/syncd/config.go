@@ -26,15 +26,7 @@ func (a *app) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := checkClients(cfg, id); err != nil {
-				return err
-			}
-			webConfig, err := openWebConfig(cfg)
-			if err != nil {
-				return err
-			}
-			defer webConfig.Close()
-			if err := cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets()); err != nil {
+			if err := checkFiles(cfg, id); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
@@ -42,6 +34,19 @@ func (a *app) configCommand() *cobra.Command {
 		},
 	}, a.fromUpdaterCommand())
 	return cmd
+}
+
+// checkFiles reads the files that the configuration names.
+func checkFiles(cfg *config.Config, id config.Secret) error {
+	if err := checkClients(cfg, id); err != nil {
+		return err
+	}
+	webConfig, err := openWebConfig(cfg)
+	if err != nil {
+		return err
+	}
+	defer webConfig.Close()
+	return cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets())
 }
 
 // checkClients makes the client of each configured service, which reads its ca_file.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,19 @@ func (c *Config) ReadHookSecrets() error {
 		}
 	}
 	return nil
+}
+
+// DropHookSecretsIn forgets the secrets of hooks in a folder that only the daemon can see,
+// and returns the names of their files.
+func (c *Config) DropHookSecretsIn(dir string) (names []string) {
+	for i := range c.Hooks {
+		h := &c.Hooks[i]
+		if h.secret != nil && !h.read && filepath.Dir(h.secret.text()) == dir {
+			names = append(names, filepath.Base(h.secret.text()))
+			h.secret = nil
+		}
+	}
+	return names
 }
 
 // hooks decodes the list of hooks. It must run after source and manifests are decoded.

@@ -51,7 +51,7 @@ func (d *Disk) SyncDirs(dir *fsops.Dir, names []string) error {
 
 // prefersSyncfs is true when one syncfs is safe and cheaper than an fsync of each.
 func prefersSyncfs(dir *fsops.Dir, names []string) bool {
-	return len(names) >= minSyncfs && hasReliableSyncfs(dir) && isWorthSyncfs(len(names), dirtyBytes())
+	return len(names) >= minSyncfs && HasReliableSyncfs(dir) && isWorthSyncfs(len(names), dirtyBytes())
 }
 
 func isWorthSyncfs(files int, dirty int64) bool { return dirty < int64(files)*dirtyPerFile }

@@ -73,7 +73,7 @@ func TestKernelReleasesAreCompared(t *testing.T) {
 }
 
 func TestSyncfsIsUsedOnlyOnKnownFileSystems(t *testing.T) {
-	if hasReliableSyncfs(open(t, "/proc")) || hasReliableSyncfs(nil) {
+	if HasReliableSyncfs(open(t, "/proc")) || HasReliableSyncfs(nil) {
 		t.Error("syncfs is used on /proc or on a missing directory")
 	}
 }

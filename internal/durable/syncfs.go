@@ -20,9 +20,9 @@ func syncFileSystem(dir *fsops.Dir) error {
 	return fsops.Step("syncfs", dir.Path(), func() error { return syncfs(dir.Self()) })
 }
 
-// hasReliableSyncfs is true where syncfs(2) waits for the disk and reports write
+// HasReliableSyncfs is true where syncfs(2) waits for the disk and reports write
 // errors: local file systems, on Linux 5.8 and later.
-func hasReliableSyncfs(dir *fsops.Dir) bool {
+func HasReliableSyncfs(dir *fsops.Dir) bool {
 	st, err := dir.Statfs()
 	if err != nil {
 		return false

@@ -15,6 +15,11 @@ func (c *Client) proxyFor(request *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(request)
 }
 
+// Proxy returns the proxy for requests to the base, or nil for none.
+func (c *Client) Proxy() (*url.URL, error) {
+	return c.proxyFor(&http.Request{URL: c.cfg.Base})
+}
+
 // ProxyError says that a proxy refused to connect to the provider.
 type ProxyError struct {
 	Proxy  string // without user part

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/doctor"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	var user string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Find what keeps syncd from working here, and say what to do", Args: arguments(0, 0),
+		Long: `Find what keeps syncd from working on this machine, and say what to do: in the
+configuration, the systemd unit, permissions, the disk, the network, at the provider and
+in the running daemon. The worst findings come first. Exit code 1 means that something
+fails; hints do not count.
+
+Run it as root, so that it can check with the permissions of the daemon's user. It sends
+some requests to the provider and downloads 1 MiB at most. The output holds no secret.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result := doctor.Run(cmd.Context(), doctor.Options{
+				ConfigFile: a.configFile(), User: user, Version: version(), Getenv: a.getenv,
+				AddSecret: a.secrets.add, CheckFiles: checkFiles, Client: doctorClient, Files: filesOf, Status: a.statusNow,
+			})
+			if asJSON {
+				if err := a.printJSON(result); err != nil {
+					return err
+				}
+			} else {
+				printDoctor(a.stdout, result)
+			}
+			if err := context.Cause(cmd.Context()); err != nil {
+				return err
+			}
+			if !result.OK {
+				return errPrinted
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().StringVar(&user, "user", "", "check the permissions of this user (default: the daemon's)")
+	return cmd
+}
+
+// Someone waits for the doctor, so it gives up on a provider sooner than other commands.
+const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
+
+func doctorClient(cfg *config.Config, id config.Secret) (*transport.Client, error) {
+	settings := clientConfig(cfg.Source.Service(), id)
+	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
+	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
+	return transport.New(settings)
+}
+
+func printDoctor(w io.Writer, result doctor.Report) {
+	count, together := map[doctor.Severity]int{}, map[string][]string{}
+	for _, f := range result.Findings {
+		count[f.Severity]++
+		together[f.Text] = append(together[f.Text], f.Check)
+	}
+	for _, f := range result.Findings {
+		if len(together[f.Text]) == 0 {
+			continue // it stands with an earlier check that says the same
+		}
+		fmt.Fprintf(w, "%-8s %s: %s\n", f.Severity, strings.Join(together[f.Text], ", "), f.Text)
+		together[f.Text] = nil
+		if f.Next != "" {
+			fmt.Fprintf(w, "         next: %s\n", f.Next)
+		}
+	}
+	fmt.Fprintf(w, "\nsyncd %s with %s, user %s: failures %d, hints %d, skipped %d, ok %d\n", result.Version, result.Config, result.User,
+		count[doctor.Failure], count[doctor.Hint], count[doctor.Skipped], count[doctor.OK])
+}

@@ -1,0 +1,153 @@
+// Package doctor looks for what keeps syncd from working on this machine: in the
+// configuration, the unit, the permissions, the file system, the network, at the provider
+// and in the running daemon. It changes nothing, except for a temporary folder in data_dir.
+//
+// A check is a function that returns findings. Check after check goes from causes to
+// effects, so the first failure is the one to mend first. The texts hold no secret.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"syncd/internal/account"
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/control"
+	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/unitfile"
+)
+
+// Options are what the doctor looks at, and the parts of the program that it uses.
+type Options struct {
+	ConfigFile string
+	User       string // the user to check permissions for; "" for the daemon's
+	Version    string
+	Getenv     func(string) string
+
+	AddSecret  func(customerID string)                          // called before the first use of a Customer ID, so that output is redacted
+	CheckFiles func(cfg *config.Config, id config.Secret) error // checks the files that the configuration names
+	Client     func(cfg *config.Config, id config.Secret) (*transport.Client, error)
+	Files      func(ctx context.Context, cfg *config.Config, client *releases.Client, name string, release manifest.Release) (iter.Seq[manifest.Reference], error)
+	Status     func(ctx context.Context, cfg *config.Config) (report.Status, error)
+}
+
+// Report is what `doctor --json` prints: the worst findings first.
+type Report struct {
+	Version  string    `json:"version"`
+	Config   string    `json:"config"`
+	User     string    `json:"user"` // whose permissions were checked
+	OK       bool      `json:"ok"`   // nothing failed
+	Findings []Finding `json:"findings"`
+}
+
+// check is one subject. Those that it needs come before it; it is skipped unless all of
+// them passed.
+type check struct {
+	name  string
+	needs []string
+	run   func(*examination, context.Context) []Finding
+}
+
+// checks go from causes to effects.
+var checks = []check{
+	{"unit", nil, (*examination).checkUnit},
+	{"configuration", nil, (*examination).checkConfiguration},
+	{"user", []string{"configuration"}, (*examination).checkUser},
+	{"files", []string{"configuration", "user"}, (*examination).checkFiles},
+	{"customer ID", []string{"configuration"}, (*examination).checkID},
+	{"sandbox", []string{"configuration"}, (*examination).checkSandbox},
+	{"data_dir", []string{"configuration", "user"}, (*examination).checkDataDir},
+	{"file system", []string{"data_dir"}, (*examination).checkFileSystem},
+	{"file descriptors", nil, (*examination).checkDescriptors},
+	{"name resolution", []string{"configuration"}, (*examination).checkNames},
+	{"connection", []string{"name resolution"}, (*examination).checkConnection},
+	{"TLS", []string{"connection"}, (*examination).checkTLS},
+	{"service", []string{"TLS"}, (*examination).checkService},
+	{"clock", []string{"service"}, (*examination).checkClock},
+	{"licence", []string{"service", "customer ID"}, (*examination).checkLicence},
+	{"download", []string{"service", "customer ID"}, (*examination).checkDownload},
+	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
+	{"port", []string{"configuration", "user"}, (*examination).checkPort},
+	{"daemon", []string{"configuration"}, (*examination).checkDaemon},
+	{"manifests", []string{"configuration"}, (*examination).checkManifests},
+	{"alerts", []string{"configuration"}, (*examination).checkAlerts},
+}
+
+// examination is what the checks find out for later ones.
+type examination struct {
+	Options
+
+	unit       *unitfile.Unit    // nil unless it runs syncd with this configuration
+	environ    map[string]string // of the unit
+	shellProxy string            // the proxy of this shell, if the unit has none
+	cfg        *config.Config
+	starter    account.Account // reads the configuration and the files that it names
+	worker     account.Account // works in data_dir
+	id         config.Secret
+
+	client  *transport.Client // nil before name resolution
+	answer  *transport.Response
+	lists   []list
+	noLinks bool // files are copied
+
+	engine *control.Client // nil while no daemon runs
+}
+
+// list are the files of a configured manifest.
+type list struct {
+	manifest config.Manifest
+	files    []manifest.Reference
+	sizes    map[string]int64 // of those that Metadata was asked for, in bytes
+}
+
+// Run makes all checks.
+func Run(ctx context.Context, options Options) Report {
+	e := &examination{Options: options, starter: account.Self(), worker: account.Self()}
+	defer e.close()
+	causes := map[string]string{} // of checks that did not pass: the check that failed first
+	var all []Finding
+	for _, c := range checks {
+		found := e.run(ctx, c, causes)
+		if _, known := causes[c.name]; !known && slices.ContainsFunc(found, Finding.blocks) {
+			causes[c.name] = c.name
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
+	return Report{
+		Version: options.Version, Config: options.ConfigFile, User: e.worker.Name,
+		OK: len(all) > 0 && all[0].Severity != Failure, Findings: all,
+	}
+}
+
+// run makes one check, or says why it cannot.
+func (e *examination) run(ctx context.Context, c check, causes map[string]string) []Finding {
+	found := []Finding{skipped("interrupted")}
+	blocked := slices.IndexFunc(c.needs, func(need string) bool { return causes[need] != "" })
+	switch {
+	case blocked >= 0:
+		causes[c.name] = causes[c.needs[blocked]]
+		found = []Finding{skipped("not checked, because %q did not pass", causes[c.name])}
+	case ctx.Err() == nil:
+		found = c.run(e, ctx)
+	}
+	for i := range found {
+		found[i].Check = c.name
+		found[i].Text, found[i].Next = report.OneLine(found[i].Text), report.OneLine(found[i].Next)
+	}
+	return found
+}
+
+func (e *examination) close() {
+	if e.client != nil {
+		e.client.Close()
+	}
+	if e.engine != nil {
+		e.engine.Close()
+	}
+}

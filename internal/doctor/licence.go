@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+)
+
+// checkLicence asks for the files of each manifest. The answer tells whether the Customer
+// ID is licensed for it, and whether there is such a manifest.
+func (e *examination) checkLicence(ctx context.Context) []Finding {
+	var found []Finding
+	unlicensed := 0
+	for _, m := range e.cfg.Manifests {
+		files, err := e.Files(ctx, e.cfg, releases.New(e.client), m.Name, m.Release)
+		if err != nil {
+			var failed *transport.Error
+			if errors.As(err, &failed) && failed.Kind == transport.Licence {
+				unlicensed++
+			}
+			found = append(found, explainManifest(m, err))
+			continue
+		}
+		l := list{manifest: m}
+		for ref := range files {
+			if m.Filter.Passes(ref) {
+				l.files = append(l.files, ref)
+			}
+		}
+		if len(l.files) == 0 {
+			found = append(found, failure(fmt.Sprintf("compare its filters with `syncd files %s`", m.Name), "manifest %s: no file passes its filters", m.Name))
+			continue
+		}
+		e.lists = append(e.lists, l)
+	}
+	if n := len(e.cfg.Manifests); n > 1 && unlicensed == n {
+		found[0].Text = "the provider rejects the Customer ID for every manifest; " + found[0].Text
+		found = found[:1]
+	}
+	return orGood(found, "the Customer ID is licensed for %s", english.Plural(len(e.lists), "manifest", ""))
+}
+
+func explainManifest(m config.Manifest, err error) Finding {
+	var failed *transport.Error
+	if errors.As(err, &failed) {
+		switch failed.Kind {
+		case transport.Licence:
+			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)
+		case transport.NotFound:
+			return failure("compare with `syncd manifests`, and `syncd releases "+m.Name+"`", "manifest %s: the provider does not have it for release %s", m.Name, m.Release)
+		}
+	}
+	return failure("try `syncd files "+m.Name+"`; if it fails the same way, tell the provider", "manifest %s: %v", m.Name, err)
+}
+
+// A small part of a file shows whether downloads work, and how fast.
+const (
+	probeSize     = 1 << 20
+	probeTime     = 5 * time.Second
+	measurable    = 128 << 10
+	askedForProbe = 20
+)
+
+// checkDownload reads the beginning of a large file.
+func (e *examination) checkDownload(ctx context.Context) []Finding {
+	if len(e.lists) == 0 {
+		return []Finding{skipped("not checked, because no manifest can be listed")}
+	}
+	l := e.lists[0]
+	l.ask(ctx, releases.New(e.client), askedForProbe)
+	ctx, cancel := context.WithTimeout(ctx, netPatience+probeTime)
+	defer cancel()
+	ref, begin := l.largest(), time.Now()
+	answer, err := releases.New(e.client).Download(ctx, ref, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
+	if err != nil {
+		return []Finding{failure("let this machine connect to the host that downloads are redirected to, too", "downloading %s fails: %v", ref, err)}
+	}
+	defer answer.Body.Close()
+	latency := time.Since(begin)
+	n, took, err := e.receive(answer.Body)
+	if err != nil && n == 0 {
+		return []Finding{failure("try `syncd get`; if it fails the same way, tell the provider", "downloading %s fails: %v", ref, err)}
+	}
+	rate := float64(n) / max(took, time.Millisecond).Seconds()
+	return []Finding{e.judgeRate(n, rate, latency, took)}
+}
+
+// receive reads a body for a while.
+func (e *examination) receive(body io.Reader) (n int64, took time.Duration, err error) {
+	begin := time.Now()
+	buffer := make([]byte, 32<<10)
+	for err == nil && n < probeSize && time.Since(begin) < probeTime {
+		var m int
+		m, err = body.Read(buffer)
+		n += int64(m)
+	}
+	return n, time.Since(begin), err
+}
+
+func (e *examination) judgeRate(n int64, rate float64, latency, took time.Duration) Finding {
+	shown := humanize.IBytes(uint64(rate)) + "/s"
+	slow := took >= probeTime
+	switch least := e.cfg.Source.MinRate.Rate; {
+	case slow && least > 0 && rate < float64(least):
+		return failure("check the line; on a slow one, lower `source.min_rate`", "downloads are too slow: %s, less than source.min_rate allows (%s/s)", shown, humanize.IBytes(uint64(least)))
+	case slow && n < measurable:
+		return hint("check the line, and the bandwidth that the provider allows", "downloads are slow: %s", shown)
+	case n < measurable:
+		return good("the first byte comes after %s; the file is too small to measure the rate", latency.Round(time.Millisecond))
+	}
+	return good("the first byte comes after %s, then %s", latency.Round(time.Millisecond), shown)
+}

@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// netPatience bounds each step to the provider.
+const netPatience = 10 * time.Second
+
+// peer is the host to connect to: the proxy, or else the provider.
+func (e *examination) peer() (u *url.URL, isProxy bool) {
+	if proxy, err := e.client.Proxy(); err == nil && proxy != nil {
+		return proxy, true
+	}
+	return e.cfg.Source.URL, false
+}
+
+// address is the host and port of a URL.
+func address(u *url.URL) string {
+	ports := map[string]string{"https": "443", "socks5": "1080", "socks5h": "1080"}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme], "80"))
+}
+
+// named says which host it is, and where its address comes from.
+func (e *examination) named() (what, source string) {
+	u, isProxy := e.peer()
+	switch {
+	case !isProxy:
+		return u.Host, "source.url"
+	case e.cfg.Source.Proxy != nil:
+		return "proxy " + u.Host, "source.proxy"
+	case e.unit != nil:
+		return "proxy " + u.Host, "the proxy in the unit's environment"
+	}
+	return "proxy " + u.Host, "$HTTPS_PROXY or $HTTP_PROXY"
+}
+
+func (e *examination) checkNames(ctx context.Context) []Finding {
+	client, err := e.Client(e.cfg, e.id)
+	if err != nil {
+		return []Finding{skipped("not checked, because a file of the configuration cannot be used")}
+	}
+	e.client = client
+	u, _ := e.peer()
+	what, source := e.named()
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return []Finding{good("%s is an address", what)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, netPatience)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
+	if err != nil {
+		return e.withProxyHint(failure("check the host in "+source+", then the name server in /etc/resolv.conf", "%s: the name cannot be resolved: %v", what, err))
+	}
+	return []Finding{good("%s has %d address(es)", what, len(addresses))}
+}
+
+// withProxyHint adds that this shell uses a proxy and the daemon does not.
+func (e *examination) withProxyHint(found Finding) []Finding {
+	if e.shellProxy == "" {
+		return []Finding{found}
+	}
+	found.Text += "; this shell uses $" + e.shellProxy + ", the unit does not"
+	found.Next = "set source.proxy, or " + dropIn("Environment="+e.shellProxy+"=…")
+	return []Finding{found}
+}
+
+func (e *examination) checkConnection(ctx context.Context) []Finding {
+	u, _ := e.peer()
+	what, source := e.named()
+	dialer := net.Dialer{Timeout: netPatience}
+	begin := time.Now()
+	conn, err := dialer.DialContext(ctx, "tcp", address(u))
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return e.withProxyHint(failure("check host and port in "+source, "%s: nothing listens there: %v", what, err))
+	case err != nil:
+		return e.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
+	}
+	conn.Close()
+	return []Finding{good("%s answers after %s", what, time.Since(begin).Round(time.Millisecond))}
+}

@@ -1,0 +1,67 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"syncd/internal/clients/certificate"
+)
+
+// soon is when a certificate that expires deserves a word.
+const soon = 14 * 24 * time.Hour
+
+func (e *examination) checkTLS(ctx context.Context) []Finding {
+	u, isProxy := e.peer()
+	switch {
+	case isProxy:
+		return []Finding{good("checked with the first request through the proxy")}
+	case u.Scheme != "https":
+		return []Finding{good("not used: source.url is plain http")}
+	}
+	roots, err := certificate.Roots(e.cfg.Source.CAFile)
+	if err != nil {
+		return []Finding{failing(err, "check source.ca_file")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, netPatience)
+	defer cancel()
+	settings := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if own, err := certificate.Client(e.cfg.Source.ClientCert, e.cfg.Source.ClientKey); err == nil && own != nil {
+		settings.Certificates = []tls.Certificate{*own}
+	}
+	dialer := tls.Dialer{Config: settings}
+	conn, err := dialer.DialContext(ctx, "tcp", address(u))
+	if err != nil {
+		return []Finding{explainTLS(err)}
+	}
+	defer conn.Close()
+	state := conn.(*tls.Conn).ConnectionState() //nolint:forcetypeassert // tls.Dialer returns no other
+	until := state.PeerCertificates[0].NotAfter
+	if time.Until(until) < soon {
+		return []Finding{hint("tell the provider", "the certificate of %s expires at %s", u.Host, until.UTC().Format(time.RFC3339))}
+	}
+	return []Finding{good("%s, the certificate is valid until %s", tls.VersionName(state.Version), until.Format(time.DateOnly))}
+}
+
+// explainTLS tells a private CA, a wrong name and a wrong clock apart.
+func explainTLS(err error) Finding {
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &authority):
+		return failure("if a proxy inspects TLS or the CA is private, name its root certificate in source.ca_file; else install ca-certificates", "the server's certificate is not trusted: %v", authority)
+	case errors.As(err, &hostname):
+		return failure("check the host in source.url", "the server's certificate is for another host: %v", hostname)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return failure("check the clock with `timedatectl`; if it is right, tell the provider", "the server's certificate is not valid at the time of this machine's clock: %v", invalid)
+	}
+	return failure("check that source.url names a server that speaks TLS at that port", "the TLS handshake failed: %v", err)
+}
+
+func isCertificate(err error) bool {
+	var wrong *tls.CertificateVerificationError
+	return errors.As(err, &wrong)
+}

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"syncd/internal/unitfile"
+)
+
+// unitName is the unit that syncd ships.
+const unitName = "syncd.service"
+
+// idName is the name of the Customer ID's variable and, in lower case, credential.
+const (
+	idVariable   = "SYNCD_CUSTOMER_ID"
+	idCredential = "customer_id"
+	defaultFile  = "/etc/syncd/syncd.yaml"
+)
+
+// checkUnit finds the unit, and takes over its environment if it uses this configuration.
+func (e *examination) checkUnit(context.Context) []Finding {
+	u, err := unitfile.Find(unitName, unitfile.Dirs(e.Getenv))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{hint("install the package or deploy/systemd/syncd.service; in a container no unit is needed", "no systemd unit %s is installed", unitName)}
+	case err != nil:
+		return []Finding{failure("check that file with `systemd-analyze verify`", "%v", err)}
+	case u.IsMasked:
+		return []Finding{hint("run `systemctl unmask syncd`", "the systemd unit %s is masked", u.Path)}
+	}
+	environ, err := u.Environment()
+	if uses := unitConfig(u, environ); !isSameFile(uses, e.ConfigFile) {
+		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, e.ConfigFile)}
+	}
+	e.unit, e.environ = u, environ
+	e.adoptProxy()
+	found := e.checkProgram()
+	if err != nil {
+		found = append(found, failure("make that file, or correct the unit: systemd does not start the daemon without it", "unit %s: %v", u.Path, err))
+	}
+	return orGood(found, "%s runs syncd with this configuration", u.Path)
+}
+
+func (e *examination) checkProgram() []Finding {
+	command := e.unit.Command()
+	if len(command) == 0 {
+		return []Finding{failure("install the unit that syncd ships", "unit %s has no ExecStart=", e.unit.Path)}
+	}
+	info, err := os.Stat(command[0])
+	if err != nil || info.Mode()&0o111 == 0 {
+		return []Finding{failure("install syncd there, or correct ExecStart=", "the unit starts %s, which is no program", command[0])}
+	}
+	if e.unit.IsOn("DynamicUser") {
+		return []Finding{hint("use a static user, as the shipped unit does", "unit %s has DynamicUser=, which hides the data from readers", e.unit.Path)}
+	}
+	return nil
+}
+
+// unitConfig is the configuration file that the unit uses.
+func unitConfig(u *unitfile.Unit, environ map[string]string) string {
+	command := u.Command()
+	for i, word := range command {
+		if path, isPath := strings.CutPrefix(word, "--config="); isPath {
+			return path
+		}
+		if word == "--config" && i+1 < len(command) {
+			return command[i+1]
+		}
+	}
+	return cmp.Or(environ["SYNCD_CONFIG"], defaultFile)
+}
+
+func isSameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	if err == nil && otherErr == nil {
+		return os.SameFile(one, other)
+	}
+	a, err = filepath.Abs(a)
+	b, otherErr = filepath.Abs(b)
+	return err == nil && otherErr == nil && a == b
+}
+
+// daemonEnv is the environment in which the daemon reads the configuration: that of the
+// unit, or else of this process.
+func (e *examination) daemonEnv() func(string) string {
+	if e.unit == nil {
+		return e.Getenv
+	}
+	environ := maps.Clone(e.environ)
+	if path, _ := e.unit.Credential(idCredential); filepath.Base(path) == idCredential {
+		environ["CREDENTIALS_DIRECTORY"] = filepath.Dir(path) // as systemd makes one
+	} else if id, err := os.ReadFile(path); err == nil {
+		environ[idVariable] = string(id)
+	}
+	return func(name string) string { return environ[name] }
+}
+
+// adoptProxy makes this process use the proxy of the unit: that of a shell says nothing
+// about the daemon.
+func (e *examination) adoptProxy() {
+	for _, upper := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
+		for _, name := range []string{upper, strings.ToLower(upper)} {
+			if e.environ[name] == "" && e.Getenv(name) != "" && upper != "NO_PROXY" {
+				e.shellProxy = name
+			}
+			os.Setenv(name, e.environ[name]) //nolint:errcheck // the name is valid
+		}
+	}
+}
