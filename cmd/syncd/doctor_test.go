@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"syncd/internal/emulator"
 )
 
@@ -102,7 +104,7 @@ var sicknesses = []sick{
 		}},
 	{name: "Customer ID that the daemon cannot read", check: "customer ID", says: []string{"customer_id_file", "permission denied"},
 		breakIt: func(*host) {}, args: []string{"--user", stranger}},
-	{name: "wrong Customer ID", manifests: "dq_addr_data dq_addr_bins", check: "licence", says: []string{"for every manifest", "manifest dq_addr_data", "status 40"},
+	{name: "wrong Customer ID", manifests: "dq_addr_data|dq_addr_bins", check: "licence", says: []string{"for every manifest", "manifest dq_addr_data", "status 40"},
 		breakIt: func(h *host) { h.provider.AddSample(); h.write("id", "WRONG-ID-0001\n", 0o600) }},
 	{name: "manifest that is not licensed", check: "licence", says: []string{"dq_addr_data", "invalidProduct"},
 		breakIt: func(h *host) {
@@ -134,6 +136,18 @@ var sicknesses = []sick{
 		}},
 	{name: "service that fails", check: "service", says: []string{"503"},
 		breakIt: func(h *host) { h.fail(emulator.Fault{Kind: emulator.KindStatus, Status: 503}) }},
+	{name: "service that asks to wait", check: "service", says: []string{"asked to wait until"},
+		breakIt: func(h *host) { h.fail(emulator.Fault{Kind: emulator.KindStatus, Status: 429, RetryAfter: "3600"}) }},
+	{name: "login page of a network", check: "service", says: []string{"a web page instead of a list"},
+		breakIt: func(h *host) { h.fail(emulator.Fault{Kind: emulator.KindShape, Shape: "html"}) }},
+	{name: "service that hangs", check: "service", says: []string{"no valid answer", "stall"},
+		breakIt: func(h *host) {
+			h.settings.stall = "1s"
+			h.configure()
+			h.fail(emulator.Fault{Kind: emulator.KindStall})
+		}},
+	{name: "filter that no file passes", manifests: "dq_addr_data\n    include: [nosuch]", check: "licence", says: []string{"no file passes its filters"},
+		breakIt: func(h *host) { h.provider.AddSample() }},
 	{name: "a wrong clock", check: "clock", says: []string{"clock differs by"},
 		breakIt: func(h *host) {
 			h.throughProxy(func(res *http.Response) { res.Header.Set("Date", "Sat, 01 Jan 2000 00:00:00 GMT") })
@@ -278,7 +292,7 @@ func TestDoctorNamesTheCauseFirst(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			asRoot(t)
-			h := patientHost(t, strings.Fields(s.manifests)...)
+			h := patientHost(t, strings.FieldsFunc(s.manifests, func(r rune) bool { return r == '|' })...)
 			s.breakIt(h)
 			d := h.doctor(1, s.args...)
 			first := d.Findings[0]
@@ -333,6 +347,25 @@ func TestDoctorIsContentWithASoundSetUp(t *testing.T) {
 	h.must(err)
 	same(h, "leftovers", 0, len(left))
 	p.terminate()
+}
+
+func TestDoctorGivesHintsForWhatWorksButIsUnsafe(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.environ = []string{"SYSTEMD_UNIT_PATH=" + h.path("units")}
+	h.settings.id = fmt.Sprintf("customer_id: %q", customerID)
+	h.configure()
+	for _, dir := range []string{"lower", "upper", "work", "disk"} {
+		h.must(os.Mkdir(h.path(dir), 0o755))
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", h.path("lower"), h.path("upper"), h.path("work"))
+	h.must(unix.Mount("overlay", h.path("disk"), "overlay", 0, layers))
+	h.Cleanup(func() { h.must(unix.Unmount(h.path("disk"), unix.MNT_DETACH)) })
+	h.use(h.path("disk"))
+	h.must(os.Mkdir(h.data, 0o755))
+	h.contains("the output", h.expect(0, "doctor").stdout,
+		"hint     configuration: ", "is a secret, and this file can be read by its group or by others\n         next: chmod 600",
+		"hint     file system: data_dir lies in a container's own layer", "hint     daemon: no daemon runs")
 }
 
 func TestDoctorReadsTheUnitLikeSystemd(t *testing.T) {

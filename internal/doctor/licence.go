@@ -10,44 +10,70 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 )
 
+// A provider that hangs must not hold the doctor up: so long it waits for all lists.
+const listPatience, listsAtOnce = time.Minute, 4
+
+var errNoList = fmt.Errorf("the provider did not answer within %s", listPatience)
+
 // checkLicence asks for the files of each manifest. The answer tells whether the Customer
 // ID is licensed for it, and whether there is such a manifest.
 func (e *examination) checkLicence(ctx context.Context) []Finding {
+	lists, failed := e.askLists(ctx)
 	var found []Finding
 	unlicensed := 0
-	for _, m := range e.cfg.Manifests {
-		files, err := e.Files(ctx, e.cfg, releases.New(e.client), m.Name, m.Release)
-		if err != nil {
-			var failed *transport.Error
-			if errors.As(err, &failed) && failed.Kind == transport.Licence {
+	for i, l := range lists {
+		name := l.manifest.Name
+		var refused *transport.Error
+		switch {
+		case failed[i] != nil:
+			if errors.As(failed[i], &refused) && refused.Kind == transport.Licence {
 				unlicensed++
 			}
-			found = append(found, explainManifest(m, err))
-			continue
+			found = append(found, explainManifest(l.manifest, failed[i]))
+		case len(l.files) == 0:
+			found = append(found, failure("compare its filters with `syncd files "+name+"`", "manifest %s: no file passes its filters", name))
+		default:
+			e.lists = append(e.lists, l)
 		}
-		l := list{manifest: m}
-		for ref := range files {
-			if m.Filter.Passes(ref) {
-				l.files = append(l.files, ref)
-			}
-		}
-		if len(l.files) == 0 {
-			found = append(found, failure(fmt.Sprintf("compare its filters with `syncd files %s`", m.Name), "manifest %s: no file passes its filters", m.Name))
-			continue
-		}
-		e.lists = append(e.lists, l)
 	}
-	if n := len(e.cfg.Manifests); n > 1 && unlicensed == n {
+	if n := len(lists); n > 1 && unlicensed == n {
 		found[0].Text = "the provider rejects the Customer ID for every manifest; " + found[0].Text
 		found = found[:1]
 	}
-	return orGood(found, "the Customer ID is licensed for %s", english.Plural(len(e.lists), "manifest", ""))
+	return orGood(found, "the Customer ID is licensed for %s", english.Plural(len(lists), "manifest", ""))
+}
+
+// askLists asks for the lists of all manifests.
+func (e *examination) askLists(ctx context.Context) ([]list, []error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listPatience, errNoList)
+	defer cancel()
+	lists, failed := make([]list, len(e.cfg.Manifests)), make([]error, len(e.cfg.Manifests))
+	var group errgroup.Group
+	group.SetLimit(listsAtOnce)
+	for i, m := range e.cfg.Manifests {
+		group.Go(func() error {
+			lists[i].manifest = m
+			files, err := e.Files(ctx, e.cfg, releases.New(e.client), m.Name, m.Release)
+			if failed[i] = err; err != nil {
+				return nil // it stands in failed
+			}
+			for ref := range files {
+				if m.Filter.Passes(ref) {
+					lists[i].files = append(lists[i].files, ref)
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no function fails
+	return lists, failed
 }
 
 func explainManifest(m config.Manifest, err error) Finding {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,12 +25,19 @@ func (e *examination) checkService(ctx context.Context) []Finding {
 	var failed *transport.Error
 	var cooling *transport.CoolingDown
 	switch {
-	case err == nil, errors.As(err, &failed) && failed.Status > 0 && failed.Status < http.StatusInternalServerError && failed.Status != http.StatusTooManyRequests:
+	case err == nil && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
+		return []Finding{failure("check source.url; if it is right, let the proxy or the login page of this network pass requests to it", "%s responds with a web page instead of a list", e.cfg.Source.URL.Host)}
+	case err == nil, errors.As(err, &failed) && failed.Err == nil && isAnswer(failed.Status):
 		return []Finding{good("%s responds after %s", e.cfg.Source.URL.Host, took)}
 	case errors.As(err, &cooling), failed != nil && failed.RetryAfter > 0:
-		return []Finding{failure("wait, and sync less often", "the provider asks to wait: %v", err)}
+		return []Finding{failure("wait, and sync less often", "%v", err)}
 	}
 	return []Finding{e.explainRequest(err)}
+}
+
+// isAnswer is true for a status that shows that the service works.
+func isAnswer(status int) bool {
+	return status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
 }
 
 func (e *examination) explainRequest(err error) Finding {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
@@ -18,7 +19,7 @@ import (
 
 // Metadata is asked for so many files of a manifest. The others count as much as these on
 // average.
-const maxAsked, askedAtOnce = 300, 8
+const maxAsked, askedAtOnce, askPatience = 300, 8, 20 * time.Second
 
 // inodesPerFile are an object and its name in a revision; inodesPerManifest are its
 // folders, records and those of objects.
@@ -27,6 +28,9 @@ const inodesPerFile, inodesPerManifest = 2, 300
 // checkSpace compares the free space with what the next sync can take: the whole release
 // of a manifest that is not served yet. A served one needs as much as it has at most.
 func (e *examination) checkSpace(ctx context.Context) []Finding {
+	if len(e.lists) == 0 {
+		return []Finding{skipped("not checked, because no manifest can be listed")}
+	}
 	dir, err := fsops.OpenDir(existingParent(e.cfg.DataDir))
 	if err != nil {
 		return []Finding{failing(err, "check data_dir")}
@@ -98,6 +102,8 @@ func present(dir *fsops.Dir, folders []string) (present space.Amount) {
 
 // ask asks Metadata for the sizes of at most n files. A file without an answer has none.
 func (l *list) ask(ctx context.Context, client *releases.Client, n int) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
 	n = min(n, len(l.files))
 	sizes := make([]int64, n)
 	var group errgroup.Group
