@@ -368,6 +368,29 @@ func TestDoctorGivesHintsForWhatWorksButIsUnsafe(t *testing.T) {
 		"hint     file system: data_dir lies in a container's own layer", "hint     daemon: no daemon runs")
 }
 
+// Everything that looks like a secret stays out of a ticket.
+func TestDoctorPrintsNoSecret(t *testing.T) {
+	t.Parallel()
+	h := patientHost(t)
+	h.write("hook_secret", "whsec_MfKQ9r8GKYqTwUPD8I7BmWXMaoOT3v0N", 0o644)
+	h.settings.source = "proxy: http://user:Password77@" + strings.TrimPrefix(h.provider.URL(), "http://") + "/"
+	h.settings.url = strings.Replace(h.settings.url, "//", "//basic:Password78@", 1) + "?token=Token79"
+	h.settings.more = `hooks: [{on: [activated, failed], webhook: "http://127.0.0.1:1/Token80?key=Token81", secret_file: hook_secret}]`
+	h.configure()
+	h.syncd("sync")
+	out := ""
+	for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+		r := h.syncd(args...)
+		out += r.stdout + r.stderr
+	}
+	for _, secret := range []string{"Password77", "Password78", "Token79", "Token80", "Token81", "MfKQ9r8GKYqTwUPD8I7BmWXMaoOT3v0N"} {
+		if strings.Contains(out, secret) {
+			t.Errorf("the output holds %q:\n%s", secret, out)
+		}
+	}
+	h.contains("the output", out, "hint     configuration: ", "next: ")
+}
+
 func TestDoctorReadsTheUnitLikeSystemd(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
@@ -419,5 +442,13 @@ func TestDoctorOfAnotherUserSaysWhatItCannotCheck(t *testing.T) {
 	h.unit("User=root")
 	h.as = &syscall.Credential{Uid: otherUID, Gid: otherGID}
 	out := h.syncd("doctor").stdout
+	h.environ = append(h.environ, "MD_LICENSE="+customerID)
+	h.write("customer_id", customerID, 0o600)
+	h.settings.id = "customer_id_param: id"
+	h.configure()
+	h.unit("User=root", "LoadCredential=customer_id:"+h.path("customer_id"))
+	h.contains("without the Customer ID", h.expect(0, "doctor").stdout, "skipped  customer ID: user 23456 cannot read the Customer ID of the daemon", "next: run this as root", `"customer ID" did not pass`)
+	h.environ = append(h.environ, "SYNCD_CUSTOMER_ID="+customerID)
+	h.contains("with one in the shell", h.expect(0, "doctor").stdout, "hint     customer ID: the Customer ID of this shell is checked", "ok       licence")
 	h.contains("the output", out, "skipped  user: the permissions of user root are not checked", "next: run this as root", "ok       customer ID", "ok       licence")
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (e *examination) checkConfiguration(context.Context) []Finding {
 	var found []Finding
 	for _, line := range append(cfg.Warnings(), cfg.Notes()...) {
 		text, next, _ := strings.Cut(line, "; ")
-		found = append(found, hint(next, "%s", text))
+		found = append(found, hint(cmp.Or(next, "set customer_id_file if another one is meant"), "%s", text))
 	}
 	return orGood(found, "%s is valid, with %s", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 }
