@@ -218,6 +218,8 @@ var sicknesses = []sick{
 		breakIt: func(h *host) { h.unit("PrivateTmp=yes") }},
 	{name: "unit whose user does not exist", check: "user", says: []string{`no user "nosuchuser"`},
 		breakIt: func(h *host) { h.unit("User=nosuchuser") }},
+	{name: "unit whose group does not exist", check: "user", says: []string{`no group "nosuchgroup"`},
+		breakIt: func(h *host) { h.unit("User=root", "Group=nosuchgroup") }},
 	{name: "user that does not exist", check: "user", says: []string{`no user "nosuchuser"`}, args: []string{"--user", "nosuchuser"}, breakIt: func(*host) {}},
 	{name: "unit without its program", check: "unit", says: []string{"/nonexistent/syncd"},
 		breakIt: func(h *host) { h.unit("ExecStart=/nonexistent/syncd --config " + h.path("syncd.yaml")) }},

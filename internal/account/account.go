@@ -13,6 +13,9 @@ import (
 	"syscall"
 )
 
+// ErrNoGroup is the cause of the error for a group that does not exist.
+var ErrNoGroup = errors.New("there is no group")
+
 // Account is a user with groups.
 type Account struct {
 	Name   string // or the number of a user without a name
@@ -77,7 +80,7 @@ func (a Account) WithGroups(names ...string) (Account, error) {
 		}
 		gid, err := strconv.Atoi(id)
 		if err != nil {
-			return a, fmt.Errorf("there is no group %q", name)
+			return a, fmt.Errorf("%w %q", ErrNoGroup, name)
 		}
 		a.Groups = append(a.Groups, gid)
 	}

@@ -83,7 +83,7 @@ func TestAccountsAreFoundByNameAndNumber(t *testing.T) {
 	if err != nil || !slices.Contains(more.Groups, 0) || slices.Contains(number.Groups, 0) {
 		t.Errorf("%+v, %v", more, err)
 	}
-	if _, err := number.WithGroups("no such group"); err == nil {
+	if _, err := number.WithGroups("no such group"); !errors.Is(err, ErrNoGroup) {
 		t.Error("an unknown group was found")
 	}
 }

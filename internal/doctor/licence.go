@@ -95,6 +95,7 @@ const (
 	probeTime     = 5 * time.Second
 	measurable    = 128 << 10
 	askedForProbe = 20
+	tooShort      = 20 * time.Millisecond
 )
 
 // checkDownload reads the beginning of a large file.
@@ -135,6 +136,9 @@ func (e *examination) receive(body io.Reader) (n int64, took time.Duration, err 
 
 func (e *examination) judgeRate(n int64, rate float64, latency, took time.Duration) Finding {
 	shown := humanize.IBytes(uint64(rate)) + "/s"
+	if took < tooShort {
+		shown = "too fast to measure"
+	}
 	slow := took >= probeTime
 	switch least := e.cfg.Source.MinRate.Rate; {
 	case slow && least > 0 && rate < float64(least):

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"syncd/internal/account"
@@ -11,6 +12,9 @@ import (
 // starts as the unit's user. Started as root, it becomes the owner of data_dir.
 func (e *examination) checkUser(context.Context) []Finding {
 	starter, err := e.findStarter()
+	if errors.Is(err, account.ErrNoGroup) {
+		return []Finding{failure("run `groupadd --system` with its name, or take Group= out of the unit", "%v", err)}
+	}
 	if err != nil {
 		return []Finding{failure("run `useradd --system --home-dir /var/lib/syncd --shell /usr/sbin/nologin syncd`, or name another user", "%v", err)}
 	}
