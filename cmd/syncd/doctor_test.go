@@ -69,9 +69,6 @@ func (h *host) giveData(uid, gid int, perm os.FileMode) {
 // fail makes the provider fail.
 func (h *host) fail(f emulator.Fault) { h.provider.AddFault(f) }
 
-// closedPort is an address where nothing listens.
-func closedPort(h *host) string { return freeAddress(h) }
-
 // sick is one broken set-up: doctor names check first, with a text that holds says.
 type sick struct {
 	name      string
@@ -115,9 +112,9 @@ var sicknesses = []sick{
 	{name: "name that does not resolve", check: "name resolution", says: []string{"name.invalid", "cannot be resolved"},
 		breakIt: func(h *host) { h.settings.url = "https://name.invalid"; h.configure() }},
 	{name: "nothing listens", check: "connection", says: []string{"nothing listens there"},
-		breakIt: func(h *host) { h.settings.url = "http://" + closedPort(h); h.configure() }},
+		breakIt: func(h *host) { h.settings.url = "http://" + freeAddress(h); h.configure() }},
 	{name: "proxy that is down", check: "connection", says: []string{"proxy 127.0.0.1", "nothing listens there"},
-		breakIt: func(h *host) { h.settings.source = "proxy: http://user:Secret77@" + closedPort(h); h.configure() }},
+		breakIt: func(h *host) { h.settings.source = "proxy: http://user:Secret77@" + freeAddress(h); h.configure() }},
 	{name: "proxy that wants a password", check: "service", says: []string{"the proxy", "407"},
 		breakIt: func(h *host) {
 			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
@@ -154,7 +151,7 @@ var sicknesses = []sick{
 		}},
 	{name: "download host that cannot be reached", check: "download", says: []string{"downloading", "refused"},
 		breakIt: func(h *host) {
-			h.fail(emulator.Fault{Kind: emulator.KindRedirect, Path: "/Download/*", Location: "http://" + closedPort(h) + "/file"})
+			h.fail(emulator.Fault{Kind: emulator.KindRedirect, Path: "/Download/*", Location: "http://" + freeAddress(h) + "/file"})
 		}},
 	{name: "slow downloads", manifests: "m", check: "download", says: []string{"too slow", "source.min_rate"},
 		breakIt: func(h *host) {
@@ -396,7 +393,7 @@ func TestDoctorPrintsNoSecret(t *testing.T) {
 func TestDoctorReadsTheUnitLikeSystemd(t *testing.T) {
 	t.Parallel()
 	h := asRoot(t)
-	h.environ = []string{"SYSTEMD_UNIT_PATH=" + h.path("units"), "HTTP_PROXY=http://" + closedPort(h), "SYNCD_CUSTOMER_ID=of-this-shell"}
+	h.environ = []string{"SYSTEMD_UNIT_PATH=" + h.path("units"), "HTTP_PROXY=http://" + freeAddress(h), "SYNCD_CUSTOMER_ID=of-this-shell"}
 	h.settings.id = "customer_id_param: id"
 	h.configure()
 	h.write("customer_id", customerID+"\n", 0o600)

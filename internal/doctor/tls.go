@@ -37,7 +37,7 @@ func (e *examination) checkTLS(ctx context.Context) []Finding {
 		return []Finding{explainTLS(err)}
 	}
 	defer conn.Close()
-	state := conn.(*tls.Conn).ConnectionState() //nolint:forcetypeassert // tls.Dialer returns no other
+	state := conn.(*tls.Conn).ConnectionState() // tls.Dialer returns no other
 	until := state.PeerCertificates[0].NotAfter
 	if time.Until(until) < soon {
 		return []Finding{hint("tell the provider", "the certificate of %s expires at %s", u.Host, until.UTC().Format(time.RFC3339))}

@@ -110,7 +110,7 @@ func (e *examination) adoptProxy() {
 			if e.environ[name] == "" && e.Getenv(name) != "" && upper != "NO_PROXY" {
 				e.shellProxy = name
 			}
-			os.Setenv(name, e.environ[name]) //nolint:errcheck // the name is valid
+			os.Setenv(name, e.environ[name])
 		}
 	}
 }

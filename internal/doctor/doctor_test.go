@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,5 +57,25 @@ func TestChecksComeAfterTheirCauses(t *testing.T) {
 			t.Errorf("%s is there twice", c.name)
 		}
 		known[c.name] = true
+	}
+}
+
+func TestTheDocumentExplainsEachCheck(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if subjects, rest, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " | "); isRow && rest != "" {
+			for subject := range strings.SplitSeq(subjects, ", ") {
+				explained[subject] = true
+			}
+		}
+	}
+	for _, c := range checks {
+		if !explained[c.name] {
+			t.Errorf("docs/operating.md does not explain %q", c.name)
+		}
 	}
 }
