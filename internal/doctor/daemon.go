@@ -51,7 +51,7 @@ func (e *examination) explainStopped(ctx context.Context, err error) []Finding {
 		return []Finding{hint(start, "no daemon runs on %s", e.cfg.DataDir)}
 	}
 	if result := failedUnit(ctx); result != "" {
-		return []Finding{failure("run `journalctl -u syncd -n 50` for its last words", "the daemon does not run: systemd says %s", result)}
+		return []Finding{failure("look at `journalctl -u syncd -n 50`; when the cause is mended, run `systemctl restart syncd`", "the daemon does not run: systemd says %s", result)}
 	}
 	return []Finding{hint("run `systemctl enable --now syncd`", "the daemon does not run")}
 }
