@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const referenceFile = "../../docs/configuration.md"
+
+const referenceHead = `# Configuration reference
+
+<!-- Generated: SYNCD_UPDATE_DOCS=1 go test ./internal/config -run TestConfigurationReference -->
+
+These are all keys of the configuration file. Its path is ` + "`--config`, else `$SYNCD_CONFIG`, else `/etc/syncd/syncd.yaml`" + `. The file is YAML.
+
+- ` + "`[]`" + ` is each entry of a list. SERVICE is contribution, list, property, autocomplete or reversegeo.
+- "required" means that the mapping which holds the key needs it.
+- "Accepts" is what an error of ` + "`syncd config check`" + ` suggests for a wrong value.
+- [configs/syncd.yaml](../configs/syncd.yaml) has the same explanations, as a file to start from.
+`
+
+// TestConfigurationReferenceIsCurrent compares docs/configuration.md with the tables
+// that check the keys. With SYNCD_UPDATE_DOCS=1 it writes the document.
+func TestConfigurationReferenceIsCurrent(t *testing.T) {
+	known := map[string]bool{}
+	for _, k := range knownKeys() {
+		known[k.path] = true
+	}
+	sample, err := os.ReadFile("../../configs/syncd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := readSample(string(sample), known)
+	for _, k := range knownKeys() {
+		if !k.parent && explained.meaning(k.path) == "" {
+			t.Errorf("configs/syncd.yaml does not explain %s", k.path)
+		}
+	}
+	text := reference(explained)
+	if os.Getenv("SYNCD_UPDATE_DOCS") != "" {
+		if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	current, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(string(current), "\n")); diff != "" {
+		t.Errorf("docs/configuration.md is not current: see its first comment\n%s", diff)
+	}
+}
+
+// reference writes a table of the keys at the top, and one for each key that has keys
+// below it. Both have the order of configs/syncd.yaml.
+func reference(explained sample) string {
+	all := knownKeys()
+	slices.SortStableFunc(all, func(a, b key) int { return explained.order(a.path) - explained.order(b.path) })
+	var general, nested strings.Builder
+	section := ""
+	for _, k := range all {
+		top, _, _ := strings.Cut(strings.TrimSuffix(k.path, "[]"), ".")
+		top = strings.TrimSuffix(top, "[]")
+		switch {
+		case top == k.path && !k.parent:
+			general.WriteString(k.row(explained))
+			continue
+		case top != section:
+			section = top
+			fmt.Fprintf(&nested, "\n## %s\n\n", top)
+			if text := explained.own[top]; text != "" {
+				fmt.Fprintf(&nested, "%s\n\n", cell(text))
+			}
+			nested.WriteString(tableHead)
+		}
+		if !k.parent || k.accepts != "" || k.path != top && explained.own[k.path] != "" {
+			nested.WriteString(k.row(explained))
+		}
+	}
+	return referenceHead + "\n## General\n\n" + tableHead + general.String() + nested.String()
+}
+
+const tableHead = "| key | default | accepts | meaning |\n|---|---|---|---|\n"
+
+func (k key) row(explained sample) string {
+	value := code(explained.value[k.path])
+	if k.required {
+		value = "required"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.path, value, cell(k.accepts), cell(explained.meaning(k.path)))
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", `\<`).Replace(text)
+}
+
+// key is one key that the tables know.
+type key struct {
+	path    string
+	accepts string // the suggestion for a wrong value
+	parent  bool   // it has keys below it
+
+	required bool // a file without it is refused
+}
+
+// knownKeys returns all keys in the order of their paths. It learns them from the errors
+// for an unknown key and for a wrong value, at each place of a file.
+func knownKeys() []key {
+	var all []key
+	seen := map[string]bool{}
+	for _, k := range keysBelow(nil) {
+		for _, service := range []string{"contribution", "list", "property", "reversegeo", "autocomplete"} {
+			k.path = strings.Replace(k.path, "services."+service, "services.SERVICE", 1)
+		}
+		if !seen[k.path] {
+			seen[k.path] = true
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// keysBelow returns the keys of the mapping at steps; the step [] is an entry of a list.
+func keysBelow(steps []string) []key {
+	var all []key
+	for _, name := range namesAt(steps) {
+		at := append(slices.Clone(steps), name)
+		below := keysBelow(at)
+		if len(below) == 0 {
+			below = keysBelow(append(at, "[]"))
+		}
+		all = append(all, key{path: pathOf(at), accepts: accepted(at), parent: len(below) > 0, required: isRequired(at)})
+		all = append(all, below...)
+	}
+	return all
+}
+
+func pathOf(steps []string) string {
+	return strings.ReplaceAll(strings.Join(steps, "."), ".[]", "[]")
+}
+
+// wrong is a value that every parser refuses, and the name of no key.
+const wrong = "[/[/[/"
+
+// namesAt returns the keys that a mapping at steps can have.
+func namesAt(steps []string) []string {
+	for _, e := range problemsAt(steps, &node{kind: mappingKind, fields: []field{{key: wrong, value: &node{}}}}) {
+		list, found := strings.CutPrefix(e.Suggestion, "the keys here are ")
+		if found && e.Key == keyOf(steps) {
+			return strings.Split(list, ", ")
+		}
+	}
+	return nil
+}
+
+// accepted returns the suggestion for a wrong value, and says whether it can be a list.
+func accepted(steps []string) string {
+	text := suggestionAt(keyOf(steps), problemsAt(steps, &node{text: wrong}))
+	list := problemsAt(steps, &node{kind: listKind, items: []*node{{text: wrong}}})
+	whole, item := suggestionAt(keyOf(steps), list), suggestionAt(keyOf(steps)+"[0]", list)
+	switch {
+	case strings.HasPrefix(text, "write its keys"), strings.HasPrefix(text, "write each"):
+		return ""
+	case item != "":
+		return "one value or a list: " + item
+	case text == "" && whole == "":
+		return "a list"
+	case text == "" && !strings.HasPrefix(whole, "write one value"):
+		return whole
+	}
+	return text
+}
+
+// isRequired is true when the key cannot be left out of its mapping.
+func isRequired(steps []string) bool {
+	for _, e := range problemsAt(steps[:len(steps)-1], &node{kind: mappingKind}) {
+		if e.Key == keyOf(steps) && strings.HasPrefix(e.Problem, "is missing") {
+			return true
+		}
+	}
+	return false
+}
+
+// suggestionAt returns the first suggestion for a value. Problems with another key that
+// must be set, too, do not count.
+func suggestionAt(key string, problems []*Error) string {
+	for _, e := range problems {
+		if e.Key == key && !strings.HasPrefix(e.Suggestion, "set ") {
+			return strings.TrimPrefix(e.Suggestion, "use ")
+		}
+	}
+	return ""
+}
+
+func keyOf(steps []string) string { return strings.ReplaceAll(pathOf(steps), "[]", "[0]") }
+
+// problemsAt decodes a document that has only the value at steps.
+func problemsAt(steps []string, value *node) []*Error {
+	for _, step := range slices.Backward(steps) {
+		if step == "[]" {
+			value = &node{kind: listKind, items: []*node{value}}
+		} else {
+			value = &node{kind: mappingKind, fields: []field{{key: step, value: value}}}
+		}
+	}
+	d, err := newDecoder("syncd.yaml", Environment{})
+	if err != nil {
+		panic(err)
+	}
+	d.config(value)
+	return d.errs
+}
