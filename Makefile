@@ -1,10 +1,15 @@
-# golangci-lint is built into .tools at a fixed version and is not a dependency of the module.
+# Tools are built into .tools at a fixed version and are no dependencies of the module.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME      ?= 20000x
 CASE          ?= https-big
 VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 
-.PHONY: help build demo test torture lint fuzz bench profile image clean
+# The version of packages: that of the tag, else the next one of the changelog with the time
+# of the commit.
+PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S 2>/dev/null))
+
+.PHONY: help build demo test torture lint fuzz bench profile image package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -39,8 +44,14 @@ profile: ## show where one sync of CASE (default https-big) spends its CPU time;
 image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t syncd .
 
+package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
+	PACKAGE_VERSION=$(PACKAGE_VERSION) .tools/goreleaser release --snapshot --clean
+
 clean: ## remove what the other targets built
-	rm -rf bin .tools
+	rm -rf bin dist .cache .tools
 
 .tools/golangci-lint:
 	GOBIN=$(CURDIR)/.tools go install $(GOLANGCI_LINT)
+
+.tools/goreleaser:
+	GOBIN=$(CURDIR)/.tools go install $(GORELEASER)

@@ -159,7 +159,7 @@ func (m *moving) readChapter() {
 		}
 		m.blocks = append(m.blocks, block)
 	}
-	same(m.host, "the chapter begins with the installed user", true, strings.Contains(chapter, "the first two commands of [Install](#install)"))
+	same(m.host, "the chapter begins with the installed user", true, strings.Contains(chapter, "the first two commands of [Without a package](#without-a-package)"))
 }
 
 // crontabOf puts the licence, and the map files if there are any, into the example.
