@@ -6,8 +6,9 @@ CASE          ?= https-big
 VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
 
 # The version of packages: that of the tag, else the next one of the changelog with the time
-# of the commit.
-PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S 2>/dev/null))
+# of the commit. All files in packages get that time.
+COMMIT_TIME      = $(shell git log -1 --format=%ct)
+PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
 
 .PHONY: help build demo test torture lint fuzz bench profile image package clean
 
@@ -45,7 +46,8 @@ image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t syncd .
 
 package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
-	PACKAGE_VERSION=$(PACKAGE_VERSION) .tools/goreleaser release --snapshot --clean
+	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ) \
+		.tools/goreleaser release --snapshot --clean
 
 clean: ## remove what the other targets built
 	rm -rf bin dist .cache .tools
