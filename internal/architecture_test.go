@@ -24,7 +24,7 @@ var rows = [][]string{
 	{"internal/staging"},
 	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
 	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup"},
 	{"internal/fsops", "internal/directio"},
 	{emulator},
