@@ -36,6 +36,7 @@ var (
 	bucketTold      = []byte("told")      // name -> Told; files of earlier versions have none
 	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery that waits; files of earlier versions have none
 	bucketGivenUp   = []byte("given_up")  // as bucketOutbox, of deliveries that were given up
+	bucketFleet     = []byte("fleet")     // see package fleet; files of earlier versions have none
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")
