@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Condition is how a follower is doing.
+type Condition string
+
+// The conditions, the worst first.
+const (
+	Refused Condition = "refused" // it refused the release that it may take
+	Failed  Condition = "failed"  // it could not mirror it
+	Silent  Condition = "silent"  // no poll for longer than silentAfter
+	Behind  Condition = "behind"  // it serves an older release than it may
+	Pending Condition = "pending" // it serves nothing yet
+	Unknown Condition = "unknown" // a client that tells nothing
+	InSync  Condition = "in_sync"
+)
+
+var conditions = []Condition{Refused, Failed, Silent, Behind, Pending, Unknown, InSync}
+
+// silentAfter is longer than the longest usual schedule, a day.
+const silentAfter = 26 * time.Hour
+
+// View is what `fleet --json` prints.
+type View struct {
+	Rings     []RingView     `json:"rings"`
+	Followers []FollowerView `json:"followers"`
+	Stopped   []Stop         `json:"stopped"`
+}
+
+// RingView is a configured ring.
+type RingView struct {
+	Name         string   `json:"name"`
+	DelaySeconds float64  `json:"delay_seconds"`
+	StopAbove    *float64 `json:"stop_above"` // share of an earlier ring's hosts; null for any
+	Hosts        int      `json:"hosts"`
+}
+
+// FollowerView is a host. Release to Since are those of its manifest in the worst state.
+type FollowerView struct {
+	Name      string         `json:"name"`     // of the ID; "" if none are configured
+	Host      string         `json:"host"`     // "" for a client that tells nothing
+	Instance  string         `json:"instance"` // tells followers of one host name apart
+	Ring      string         `json:"ring"`
+	Version   string         `json:"version"`
+	LastSeen  time.Time      `json:"last_seen"`
+	Manifests []ManifestView `json:"manifests"`
+	Told
+}
+
+// ManifestView is a manifest of a host.
+type ManifestView struct {
+	Manifest string    `json:"manifest"`
+	LastSeen time.Time `json:"last_seen"`
+	Told
+}
+
+// Told is what a host tells of a manifest, and what that means.
+type Told struct {
+	Release  manifest.Release `json:"release"` // served; "" for none or unknown
+	Revision string           `json:"revision"`
+	State    Condition        `json:"state"`
+	Refused  manifest.Release `json:"refused"` // the release that it refused or failed to mirror
+	Reason   string           `json:"reason"`
+	Since    *time.Time       `json:"since"` // when it first told that
+}
+
+// View returns all that is known. The followers are sorted by name and host.
+func (f *Fleet) View() View {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	view := View{Rings: []RingView{}, Followers: f.followersLocked(), Stopped: f.sortedStopsLocked()}
+	for _, r := range f.rings {
+		ring := RingView{Name: r.Name, DelaySeconds: r.Delay.Seconds()}
+		if r.StopAbove >= 0 {
+			ring.StopAbove = &r.StopAbove
+		}
+		for _, follower := range view.Followers {
+			if follower.Ring == r.Name && follower.State != Unknown {
+				ring.Hosts++
+			}
+		}
+		view.Rings = append(view.Rings, ring)
+	}
+	return view
+}
+
+func (f *Fleet) followersLocked() []FollowerView {
+	all := []FollowerView{}
+	for _, name := range slices.Sorted(maps.Keys(f.reports)) {
+		all = append(all, f.hostsLocked(name)...)
+	}
+	return all
+}
+
+// hostsLocked returns the hosts with one name of an ID.
+func (f *Fleet) hostsLocked(name string) (hosts []FollowerView) {
+	reports := f.reports[name]
+	keys := slices.SortedFunc(maps.Keys(reports), func(a, b follower) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Manifest, b.Manifest))
+	})
+	for _, k := range keys {
+		r := reports[k]
+		if last := len(hosts) - 1; last < 0 || hosts[last].Host != k.Host || hosts[last].Instance != k.ID {
+			hosts = append(hosts, FollowerView{Name: name, Host: k.Host, Instance: k.ID, Manifests: []ManifestView{}})
+		}
+		hosts[len(hosts)-1].add(ManifestView{Manifest: k.Manifest, LastSeen: r.SeenAt, Told: f.toldLocked(k.Manifest, r)}, r)
+	}
+	return hosts
+}
+
+// add adds a manifest to its host.
+func (v *FollowerView) add(m ManifestView, r *report) {
+	v.Manifests = append(v.Manifests, m)
+	if m.LastSeen.After(v.LastSeen) {
+		v.LastSeen, v.Ring, v.Version = m.LastSeen, r.Ring, r.Version
+	}
+	if len(v.Manifests) == 1 || m.State.worse(v.State) {
+		v.Told = m.Told
+	}
+}
+
+func (c Condition) worse(other Condition) bool {
+	return slices.Index(conditions, c) < slices.Index(conditions, other)
+}
+
+func (f *Fleet) toldLocked(name string, r *report) Told {
+	told := Told{Release: r.Release, Revision: r.Revision, State: f.conditionLocked(name, r)}
+	if r.Refused != "" {
+		told.Refused, told.Reason, told.Since = r.Refused, r.Reason, &r.Since
+	}
+	return told
+}
+
+func (f *Fleet) conditionLocked(name string, r *report) Condition {
+	switch {
+	case f.now().Sub(r.SeenAt) > silentAfter:
+		return Silent
+	case !r.tells():
+		return Unknown
+	case r.Refused != "" && r.Reason == ReasonFailed:
+		return Failed
+	case r.Refused != "":
+		return Refused
+	case r.Release == "":
+		return Pending
+	case f.newestLocked(name, r).Newer(r.Release):
+		return Behind
+	}
+	return InSync
+}
+
+// newestLocked is the newest month that a host may see.
+func (f *Fleet) newestLocked(name string, r *report) (newest manifest.Release) {
+	a := Asker{ring: r.Ring}
+	for _, p := range f.catalog.Published(name) {
+		if p.Release.IsMonth() && f.visibleLocked(a, name, p.Release, p.LiveAt) {
+			newest = max(newest, p.Release)
+		}
+	}
+	return newest
+}
+
+// Count is a number of hosts with the same ring, release and state.
+type Count struct {
+	Ring    string
+	Release string // that a host serves, or that it refused; "other" for one that is not served here, "none" for none
+	State   Condition
+}
+
+// Counts returns the number of hosts. Its size does not depend on what hosts make up.
+func (f *Fleet) Counts() map[Count]int {
+	view := f.View()
+	served := f.served()
+	counts := map[Count]int{}
+	for _, host := range view.Followers {
+		counts[Count{host.Ring, releaseLabel(host.Told, served), host.State}]++
+	}
+	return counts
+}
+
+func releaseLabel(told Told, served map[manifest.Release]bool) string {
+	release := told.Release
+	if told.Refused != "" {
+		release = told.Refused
+	}
+	switch {
+	case release == "":
+		return "none"
+	case !served[release]:
+		return "other"
+	}
+	return string(release)
+}
+
+// served has every release that some manifest has here.
+func (f *Fleet) served() map[manifest.Release]bool {
+	served := map[manifest.Release]bool{}
+	for _, name := range f.catalog.Manifests() {
+		for _, p := range f.catalog.Published(name) {
+			served[p.Release] = true
+		}
+	}
+	return served
+}
