@@ -35,6 +35,7 @@ type Config struct {
 	Audit           Audit
 	Scrub           Scrub
 	HTTP            HTTP
+	Serve           Serve
 	Services        Services
 	Manifests       []Manifest
 	Views           []View
@@ -147,6 +148,7 @@ func Default() *Config {
 		Scrub:           Scrub{Rate: 50 << 20},
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
+		Serve:           Serve{Keep: day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
@@ -287,6 +289,7 @@ func (d *decoder) config(root *node) *Config {
 		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
 		"scrub":            keys(c.Scrub.table()),
 		"http":             keys(d.http(&c.HTTP)),
+		"serve":            d.serve(&c.Serve),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
 		"views":            keep(&views),

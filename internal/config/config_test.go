@@ -657,7 +657,7 @@ func uncommented(text string) string {
 // allKeys collects every key from the suggestions for unknown keys.
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
-	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+
+	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+"\nserve: {Zz9: 1, rings: ["+x+"]}"+
 		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {
