@@ -27,6 +27,8 @@ type Manifest struct {
 	Revision string           `json:"revision"`
 	Files    int              `json:"files"`
 	Bytes    int64            `json:"bytes"`
+
+	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
 }
 
 // Record is the name of its record.

@@ -36,6 +36,8 @@ type Config struct {
 	Scrub           Scrub
 	HTTP            HTTP
 	Serve           Serve
+	Publish         Publish
+	Election        Election
 	Services        Services
 	Manifests       []Manifest
 	Views           []View
@@ -149,6 +151,7 @@ func Default() *Config {
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Serve:           Serve{Keep: day},
+		Publish:         Publish{Grace: 3 * day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
@@ -290,6 +293,8 @@ func (d *decoder) config(root *node) *Config {
 		"scrub":            keys(c.Scrub.table()),
 		"http":             keys(d.http(&c.HTTP)),
 		"serve":            d.serve(&c.Serve),
+		"publish":          d.publish(&c.Publish),
+		"election":         keys(c.Election.table()),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
 		"views":            keep(&views),
@@ -301,6 +306,7 @@ func (d *decoder) config(root *node) *Config {
 		"removed":          scalar(&c.DropRemoved, parseRemoved),
 	})
 	d.checkSource(&c.Source)
+	d.checkPublish(c)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)

@@ -650,7 +650,7 @@ func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 // uncommented removes the # before keys. It drops customer_id, which must not stand
 // beside customer_id_file.
 func uncommented(text string) string {
-	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
+	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z0-9_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
 	return regexp.MustCompile(`(?m)^ *customer_id: .*\n`).ReplaceAllString(text, "")
 }
 
@@ -658,7 +658,7 @@ func uncommented(text string) string {
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
 	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+"\nserve: {Zz9: 1, rings: ["+x+"]}"+
-		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\n")
+		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\npublish: {s3: "+x+"}\nelection: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {
 		if list, ok := strings.CutPrefix(p.Suggestion, "the keys here are "); ok {
