@@ -8,14 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
 )
 
 // The headers by which two syncd recognise each other.
 const (
-	HeaderState    = "Syncd-State"    // in the polls of a follower; see State
-	HeaderUpstream = "Syncd-Upstream" // in each answer of an upstream; its value is Upstream
-	Upstream       = "1"              // the version of HeaderState that it reads
+	HeaderState    = transport.HeaderState    // in the polls of a follower; see State
+	HeaderUpstream = transport.HeaderUpstream // in each answer of an upstream; its value is Upstream
+	Upstream       = transport.Upstream       // the version of HeaderState that it reads
 )
 
 // Limits of a header. It comes from hosts that may be hostile.

@@ -187,7 +187,7 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	if err := checkSegments(segments); err != nil {
 		return c.refuse(endpoint, err, segments...)
 	}
-	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat}
+	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: stateIn(ctx)}
 	err := c.t.Read(ctx, req, decode)
 	var failed *transport.Error
 	if refusal.ReasonOf(err) != "" && !errors.As(err, &failed) {

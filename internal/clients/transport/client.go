@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"syncd/internal/clients/certificate"
@@ -65,6 +66,8 @@ type Client struct {
 	small  pool             // HTTP/2 where the server offers it; every request over plain http
 	bulk   pool             // HTTP/1.1
 	conns  openConnections
+
+	isSyncd atomic.Bool // the last answer of the base's origin was that of a syncd
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails

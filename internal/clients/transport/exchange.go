@@ -131,7 +131,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
 	}
 	request.URL, request.Host = target.url, target.url.Host
-	request.Header = c.base.header(req, target.origin)
+	request.Header = c.tell(req, target.origin, c.base.header(req, target.origin))
 	p := c.poolFor(req, target.url)
 	answer, err := c.roundTrip(p, request, watch)
 	if p == &c.bulk && refusesHTTP1(err) {
@@ -143,6 +143,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainAlert(err)))
 	}
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
+	c.recognise(target.origin, answer)
 	return answer, nil
 }
 
