@@ -13,6 +13,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/fleet"
 	"syncd/internal/gate"
 	"syncd/internal/hooks"
 	"syncd/internal/manifest"
@@ -126,8 +127,18 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client, id co
 		Redact: transport.NewRedactor(id.Reveal()).String, Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
-		Views: viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
+		Follower: e.follower(cfg),
+		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
 	}
+}
+
+// follower is how this host names itself to an upstream that is a syncd.
+func (e *Engine) follower(cfg *config.Config) fleet.State {
+	host, err := os.Hostname()
+	if err != nil {
+		e.options.Log.Warn().Err(err).Msg("reading the name of this host failed; an upstream sees it as unknown")
+	}
+	return fleet.NewState(host, cfg.DataDir, e.options.Version)
 }
 
 func viewsOf(cfg *config.Config) []syncer.ViewTarget {

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/clock"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/fleet"
 	"syncd/internal/gate"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
@@ -86,6 +87,7 @@ type Config struct {
 	DropRemoved   bool          // what left the configuration goes at once
 	Groups        []Group
 	Redact        func(string) string // removes the Customer ID from the output of a gate
+	Follower      fleet.State         // of this host, for an upstream that is a syncd
 }
 
 // selection identifies which files of a target are mirrored and by which digests
@@ -169,6 +171,7 @@ func (r *run) ask(ctx context.Context, j *job) {
 		r.askNothing(ctx, j)
 		return
 	}
+	ctx = releases.WithState(ctx, r.stateOf(j).Header())
 	r.take(ctx, j,
 		r.chooseRelease, // asks ManifestReleases, one request (see entry for single files)
 		r.waitAfterFailure,
