@@ -193,6 +193,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	record := mirror.Record{
 		Manifest: j.target.Name, Source: r.cfg.Source, Release: j.release, Listed: j.listed,
 		MirroredAt: now, PublishedAt: now, Version: r.cfg.Version,
+		Chosen: len(j.target.Files) > 0,
 	}
 	sums := make([]manifest.Sum, len(j.plan.Files))
 	record.Files = make([]mirror.File, 0, len(j.plan.Files))
@@ -202,7 +203,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{
 			Path: f.Path, Reference: f.Reference.String(), Size: object.Size,
-			Object: object.ID, Expected: f.Expected,
+			Object: object.ID, Expected: f.Expected, Slash: f.Slash, Position: f.Position,
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
