@@ -240,6 +240,41 @@ func TestOnlyStatuses2xxAreTaken(t *testing.T) {
 	}
 }
 
+// The body of a 101 is the bare connection, which no context closes.
+func TestABodyThatNeverEndsHoldsUpNothing(t *testing.T) {
+	for answer, isTaken := range map[string]bool{
+		"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n": false,
+		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n":                                       true,
+	} {
+		t.Run(strings.Fields(answer)[1], func(t *testing.T) {
+			w, done := newWorld(t), make(chan struct{})
+			r := w.runner()
+			server := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(res).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				_, _ = io.WriteString(conn, answer)
+				<-done
+			}))
+			t.Cleanup(server.Close)
+			t.Cleanup(func() { close(done) })
+			address, err := url.Parse(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Configure([]Hook{{ID: "hook", URL: address, Timeout: patience}})
+			w.add(r, activated("2026.10"), "hook")
+			w.drain(r)
+			if left := w.deliveries(); len(left) == 0 != isTaken || !isTaken && !strings.Contains(left[0].Error, "status 101") {
+				t.Errorf("left %+v", left)
+			}
+		})
+	}
+}
+
 func TestA410DisablesAWebhookUntilAReload(t *testing.T) {
 	w, server := newWorld(t), newReceiver(t)
 	status := http.StatusGone

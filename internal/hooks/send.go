@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,11 +75,8 @@ func variables(d store.Delivery) ([]string, error) {
 	}, nil
 }
 
-// Limits of an answer, of which only the status counts.
-const (
-	maxAnswerHeader = 16 << 10
-	maxAnswer       = 64 << 10
-)
+// maxAnswerHeader limits an answer, of which only the status counts.
+const maxAnswerHeader = 16 << 10
 
 // post sends a delivery by the Standard Webhooks rules. Errors show neither the path nor
 // the query of the URL, which may hold a token, and nothing of the answer.
@@ -104,8 +100,9 @@ func (s Sender) post(ctx context.Context, h Hook, d store.Delivery) error {
 	if err != nil {
 		return errors.New(s.Clean(withoutURL(ctx, err).Error()))
 	}
-	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
+	// Do not read the body: its end may never come, and that of a 101 is the bare
+	// connection, which no context closes.
+	res.Body.Close()
 	return verdict(res.StatusCode)
 }
 

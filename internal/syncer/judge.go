@@ -63,6 +63,7 @@ type prepared struct {
 	entry   staging.Entry
 	isNew   bool
 	subject gate.Subject
+	served  string // ID of the revision that is served then
 }
 
 // prepareGate stages a revision with the views that show it, as they would be after its
@@ -70,6 +71,7 @@ type prepared struct {
 func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record, mates []mirror.Record) (p prepared, err error) {
 	change := mirror.Change{Set: append([]mirror.Record{record}, c.stagedMates(t.Name, mates)...)}
 	current := c.Mirror.Current()
+	p.served = current.Records[t.Name].ID()
 	p.subject = gate.Subject{
 		Manifest: t.Name, Release: string(record.Release), Revision: record.Revision,
 		Path: c.Mirror.RevisionPath(record), Views: map[string]string{},
@@ -114,10 +116,19 @@ func (c *Config) stagedMates(name string, records []mirror.Record) []mirror.Reco
 
 // judge runs the gate, unless a verdict is known already, and makes the verdict durable.
 // The error is a refusal, or why there is no verdict. again asks a gate that refused the
-// revision once more. The caller must not have the turn.
+// revision once more. A gate that runs for the manifest ends first. The caller must not
+// have the turn.
 func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) error {
-	served := c.Mirror.Current().Records[t.Name].ID()
-	if known := p.entry.Judged(t.gate(), served); known != nil && (known.Passed || !again) {
+	gating, err := c.Shared.gating.Take(ctx, []string{t.Name})
+	if err != nil {
+		return err
+	}
+	defer gating.Close()
+	entry := c.Staging.Get(t.Name)
+	if entry.ID() != p.entry.ID() { // it went live or was replaced meanwhile
+		return nil
+	}
+	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again) {
 		return refusedBy(*known)
 	}
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
@@ -129,9 +140,9 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) er
 		Lines: c.oneLines(found.Lines), Differences: c.oneLines(found.Differences),
 	}
 	if t.Gate.Compare {
-		verdict.Against = served
+		verdict.Against = p.served
 	}
-	if _, err := c.Staging.Judge(p.entry, verdict); err != nil {
+	if _, err := c.Staging.Judge(entry, verdict); err != nil {
 		return err
 	}
 	return refusedBy(verdict)

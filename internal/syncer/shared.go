@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"syncd/internal/claims"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/space"
@@ -25,6 +26,7 @@ type Shared struct {
 	small    slots          // of small files
 	lists    *releases.Room // until there are plans
 	exports  exports
+	gating   claims.Set // manifests whose gate runs
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
