@@ -107,7 +107,7 @@ func client(base string) (*Client, error) {
 // downloadAll returns the body of a download.
 func downloadAll(t testing.TB, c *Client, ref manifest.Reference, header http.Header) (int, string) {
 	t.Helper()
-	res, err := c.Download(t.Context(), ref, header, false)
+	res, err := c.Download(t.Context(), manifest.File{Reference: ref}, header, false)
 	if err != nil {
 		t.Errorf("%s: %v", ref, err)
 		return 0, ""
@@ -442,7 +442,7 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 			"Releases":         func() error { _, _, _, err := c.FileReleases(ctx, ref, Validators{}); return err },
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
 			"Hash":             func() error { _, err := c.Hash(ctx, manifest.SHA1, ref); return err },
-			"Download":         func() error { _, err := c.Download(ctx, ref, nil, false); return err },
+			"Download":         func() error { _, err := c.Download(ctx, manifest.File{Reference: ref}, nil, false); return err },
 		}
 		for name, call := range calls {
 			err := call()
