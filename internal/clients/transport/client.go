@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,8 @@ type Config struct {
 	Retry             Retry
 	UserAgent         string
 	Observer          Observer
-	Gate              *Gate // nil for one of its own
+	Gate              *Gate                     // nil for one of its own
+	Sign              func(*http.Request) error // adds headers that prove who asks, to each request to the origin of Base; nil for none
 }
 
 // Client sends requests below one base URL. Safe for concurrent use.
