@@ -22,7 +22,7 @@ var rows = [][]string{
 	{"internal/syncer", "internal/get", "internal/hooks"},
 	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox", "internal/scrub", "internal/fleet"},
 	{"internal/staging"},
-	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
+	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
 	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup"},
@@ -40,6 +40,7 @@ var siblings = map[[2]string]bool{
 	{"internal/clients", "internal/clients/service"}:     true,
 	{"internal/clients", "internal/clients/wire"}:        true,
 	{"internal/clients", "internal/clients/certificate"}: true,
+	{"internal/bucket", "internal/bucket"}:               true, // by its tests
 	{"internal/manifest", "internal/refusal"}:            true,
 	{"internal/expectation", "internal/manifest"}:        true,
 }

@@ -15,6 +15,8 @@ import (
 type Front struct {
 	Endpoint string
 
+	wire http.Transport // to the server
+
 	mu       sync.Mutex // guards what follows
 	requests []Request
 	answer   func(w http.ResponseWriter, r *http.Request) bool
@@ -38,6 +40,7 @@ func NewFront(t testing.TB, server *Server) *Front {
 	f := &Front{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
+		Transport:     &f.wire,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -46,7 +49,10 @@ func NewFront(t testing.TB, server *Server) *Front {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(front.Close)
+	t.Cleanup(func() {
+		front.Close()
+		f.wire.CloseIdleConnections()
+	})
 	f.Endpoint = front.URL
 	return f
 }

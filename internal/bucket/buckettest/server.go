@@ -33,6 +33,7 @@ type Server struct {
 	folder  string
 	process *exec.Cmd
 	log     bytes.Buffer
+	wire    http.Transport // of Client
 }
 
 // New starts a server that ends with the test. Without versitygw the test is skipped, and
@@ -46,6 +47,7 @@ func New(t testing.TB) *Server {
 	}
 	s.Start()
 	t.Cleanup(func() {
+		s.wire.CloseIdleConnections()
 		s.Kill()
 		if t.Failed() {
 			t.Logf("versitygw wrote:\n%s", &s.log)
