@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -32,6 +33,8 @@ type job struct {
 	release  manifest.Release          // chosen; "" until then
 	news     bool                      // files may differ from the served ones, whatever the release
 	list     *manifest.List            // asked for with the release; nil once it was used
+	offer    offer                     // of a bucket
+	record   []bucket.File             // of a bucket's record; nil once its digests were taken
 	refs     []manifest.Reference      // of single files, with their releases
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
@@ -72,7 +75,7 @@ var errAborted = errors.New("another file of the manifest failed")
 
 // endList frees the list when there is a plan, or none is needed.
 func (j *job) endList() {
-	j.files, j.list = nil, nil
+	j.files, j.list, j.record = nil, nil, nil
 	j.share.Release()
 }
 

@@ -53,6 +53,11 @@ func (r *run) checkListed(j *job) error {
 	return nil
 }
 
+// findDigests lets the entry find the expected digest of each file.
+func (r *run) findDigests(ctx context.Context, j *job) error {
+	return r.entryOf(j).askDigests(ctx, j)
+}
+
 // askDigests asks for the expected digest of each file and, right after the
 // answer, for the size of a content that is surely new. A file's two questions
 // follow one another without waiting for the digests of all files.

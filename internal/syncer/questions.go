@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
@@ -23,6 +24,7 @@ const maxRequests = 64
 // use.
 type questions struct {
 	provider  Provider
+	bucket    Bucket // instead of provider
 	algorithm manifest.Algorithm
 	slots     *semaphore.Weighted // maxRequests of them
 	log       zerolog.Logger
@@ -81,6 +83,34 @@ func (q *questions) files(ctx context.Context, release manifest.Release, name st
 	}
 }
 
+// generation asks for the generation of the bucket.
+func (q *questions) generation(ctx context.Context, name string) (g bucket.Generation, err error) {
+	err = q.ask(ctx, name, func() (err error) {
+		g, err = q.bucket.Generation(ctx)
+		return err
+	})
+	return g, err
+}
+
+// recordMemory is about what a file of a record takes while it is read, in bytes.
+const recordMemory = 1 << 10
+
+// record asks for the files of what the bucket has of a job's manifest. A long record
+// first waits for memory, like other lists.
+func (q *questions) record(ctx context.Context, j *job) (files []bucket.File, err error) {
+	if j.offer.Files > smallList {
+		if err := j.share.Wait(ctx, j.offer.Files*recordMemory); err != nil {
+			return nil, err
+		}
+	}
+	err = q.ask(ctx, j.target.Name, func() error {
+		record, err := q.bucket.Record(ctx, j.offer.Manifest)
+		files = record.Files
+		return err
+	})
+	return files, err
+}
+
 // digest asks for the expected digest of a file of a manifest.
 func (q *questions) digest(ctx context.Context, name string, ref manifest.Reference) (digest manifest.Digest, err error) {
 	err = q.ask(ctx, name, func() (err error) {
@@ -98,7 +128,7 @@ const metadataTimeout = 10 * time.Second
 // failure it asks no more for this manifest, and Content-Length gives the sizes. It
 // returns an error only when the context has ended.
 func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
-	if j.noSizes.Load() || !q.sizes.claim(f.Expected) {
+	if q.provider == nil || j.noSizes.Load() || !q.sizes.claim(f.Expected) {
 		return nil
 	}
 	var meta releases.Metadata

@@ -25,6 +25,7 @@ type run struct {
 	started time.Time
 	jobs    []*job
 	lock    *locked.Lock              // what to make, instead of asking the provider; nil for none
+	offers  offers                    // of a bucket
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
 	views   []wantedView
 	changed chan struct{} // signals that a job was settled, failed or is ready

@@ -59,7 +59,8 @@ type Target struct {
 
 // Config is what New needs; every field is required unless it says so.
 type Config struct {
-	Provider Provider
+	Provider Provider // nil for a follower
+	Bucket   Bucket   // of a follower; nil for others
 	Fetcher  Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
@@ -175,8 +176,8 @@ func (r *run) ask(ctx context.Context, j *job) {
 	r.take(ctx, j,
 		r.chooseRelease, // asks ManifestReleases, one request (see entry for single files)
 		r.waitAfterFailure,
-		r.listFiles,  // asks Manifest, one request
-		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
+		r.listFiles,   // asks Manifest, one request
+		r.findDigests, // asks Hash of every file, and Metadata of the surely new ones
 		r.settleIfCurrent,
 		r.plan)
 }
@@ -234,7 +235,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress},
+		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress},
 		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }
