@@ -12,6 +12,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/control"
 	"syncd/internal/engine"
+	"syncd/internal/fleet"
 	"syncd/internal/lockfile"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -27,6 +28,7 @@ type engineClient interface {
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -141,6 +143,10 @@ func (o ownEngine) Adopt(ctx context.Context, req request.Adopt, show func(repor
 
 func (o ownEngine) ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error) {
 	return o.engine.ChangeDeliveries(ctx, req)
+}
+
+func (o ownEngine) ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	return o.engine.ServeRelease(ctx, req)
 }
 
 // watch calls show with the progress, again and again, until the returned function

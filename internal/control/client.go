@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -98,6 +99,18 @@ func (c *Client) Status(ctx context.Context) (status report.Status, err error) {
 func (c *Client) History(ctx context.Context) (history report.History, err error) {
 	err = c.query(ctx, "/history", &history)
 	return history, err
+}
+
+// FleetView shows the followers.
+func (c *Client) FleetView(ctx context.Context) (view fleet.View, err error) {
+	err = c.query(ctx, "/fleet", &view)
+	return view, err
+}
+
+// ServeRelease lets a release go on to later rings.
+func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []fleet.Stop, err error) {
+	err = c.call(ctx, http.MethodPost, "/serve-release", req, &ended, nil)
+	return ended, err
 }
 
 // Health is nil when the engine is alive and, with ready, serves every manifest.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -46,6 +47,8 @@ var (
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
+	stops    = []fleet.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
+	hosts    = fleet.View{Rings: []fleet.RingView{{Name: "canary"}}, Followers: []fleet.FollowerView{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -93,6 +96,13 @@ func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verif
 func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoption, error) {
 	h.note(req)
 	return adopted, h.err
+}
+
+func (h *fakeEngine) FleetView() (fleet.View, error) { return hosts, h.err }
+
+func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	h.note(req)
+	return stops, h.err
 }
 
 func (h *fakeEngine) Deliveries() (report.Deliveries, error) { return waiting, h.err }
@@ -165,9 +175,14 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
 	gotWaiting, err = c.ChangeDeliveries(ctx, drop)
 	check("drop", gotWaiting, err, waiting)
+	gotHosts, err := c.FleetView(ctx)
+	check("fleet", gotHosts, err, hosts)
+	release := request.ServeRelease{Release: "2026.11"}
+	gotStops, err := c.ServeRelease(ctx, release)
+	check("serve release", gotStops, err, stops)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, "ready"})
+	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, release, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -45,6 +46,8 @@ type Engine interface {
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 	Deliveries() (report.Deliveries, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
+	FleetView() (fleet.View, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command
@@ -63,6 +66,10 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 		deliveries, err := e.Deliveries()
 		reply(w, deliveries, err)
 	})
+	mux.HandleFunc("GET /fleet", func(w http.ResponseWriter, _ *http.Request) {
+		view, err := e.FleetView()
+		reply(w, view, err)
+	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		err := e.Alive()
 		if err == nil && r.URL.Query().Has("ready") {
@@ -79,6 +86,7 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("POST /repair", stream(e, maxRequest, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
 	mux.HandleFunc("POST /adopt", stream(e, maxRequest, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
 	mux.HandleFunc("POST /deliveries", stream(e, maxRequest, func(req request.Deliveries) (any, error) { return e.ChangeDeliveries(ctx, req) }))
+	mux.HandleFunc("POST /serve-release", stream(e, maxRequest, func(req request.ServeRelease) (any, error) { return e.ServeRelease(ctx, req) }))
 	return mux
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/clock"
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -40,6 +41,23 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 
 // Ready is nil when every configured manifest is served, see engine.Engine.Ready.
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
+
+// FleetView shows the followers.
+func (d *Daemon) FleetView() (fleet.View, error) { return d.engine.FleetView() }
+
+// Followers shows the followers; nil if none are served.
+func (d *Daemon) Followers() *fleet.View {
+	view, err := d.engine.FleetView()
+	if err != nil {
+		return nil
+	}
+	return &view
+}
+
+// ServeRelease lets a release go on to later rings.
+func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	return d.engine.ServeRelease(ctx, req)
+}
 
 // Deliveries returns what hooks are still to be told.
 func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }

@@ -50,6 +50,9 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		return err
 	}
 	e.createSeries(cfg)
+	if e.fleet != nil {
+		e.fleet.Configure(ringsOf(cfg))
+	}
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))

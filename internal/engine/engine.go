@@ -24,6 +24,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
+	"syncd/internal/fleet"
 	"syncd/internal/hooks"
 	"syncd/internal/lockfile"
 	"syncd/internal/metrics"
@@ -69,6 +70,7 @@ type Engine struct {
 	bandwidth *bandwidth.Budget // of all syncs and repairs
 	scrubRate *bandwidth.Budget
 	scrubber  *scrub.Scrubber
+	fleet     *fleet.Fleet // nil without serve
 	jitter    float64
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	syncing   claims.Set          // manifests that are in a sync
@@ -159,10 +161,13 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	if err := e.openScrub(); err != nil {
 		return err
 	}
+	if err := e.openFleet(cfg); err != nil {
+		return err
+	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Fleet: e.fleetMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)
@@ -237,8 +242,11 @@ func (e *Engine) release() error {
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
+	if e.fleet != nil {
+		err = e.fleet.Save()
+	}
 	if e.store != nil {
-		err = e.store.Close()
+		err = errors.Join(err, e.store.Close())
 	}
 	return errors.Join(err, e.lock.Release(), e.mirror.Close())
 }

@@ -32,9 +32,14 @@ type Catalog interface {
 	Published(manifest string) []Published // nil for an unknown one
 }
 
+// Reader reads saved entries.
+type Reader interface {
+	Fleet(each func(key string, value json.RawMessage) error) error
+}
+
 // Saver keeps entries over restarts. What SetFleet saves is durable when it returns nil.
 type Saver interface {
-	Fleet(each func(key string, value json.RawMessage) error) error
+	Reader
 	SetFleet(entries map[string]any) error
 }
 
@@ -61,12 +66,29 @@ type Fleet struct {
 
 // New returns a Fleet with what was saved before. It uses what it can of that.
 func New(catalog Catalog, saver Saver, log zerolog.Logger) (*Fleet, error) {
-	f := &Fleet{
-		catalog: catalog, saver: saver, log: log, now: time.Now, limit: maxReports,
+	f := empty(catalog)
+	f.saver, f.log = saver, log
+	return f, f.load(saver)
+}
+
+// Read returns what was saved, by rings; saved is nil for nothing.
+func Read(catalog Catalog, saved Reader, configured []Ring) (View, error) {
+	f := empty(catalog)
+	f.rings = configured
+	if saved != nil {
+		if err := f.load(saved); err != nil {
+			return View{}, err
+		}
+	}
+	return f.View(), nil
+}
+
+func empty(catalog Catalog) *Fleet {
+	return &Fleet{
+		catalog: catalog, now: time.Now, limit: maxReports,
 		reports: map[string]map[follower]*report{}, tallies: map[place]tally{}, stops: map[target]Stop{},
 		approved: map[manifest.Release]time.Time{}, changed: map[string]bool{},
 	}
-	return f, f.load()
 }
 
 // Configure puts rings in force, and judges by them what hosts have told so far.

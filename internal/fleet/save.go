@@ -46,10 +46,10 @@ type savedReport struct {
 	Took     manifest.Release `json:"took,omitempty"`
 }
 
-func (f *Fleet) load() error {
+func (f *Fleet) load(saved Reader) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.saver.Fleet(func(key string, value json.RawMessage) error {
+	return saved.Fleet(func(key string, value json.RawMessage) error {
 		parts := strings.Split(key, "\x00")
 		switch {
 		case parts[0] == kindReport && len(parts) == 5:

@@ -25,6 +25,12 @@ const (
 
 var conditions = []Condition{Refused, Failed, Silent, Behind, Pending, Unknown, InSync}
 
+// Conditions returns all of them, the worst first.
+func Conditions() []Condition { return conditions }
+
+// Compare sorts the worse condition first.
+func Compare(a, b Condition) int { return slices.Index(conditions, a) - slices.Index(conditions, b) }
+
 // silentAfter is longer than the longest usual schedule, a day.
 const silentAfter = 26 * time.Hour
 
@@ -122,13 +128,9 @@ func (v *FollowerView) add(m ManifestView, r *report) {
 	if m.LastSeen.After(v.LastSeen) {
 		v.LastSeen, v.Ring, v.Version = m.LastSeen, r.Ring, r.Version
 	}
-	if len(v.Manifests) == 1 || m.State.worse(v.State) {
+	if len(v.Manifests) == 1 || Compare(m.State, v.State) < 0 {
 		v.Told = m.Told
 	}
-}
-
-func (c Condition) worse(other Condition) bool {
-	return slices.Index(conditions, c) < slices.Index(conditions, other)
 }
 
 func (f *Fleet) toldLocked(name string, r *report) Told {

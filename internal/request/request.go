@@ -103,6 +103,11 @@ type Deliveries struct {
 	Drop bool   `json:"drop,omitempty"`
 }
 
+// ServeRelease asks to let a release go on to later rings.
+type ServeRelease struct {
+	Release string `json:"release"`
+}
+
 // UnknownManifestError says that a request names a manifest that is not in the
 // configuration.
 type UnknownManifestError struct{ Name string }
