@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/emulator"
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/signals"
@@ -27,12 +28,14 @@ type scene struct {
 	status  report.Status
 	history report.History
 	disk    report.DiskUse
+	fleet   *fleet.View
 	wanted  []request.Sync
 }
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
 func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
+func (s *scene) Followers() *fleet.View              { return s.fleet }
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil
@@ -108,6 +111,7 @@ func scenes() map[string]*scene {
 	}
 	all["views"] = &views
 	all["staged"] = stagedScene(idle)
+	all["followers"] = followersScene(idle)
 	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}
