@@ -23,6 +23,10 @@ const entryFile = "entry"
 type Room struct {
 	mirror *mirror.Mirror
 
+	// Changed is called after each change, by the goroutine that made it. It is set before
+	// the first one; nil means not at all.
+	Changed func()
+
 	writing sync.Mutex // held while files change; a change is on disk before it is in entries
 
 	mu      sync.Mutex // guards entries; never held across the disk
@@ -164,9 +168,16 @@ func (r *Room) Remove(name string) error {
 		return err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.entries, name)
+	r.mu.Unlock()
+	r.tell()
 	return nil
+}
+
+func (r *Room) tell() {
+	if r.Changed != nil {
+		r.Changed()
+	}
 }
 
 func (r *Room) write(e Entry) error {
@@ -175,8 +186,9 @@ func (r *Room) write(e Entry) error {
 		return err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.entries[e.Manifest] = e
+	r.mu.Unlock()
+	r.tell()
 	return nil
 }
 
