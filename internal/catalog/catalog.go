@@ -31,7 +31,7 @@ type Store interface {
 	SetAsked(key string, at, horizon time.Time) error
 }
 
-// Config is what New needs.
+// Config is what New needs; every field is required.
 type Config struct {
 	Mirror Mirror
 	Store  Store
@@ -171,12 +171,15 @@ func (c *Catalog) revisionOf(record mirror.Record, live map[string]time.Time, be
 }
 
 // releaseLive is when any revision of a release first went live.
-func releaseLive(live map[string]time.Time, release manifest.Release, otherwise time.Time) time.Time {
-	first := otherwise
+func releaseLive(live map[string]time.Time, release manifest.Release, otherwise time.Time) (first time.Time) {
 	for id, at := range live {
-		if len(id) > revisionSuffix && id[:len(id)-revisionSuffix] == string(release) && at.Before(first) {
+		isOfRelease := len(id) > revisionSuffix && id[:len(id)-revisionSuffix] == string(release)
+		if isOfRelease && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
+	}
+	if first.IsZero() {
+		return otherwise
 	}
 	return first
 }

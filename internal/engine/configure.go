@@ -54,6 +54,9 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		e.fleet.Configure(ringsOf(cfg))
 	}
 	e.audit.SetKeep(cfg.Audit.Keep)
+	if e.catalog != nil {
+		e.catalog.SetKeep(cfg.Serve.Keep)
+	}
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.client, next.id), &e.progress)
@@ -131,7 +134,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client, id co
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
 		Follower: e.follower(cfg),
-		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
+		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.followers(),
 	}
 }
 

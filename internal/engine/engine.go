@@ -20,6 +20,7 @@ import (
 
 	"syncd/internal/audit"
 	"syncd/internal/bandwidth"
+	"syncd/internal/catalog"
 	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -61,6 +62,8 @@ type Engine struct {
 	store     *store.Store
 	mirror    *mirror.Mirror
 	audit     *audit.Log
+	catalog   *catalog.Catalog // nil while `serve` is off
+	building  sync.Once        // of the catalog's first snapshot
 	staging   *staging.Room
 	metrics   *metrics.Metrics
 	outbox    *outbox.Outbox
@@ -176,7 +179,9 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		if err := e.audit.Note(g); err != nil {
 			e.auditFailed(err)
 		}
+		e.refreshCatalog()
 	}
+	e.openCatalog(cfg)
 	e.newHooks()
 	if err := e.Configure(cfg); err != nil {
 		return err

@@ -44,6 +44,16 @@ type Fetcher interface {
 	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
 }
 
+// Followers are other hosts that take the data from this one. Safe for concurrent use.
+type Followers interface {
+	// Kept returns until when revisions must stay on disk, by mirror.Record.Key; the zero
+	// time for as long as they are here.
+	Kept(now time.Time) map[string]time.Time
+	// Retire is called before the revisions that do not stay are removed. False means that
+	// Kept has changed.
+	Retire(stays func(key string) bool, now time.Time) bool
+}
+
 // Target is one entry to mirror: a manifest of the provider with that name, or single
 // files.
 type Target struct {
@@ -86,6 +96,7 @@ type Config struct {
 	Exports       []export.Target
 	Access        mirror.Access // of all that readers see
 	DropRemoved   bool          // what left the configuration goes at once
+	Followers     Followers     // nil if this host serves no others
 	Groups        []Group
 	Redact        func(string) string // removes the Customer ID from the output of a gate
 	Follower      fleet.State         // of this host, for an upstream that is a syncd
