@@ -90,10 +90,10 @@ type current struct{ mirror *mirror.Mirror }
 
 func (c current) Manifests() []string { return c.mirror.Current().Names() }
 
-func (c current) Published(name string) []fleet.Published {
+func (c current) Published(name string) (string, []fleet.Published) {
 	record, served := c.mirror.Current().Records[name]
 	if !served {
-		return nil
+		return name, nil
 	}
-	return []fleet.Published{{Release: record.Release, LiveAt: record.PublishedAt}}
+	return name, []fleet.Published{{Release: record.Release, LiveAt: record.PublishedAt}}
 }

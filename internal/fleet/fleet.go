@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +29,10 @@ type Published struct {
 
 // Catalog lists what is served. Safe for concurrent use.
 type Catalog interface {
-	Manifests() []string                   // the names of all entries
-	Published(manifest string) []Published // nil for an unknown one
+	Manifests() []string // the names of all entries
+	// Published returns an entry's releases, none for an unknown one. It ignores case, and
+	// returns the name as it is configured.
+	Published(manifest string) (name string, releases []Published)
 }
 
 // Reader reads saved entries.
@@ -162,9 +165,9 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 	f.announce(stops)
 }
 
-func (f *Fleet) seenLocked(a Asker, name string) (Stop, bool) {
-	published := f.catalog.Published(name)
-	if published == nil {
+func (f *Fleet) seenLocked(a Asker, asked string) (Stop, bool) {
+	name, published := f.catalog.Published(asked)
+	if len(published) == 0 {
 		return Stop{}, false
 	}
 	next := report{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
@@ -205,13 +208,24 @@ func (f *Fleet) announce(stops []Stop) {
 
 func (f *Fleet) isServedLocked(release manifest.Release) bool {
 	for _, name := range f.catalog.Manifests() {
-		for _, p := range f.catalog.Published(name) {
-			if p.Release == release {
-				return true
-			}
+		if _, published := f.catalog.Published(name); slices.ContainsFunc(published, func(p Published) bool { return p.Release == release }) {
+			return true
 		}
 	}
 	return false
+}
+
+// Newest returns the newest month that each ring sees of a manifest. It must stay
+// downloadable, however many newer ones there are.
+func (f *Fleet) Newest(manifestName string) (releases []manifest.Release) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, ring := range f.rings {
+		if newest := f.newestLocked(manifestName, ring.Name); newest != "" && !slices.Contains(releases, newest) {
+			releases = append(releases, newest)
+		}
+	}
+	return releases
 }
 
 // Stopped returns how many releases each ring does not see because they were stopped.
@@ -232,10 +246,6 @@ func (f *Fleet) Stopped() map[string]int {
 
 // isNewestLocked is true while no newer release replaces a stopped one.
 func (f *Fleet) isNewestLocked(s Stop) bool {
-	for _, p := range f.catalog.Published(s.Manifest) {
-		if p.Release.Newer(s.Release) {
-			return false
-		}
-	}
-	return true
+	_, published := f.catalog.Published(s.Manifest)
+	return !slices.ContainsFunc(published, func(p Published) bool { return p.Release.Newer(s.Release) })
 }

@@ -24,7 +24,10 @@ var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // served is a catalog: the releases of each manifest.
 type served map[string][]Published
 
-func (s served) Published(name string) []Published { return s[name] }
+func (s served) Published(name string) (string, []Published) {
+	name = strings.ToLower(name)
+	return name, s[name]
+}
 
 func (s served) Manifests() (names []string) {
 	for name := range s {
@@ -177,6 +180,21 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	}
 }
 
+func TestNewestReleaseOfEachRing(t *testing.T) {
+	w := newWorld(t, canary, rest, last)
+	wants := func(want ...manifest.Release) {
+		t.Helper()
+		w.wants("newest", w.Newest("data"), want...)
+	}
+	wants(newest, oldest)
+	w.time = start.Add(48 * time.Hour)
+	wants(newest)
+	w.poll("canary", 1, refuses)
+	wants(newest, oldest)
+	w.Configure(nil)
+	wants()
+}
+
 func TestOperatorLetsAStoppedReleaseGo(t *testing.T) {
 	w := newWorld(t, canary, rest)
 	w.poll("canary", 1, refuses)
@@ -253,7 +271,8 @@ func TestOnlyHostsWithTheManifestCount(t *testing.T) {
 	if len(w.View().Stopped) != 1 {
 		t.Error("one host of one did not stop the release")
 	}
-	if len(w.reports["canary-1"]) != 2 {
+	w.Seen(w.asker("canary", 1, takes), "MORE", "More") // the service ignores case
+	if len(w.reports["canary-1"]) != 2 || w.tallies[place{"canary", "more"}].hosts != 20 {
 		t.Errorf("%v", w.reports["canary-1"])
 	}
 }

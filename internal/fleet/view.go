@@ -153,16 +153,17 @@ func (f *Fleet) conditionLocked(name string, r *report) Condition {
 		return Refused
 	case r.Release == "":
 		return Pending
-	case f.newestLocked(name, r).Newer(r.Release):
+	case f.newestLocked(name, r.Ring).Newer(r.Release):
 		return Behind
 	}
 	return InSync
 }
 
-// newestLocked is the newest month that a host may see.
-func (f *Fleet) newestLocked(name string, r *report) (newest manifest.Release) {
-	a := Asker{ring: r.Ring}
-	for _, p := range f.catalog.Published(name) {
+// newestLocked is the newest month that a ring sees, "" for none.
+func (f *Fleet) newestLocked(name, ring string) (newest manifest.Release) {
+	a := Asker{ring: ring}
+	_, published := f.catalog.Published(name)
+	for _, p := range published {
 		if p.Release.IsMonth() && f.visibleLocked(a, name, p.Release, p.LiveAt) {
 			newest = max(newest, p.Release)
 		}
@@ -206,7 +207,8 @@ func releaseLabel(told Told, served map[manifest.Release]bool) string {
 func (f *Fleet) served() map[manifest.Release]bool {
 	served := map[manifest.Release]bool{}
 	for _, name := range f.catalog.Manifests() {
-		for _, p := range f.catalog.Published(name) {
+		_, published := f.catalog.Published(name)
+		for _, p := range published {
 			served[p.Release] = true
 		}
 	}
