@@ -96,6 +96,7 @@ func (s *Syncer) judgeStaged(ctx context.Context, names []string, req request.Ac
 
 func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, again bool) error {
 	var p prepared
+	asked := false
 	err := s.cfg.Shared.change(ctx, func() error {
 		record, err := s.cfg.Staging.Record(e)
 		if err == nil {
@@ -104,10 +105,10 @@ func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, agai
 		return err
 	})
 	if err == nil {
-		err = s.cfg.judge(ctx, t, p, again)
+		asked, err = s.cfg.judge(ctx, t, p, again)
 	}
-	if err != nil && refusal.ReasonOf(err) != "" {
-		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(refusal.ReasonOf(err)))
+	if reason := refusal.ReasonOf(err); reason != "" && (asked || reason != refusal.Gate) {
+		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(reason))
 		s.noteRefusal(t.Name, err)
 	}
 	return err

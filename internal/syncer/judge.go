@@ -34,11 +34,14 @@ func (r *run) judge(ctx context.Context, j *job) {
 		j.newlyStaged = p.isNew
 		return err
 	})
+	asked := false
 	if err == nil && p.entry.Manifest != "" {
-		err = r.cfg.judge(ctx, j.target, p, false)
+		asked, err = r.cfg.judge(ctx, j.target, p, false)
 	}
 	switch {
 	case ctx.Err() != nil:
+	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
+		j.repeatRefusal(err)
 	case err != nil:
 		j.fail(err)
 	default:
@@ -115,25 +118,25 @@ func (c *Config) stagedMates(name string, records []mirror.Record) []mirror.Reco
 }
 
 // judge runs the gate, unless a verdict is known already, and makes the verdict durable.
-// The error is a refusal, or why there is no verdict. again asks a gate that refused the
-// revision once more. A gate that runs for the manifest ends first. The caller must not
-// have the turn.
-func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) error {
+// asked is true if the verdict comes from this call. The error is a refusal, or why there
+// is no verdict. again asks a gate that refused the revision once more. A gate that runs
+// for the manifest ends first, and its verdict counts. The caller must not have the turn.
+func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (asked bool, err error) {
 	gating, err := c.Shared.gating.Take(ctx, []string{t.Name})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer gating.Close()
 	entry := c.Staging.Get(t.Name)
 	if entry.ID() != p.entry.ID() { // it went live or was replaced meanwhile
-		return nil
+		return false, nil
 	}
-	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again) {
-		return refusedBy(*known)
+	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again || known != p.entry.Verdict) {
+		return false, refusedBy(*known)
 	}
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
 	if err != nil {
-		return err
+		return false, err
 	}
 	verdict := staging.Verdict{
 		Gate: t.Gate.ID(), At: time.Now().UTC(), Passed: found.Passed, Error: report.OneLine(c.Redact(found.Error)),
@@ -143,9 +146,9 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) er
 		verdict.Against = p.served
 	}
 	if _, err := c.Staging.Judge(entry, verdict); err != nil {
-		return err
+		return false, err
 	}
-	return refusedBy(verdict)
+	return true, refusedBy(verdict)
 }
 
 func refusedBy(v staging.Verdict) error {

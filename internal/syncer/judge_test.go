@@ -1,9 +1,13 @@
 package syncer_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,4 +44,33 @@ func TestEachManifestOfAGroupIsJudgedWithTheOthers(t *testing.T) {
 		}
 	}
 	equal(t, "generation", w.generation(), 4)
+}
+
+// All activations while the gate runs take its verdict.
+func TestARefusalIsToldOnce(t *testing.T) {
+	w := served(t)
+	runs, end := w.slowGate()
+	w.target("data", func(t *syncer.Target) { t.Gate.Command[2] += "; false" })
+	w.publish("data", "2026.10", october())
+	w.told()
+	synced := w.background()
+	eventually(t, "the gate runs", func() bool { return runs() == 1 })
+	const asking = 5
+	var waiting sync.WaitGroup
+	for range asking {
+		waiting.Go(func() {
+			if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "the gate refused") {
+				t.Errorf("activate: %v", err)
+			}
+		})
+	}
+	stacks := make([]byte, 1<<20)
+	eventually(t, "the activations wait for the gate", func() bool {
+		return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("claims.(*Set).Take(")) == asking
+	})
+	end()
+	w.expect(synced.wait(), "data", report.Refused)
+	waiting.Wait()
+	equal(t, "runs of the gate", runs(), 1)
+	w.wantTold("refused")
 }
