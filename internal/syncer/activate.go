@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/event"
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
@@ -83,65 +82,6 @@ func (c *Config) namesOf(asked []string) (names []string, err error) {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
-}
-
-// judgeStaged runs the gates of staged revisions that have no verdict, such as after a
-// kill, and with Again those that refused.
-func (s *Syncer) judgeStaged(ctx context.Context, names []string, req request.Activate) reasons {
-	stay := reasons{}
-	for _, name := range names {
-		t, e := s.cfg.target(name), s.cfg.Staging.Get(name)
-		again := req.Again && e.IsQuarantined()
-		if e.Manifest == "" || e.Dropped || !again && (!e.IsStaged() || e.Passes(t.gate(), s.cfg.Mirror.Current().Records[name].ID())) {
-			continue
-		}
-		if t.gate().ID == "" { // it was removed from the configuration
-			if _, err := s.cfg.Staging.Judge(e, staging.Verdict{At: time.Now().UTC(), Passed: true}); err != nil {
-				stay[name] = err
-			}
-			continue
-		}
-		if err := s.judgeEntry(ctx, t, e, again); err != nil {
-			stay[name] = err
-		}
-	}
-	return stay
-}
-
-func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, again bool) error {
-	var p prepared
-	asked := false
-	err := s.cfg.Shared.change(ctx, func() error {
-		record, err := s.cfg.Staging.Record(e)
-		if err == nil {
-			p, err = s.cfg.prepareGate(ctx, t, record, nil)
-		}
-		return err
-	})
-	if err == nil {
-		asked, err = s.cfg.judge(ctx, t, p, again)
-	}
-	if reason := refusal.ReasonOf(err); reason != "" && (asked || reason != refusal.Gate) {
-		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(reason))
-		s.noteRefusal(t.Name, err)
-	}
-	return err
-}
-
-// noteRefusal records what a gate said outside of a sync.
-func (s *Syncer) noteRefusal(name string, err error) {
-	served := s.cfg.Mirror.Current()
-	record := served.Records[name]
-	entry := report.HistoryEntry{Time: time.Now().UTC(), Trigger: request.TriggerActivate, Sync: report.Sync{
-		Generation: served.Number, Manifests: []report.ManifestResult{{
-			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Refused,
-			Reason: string(refusal.ReasonOf(err)), Error: report.OneLine(err.Error()),
-		}},
-	}}
-	refused := s.cfg.problem(event.Refused, name, s.cfg.Staging.Get(name).Release, err)
-	if err := s.cfg.commit(store.Changes{History: entry}, outbox.News{Events: []event.Event{refused}}); err != nil {
-		s.cfg.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
-	}
 }
 
 // activate publishes what is ready. stay has what gates said before. The caller has the
@@ -246,62 +186,4 @@ func (c *Config) addWaiting(stay reasons, names []string, records []mirror.Recor
 			stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, staging.Waits(c.members(c.groupOf(name), entries, now), now, true))
 		}
 	}
-}
-
-// discard drops what is staged or quarantined of the names. The caller has the turn.
-func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
-	current := s.cfg.Mirror.Current()
-	result := report.Sync{Generation: current.Number, Manifests: []report.ManifestResult{}}
-	states, err := s.cfg.Store.Manifests()
-	if err != nil {
-		return result, err
-	}
-	changes := store.Changes{Manifests: map[string]store.Manifest{}}
-	for _, name := range names {
-		e := s.cfg.Staging.Get(name)
-		if e.Manifest == "" || e.Dropped {
-			continue
-		}
-		if err := s.cfg.Staging.Discard(name); err != nil {
-			return result, err
-		}
-		state, record := states[name], current.Records[name]
-		if state.Failure != nil && state.Failure.Reason == string(refusal.Gate) {
-			state.Failure = nil
-			changes.Manifests[name] = state
-		}
-		report.ShowManifest(s.cfg.Metrics, name, record, state, s.cfg.Staging.Get(name))
-		result.Manifests = append(result.Manifests, report.ManifestResult{
-			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Unchanged,
-			FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,
-		})
-	}
-	if len(result.Manifests) == 0 {
-		return result, nil
-	}
-	s.cfg.Shared.pruning.request()
-	changes.History = report.HistoryEntry{Time: time.Now().UTC(), Trigger: trigger, Sync: result}
-	return result, s.cfg.commit(changes, outbox.News{})
-}
-
-// DueAt returns when something staged may go live by itself, the zero time for never. What
-// may go live now and waits for something else is left to the next sync.
-func (s *Syncer) DueAt(now time.Time) (next time.Time) {
-	for name, e := range s.cfg.Staging.All() {
-		policy := s.cfg.target(name).Activate
-		opens := policy.Opens(now)
-		if !e.IsStaged() || opens.IsZero() || policy.Open(now) {
-			continue
-		}
-		if next.IsZero() || opens.Before(next) {
-			next = opens
-		}
-	}
-	return next
-}
-
-// HasDue is true if something staged may go live now.
-func (s *Syncer) HasDue(now time.Time) bool {
-	entries := s.cfg.Staging.All()
-	return len(s.cfg.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/gate"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
@@ -56,62 +55,6 @@ func (r *run) mates(j *job) (records []mirror.Record) {
 	for _, other := range r.jobs {
 		if other != j && slices.Contains(group, other.target.Name) && other.isComplete() {
 			records = append(records, r.recordOf(other, time.Now().UTC()))
-		}
-	}
-	return records
-}
-
-// prepared is a staged revision that its gate can look at.
-type prepared struct {
-	entry   staging.Entry
-	isNew   bool
-	subject gate.Subject
-	served  string // ID of the revision that is served then
-}
-
-// prepareGate stages a revision with the views that show it, as they would be after its
-// activation. The caller has the turn.
-func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record, mates []mirror.Record) (p prepared, err error) {
-	change := mirror.Change{Set: append([]mirror.Record{record}, c.stagedMates(t.Name, mates)...)}
-	current := c.Mirror.Current()
-	p.served = current.Records[t.Name].ID()
-	p.subject = gate.Subject{
-		Manifest: t.Name, Release: string(record.Release), Revision: record.Revision,
-		Path: c.Mirror.RevisionPath(record), Views: map[string]string{},
-	}
-	if served, found := current.Records[t.Name]; found {
-		p.subject.Current = c.Mirror.RevisionPath(served)
-	}
-	views := []mirror.View{}
-	for _, v := range c.wantedViews() {
-		if !slices.Contains(v.Manifests, t.Name) {
-			continue
-		}
-		made, err := c.arrangeView(v, current, change, c.Shared.reserved(nil))
-		switch {
-		case refusal.ReasonOf(err) != "":
-			return p, err
-		case made != nil:
-			views = append(views, *made)
-			p.subject.Views[v.Name] = c.Mirror.ViewPath(*made)
-		case current.Views[v.Name].Name != "":
-			p.subject.Views[v.Name] = c.Mirror.ViewPath(current.Views[v.Name])
-		}
-	}
-	p.entry, p.isNew, err = c.stage(ctx, record, views)
-	return p, err
-}
-
-// stagedMates adds what is staged of a manifest's group.
-func (c *Config) stagedMates(name string, records []mirror.Record) []mirror.Record {
-	for _, mate := range c.groupOf(name) {
-		e := c.Staging.Get(mate)
-		known := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == mate })
-		if mate == name || known || !e.IsStaged() {
-			continue
-		}
-		if record, err := c.Staging.Record(e); err == nil {
-			records = append(records, record)
 		}
 	}
 	return records
