@@ -59,7 +59,7 @@ func TestARefusalIsToldOnce(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range asking {
 		waiting.Go(func() {
-			if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "the gate refused") {
+			if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "refused it") {
 				t.Errorf("activate: %v", err)
 			}
 		})
