@@ -419,6 +419,29 @@ func TestAHookThatFailsForAWeekGivesUpAndSaysSo(t *testing.T) {
 	})
 }
 
+// The clock may have been set forward, or no daemon may have run for a week.
+func TestAnOldDeliveryIsTriedSeveralTimes(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(*testing.T) {
+		r, attempts := w.runner(), 0
+		r.send = func(context.Context, Hook, store.Delivery) error {
+			if attempts++; attempts < 5 {
+				return errors.New("no route to host")
+			}
+			return nil
+		}
+		old := activated("2026.10")
+		old.At = time.Now().Add(-2 * Patience)
+		w.add(r, old, "hook")
+		r.Configure([]Hook{{ID: "hook", Timeout: patience, Command: []string{"x"}}})
+		time.Sleep(time.Hour)
+		r.Close()
+		if left := w.deliveries(); len(left) != 0 || attempts != 5 {
+			t.Errorf("after %d attempts left %+v", attempts, left)
+		}
+	})
+}
+
 func TestATryNowEndsAPause(t *testing.T) {
 	w := newWorld(t)
 	synctest.Test(t, func(*testing.T) {
