@@ -314,6 +314,33 @@ func TestErrorsShowNoPartOfTheURLThatMayBeSecret(t *testing.T) {
 	}
 }
 
+func TestErrorsShowNoTextOfAProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(res).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 407 wrong password s3cret\r\nContent-Length: 0\r\n\r\n")
+	}))
+	defer proxy.Close()
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	carrier := Sender{Roots: func() *x509.CertPool { return nil }}.carrier()
+	carrier.Proxy = http.ProxyURL(address)
+	req := httptest.NewRequest(http.MethodPost, "https://hook.example.net/", nil)
+	res, err := carrier.RoundTrip(req)
+	if err == nil {
+		res.Body.Close()
+	}
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "407") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestACommandGetsTheEventOnStdinAndInItsEnvironment(t *testing.T) {
 	w, dir := newWorld(t), t.TempDir()
 	r := w.runner()
