@@ -25,6 +25,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 			r.recheck(j)
 		}
 		r.requireAll()
+		r.relinkReplaced()
 		if err := r.publishReady(ctx, jobs); err != nil {
 			return err
 		}
@@ -35,6 +36,15 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		r.export(ctx)
 	}
 	return err
+}
+
+// relinkReplaced gives earlier revisions the objects that this sync downloaded again.
+func (r *run) relinkReplaced() {
+	for _, id := range r.session.TakeReplaced() {
+		if err := r.cfg.Mirror.Relink(id); err != nil {
+			r.cfg.Log.Warn().Err(err).Stringer("object", id).Msg("files of earlier revisions stay damaged: run `syncd verify --repair`")
+		}
+	}
 }
 
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {
