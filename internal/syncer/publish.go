@@ -48,7 +48,7 @@ func (r *run) relinkReplaced() {
 }
 
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {
-	change := r.change(ctx, jobs)
+	change, served := r.change(ctx, jobs), r.cfg.Mirror.Current()
 	err := r.swap(ctx, jobs, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
@@ -67,20 +67,21 @@ func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 		case sets(change, j.target.Name):
 			before := j.active
 			j.active = r.cfg.Mirror.Current().Records[j.target.Name]
-			j.republished = r.cfg.isRepublished(j, before, j.active)
+			j.republished = r.cfg.isRepublished(j.target, j.state, before, j.active)
 			j.settle(report.Updated)
 		default: // it waits for its group
 			j.settle(report.Unchanged)
 		}
 	}
 	if err == nil {
-		r.noteLive(jobs, change)
+		r.noteLive(jobs, change, served)
 	}
 	return nil
 }
 
-// noteLive forgets what is staged of the manifests that went live.
-func (r *run) noteLive(jobs []*job, change mirror.Change) {
+// noteLive forgets what is staged of the manifests that went live. served is what was
+// served before.
+func (r *run) noteLive(jobs []*job, change mirror.Change, served mirror.Generation) {
 	r.dropWithdrawn(jobs)
 	for _, record := range change.Set {
 		r.forgetStaged(record.Manifest)
@@ -88,6 +89,7 @@ func (r *run) noteLive(jobs []*job, change mirror.Change) {
 			r.mateRecords = append(r.mateRecords, record)
 		}
 	}
+	r.republished = republished(served, r.mateRecords)
 }
 
 // recheck compares a ready job with what is served now. Since the sync began, a
