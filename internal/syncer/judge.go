@@ -81,6 +81,9 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (a
 	if err != nil {
 		return false, err
 	}
+	if err := c.dropChanged(ctx, t, p); err != nil {
+		return true, err
+	}
 	verdict := staging.Verdict{
 		Gate: t.Gate.ID(), At: time.Now().UTC(), Passed: found.Passed, Error: report.OneLine(c.Redact(found.Error)),
 		Lines: c.oneLines(found.Lines), Differences: c.oneLines(found.Differences),

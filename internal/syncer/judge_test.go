@@ -13,6 +13,7 @@ import (
 
 	"syncd/internal/gate"
 	"syncd/internal/report"
+	"syncd/internal/staging"
 	"syncd/internal/syncer"
 	"syncd/internal/view"
 )
@@ -73,4 +74,46 @@ func TestARefusalIsToldOnce(t *testing.T) {
 	waiting.Wait()
 	equal(t, "runs of the gate", runs(), 1)
 	w.wantTold("refused")
+}
+
+// A gate runs as syncd's user, so it can write into the tree that it looks at.
+func TestWhatAGateChangedIsNeverServed(t *testing.T) {
+	for name, activate := range map[string]staging.Policy{"at once": {}, "manual": manual} {
+		t.Run(name, func(t *testing.T) {
+			w := served(t)
+			w.policy(activate)
+			w.target("data", func(t *syncer.Target) {
+				t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", `chmod u+w "$SYNCD_PATH/b.dat"; echo more >>"$SYNCD_PATH/b.dat"`}, Timeout: time.Minute, Env: os.Environ()}
+			})
+			w.publish("data", "2026.10", october())
+			result := w.demand()
+			w.expect(result, "data", report.Refused)
+			if m := result.Manifests[0]; m.Reason != "gate" || !strings.Contains(m.Error, "changed the content of 1 files, such as b.dat") {
+				t.Errorf("refused %q: %s", m.Reason, m.Error)
+			}
+			w.serves("data", september())
+			w.target("data", func(t *syncer.Target) { t.Gate.Command = []string{"/bin/true"} })
+			w.configure()
+			w.demand()
+			_, err := w.activate()
+			must(t, err)
+			w.serves("data", october())
+		})
+	}
+}
+
+func TestWhatAGateChangedOutsideOfASyncIsNeverServed(t *testing.T) {
+	w := stagedOctober(t)
+	w.told()
+	w.target("data", func(t *syncer.Target) {
+		t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", `chmod u+w "$SYNCD_PATH/b.dat"; echo more >>"$SYNCD_PATH/b.dat"`}, Timeout: time.Minute, Env: os.Environ()}
+	})
+	w.configure()
+	if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "b.dat") {
+		t.Errorf("activate: %v", err)
+	}
+	w.serves("data", september())
+	if told := w.wantTold("refused"); told[0].Release != "2026.10" {
+		t.Errorf("told %+v", told)
+	}
 }

@@ -54,22 +54,22 @@ func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, agai
 	}
 	if reason := refusal.ReasonOf(err); reason != "" && (asked || reason != refusal.Gate) {
 		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(reason))
-		s.noteRefusal(t.Name, err)
+		s.noteRefusal(e, err)
 	}
 	return err
 }
 
 // noteRefusal records what a gate said outside of a sync.
-func (s *Syncer) noteRefusal(name string, err error) {
+func (s *Syncer) noteRefusal(e staging.Entry, err error) {
 	served := s.cfg.Mirror.Current()
-	record := served.Records[name]
+	record := served.Records[e.Manifest]
 	entry := report.HistoryEntry{Time: time.Now().UTC(), Trigger: request.TriggerActivate, Sync: report.Sync{
 		Generation: served.Number, Manifests: []report.ManifestResult{{
-			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Refused,
+			Name: e.Manifest, Release: string(record.Release), Revision: record.Revision, Result: report.Refused,
 			Reason: string(refusal.ReasonOf(err)), Error: report.OneLine(err.Error()),
 		}},
 	}}
-	refused := s.cfg.problem(event.Refused, name, s.cfg.Staging.Get(name).Release, err)
+	refused := s.cfg.problem(event.Refused, e.Manifest, e.Release, err)
 	if err := s.cfg.commit(store.Changes{History: entry}, outbox.News{Events: []event.Event{refused}}); err != nil {
 		s.cfg.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
 	}
@@ -81,6 +81,7 @@ type prepared struct {
 	isNew   bool
 	subject gate.Subject
 	served  string // ID of the revision that is served then
+	objects []shown
 }
 
 // prepareGate stages a revision with the views that show it, as they would be after its
@@ -112,6 +113,7 @@ func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record
 			p.subject.Views[v.Name] = c.Mirror.ViewPath(current.Views[v.Name])
 		}
 	}
+	p.objects = c.show(record)
 	p.entry, p.isNew, err = c.stage(ctx, record, views)
 	return p, err
 }
