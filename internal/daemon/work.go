@@ -46,8 +46,8 @@ func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 func (d *Daemon) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
 	result, err := d.engine.Activate(ctx, req)
 	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
+	if err != nil || !result.OK() {
+		event = d.log.Error().AnErr("error", err)
 	}
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 		Array("manifests", manifestFields(result)).Msg("activate")

@@ -91,21 +91,22 @@ func (o *Outbox) Commit(changes store.Changes, served mirror.Generation, news Ne
 	return nil
 }
 
-// CatchUp tells what a crash or a lost state left untold. After a crash nobody knows why
-// the bytes of a release changed, so it counts as republished.
-func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record) error {
+// CatchUp tells what a crash or a lost state left untold. isRepublished decides whether the
+// provider changed the bytes of a release, whose revision before is given.
+func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record, isRepublished func(before string, now mirror.Record) bool) error {
 	told, err := o.cfg.Store.Told()
 	if err != nil {
 		return err
 	}
-	news := News{Staged: staged}
-	for name, record := range served.Records {
-		if told[name].Release == string(record.Release) {
-			news.Republished = append(news.Republished, name)
-		}
-	}
 	if maps.EqualFunc(told, toldOf(served, staged), isSame) { // write nothing
 		return nil
+	}
+	news := News{Staged: staged}
+	for name, record := range served.Records {
+		then := told[name]
+		if then.Release == string(record.Release) && then.Revision != record.Revision && isRepublished(then.Revision, record) {
+			news.Republished = append(news.Republished, name)
+		}
 	}
 	return o.Commit(store.Changes{}, served, news)
 }

@@ -1,6 +1,7 @@
 // Package processgroup runs a command of the operator and leaves nothing behind. When
 // the command ends, at its timeout, and when this process dies, everything that the
-// command started is killed, whatever process group or session it moved to.
+// command started is killed, whatever process group or session it moved to. The same holds
+// when only the supervisor is killed.
 //
 // A supervisor does that: this program, started again. Orphans become its children
 // (PR_SET_CHILD_SUBREAPER). It holds one end of a pipe, and kills all once the other
@@ -18,6 +19,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command is a program to run, without a shell.
@@ -98,6 +101,9 @@ type supervisor struct {
 }
 
 func (c Command) start() (*supervisor, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
+	}
 	lifeline, keep, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -135,6 +141,9 @@ func (s *supervisor) wait(ctx context.Context) (found result, err error) {
 	late := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() }) }) // fails when it has ended
 	defer late()
 	readErr := json.NewDecoder(s.results).Decode(&found)
+	if readErr != nil { // it was killed
+		s.killOrphans()
+	}
 	waitErr := s.cmd.Wait()
 	return found, errors.Join(readErr, waitErr)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 )
 
 // callerVariable makes the test binary a caller that waits for a command until it is
@@ -162,19 +163,49 @@ func TestNothingOutlivesAKilledCaller(t *testing.T) {
 	if err := caller.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(waiting); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(dir, "ready")); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the command does not start")
-		}
-	}
+	wantFile(t, filepath.Join(dir, "ready"))
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = caller.Wait() // it was killed
 	wantGone(t, dir)
+}
+
+// The kernel kills a supervisor when memory is short. Other commands go on.
+func TestNothingOutlivesAKilledSupervisor(t *testing.T) {
+	other, dir := t.TempDir(), t.TempDir()
+	var group errgroup.Group
+	group.Go(func() error {
+		return shell(`: >"$1/ready"; until [ -e "$1/done" ]; do sleep 0.01; done`, other).Run(t.Context())
+	})
+	wantFile(t, filepath.Join(other, "ready"))
+	var out strings.Builder // the orphans keep its pipe open
+	c := shell(spawning+"kill -9 $PPID; sleep 1000", dir)
+	c.Stdout = &out
+	var exit *ExitError
+	if err := c.Run(t.Context()); err == nil || errors.As(err, &exit) {
+		t.Errorf("got %v", err)
+	}
+	wantGone(t, dir)
+	if err := os.WriteFile(filepath.Join(other, "done"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := group.Wait(); err != nil {
+		t.Errorf("the other command: %v", err)
+	}
+}
+
+// wantFile waits for a file.
+func wantFile(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(waiting); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not appear", name)
+		}
+	}
 }
 
 func TestLongOutputTakesLittleMemory(t *testing.T) {

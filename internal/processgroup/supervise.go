@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -111,8 +109,8 @@ func verdict(err error) result {
 func killAll(group int) {
 	_ = syscall.Kill(-group, syscall.SIGKILL) // fails when the group is empty
 	for deadline := time.Now().Add(patience - 5*time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // fails when it has just ended
+		for _, p := range children() {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL) // fails when it has just ended
 		}
 		if !reap() {
 			return
@@ -132,26 +130,4 @@ func reap() (some bool) {
 			return true
 		}
 	}
-}
-
-// children lists the children of this process.
-func children() (pids []int) {
-	entries, _ := os.ReadDir("/proc")
-	own := strconv.Itoa(os.Getpid())
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// The name of the program, in parentheses, can hold anything.
-		_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == own {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

@@ -115,12 +115,13 @@ func (r *Room) Record(e Entry) (mirror.Record, error) {
 }
 
 // Put makes an entry durable that replaces the one of its manifest. Mirror.Stage has made
-// its revision durable before. An entry for the same revision keeps its time.
+// its revision durable before. An entry for the same revision keeps its time and its verdict:
+// a gate may have ended just now.
 func (r *Room) Put(e Entry) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if before := r.Get(e.Manifest); before.ID() == e.ID() && !before.Dropped {
-		e.Since = before.Since
+		e.Since, e.Verdict = before.Since, before.Verdict
 	}
 	if err := r.write(e); err != nil {
 		return err

@@ -1,14 +1,19 @@
 package syncer_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"syncd/internal/gate"
 	"syncd/internal/report"
+	"syncd/internal/staging"
 	"syncd/internal/syncer"
 	"syncd/internal/view"
 )
@@ -40,4 +45,75 @@ func TestEachManifestOfAGroupIsJudgedWithTheOthers(t *testing.T) {
 		}
 	}
 	equal(t, "generation", w.generation(), 4)
+}
+
+// All activations while the gate runs take its verdict.
+func TestARefusalIsToldOnce(t *testing.T) {
+	w := served(t)
+	runs, end := w.slowGate()
+	w.target("data", func(t *syncer.Target) { t.Gate.Command[2] += "; false" })
+	w.publish("data", "2026.10", october())
+	w.told()
+	synced := w.background()
+	eventually(t, "the gate runs", func() bool { return runs() == 1 })
+	const asking = 5
+	var waiting sync.WaitGroup
+	for range asking {
+		waiting.Go(func() {
+			if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "refused it") {
+				t.Errorf("activate: %v", err)
+			}
+		})
+	}
+	stacks := make([]byte, 1<<20)
+	eventually(t, "the activations wait for the gate", func() bool {
+		return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("claims.(*Set).Take(")) == asking
+	})
+	end()
+	w.expect(synced.wait(), "data", report.Refused)
+	waiting.Wait()
+	equal(t, "runs of the gate", runs(), 1)
+	w.wantTold("refused")
+}
+
+// A gate runs as syncd's user, so it can write into the tree that it looks at.
+func TestWhatAGateChangedIsNeverServed(t *testing.T) {
+	for name, activate := range map[string]staging.Policy{"at once": {}, "manual": manual} {
+		t.Run(name, func(t *testing.T) {
+			w := served(t)
+			w.policy(activate)
+			w.target("data", func(t *syncer.Target) {
+				t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", `chmod u+w "$SYNCD_PATH/b.dat"; echo more >>"$SYNCD_PATH/b.dat"`}, Timeout: time.Minute, Env: os.Environ()}
+			})
+			w.publish("data", "2026.10", october())
+			result := w.demand()
+			w.expect(result, "data", report.Refused)
+			if m := result.Manifests[0]; m.Reason != "gate" || !strings.Contains(m.Error, "changed the content of 1 files, such as b.dat") {
+				t.Errorf("refused %q: %s", m.Reason, m.Error)
+			}
+			w.serves("data", september())
+			w.target("data", func(t *syncer.Target) { t.Gate.Command = []string{"/bin/true"} })
+			w.configure()
+			w.demand()
+			_, err := w.activate()
+			must(t, err)
+			w.serves("data", october())
+		})
+	}
+}
+
+func TestWhatAGateChangedOutsideOfASyncIsNeverServed(t *testing.T) {
+	w := stagedOctober(t)
+	w.told()
+	w.target("data", func(t *syncer.Target) {
+		t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", `chmod u+w "$SYNCD_PATH/b.dat"; echo more >>"$SYNCD_PATH/b.dat"`}, Timeout: time.Minute, Env: os.Environ()}
+	})
+	w.configure()
+	if _, err := w.activate("data"); err == nil || !strings.Contains(err.Error(), "b.dat") {
+		t.Errorf("activate: %v", err)
+	}
+	w.serves("data", september())
+	if told := w.wantTold("refused"); told[0].Release != "2026.10" {
+		t.Errorf("told %+v", told)
+	}
 }

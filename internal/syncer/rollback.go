@@ -72,8 +72,8 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{}))
 }
 
-// followViews completes the change of a rollback. A view that cannot hold the earlier
-// files prevents the rollback; one that cannot be made for another reason stays.
+// followViews completes the change of a rollback or an activation. A view that cannot hold
+// the files prevents it; one that cannot be made for another reason stays.
 func (s *Syncer) followViews(change *mirror.Change) error {
 	current := s.cfg.Mirror.Current()
 	for _, v := range s.cfg.wantedViews() {

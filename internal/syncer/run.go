@@ -34,6 +34,7 @@ type run struct {
 	removed     []string                // manifests that left with this sync's generations
 	together    [][]string              // the staged manifests that go live in one generation, by group
 	mateRecords []mirror.Record         // went live with the jobs of this sync, and are in none of them
+	republished []string                // of these, the release with other bytes
 	published   bool                    // since the last entry of the history
 	isNew       bool                    // a generation was published at all
 	unlisted    []report.ManifestResult // recorded, and in no entry of the history

@@ -79,7 +79,6 @@ func (c *Config) stage(ctx context.Context, record mirror.Record, views []mirror
 	e = staging.Of(record, views, time.Now())
 	before := c.Staging.Get(record.Manifest)
 	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
-		e.Verdict = before.Verdict
 		if views == nil {
 			e.Views = before.Views
 		}

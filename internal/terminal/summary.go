@@ -66,6 +66,9 @@ func PrintRollback(w io.Writer, s report.Sync) {
 // was dropped.
 func PrintActivation(w io.Writer, s report.Sync, discarded bool) {
 	for _, m := range s.Manifests {
+		if m.Error != "" { // it stays
+			continue
+		}
 		if discarded {
 			fmt.Fprintf(w, "%s  dropped what was staged; %s stays\n", m.Name, orDash(releaseName(m.Release, m.Revision)))
 		} else {
