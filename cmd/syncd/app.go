@@ -19,6 +19,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/engine"
+	"syncd/internal/follower"
+	"syncd/internal/get"
+	"syncd/internal/manifest"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
 )
@@ -212,7 +215,7 @@ func (a *app) warn(message string) { fmt.Fprintf(a.stderr, "syncd: warning: %s\n
 // readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:
 // the owner of the data directory may not be able to read it.
 func (a *app) readID(cfg *config.Config) (config.Secret, error) {
-	id, err := cfg.Source.Credential.Read()
+	id, err := cfg.Source.ReadID()
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +223,9 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 		a.noteOf(cfg)
 	}
 	a.secrets.add(id.Reveal())
-	cfg.Source.Credential = config.FixedCredential(id)
+	if id != "" {
+		cfg.Source.Credential = config.FixedCredential(id)
+	}
 	return id, nil
 }
 
@@ -232,8 +237,18 @@ func (a *app) readSecrets(cfg *config.Config) error {
 	return cfg.ReadHookSecrets()
 }
 
-// connect returns a client of the release service for commands that a person waits for.
-func (a *app) connect() (*config.Config, *releases.Client, error) {
+// source is the release service, or a bucket in its place.
+type source interface {
+	get.Provider
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
+	Close()
+}
+
+// connect returns a client of the source for commands that a person waits for.
+func (a *app) connect() (*config.Config, source, error) {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return nil, nil, err
@@ -242,16 +257,22 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	carrier, err := transport.New(clientConfig(cfg.Source.Service(), id))
+	carrier, err := transport.New(forPerson(engine.SourceConfig(cfg.Source, id)))
 	if err != nil {
 		return nil, nil, err
+	}
+	if cfg.Source.S3.IsSet() {
+		return cfg, follower.NewService(follower.New(carrier)), nil
 	}
 	return cfg, releases.New(carrier), nil
 }
 
 // clientConfig configures a client for commands that a person waits for.
 func clientConfig(s config.Service, id config.Secret) transport.Config {
-	cfg := engine.ClientConfig(s, id)
+	return forPerson(engine.ClientConfig(s, id))
+}
+
+func forPerson(cfg transport.Config) transport.Config {
 	cfg.UserAgent = userAgent()
 	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
 	return cfg

@@ -108,6 +108,9 @@ func (d *decoder) checkKind(m *Manifest, path string) {
 	if hasProduct && hasFiles {
 		d.fail(path+".files", fault{"product is set too", "write two entries, one with product and one with files"})
 	}
+	if (hasProduct || hasFiles) && d.isSet("source.s3") {
+		d.fail(path, fault{"has product or files, but a follower of a bucket mirrors entries of its publisher", "keep the name of the publisher's entry only"})
+	}
 	if m.Tag != "" && !hasProduct && !hasFiles {
 		d.fail(path+".tag", fault{"is only for an entry with product or files", "remove it: the links of a manifest have their own tags"})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/bucket"
+	"syncd/internal/manifest"
 	"syncd/internal/origin"
 )
 
@@ -16,7 +17,7 @@ type S3 struct {
 	Endpoint *url.URL // scheme, host and port; nil = none is configured
 	Bucket   string
 	Prefix   string // "" or ends in a slash
-	Region   string // "" = the server is asked
+	Region   string // "" = a publisher asks the server, and a follower takes us-east-1
 }
 
 // IsSet is true when a place is configured.
@@ -56,6 +57,35 @@ func (d *decoder) checkPublish(c *Config) {
 	if d.isSet("election.lease") && c.Election.Lease > 0 && !d.isSet("publish.s3") {
 		d.fail("election", fault{"needs publish.s3", "remove it, or say in publish.s3 where this host publishes"})
 	}
+}
+
+// URL is the address of the place.
+func (s S3) URL() *url.URL {
+	u := *s.Endpoint
+	u.Path = "/" + s.Bucket + "/" + s.Prefix
+	return &u
+}
+
+// checkBucket checks source.s3, which stands in the place of source.url.
+func (d *decoder) checkBucket(s *Source) {
+	d.checkS3("source.s3", s.S3, s.AllowInsecureHTTP)
+	if d.isSet("source.url") {
+		d.fail("source.s3", fault{"url is set too", "keep url for the provider or another syncd, or s3 for a bucket"})
+	}
+	if s.Hash != manifest.SHA256 {
+		d.fail("source.hash", fault{"is not for a bucket, which names contents by their SHA-256", "remove it"})
+	}
+	if s.S3.IsSet() {
+		s.URL = s.S3.URL()
+	}
+}
+
+// ReadID returns the Customer ID. A follower of a bucket needs none for that.
+func (s Source) ReadID() (Secret, error) {
+	if s.S3.IsSet() && len(s.Credential.ways()) == 0 {
+		return "", nil
+	}
+	return s.Credential.Read()
 }
 
 // checkS3 requires endpoint and bucket of a place that is set.

@@ -242,7 +242,7 @@ func (e *Engine) Close() error {
 func (e *Engine) release() error {
 	var err error
 	if active := e.active.Load(); active != nil {
-		active.client.Close()
+		active.source.close()
 	}
 	if e.hooks != nil {
 		e.hooks.Close()

@@ -33,9 +33,12 @@ func (e *Engine) newHooks() {
 		Store: e.store, Metrics: e.metrics, Log: e.options.Log,
 		Sender: hooks.Sender{
 			UserAgent: "syncd/" + e.options.Version,
-			Environ:   func() []string { return processgroup.Environ(os.Environ(), e.active.Load().id.Reveal()) },
-			Clean:     e.cleanHookError,
-			Roots:     func() *x509.CertPool { return e.active.Load().hookRoots },
+			Environ: func() []string {
+				a := e.active.Load()
+				return processgroup.Environ(os.Environ(), secretsOf(a.config, a.id)...)
+			},
+			Clean: e.cleanHookError,
+			Roots: func() *x509.CertPool { return e.active.Load().hookRoots },
 		},
 	})
 	e.outbox = outbox.New(outbox.Config{Store: e.store, DataDir: e.mirror.Dir(), Watcher: e.hooks})

@@ -6,6 +6,7 @@ package signature
 import (
 	"context"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -19,6 +20,17 @@ func Credentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &role{},
 	})
+}
+
+// Secrets returns the secrets in the environment. Nothing else that runs on this machine
+// needs those of syncd.
+func Secrets() (secrets []string) {
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD"} {
+		if value := os.Getenv(name); value != "" {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
 }
 
 // emptyBody is the SHA-256 of no bytes.

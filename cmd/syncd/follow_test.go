@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"syncd/internal/bucket/buckettest"
+	"syncd/internal/manifest"
+)
+
+// followerHost is a host that mirrors the bucket of a real S3 server.
+type followerHost struct {
+	*host
+	store *buckettest.Server
+	front *buckettest.Front // before store
+}
+
+func newFollower(t *testing.T, manifests ...string) *followerHost {
+	t.Helper()
+	store := buckettest.New(t)
+	f := &followerHost{host: newHost(t, manifests...), store: store, front: buckettest.NewFront(t, store)}
+	f.environ = append(f.environ, "AWS_ACCESS_KEY_ID="+buckettest.AccessKey, "AWS_SECRET_ACCESS_KEY="+buckettest.SecretKey)
+	f.settings.bucket = fmt.Sprintf("s3: {endpoint: %q, bucket: %s, prefix: mirror/}", f.front.Endpoint, buckettest.Bucket)
+	f.configure()
+	t.Cleanup(f.keyFree)
+	return f
+}
+
+// keyFree expects no secret key in the output of gates and hooks, and in no file.
+func (f *followerHost) keyFree() {
+	f.must(filepath.WalkDir(f.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if strings.Contains(string(content), buckettest.SecretKey) {
+			f.Errorf("the secret key is in %s", path)
+		}
+		return err
+	}))
+}
+
+func (f *followerHost) put(generation int, release manifest.Release, files map[string]string) {
+	f.Helper()
+	f.store.Publish("mirror/", generation, buckettest.Release{Manifest: "m", Release: release, Files: files})
+}
+
+func TestFollowerHasTheSameCommands(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	f.withGate(`env > "$0.env"; grep -q good "$SYNCD_PATH/m.dat"`, "")
+	f.settings.more += "\nhooks: [{on: [activated], command: [sh, -c, 'env > " + f.path("hook.env") + "']}]\nviews: [{name: v, manifests: [m], layout: flat}]"
+	f.configure()
+	f.expect(0, "config", "check")
+	f.put(1, "2026.09", map[string]string{"m.dat": "good 1", "n.dat": "n"})
+	f.expect(0, "sync", "--dry-run")
+	f.sync(0)
+	f.put(2, "2026.10", map[string]string{"m.dat": "good 2", "n.dat": "n"})
+	result := f.sync(0).Manifests[0]
+	same(f.host, "downloads", []int{1, 1}, []int{result.FilesDownloaded, result.FilesReused})
+	same(f.host, "content", "good 2", f.servedContent("m"))
+	f.put(3, "2026.11", map[string]string{"m.dat": "bad", "n.dat": "n"})
+	f.expect(1, "sync")
+	same(f.host, "content", "good 2", f.servedContent("m"))
+	f.expect(0, "verify")
+	f.expect(0, "rollback")
+	same(f.host, "content", "good 1", f.servedContent("m"))
+	same(f.host, "held from", "2026.10", f.status().Manifests[0].HeldFrom)
+	same(f.host, "manifests", "m  2026.11\n", f.expect(0, "manifests").stdout)
+	same(f.host, "releases", "2026.11\n", f.expect(0, "releases", "m").stdout)
+	same(f.host, "files", "Data/2026.11/m.dat\nData/2026.11/n.dat\n", f.expect(0, "files", "m").stdout)
+	f.expect(0, "get", "Data/latest/m.dat", "-o", f.path("out"))
+	same(f.host, "got", "bad", string(f.read("out/m.dat")))
+	f.contains("error", f.expect(2, "call", "releases", "ManifestList", "release=latest").stderr, "source.s3 is a bucket")
+	for _, env := range []string{"gate.sh.env", "hook.env"} {
+		f.contains(env, string(f.read(env)), "PATH=")
+	}
+	same(f.host, "requests to the provider", 0, len(f.provider.Requests()))
+}
+
+func TestFollowerThatIsKilledContinuesItsDownload(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	f.settings.elapsed, f.settings.more = "60s", "transfers: {bandwidth: 4MiB}"
+	f.configure()
+	content := strings.Repeat("0123456789abcdef", 1<<20)
+	f.put(1, "2026.10", map[string]string{"m.dat": content})
+	f.store.Kill() // the first requests find no server
+	running := f.start("sync")
+	f.eventually("a request", func() bool { return len(f.front.Requests()) > 0 })
+	f.store.Start()
+	f.partial()
+	f.store.Kill() // in the middle
+	f.store.Start()
+	f.partial()
+	running.signal(syscall.SIGKILL)
+	running.wait()
+
+	f.settings.more = ""
+	f.configure()
+	f.front.Requests()
+	f.expect(0, "sync")
+	same(f.host, "digest", f.digest(strings.NewReader(content)), f.published("m")["m.dat"])
+	if !slices.ContainsFunc(f.front.Requests(), func(r buckettest.Request) bool { return r.Header.Get("Range") != "" }) {
+		t.Error("the second process did not continue the download")
+	}
+}
+
+func TestDaemonFollowsABucket(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	f.put(1, "2026.09", map[string]string{"m.dat": "september"})
+	daemon := f.daemon()
+	f.eventually("the first release", func() bool { return f.current() != "" && f.servedContent("m") == "september" })
+	f.put(2, "2026.10", map[string]string{"m.dat": "october"})
+	f.sync(0)
+	same(f.host, "content", "october", f.servedContent("m"))
+	f.store.Kill()
+	f.front.Answer(buckettest.SlowDown)
+	f.expect(1, "sync")
+	same(f.host, "content", "october", f.servedContent("m"))
+	f.front.Answer(nil)
+	f.store.Start()
+	f.put(1, "2026.09", map[string]string{"m.dat": "september"}) // a store that gives old data
+	f.contains("error", f.expect(1, "sync").stderr, "older", "sync --force m")
+	f.sync(0, "--force")
+	same(f.host, "content", "september", f.servedContent("m"))
+	daemon.terminate()
+}
