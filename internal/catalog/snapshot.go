@@ -133,6 +133,14 @@ func (s *Snapshot) Revisions(name string) []*Revision {
 	return nil
 }
 
+// Entries returns the names of all that is served, single files included.
+func (s *Snapshot) Entries() (names []string) {
+	for _, f := range s.manifests {
+		names = append(names, f.served.Manifest)
+	}
+	return names
+}
+
 // Manifests returns the names of the provider's manifests that a follower sees, sorted.
 func (s *Snapshot) Manifests(sees Sees) []string {
 	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool {

@@ -164,9 +164,6 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	if err := e.openScrub(); err != nil {
 		return err
 	}
-	if err := e.openFleet(cfg); err != nil {
-		return err
-	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
@@ -182,6 +179,9 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		e.refreshCatalog()
 	}
 	e.openCatalog(cfg)
+	if err := e.openFleet(cfg); err != nil {
+		return err
+	}
 	e.newHooks()
 	if err := e.Configure(cfg); err != nil {
 		return err

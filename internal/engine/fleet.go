@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"syncd/internal/catalog"
 	"syncd/internal/config"
 	"syncd/internal/fleet"
 	"syncd/internal/manifest"
@@ -17,10 +19,29 @@ var errNoFollowers = errors.New("no followers are served here: set serve.listen"
 
 // openFleet reads what followers told before. Without serve there are none.
 func (e *Engine) openFleet(cfg *config.Config) (err error) {
-	if cfg.Serve.IsOn() {
-		e.fleet, err = fleet.New(current{e.mirror}, e.store, e.options.Log)
+	if !cfg.Serve.IsOn() {
+		return nil
 	}
+	e.fleet, err = fleet.New(published{e.catalog}, e.store, e.options.Log)
+	e.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return e.needed() })
 	return err
+}
+
+// needed are the revisions that rings need. They may be older than all that `retain` keeps.
+func (e *Engine) needed() (revisions []*catalog.Revision) {
+	if len(e.Config().Serve.Rings) == 0 {
+		return nil
+	}
+	snapshot := e.Catalog().Snapshot() // a command without a server has none yet
+	for _, name := range e.mirror.Current().Names() {
+		releases := e.fleet.Needed(name)
+		for _, r := range snapshot.Revisions(name) {
+			if slices.Contains(releases, r.Release) {
+				revisions = append(revisions, r)
+			}
+		}
+	}
+	return revisions
 }
 
 // Fleet is what is known of the followers; nil without serve.
@@ -57,6 +78,7 @@ func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (en
 		return nil, errNoFollowers
 	}
 	err = e.work(ctx, func() error {
+		e.Catalog() // a command without a server has none yet
 		ended, err = e.fleet.Approve(manifest.Release(req.Release))
 		return err
 	})
@@ -85,7 +107,25 @@ func (e *Engine) fleetMetrics() (shown metrics.Fleet) {
 	return shown
 }
 
-// current is a catalog of what `current` shows.
+// published is the catalog as a fleet needs it.
+type published struct{ catalog *catalog.Catalog }
+
+func (p published) Manifests() []string { return p.catalog.Snapshot().Entries() }
+
+// Published leaves out what is newer than the served release: a rollback left it.
+func (p published) Published(name string) (string, []fleet.Published) {
+	var releases []fleet.Published
+	revisions := p.catalog.Snapshot().Revisions(name)
+	for _, r := range revisions {
+		isKnown := slices.ContainsFunc(releases, func(known fleet.Published) bool { return known.Release == r.Release })
+		if name = r.Manifest; !isKnown && !r.Release.Newer(revisions[0].Release) {
+			releases = append(releases, fleet.Published{Release: r.Release, LiveAt: r.LiveAt})
+		}
+	}
+	return name, releases
+}
+
+// current is a catalog of what `current` shows, when no engine is running.
 type current struct{ mirror *mirror.Mirror }
 
 func (c current) Manifests() []string { return c.mirror.Current().Names() }

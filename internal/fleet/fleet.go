@@ -215,17 +215,25 @@ func (f *Fleet) isServedLocked(release manifest.Release) bool {
 	return false
 }
 
-// Newest returns the newest month that each ring sees of a manifest. It must stay
-// downloadable, however many newer ones there are.
-func (f *Fleet) Newest(manifestName string) (releases []manifest.Release) {
+// Needed returns the releases of a manifest that must stay downloadable, however many newer
+// ones there are: the newest that each ring sees, and the one before if that may be stopped.
+func (f *Fleet) Needed(manifestName string) (releases []manifest.Release) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, ring := range f.rings {
-		if newest := f.newestLocked(manifestName, ring.Name); newest != "" && !slices.Contains(releases, newest) {
-			releases = append(releases, newest)
+	mayStop := false
+	for i, ring := range f.rings {
+		mayStop = mayStop || i > 0 && ring.StopAbove >= 0
+		seen := f.seesLocked(manifestName, ring.Name)
+		if needed := 1; len(seen) > 1 {
+			if _, approved := f.approved[seen[0]]; mayStop && !approved {
+				needed = 2
+			}
+			seen = seen[:needed]
 		}
+		releases = append(releases, seen...)
 	}
-	return releases
+	slices.Sort(releases)
+	return slices.Compact(releases)
 }
 
 // Stopped returns how many releases each ring does not see because they were stopped.

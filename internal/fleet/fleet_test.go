@@ -180,19 +180,26 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	}
 }
 
-func TestNewestReleaseOfEachRing(t *testing.T) {
-	w := newWorld(t, canary, rest, last)
-	wants := func(want ...manifest.Release) {
+func TestReleasesThatRingsNeed(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.served["data"] = append(w.served["data"], Published{"2026.09", start.Add(-1000 * time.Hour)})
+	wants := func(what string, want ...manifest.Release) {
 		t.Helper()
-		w.wants("newest", w.Newest("data"), want...)
+		w.wants(what, w.Needed("data"), want...)
 	}
-	wants(newest, oldest)
-	w.time = start.Add(48 * time.Hour)
-	wants(newest)
+	wants("the later ring sees the older release, and could be stopped there", "2026.09", oldest, newest)
+	w.time = start.Add(24 * time.Hour)
+	wants("the newest may still be stopped", oldest, newest)
 	w.poll("canary", 1, refuses)
-	wants(newest, oldest)
+	wants("stopped", "2026.09", oldest, newest)
+	if _, err := w.Approve(newest); err != nil {
+		t.Fatal(err)
+	}
+	wants("let go", newest)
+	w.Configure([]Ring{canary, {Name: "rest", StopAbove: -1}})
+	wants("nothing can be stopped", newest)
 	w.Configure(nil)
-	wants()
+	wants("no rings")
 }
 
 func TestOperatorLetsAStoppedReleaseGo(t *testing.T) {

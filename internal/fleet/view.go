@@ -153,22 +153,25 @@ func (f *Fleet) conditionLocked(name string, r *report) Condition {
 		return Refused
 	case r.Release == "":
 		return Pending
-	case f.newestLocked(name, r.Ring).Newer(r.Release):
+	}
+	if seen := f.seesLocked(name, r.Ring); len(seen) > 0 && seen[0].Newer(r.Release) {
 		return Behind
 	}
 	return InSync
 }
 
-// newestLocked is the newest month that a ring sees, "" for none.
-func (f *Fleet) newestLocked(name, ring string) (newest manifest.Release) {
+// seesLocked are the months of a manifest that a ring sees, the newest first.
+func (f *Fleet) seesLocked(name, ring string) (months []manifest.Release) {
 	a := Asker{ring: ring}
 	_, published := f.catalog.Published(name)
 	for _, p := range published {
 		if p.Release.IsMonth() && f.visibleLocked(a, name, p.Release, p.LiveAt) {
-			newest = max(newest, p.Release)
+			months = append(months, p.Release)
 		}
 	}
-	return newest
+	slices.Sort(months)
+	slices.Reverse(months)
+	return months
 }
 
 // Count is a number of hosts with the same ring, release and state.
