@@ -16,7 +16,8 @@ import (
 // Everything below config takes plain values.
 var rows = [][]string{
 	{"cmd/syncd"},
-	{"internal/daemon", "internal/web"},
+	{"internal/daemon", "internal/serve"},
+	{"internal/web"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
 	{"internal/syncer", "internal/get", "internal/hooks"},

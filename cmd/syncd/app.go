@@ -108,7 +108,7 @@ func (a *app) root() *cobra.Command {
 		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(),
 		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(), a.fleetCommand(), a.serveCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
-		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
+		a.serveIDCommand(), a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

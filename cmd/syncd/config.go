@@ -34,6 +34,14 @@ func (a *app) configCommand() *cobra.Command {
 				return err
 			}
 			defer webConfig.Close()
+			followers, err := openFollowers(cfg)
+			if err == nil {
+				err = followers.openIDs(cfg)
+			}
+			if err != nil {
+				return err
+			}
+			defer followers.Close()
 			if err := cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets()); err != nil {
 				return err
 			}

@@ -3,10 +3,12 @@ package web
 import (
 	"container/list"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 )
 
@@ -151,11 +153,27 @@ func (c *connection) Close() error {
 }
 
 // ReadFrom lets net/http send files by sendfile, which a wrapper without it prevents.
-func (c *connection) ReadFrom(src io.Reader) (int64, error) {
+func (c *connection) ReadFrom(src io.Reader) (n int64, err error) {
 	if to, ok := c.Conn.(io.ReaderFrom); ok {
-		return to.ReadFrom(src)
+		n, err = to.ReadFrom(src)
+	} else {
+		n, err = io.Copy(struct{ io.Writer }{c.Conn}, src)
 	}
-	return io.Copy(struct{ io.Writer }{c.Conn}, src)
+	return n, c.giveUp(err)
+}
+
+func (c *connection) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, c.giveUp(err)
+}
+
+// giveUp makes the kernel drop what lies in its buffer when a client was too slow. It would
+// hold megabytes until the client has taken them, long after the connection was closed.
+func (c *connection) giveUp(err error) error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok && errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = tcp.SetLinger(0) // the connection is closed all the same
+	}
+	return err
 }
 
 // begin and end say whether a handler works on a request of the connection. After a
