@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -24,11 +26,21 @@ type followerHost struct {
 func newFollower(t *testing.T, manifests ...string) *followerHost {
 	t.Helper()
 	store := buckettest.New(t)
-	f := &followerHost{host: newHost(t, manifests...), store: store, front: buckettest.NewFront(t, store)}
+	return (&followerHost{host: newHost(t, manifests...), store: store, front: buckettest.NewFront(t, store)}).follow()
+}
+
+// twin is another follower of the same bucket.
+func (f *followerHost) twin() *followerHost {
+	f.Helper()
+	return (&followerHost{host: newHostOf(f.T, f.provider, f.settings.manifests...), store: f.store, front: f.front}).follow()
+}
+
+func (f *followerHost) follow() *followerHost {
+	f.Helper()
 	f.environ = append(f.environ, "AWS_ACCESS_KEY_ID="+buckettest.AccessKey, "AWS_SECRET_ACCESS_KEY="+buckettest.SecretKey)
 	f.settings.bucket = fmt.Sprintf("s3: {endpoint: %q, bucket: %s, prefix: mirror/}", f.front.Endpoint, buckettest.Bucket)
 	f.configure()
-	t.Cleanup(f.keyFree)
+	f.Cleanup(f.keyFree)
 	return f
 }
 
@@ -132,4 +144,56 @@ func TestDaemonFollowsABucket(t *testing.T) {
 	f.sync(0, "--force")
 	same(f.host, "content", "september", f.servedContent("m"))
 	daemon.terminate()
+}
+
+func TestTwentyFollowersEndWholeWhateverTheStoreDoes(t *testing.T) {
+	t.Parallel()
+	first := newFollower(t, "m")
+	followers := []*followerHost{first}
+	for len(followers) < 20 {
+		followers = append(followers, first.twin())
+	}
+	september, october := map[string]string{}, map[string]string{}
+	for i := range 20 {
+		name := fmt.Sprintf("%d.dat", i)
+		september[name] = strings.Repeat(name, 1000)
+		october[name] = strings.Repeat(name, 1000+i%2)
+	}
+	first.put(1, "2026.09", september)
+	old, err := os.ReadFile(first.store.Path("mirror/current.json"))
+	first.must(err)
+	var requests atomic.Int64
+	first.front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		switch n := requests.Add(1); {
+		case n%7 == 0:
+			return buckettest.SlowDown(w, r)
+		case n%5 == 0 && buckettest.Name(r) == "mirror/current.json":
+			_, _ = w.Write(old)
+			return true
+		}
+		return false
+	})
+	var running []*process
+	for _, f := range followers {
+		f.settings.elapsed = "60s"
+		f.configure()
+		running = append(running, f.start("sync"))
+	}
+	first.eventually("requests", func() bool { return requests.Load() > 100 })
+	first.store.Kill()
+	first.store.Start()
+	first.put(2, "2026.10", october)
+	for _, p := range running {
+		if code := p.wait(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+	}
+	for i, f := range followers {
+		f.eventually("the new release", func() bool {
+			f.syncd("sync") // refuses old data, until the store gives the new
+			return f.status().Manifests[0].Release == "2026.10"
+		})
+		f.expect(0, "verify")
+		same(f.host, "published by "+fmt.Sprint(i), first.published("m"), f.published("m"))
+	}
 }
