@@ -49,7 +49,7 @@ type RingView struct {
 	Hosts        int      `json:"hosts"`
 }
 
-// FollowerView is a host. Release to Since are those of its manifest in the worst state.
+// FollowerView is a host.
 type FollowerView struct {
 	Name      string         `json:"name"`     // of the ID; "" if none are configured
 	Host      string         `json:"host"`     // "" for a client that tells nothing
@@ -58,6 +58,7 @@ type FollowerView struct {
 	Version   string         `json:"version"`
 	LastSeen  time.Time      `json:"last_seen"`
 	Manifests []ManifestView `json:"manifests"`
+	Manifest  string         `json:"manifest"` // the one in the worst state, to which the rest belongs
 	Told
 }
 
@@ -82,7 +83,7 @@ type Told struct {
 func (f *Fleet) View() View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	view := View{Rings: []RingView{}, Followers: f.followersLocked(), Stopped: f.sortedStopsLocked()}
+	view := View{Rings: []RingView{}, Followers: f.followersLocked(f.newestLocked()), Stopped: f.sortedStopsLocked()}
 	for _, r := range f.rings {
 		ring := RingView{Name: r.Name, DelaySeconds: r.Delay.Seconds()}
 		if r.StopAbove >= 0 {
@@ -98,16 +99,16 @@ func (f *Fleet) View() View {
 	return view
 }
 
-func (f *Fleet) followersLocked() []FollowerView {
+func (f *Fleet) followersLocked(newest newestReleases) []FollowerView {
 	all := []FollowerView{}
 	for _, name := range slices.Sorted(maps.Keys(f.reports)) {
-		all = append(all, f.hostsLocked(name)...)
+		all = append(all, f.hostsLocked(name, newest)...)
 	}
 	return all
 }
 
 // hostsLocked returns the hosts with one name of an ID.
-func (f *Fleet) hostsLocked(name string) (hosts []FollowerView) {
+func (f *Fleet) hostsLocked(name string, newest newestReleases) (hosts []FollowerView) {
 	reports := f.reports[name]
 	keys := slices.SortedFunc(maps.Keys(reports), func(a, b follower) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Manifest, b.Manifest))
@@ -117,7 +118,7 @@ func (f *Fleet) hostsLocked(name string) (hosts []FollowerView) {
 		if last := len(hosts) - 1; last < 0 || hosts[last].Host != k.Host || hosts[last].Instance != k.ID {
 			hosts = append(hosts, FollowerView{Name: name, Host: k.Host, Instance: k.ID, Manifests: []ManifestView{}})
 		}
-		hosts[len(hosts)-1].add(ManifestView{Manifest: k.Manifest, LastSeen: r.SeenAt, Told: f.toldLocked(k.Manifest, r)}, r)
+		hosts[len(hosts)-1].add(ManifestView{Manifest: k.Manifest, LastSeen: r.SeenAt, Told: newest.told(k.Manifest, r)}, r)
 	}
 	return hosts
 }
@@ -128,22 +129,47 @@ func (v *FollowerView) add(m ManifestView, r *report) {
 	if m.LastSeen.After(v.LastSeen) {
 		v.LastSeen, v.Ring, v.Version = m.LastSeen, r.Ring, r.Version
 	}
-	if len(v.Manifests) == 1 || Compare(m.State, v.State) < 0 {
-		v.Told = m.Told
+	if order := cmp.Or(Compare(m.State, v.State), cmp.Compare(m.Manifest, v.Manifest)); v.Manifest == "" || order < 0 {
+		v.Told, v.Manifest = m.Told, m.Manifest
 	}
 }
 
-func (f *Fleet) toldLocked(name string, r *report) Told {
-	told := Told{Release: r.Release, Revision: r.Revision, State: f.conditionLocked(name, r)}
+// newestReleases has the newest month that a ring sees of a manifest, at one time.
+type newestReleases struct {
+	now  time.Time
+	at   map[place]manifest.Release
+	find func(place) manifest.Release
+}
+
+func (f *Fleet) newestLocked() newestReleases {
+	return newestReleases{now: f.now(), at: map[place]manifest.Release{}, find: func(p place) manifest.Release {
+		if months := f.seesLocked(p.manifest, p.ring); len(months) > 0 {
+			return months[0]
+		}
+		return ""
+	}}
+}
+
+func (n newestReleases) of(p place) manifest.Release {
+	release, known := n.at[p]
+	if !known {
+		release = n.find(p)
+		n.at[p] = release
+	}
+	return release
+}
+
+func (n newestReleases) told(name string, r *report) Told {
+	told := Told{Release: r.Release, Revision: r.Revision, State: n.condition(name, r)}
 	if r.Refused != "" {
 		told.Refused, told.Reason, told.Since = r.Refused, r.Reason, &r.Since
 	}
 	return told
 }
 
-func (f *Fleet) conditionLocked(name string, r *report) Condition {
+func (n newestReleases) condition(name string, r *report) Condition {
 	switch {
-	case f.now().Sub(r.SeenAt) > silentAfter:
+	case n.now.Sub(r.SeenAt) > silentAfter:
 		return Silent
 	case !r.tells():
 		return Unknown
@@ -153,8 +179,7 @@ func (f *Fleet) conditionLocked(name string, r *report) Condition {
 		return Refused
 	case r.Release == "":
 		return Pending
-	}
-	if seen := f.seesLocked(name, r.Ring); len(seen) > 0 && seen[0].Newer(r.Release) {
+	case n.of(place{r.Ring, name}).Newer(r.Release):
 		return Behind
 	}
 	return InSync
@@ -183,11 +208,22 @@ type Count struct {
 
 // Counts returns the number of hosts. Its size does not depend on what hosts make up.
 func (f *Fleet) Counts() map[Count]int {
-	view := f.View()
-	served := f.served()
-	counts := map[Count]int{}
-	for _, host := range view.Followers {
-		counts[Count{host.Ring, releaseLabel(host.Told, served), host.State}]++
+	served, counts := f.served(), map[Count]int{}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	newest := f.newestLocked()
+	for _, reports := range f.reports {
+		hosts := map[follower]*FollowerView{} // without the order of View, which costs most
+		for k, r := range reports {
+			host := follower{Host: k.Host, ID: k.ID}
+			if hosts[host] == nil {
+				hosts[host] = &FollowerView{}
+			}
+			hosts[host].add(ManifestView{Manifest: k.Manifest, LastSeen: r.SeenAt, Told: newest.told(k.Manifest, r)}, r)
+		}
+		for _, host := range hosts {
+			counts[Count{host.Ring, releaseLabel(host.Told, served), host.State}]++
+		}
 	}
 	return counts
 }
