@@ -33,6 +33,7 @@ type job struct {
 	release  manifest.Release          // chosen; "" until then
 	news     bool                      // files may differ from the served ones, whatever the release
 	list     *manifest.List            // asked for with the release; nil once it was used
+	told     telling                   // for other hosts
 	offer    offer                     // of a bucket
 	record   []bucket.File             // of a bucket's record; nil once its digests were taken
 	refs     []manifest.Reference      // of single files, with their releases
@@ -91,6 +92,13 @@ func (j *job) hasFailed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.result == report.Failed || j.result == report.Refused
+}
+
+// isUpdated is true when the job's revision went live.
+func (j *job) isUpdated() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result == report.Updated
 }
 
 // signal wakes the goroutine that publishes.
@@ -293,6 +301,7 @@ func (j *job) freeMemory() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.isUnfinishedLocked() {
+		j.told.forget()
 		j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
 	}
 }

@@ -17,6 +17,7 @@ import (
 // keeps those that pass the filter, without digests yet.
 func (r *run) listFiles(ctx context.Context, j *job) error {
 	j.files = nil
+	j.told.forget() // of an earlier plan
 	list, err := r.entryOf(j).list(ctx, j)
 	if err != nil {
 		return err

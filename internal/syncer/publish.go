@@ -219,5 +219,6 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
+	j.told.fill(&record)
 	return record
 }

@@ -40,6 +40,8 @@ type run struct {
 	unlisted    []report.ManifestResult // recorded, and in no entry of the history
 	recordErr   error
 
+	summaries summaries
+
 	viewResults map[string]report.ViewResult // by name
 
 	exportsMu sync.Mutex // guards exports

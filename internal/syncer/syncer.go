@@ -36,6 +36,7 @@ type Provider interface {
 	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
 }
 
 // Fetcher downloads one file and proves it. Safe for concurrent use for different
@@ -97,6 +98,7 @@ type Config struct {
 	Access        mirror.Access // of all that readers see
 	DropRemoved   bool          // what left the configuration goes at once
 	Followers     Followers     // nil if this host serves no others
+	Describe      bool          // records get what the provider says about files, for other hosts
 	Groups        []Group
 	Redact        func(string) string // removes the Customer ID from the output of a gate
 	Follower      fleet.State         // of this host, for an upstream that is a syncd
@@ -170,6 +172,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return r.interrupted(err)
 	}
 	exported()
+	r.describeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)
@@ -190,7 +193,8 @@ func (r *run) ask(ctx context.Context, j *job) {
 		r.listFiles,   // asks Manifest, one request
 		r.findDigests, // asks Hash of every file, and Metadata of the surely new ones
 		r.settleIfCurrent,
-		r.plan)
+		r.plan,
+		r.describe) // asks Metadata of the other files, if this host serves others
 }
 
 // start reads what is saved and served of each manifest.
@@ -246,7 +250,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress},
+		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress, describes: s.cfg.Describe},
 		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }
