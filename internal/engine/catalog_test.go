@@ -13,8 +13,8 @@ import (
 	"syncd/internal/request"
 )
 
-// serving is a world whose engine serves other hosts.
-func serving(t *testing.T, names ...string) *world {
+// cataloguing is a world whose engine serves other hosts.
+func cataloguing(t *testing.T, names ...string) *world {
 	w := start(t, names...)
 	w.cfg.Serve.Listen = "127.0.0.1:0"
 	w.cfg.Serve.PublicURL = &url.URL{Scheme: "http", Host: "127.0.0.1"}
@@ -60,7 +60,7 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 }
 
 func TestTheCatalogFollowsEachSwap(t *testing.T) {
-	w := serving(t, "a")
+	w := cataloguing(t, "a")
 	w.cfg.Retain = 1
 	e := w.open()
 	defer func() { must(t, e.Close()) }()
@@ -93,7 +93,7 @@ func TestNothingStagedOrRefusedIsInTheCatalog(t *testing.T) {
 		"quarantined": func(m *config.Manifest) { m.Gate = config.Gate{Command: []string{"/bin/false"}, Timeout: time.Minute} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := serving(t, "a")
+			w := cataloguing(t, "a")
 			w.cfg.Retain = 5
 			e := w.open()
 			defer func() { must(t, e.Close()) }()
@@ -117,7 +117,7 @@ func TestNothingStagedOrRefusedIsInTheCatalog(t *testing.T) {
 }
 
 func TestAskingTheCatalogAsksNobodyElse(t *testing.T) {
-	w := serving(t, "a")
+	w := cataloguing(t, "a")
 	e := w.open()
 	defer func() { must(t, e.Close()) }()
 	w.demand(e)
@@ -133,7 +133,7 @@ func TestAskingTheCatalogAsksNobodyElse(t *testing.T) {
 }
 
 func TestAReleaseThatAHostUsesStaysUntilItsTimeIsOver(t *testing.T) {
-	w := serving(t, "a")
+	w := cataloguing(t, "a")
 	e := w.open()
 	defer func() { must(t, e.Close()) }()
 	w.demand(e)
