@@ -10,7 +10,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/bucket"
 	"syncd/internal/clients/transport"
@@ -23,20 +24,25 @@ import (
 type Client struct {
 	t *transport.Client
 
-	mu     sync.Mutex // guards what follows; held during the requests of Generation
-	etag   string     // of the current.json that named newest
-	newest bucket.Generation
+	turn    *semaphore.Weighted // one call of Generation has it; it owns what follows
+	etag    string              // of current.json
+	current bucket.Current
+	newest  bucket.Generation // that current names
 }
 
 // New returns a client that sends its requests through t, whose base is the bucket with
 // the prefix.
-func New(t *transport.Client) *Client { return &Client{t: t} }
+func New(t *transport.Client) *Client {
+	return &Client{t: t, turn: semaphore.NewWeighted(1)}
+}
 
 // Generation returns the generation that current.json names. If current.json did not change
 // since the last call, this takes one conditional request.
 func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return bucket.Generation{}, context.Cause(ctx)
+	}
+	defer c.turn.Release(1)
 	header := http.Header{}
 	if c.etag != "" {
 		header.Set("If-None-Match", c.etag)
@@ -48,22 +54,24 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if res.Status == http.StatusNotModified {
 		return c.newest, nil
 	}
-	newest, err := c.read(ctx, text)
-	if err != nil {
-		return bucket.Generation{}, err
-	}
-	c.newest, c.etag = newest, res.Header.Get("ETag")
-	return newest, nil
-}
-
-// read reads the generation that a current.json names.
-func (c *Client) read(ctx context.Context, text []byte) (bucket.Generation, error) {
 	current, err := bucket.ParseCurrent(text)
 	if err != nil {
 		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
 	}
+	if current != c.current { // or else the store has no ETags
+		if c.newest, err = c.read(ctx, current); err != nil {
+			c.etag, c.current = "", bucket.Current{}
+			return bucket.Generation{}, err
+		}
+	}
+	c.etag, c.current = res.Header.Get("ETag"), current
+	return c.newest, nil
+}
+
+// read reads the generation that current names.
+func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Generation, error) {
 	name := bucket.GenerationName(current.Generation)
-	_, text, err = c.get(ctx, "Generation", name, nil)
+	_, text, err := c.get(ctx, "Generation", name, nil)
 	if err != nil {
 		return bucket.Generation{}, err
 	}

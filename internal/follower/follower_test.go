@@ -1,6 +1,7 @@
 package follower_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -96,6 +97,53 @@ func TestPollTakesOneConditionalRequest(t *testing.T) {
 	if asked := w.asked(); asked != "current.json generations/2.json" {
 		t.Error(asked)
 	}
+}
+
+func TestStoreWithoutETagsCostsNoFurtherRequest(t *testing.T) {
+	w := start(t)
+	w.server.Publish(prefix, 1, data("2026.09", map[string]string{"a": "1"}))
+	text, err := os.ReadFile(w.server.Path(prefix + "current.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		if buckettest.Name(r) != prefix+"current.json" {
+			return false
+		}
+		_, _ = rw.Write(text)
+		return true
+	})
+	w.generation(1)
+	w.asked()
+	w.generation(1)
+	if asked := w.asked(); asked != "current.json" {
+		t.Error(asked)
+	}
+}
+
+func TestCallThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
+	w := start(t)
+	arrived, open := make(chan struct{}), make(chan struct{})
+	w.front.Answer(func(http.ResponseWriter, *http.Request) bool {
+		close(arrived)
+		<-open
+		panic(http.ErrAbortHandler)
+	})
+	first, cancelFirst := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = w.client.Generation(first)
+	}()
+	<-arrived
+	second, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.client.Generation(second); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	cancelFirst()
+	close(open)
+	<-ended
 }
 
 func TestRecordAndObjectAreReadAsTheyWerePublished(t *testing.T) {
