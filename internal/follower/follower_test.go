@@ -2,6 +2,7 @@ package follower_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -254,5 +255,39 @@ func TestTextsThatLieAreRefused(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// A hostile publisher can make the rest of a record fit its files.
+func TestRecordWithHarmfulPathsIsRefused(t *testing.T) {
+	w := start(t)
+	text, err := os.ReadFile("../manifest/testdata/attacks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attacks []struct {
+		Name  string
+		Paths []string
+	}
+	if err := json.Unmarshal(text, &attacks); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, attack := range attacks {
+		files := map[string]string{"good": "good"}
+		for _, path := range attack.Paths {
+			files[path] = "harm"
+		}
+		if len(attack.Paths) == 0 || len(files) < 1+len(attack.Paths) { // a map cannot hold one path twice
+			continue
+		}
+		tried++
+		w.server.Publish(prefix, tried, data("2026.11", files))
+		if record, err := w.client.Record(t.Context(), w.generation(tried).Manifests[0]); refusal.ReasonOf(err) == "" {
+			t.Errorf("%s: error %v, files %v", attack.Name, err, record.Files)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d attacks", tried)
 	}
 }
