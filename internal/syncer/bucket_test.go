@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"syncd/internal/bucket"
@@ -214,12 +215,11 @@ func TestServerThatIsKilledDuringDownloadsLosesNothing(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 3<<16) // 3 MiB
 	w.put(1, of("2026.09", files{"big": big, "small": "s"}))
 	object := prefix + bucket.ObjectName(objectOf(big))
-	kills := 2
+	var kills atomic.Int64
 	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
-		if buckettest.Name(r) != object || kills == 0 {
+		if buckettest.Name(r) != object || kills.Add(1) > 2 {
 			return false
 		}
-		kills--
 		w.store.Kill()
 		w.store.Start()
 		rw.Header().Set("Content-Length", "3145728")
@@ -233,9 +233,9 @@ func TestServerThatIsKilledDuringDownloadsLosesNothing(t *testing.T) {
 func TestThrottlingDelaysASyncOnly(t *testing.T) {
 	w := follow(t, "data")
 	w.put(1, of("2026.09", september()))
-	requests := 0
+	var requests atomic.Int64
 	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
-		if requests++; requests%3 == 0 {
+		if requests.Add(1)%3 == 0 {
 			return false
 		}
 		return buckettest.SlowDown(rw, r)
