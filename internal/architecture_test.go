@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"internal/web"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
-	{"internal/syncer", "internal/get", "internal/hooks"},
+	{"internal/syncer", "internal/get", "internal/hooks", "internal/publish"},
 	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox", "internal/scrub", "internal/catalog", "internal/fleet"},
 	{"internal/staging"},
 	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},

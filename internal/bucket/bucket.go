@@ -36,6 +36,7 @@ const (
 	Objects     = "objects/"
 	Records     = "records/"
 	Generations = "generations/"
+	Probes      = "probes/" // texts by which a publisher tries what the server can do
 )
 
 // MaxText is the largest text in bytes, except that of a record.
@@ -58,6 +59,21 @@ func ParseObjectName(name string) (manifest.ObjectID, bool) {
 // RecordName is the name of the record of a manifest's revision.
 func RecordName(name string, release manifest.Release, revision string) string {
 	return Records + name + "/" + string(release) + "-" + revision + suffix
+}
+
+// IsRecordName is true for a name that RecordName may have made.
+func IsRecordName(name string) bool {
+	folder, file := path.Split(strings.TrimPrefix(name, Records))
+	return strings.HasPrefix(name, Records) && strings.HasSuffix(file, suffix) && strings.Count(folder, "/") == 1 && len(folder) > 1
+}
+
+// ProbeName is the name of a probe.
+func ProbeName(word string) string { return Probes + word }
+
+// IsProbeName is true for a name that ProbeName made.
+func IsProbeName(name string) bool {
+	word, found := strings.CutPrefix(name, Probes)
+	return found && word != "" && !strings.Contains(word, "/")
 }
 
 // GenerationName is the name of a generation.

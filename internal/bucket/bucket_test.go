@@ -32,12 +32,8 @@ func sampleRecord() Record {
 	return r
 }
 
-func (r Record) manifest() Manifest {
-	return Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), Bytes: r.Bytes}
-}
-
 func sampleGeneration() Generation {
-	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{sampleRecord().manifest()}}
+	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{sampleRecord().Entry()}}
 }
 
 func sampleCurrent() Current {
@@ -58,7 +54,7 @@ func text(t *testing.T, r Record) string {
 }
 
 func TestTextsAreReadAsTheyWereWritten(t *testing.T) {
-	record, err := ParseRecord(sampleRecord().manifest(), strings.NewReader(text(t, sampleRecord())))
+	record, err := ParseRecord(sampleRecord().Entry(), strings.NewReader(text(t, sampleRecord())))
 	check(t, "record", record, sampleRecord(), err)
 	generation, err := ParseGeneration(8, sampleGeneration().Text())
 	check(t, "generation", generation, sampleGeneration(), err)
@@ -121,7 +117,6 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 		"short list":        func(r *Record, _ *Manifest) { r.Listed = 1 },
 		"long list":         func(r *Record, _ *Manifest) { r.Listed = MaxFiles + 1 },
 		"control in source": func(r *Record, _ *Manifest) { r.Source = "https://a\x1b[2J" },
-		"latest":            func(r *Record, of *Manifest) { r.Release, of.Release = "latest", "latest" },
 		"path out":          func(r *Record, _ *Manifest) { r.Files[0].Path, r.Files[0].Reference = "..", "Data/2026.10/.." },
 		"path of another":   func(r *Record, _ *Manifest) { r.Files[0].Path = "a.txt" },
 		"bad reference":     func(r *Record, _ *Manifest) { r.Files[0].Reference = "Data/a/b/c/d" },
@@ -142,7 +137,7 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 	}
 	for name, spoil := range rows {
 		r := sampleRecord()
-		of := r.manifest()
+		of := r.Entry()
 		spoil(&r, &of)
 		if got, err := ParseRecord(of, strings.NewReader(text(t, r))); err == nil || got.Files != nil || len(err.Error()) > 1000 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -153,7 +148,7 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 // The bytes of a text are hostile, too.
 func TestTextsOfAnotherFormAreRefused(t *testing.T) {
 	good := text(t, sampleRecord())
-	of := sampleRecord().manifest()
+	of := sampleRecord().Entry()
 	for name, bad := range map[string]string{
 		"empty":          "",
 		"null":           "null",
@@ -182,7 +177,7 @@ func manyMembers() string {
 // A later version may add members.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	later := strings.Replace(text(t, sampleRecord()), `"listed"`, `"later": {"a": []}, "listed"`, 1)
-	if _, err := ParseRecord(sampleRecord().manifest(), strings.NewReader(later)); err != nil {
+	if _, err := ParseRecord(sampleRecord().Entry(), strings.NewReader(later)); err != nil {
 		t.Error(err)
 	}
 	later = strings.Replace(string(sampleCurrent().Text()), `"fence"`, `"later": {"a": []}, "fence"`, 1)
@@ -214,7 +209,7 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"negative fence":  func(g *Generation) { g.Fence = -1 },
 		"name twice":      func(g *Generation) { g.Manifests = append(g.Manifests, g.Manifests[0]) },
 		"path as name":    func(g *Generation) { g.Manifests[0].Name = "a/../b" },
-		"latest":          func(g *Generation) { g.Manifests[0].Release = "latest" },
+		"no release":      func(g *Generation) { g.Manifests[0].Release = "" },
 		"other spelling":  func(g *Generation) { g.Manifests[0].Release = "2026-10" },
 		"bad revision":    func(g *Generation) { g.Manifests[0].Revision = "0123456789AB" },
 		"no files":        func(g *Generation) { g.Manifests[0].Files = 0 },
@@ -256,7 +251,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAnEndlessRecordIsNotReadToItsEnd(t *testing.T) {
 	var from endless
-	_, err := ParseRecord(sampleRecord().manifest(), &from)
+	_, err := ParseRecord(sampleRecord().Entry(), &from)
 	if err == nil || from.read > 8*maxMember {
 		t.Errorf("%d bytes were read: %v", from.read, err)
 	}
@@ -272,6 +267,6 @@ func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	r.Revision = manifest.RevisionID(sums)
-	got, err := ParseRecord(r.manifest(), io.LimitReader(strings.NewReader(text(t, r)), MaxRecord))
+	got, err := ParseRecord(r.Entry(), io.LimitReader(strings.NewReader(text(t, r)), MaxRecord))
 	check(t, "record", got, r, err)
 }

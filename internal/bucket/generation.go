@@ -103,8 +103,8 @@ func checkNames(name string, release manifest.Release, revision string) error {
 	if err != nil {
 		return err
 	}
-	if parsed != release || release == manifest.Latest {
-		return fmt.Errorf("release %q is not resolved, or not in its usual form", release)
+	if parsed != release {
+		return fmt.Errorf("release %q is not in its usual form", release)
 	}
 	if !revisionForm.MatchString(revision) {
 		return fmt.Errorf("revision %.40q is not 12 hex digits", revision)

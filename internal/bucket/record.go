@@ -44,6 +44,17 @@ type File struct {
 	Metadata  json.RawMessage   `json:"metadata,omitempty"` // of the provider, as syncd keeps it in its records
 }
 
+// Entry is the record's entry in a generation.
+func (r Record) Entry() Manifest {
+	return Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), Bytes: r.Bytes}
+}
+
+// Check refuses a record that ParseRecord would refuse.
+func (r Record) Check() error {
+	r.Form = form
+	return r.check(r.Entry())
+}
+
 // Name is the name of the record.
 func (r Record) Name() string { return RecordName(r.Manifest, r.Release, r.Revision) }
 
