@@ -105,7 +105,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(
 		a.runCommand(), a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
-		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(),
+		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.publishCommand(), a.adoptCommand(),
 		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(), a.fleetCommand(), a.serveCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
 		a.serveIDCommand(), a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),

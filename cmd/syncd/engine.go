@@ -25,6 +25,7 @@ type engineClient interface {
 	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
 	Order(ctx context.Context, req request.Order) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
+	Publish(ctx context.Context, req request.Publish) (report.Publication, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
@@ -129,6 +130,10 @@ func (o ownEngine) Order(ctx context.Context, req request.Order) (report.Sync, e
 
 func (o ownEngine) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
 	return o.engine.Forget(ctx, req)
+}
+
+func (o ownEngine) Publish(ctx context.Context, req request.Publish) (report.Publication, error) {
+	return o.engine.Publish(ctx, req)
 }
 
 func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {

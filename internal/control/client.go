@@ -150,6 +150,12 @@ func (c *Client) Order(ctx context.Context, req request.Order) (result report.Sy
 	return result, err
 }
 
+// Publish publishes what is served to object storage.
+func (c *Client) Publish(ctx context.Context, req request.Publish) (result report.Publication, err error) {
+	err = c.call(ctx, http.MethodPost, "/publish", req, &result, nil)
+	return result, err
+}
+
 // Forget removes what left the configuration.
 func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)

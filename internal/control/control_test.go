@@ -57,6 +57,10 @@ func (h *fakeEngine) History(limit int) (report.History, error) {
 	h.note(limit)
 	return history, h.err
 }
+func (*fakeEngine) Publish(context.Context, request.Publish) (report.Publication, error) {
+	return report.Publication{}, nil
+}
+
 func (h *fakeEngine) Forget(_ context.Context, req request.Forget) (report.Sync, error) {
 	h.note(req)
 	return outcome, h.err

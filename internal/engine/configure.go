@@ -35,6 +35,7 @@ type active struct {
 
 	hooks     []hooks.Hook
 	hookRoots *x509.CertPool // nil for the system's
+	publisher *publishing    // nil for none
 }
 
 // source is what this host mirrors: the provider, or the bucket of a publisher.
@@ -59,6 +60,10 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	if next.source, next.id, err = e.connect(cfg); err != nil {
 		return err
 	}
+	if next.publisher, err = e.preparePublisher(cfg); err != nil {
+		next.source.close()
+		return err
+	}
 	e.createSeries(cfg)
 	if e.fleet != nil {
 		e.fleet.Configure(ringsOf(cfg))
@@ -70,9 +75,15 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
-	if before := e.active.Swap(next); before != nil {
+	before := e.active.Swap(next)
+	if before != nil {
 		e.dropSeries(before.config)
 		before.source.close()
+	}
+	if before != nil {
+		e.replacePublisher(before.publisher, next.publisher)
+	} else {
+		e.replacePublisher(nil, next.publisher)
 	}
 	e.startHooks(next)
 	e.metrics.Reloaded(true)

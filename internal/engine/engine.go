@@ -247,6 +247,9 @@ func (e *Engine) release() error {
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
+	if active := e.active.Load(); active != nil && active.publisher != nil {
+		active.publisher.Close()
+	}
 	if e.fleet != nil {
 		err = e.fleet.Save()
 	}

@@ -46,6 +46,7 @@ type Metrics struct {
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
+	publish       *publishSeries
 
 	viewState    *prometheus.GaugeVec
 	exportState  *prometheus.GaugeVec
@@ -133,6 +134,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess,
 		m.viewState, m.exportState, m.exportBehind)
 	m.registerScrub(reg, probes.Scrub)
+	m.publish = newPublishSeries(reg, []string{"published", "unchanged", "standby", publishFailed})
 	return m
 }
 

@@ -145,6 +145,21 @@ syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_newest_release_info{manifest="two",release="2026.12"} 1
 # TYPE syncd_orphaned_manifests gauge
 syncd_orphaned_manifests 1
+# TYPE syncd_publish_failing_since_timestamp_seconds gauge
+syncd_publish_failing_since_timestamp_seconds 0
+# TYPE syncd_publish_generation gauge
+syncd_publish_generation 0
+# TYPE syncd_publish_last_success_timestamp_seconds gauge
+syncd_publish_last_success_timestamp_seconds 0
+# TYPE syncd_publish_leader gauge
+syncd_publish_leader 0
+# TYPE syncd_publish_runs_total counter
+syncd_publish_runs_total{result="failed"} 0
+syncd_publish_runs_total{result="published"} 0
+syncd_publish_runs_total{result="standby"} 0
+syncd_publish_runs_total{result="unchanged"} 0
+# TYPE syncd_publish_uploaded_bytes_total counter
+syncd_publish_uploaded_bytes_total 0
 # TYPE syncd_quarantined_since_timestamp_seconds gauge
 syncd_quarantined_since_timestamp_seconds{manifest="one"} 0
 syncd_quarantined_since_timestamp_seconds{manifest="two"} 0

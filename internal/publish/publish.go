@@ -149,7 +149,7 @@ func (p *Publisher) Publish(ctx context.Context, req Request) (report.Publicatio
 		done, err = report.Publication{Result: report.Standby}, nil
 	}
 	if err != nil {
-		done.Result, done.Error = report.PublishFailed, err.Error()
+		done.Result, done.Error = report.PublishFailed, report.OneLine(err.Error())
 	}
 	if !req.DryRun && ctx.Err() == nil {
 		p.cfg.Observer.Published(string(done.Result), done.Generation, time.Now())
