@@ -101,7 +101,7 @@ func (f *Fleet) Configure(configured []Ring) {
 	var stops []Stop
 	for p, tally := range f.tallies {
 		for release := range tally.refused {
-			if stop, isNew := f.judgeLocked(target{p.manifest, release}); isNew {
+			if stop, isNew := f.judgeLocked(target{p.manifest, release}, ""); isNew {
 				stops = append(stops, stop)
 			}
 		}
@@ -189,7 +189,7 @@ func (f *Fleet) seenLocked(a Asker, asked string) (Stop, bool) {
 	if !next.counts() {
 		return Stop{}, false
 	}
-	return f.judgeLocked(target{name, next.Refused})
+	return f.judgeLocked(target{name, next.Refused}, hostName(a.name, a.state.Host))
 }
 
 // announce logs new stops and saves them at once.

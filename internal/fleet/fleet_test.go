@@ -153,6 +153,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	w.wants("one of twenty is 5%", w.poll("rest", 1, takes), oldest, newest)
 	w.poll("canary", 1, refuses)
 	w.poll("canary", 2, refuses)
+	w.poll("canary", 2, refuses)
 	w.wants("a host that has not polled before", w.poll("rest", 2, takes), oldest)
 	w.time = start.Add(100 * time.Hour)
 	w.wants("a ring after the stopped one", w.poll("last", 1, takes), oldest)
@@ -161,10 +162,13 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	for n := range 3 { // the hosts turn to something else: the stop stays
 		w.poll("canary", n, takes)
 	}
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
 	w.restart(canary, rest, last)
 	w.wants("after a restart", w.poll("rest", 2, takes), oldest)
 	stopped := w.View().Stopped
-	want := []Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 2, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1"}}}
+	want := []Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
 	if diff := cmp.Diff(want, stopped); diff != "" {
 		t.Error(diff)
 	}

@@ -23,7 +23,7 @@ type Stop struct {
 	By       string           `json:"by"`      // the ring whose hosts refused it
 	From     string           `json:"from"`    // the first ring that does not see it
 	At       time.Time        `json:"at"`      // when it was stopped
-	Refused  int              `json:"refused"` // hosts, at that time
+	Refused  int              `json:"refused"` // hosts, at most at one time
 	Of       int              `json:"of"`      // hosts of the ring with this manifest
 	Hosts    []string         `json:"hosts"`   // the first ones that refused it, as name/host
 }
@@ -42,8 +42,8 @@ func (s Stop) hides(r rings, place int) bool {
 }
 
 // judgeLocked stops a release that too many hosts refused, unless the operator let it go.
-// It returns the stop if it is new.
-func (f *Fleet) judgeLocked(t target) (stop Stop, isNew bool) {
+// It returns the stop if it is new. name is that of the host that refused it now, if any.
+func (f *Fleet) judgeLocked(t target, name string) (stop Stop, isNew bool) {
 	if _, approved := f.approved[t.release]; approved {
 		return Stop{}, false
 	}
@@ -54,11 +54,12 @@ func (f *Fleet) judgeLocked(t target) (stop Stop, isNew bool) {
 	if !found {
 		return Stop{}, false
 	}
+	ring := f.rings[by].Name
 	before, known := f.stops[t]
-	if place, _ := f.rings.place(before.From); known && place <= from {
+	if earlier, _ := f.rings.place(before.From); known && earlier <= from {
+		f.growLocked(t, before, f.tallies[place{ring, t.manifest}], name)
 		return Stop{}, false
 	}
-	ring := f.rings[by].Name
 	tally := f.tallies[place{ring, t.manifest}]
 	stop = Stop{
 		Manifest: t.manifest, Release: t.release, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
@@ -70,11 +71,25 @@ func (f *Fleet) judgeLocked(t target) (stop Stop, isNew bool) {
 	return stop, true
 }
 
+// growLocked adds a further host to a stop.
+func (f *Fleet) growLocked(t target, s Stop, now tally, name string) {
+	if now.refused[t.release] <= s.Refused {
+		return
+	}
+	s.Refused, s.Of = now.refused[t.release], now.hosts
+	if len(s.Hosts) < maxNamed && name != "" && !slices.Contains(s.Hosts, name) {
+		s.Hosts = append(slices.Clone(s.Hosts), name)
+		slices.Sort(s.Hosts)
+	}
+	f.stops[t] = s
+	f.changed[stopKey(t)] = true
+}
+
 func (f *Fleet) refusersLocked(t target, ring string) (names []string) {
 	for name, reports := range f.reports {
 		for k, r := range reports {
 			if k.Manifest == t.manifest && r.Ring == ring && r.against() == t.release {
-				names = append(names, name+"/"+k.Host)
+				names = append(names, hostName(name, k.Host))
 			}
 		}
 	}
@@ -101,6 +116,9 @@ func (f *Fleet) sortedStopsLocked() []Stop {
 	})
 	return all
 }
+
+// hostName names a host to people.
+func hostName(name, host string) string { return name + "/" + host }
 
 // NotServedError says that no manifest has a release.
 type NotServedError struct{ Release manifest.Release }
