@@ -49,6 +49,13 @@ func (a *asks) get(key string) *ask {
 	return a.of[key]
 }
 
+// has is true for a revision that a follower asked about.
+func (a *asks) has(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.of[key] != nil && a.of[key].at.Load() > 0
+}
+
 // Asked notes that a follower asked about a revision, before it is answered. When it
 // returns true, the revision stays on disk for the time of Config.Keep, also after a kill.
 // False means that it is being removed: the answer is that there is no such release.

@@ -123,3 +123,12 @@ func TestWhatARingNeedsStays(t *testing.T) {
 	w.prune()
 	equal(t, "content", w.content(september), "a of september")
 }
+
+func TestWhatFollowersUseWasLive(t *testing.T) {
+	w := start(t)
+	twoReleases(w)
+	w.ask("addr_data", "2026.09")
+	w.forgetful = true
+	w.restart()
+	equal(t, "releases", w.releases("addr_data"), "2026.09 2026.10")
+}

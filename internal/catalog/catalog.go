@@ -118,6 +118,7 @@ func (c *Catalog) rebuildLocked(stays func(key string) bool) {
 		served := current.Records[name].ID()
 		for _, id := range c.cfg.Mirror.RevisionIDs(name) {
 			_, wasLive := live[name][id]
+			wasLive = wasLive || c.asks.has(Key(name, id)) // the record of what was live may be kept for a shorter time
 			if id == served || !wasLive || c.cfg.IsStaged(name, id) || !stays(Key(name, id)) {
 				continue
 			}

@@ -30,13 +30,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a data directory and its catalog; all parts are the real ones.
 type world struct {
 	*testing.T
-	dir     string
-	keep    time.Duration
-	mirror  *mirror.Mirror
-	store   *store.Store
-	audit   *audit.Log
-	staged  map[string]bool
-	catalog *catalog.Catalog
+	dir       string
+	keep      time.Duration
+	forgetful bool // nothing is known of what was live earlier
+	mirror    *mirror.Mirror
+	store     *store.Store
+	audit     *audit.Log
+	staged    map[string]bool
+	catalog   *catalog.Catalog
 }
 
 func start(t *testing.T) *world {
@@ -59,7 +60,13 @@ func (w *world) open() {
 	w.must(err)
 	w.mirror, w.store, w.audit = m, s, log
 	w.catalog = catalog.New(catalog.Config{
-		Mirror: m, Store: s, Live: log.Live,
+		Mirror: m, Store: s,
+		Live: func(name string) map[string]time.Time {
+			if w.forgetful {
+				return nil
+			}
+			return log.Live(name)
+		},
 		IsStaged: func(name, id string) bool { return w.staged[catalog.Key(name, id)] },
 		Warn:     func(message string, err error) { w.Errorf("%s: %v", message, err) },
 	}, w.keep)
