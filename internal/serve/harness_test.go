@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,8 @@ type upstream struct {
 	*Service
 	address string
 	ids     *IDs
+
+	requests atomic.Int64 // answered with 200 or 206
 }
 
 // startUpstream serves a catalog over TCP. change may change its configuration.
@@ -67,7 +70,13 @@ func startUpstream(t testing.TB, c Catalog, change func(*Config)) *upstream {
 	if change != nil {
 		change(&cfg)
 	}
-	u := &upstream{Service: New(cfg), address: listener.Addr().String(), ids: cfg.IDs}
+	u := &upstream{address: listener.Addr().String(), ids: cfg.IDs}
+	cfg.Observe = func(_ string, status int, _ int64) {
+		if status == http.StatusOK || status == http.StatusPartialContent {
+			u.requests.Add(1)
+		}
+	}
+	u.Service = New(cfg)
 	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {

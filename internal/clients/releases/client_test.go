@@ -51,9 +51,13 @@ var (
 	allRefs      = []manifest.Reference{dataRef, productRef, libraryRef, interfaceRef}
 )
 
+// behindURL is set by a test of the server for followers, which then answers in place of
+// the emulator. It has the same files.
+const behindURL = "SYNCD_TEST_RELEASES_BEHIND"
+
 func startEmulator(t testing.TB) *emulator.Emulator {
 	t.Helper()
-	e, err := emulator.Start(emulator.Config{CustomerID: testID})
+	e, err := emulator.Start(emulator.Config{CustomerID: testID, Behind: os.Getenv(behindURL)})
 	if err != nil {
 		t.Fatal(err)
 	}
