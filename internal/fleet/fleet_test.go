@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -393,5 +394,33 @@ func TestIDThatMakesUpHostsPushesOutOnlyItsOwn(t *testing.T) {
 	}
 	if w.count != w.limit || len(w.reports["evil"]) != w.limit-1 || len(w.reports["canary-1"]) != 1 {
 		t.Errorf("%d reports, %d of the attacker", w.count, len(w.reports["evil"]))
+	}
+}
+
+// full is a state on a full disk.
+type full struct{ *store.Store }
+
+func (full) SetFleet(map[string]any) error { return errors.New("no space left on device") }
+
+func TestMadeUpHostsNeedNoMemoryOnAFullDisk(t *testing.T) {
+	w := newWorld(t, canary)
+	w.limit, w.saver = 100, full{w.store}
+	for n := range 10_000 {
+		w.Seen(w.Asker("evil", "canary", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1", n)}}), "data")
+		if n%50 == 0 && w.Save() == nil {
+			t.Fatal("saved on a full disk")
+		}
+	}
+	if len(w.changed) > 2*w.limit {
+		t.Errorf("%d entries wait to be saved", len(w.changed))
+	}
+	w.saver = w.store
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	before := w.View()
+	w.restart(canary)
+	if diff := cmp.Diff(before, w.View()); diff != "" {
+		t.Error(diff)
 	}
 }

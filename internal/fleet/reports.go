@@ -30,7 +30,8 @@ type report struct {
 	Shown  manifest.Release // the newest that it could see in a poll
 	Took   manifest.Release // it could see this one, and serves it
 
-	savedAt time.Time // SeenAt when it was last saved
+	savedAt time.Time // SeenAt when it was last to be saved
+	stored  bool      // the state has it, in this or an earlier form
 }
 
 // show notes that the host can see a release.
@@ -86,7 +87,7 @@ func (f *Fleet) setLocked(name string, k follower, next *report) {
 		if before.Refused == next.Refused && before.Reason == next.Reason {
 			next.Since = before.Since
 		}
-		next.savedAt = before.savedAt
+		next.savedAt, next.stored = before.savedAt, before.stored
 	}
 	if before == nil || !before.same(next) || next.SeenAt.Sub(before.savedAt) >= saveEvery {
 		next.savedAt = next.SeenAt
@@ -160,9 +161,15 @@ func (f *Fleet) makeRoomLocked() {
 	}
 }
 
+// dropLocked forgets a report. One that the state never had leaves nothing to be saved, so
+// that made-up hosts need no memory while the disk is full.
 func (f *Fleet) dropLocked(name string, k follower) {
+	if key := reportKey(name, k); f.reports[name][k].stored {
+		f.changed[key] = true
+	} else {
+		delete(f.changed, key)
+	}
 	f.putLocked(name, k, nil)
-	f.changed[reportKey(name, k)] = true
 }
 
 // Forget drops hosts that have not polled for long.

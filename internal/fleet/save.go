@@ -79,7 +79,7 @@ func (f *Fleet) loadReportLocked(name string, k follower, value json.RawMessage)
 			Host: k.Host, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
 			Refused: s.Refused, Reason: s.Reason, Attempts: s.Attempts,
 		},
-		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, Shown: s.Shown, Took: s.Took, savedAt: s.SeenAt,
+		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, Shown: s.Shown, Took: s.Took, savedAt: s.SeenAt, stored: true,
 	})
 }
 
@@ -95,6 +95,19 @@ func (f *Fleet) Save() error {
 		if err := f.saver.SetFleet(entries); err != nil {
 			f.giveBack(entries)
 			return err
+		}
+		f.noteStored(entries)
+	}
+}
+
+func (f *Fleet) noteStored(entries map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range entries {
+		if parts := strings.Split(key, "\x00"); parts[0] == kindReport {
+			if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
+				r.stored = true
+			}
 		}
 	}
 }
