@@ -197,3 +197,20 @@ func TestTwentyFollowersEndWholeWhateverTheStoreDoes(t *testing.T) {
 		same(f.host, "published by "+fmt.Sprint(i), first.published("m"), f.published("m"))
 	}
 }
+
+func TestFollowerOfABucketServesOtherHosts(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	address := freeAddress(f.host)
+	f.settings.more = fmt.Sprintf("serve: {listen: %q, public_url: %q}", address, "http://"+address)
+	f.configure()
+	f.put(1, "2026.10", map[string]string{"a.dat": "a", "b.dat": "b"})
+	f.daemon()
+	f.eventually("the release", func() bool { return f.current() != "" })
+	last := newHostOf(t, f.provider, "m")
+	last.settings.url = "http://" + address
+	last.configure()
+	last.sync(0)
+	same(last, "published", f.published("m"), last.published("m"))
+	same(last, "requests to the provider", 0, len(f.provider.Requests()))
+}
