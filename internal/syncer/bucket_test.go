@@ -266,3 +266,26 @@ func TestLockFileIsMadeFromABucket(t *testing.T) {
 }
 
 func objectOf(content string) manifest.ObjectID { return sha256.Sum256([]byte(content)) }
+
+func TestSwitchToABucketDownloadsOnlyWhatDiffers(t *testing.T) {
+	w := follow(t, "data")
+	store, ofBucket, ofProvider := w.store, w.source.URL, parseURL(t, w.provider.URL())
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		w.store, w.cfg.Bucket, w.source.URL, w.cfg.Algorithm = nil, nil, ofProvider, algorithm
+		w.configure()
+		w.publish("data", "2026.09", september())
+		w.demand()
+		w.serves("data", september())
+		w.store, w.source.URL, w.cfg.Algorithm = store, ofBucket, manifest.SHA256
+		w.configure()
+		w.put(1, of("2026.09", september()))
+		w.askedBucket()
+		w.expect(w.poll(), "data", report.Unchanged)
+		changed := october()
+		changed["b.dat"] = algorithm.String()
+		w.put(2, of("2026.09", changed))
+		w.expect(w.poll(), "data", report.Updated)
+		w.serves("data", changed)
+		equal(t, "downloads", strings.Count(w.askedBucket(), "objects/"), 1)
+	}
+}
