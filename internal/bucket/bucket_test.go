@@ -270,3 +270,24 @@ func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
 	got, err := ParseRecord(r.Entry(), io.LimitReader(strings.NewReader(text(t, r)), MaxRecord))
 	check(t, "record", got, r, err)
 }
+
+// endlessFiles gives one file of a record after another.
+type endlessFiles struct{ given int }
+
+func (e *endlessFiles) Read(p []byte) (int, error) {
+	text := `{"path":"a"},`
+	if e.given == 0 {
+		text = `{"files":[` + text
+	}
+	n := copy(p, text)
+	e.given += n
+	return n, nil
+}
+
+func TestRecordWithMoreFilesThanItsGenerationSaysIsNotReadToItsEnd(t *testing.T) {
+	text := &endlessFiles{}
+	_, err := ParseRecord(Manifest{Name: "m", Release: "2026.11", Revision: "0123456789ab", Files: 3, Bytes: 3}, text)
+	if err == nil || !strings.Contains(err.Error(), "more than 3 files") || text.given > 1<<20 {
+		t.Errorf("%v after %d bytes", err, text.given)
+	}
+}

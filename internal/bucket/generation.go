@@ -27,7 +27,7 @@ type Manifest struct {
 	Revision string           `json:"revision"`
 	Files    int              `json:"files"`
 	Bytes    int64            `json:"bytes"`
-	Held     bool             `json:"held,omitempty"` // the publisher's operator went back to it
+	Held     bool             `json:"held,omitempty"` // the publisher's operator wants it, although there may be a newer one
 
 	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
 }

@@ -86,7 +86,7 @@ func (r Record) Write(w io.Writer) error {
 // references that no manifest can have, and files that do not make up the revision.
 func ParseRecord(of Manifest, text io.Reader) (Record, error) {
 	var r Record
-	err := r.read(text)
+	err := r.read(text, of.Files)
 	if err == nil {
 		err = r.check(of)
 	}
@@ -96,8 +96,8 @@ func ParseRecord(of Manifest, text io.Reader) (Record, error) {
 	return r, nil
 }
 
-// read reads the members of a record in the order of Write.
-func (r *Record) read(text io.Reader) error {
+// read reads the members of a record in the order of Write, and at most so many files.
+func (r *Record) read(text io.Reader, most int) error {
 	limit := &limit{from: text}
 	decoder := json.NewDecoder(limit)
 	limit.decoder = decoder
@@ -111,7 +111,7 @@ func (r *Record) read(text io.Reader) error {
 			return err
 		}
 		if key == "files" {
-			err = r.readFiles(decoder)
+			err = r.readFiles(decoder, most)
 		} else {
 			err = readMember(decoder, head, fmt.Sprint(key))
 		}
@@ -152,7 +152,7 @@ func readMember(decoder *json.Decoder, head map[string]json.RawMessage, key stri
 	return nil
 }
 
-func (r *Record) readFiles(decoder *json.Decoder) error {
+func (r *Record) readFiles(decoder *json.Decoder, most int) error {
 	if r.Files != nil {
 		return errors.New("two lists of files")
 	}
@@ -161,8 +161,8 @@ func (r *Record) readFiles(decoder *json.Decoder) error {
 	}
 	r.Files = []File{}
 	for decoder.More() {
-		if len(r.Files) == MaxFiles {
-			return fmt.Errorf("more than %d files", MaxFiles)
+		if len(r.Files) == most {
+			return fmt.Errorf("more than %d files, which the generation says", most)
 		}
 		var f File
 		if err := decoder.Decode(&f); err != nil {

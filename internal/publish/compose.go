@@ -62,7 +62,10 @@ func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
 }
 
 func entryOf(r mirror.Record) bucket.Manifest {
-	m := bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC()}
+	m := bucket.Manifest{
+		Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC(),
+		Held: r.Held != nil || r.Orders.Pin != "",
+	}
 	for _, f := range r.Files {
 		m.Bytes += f.Size
 	}

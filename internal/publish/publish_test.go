@@ -136,8 +136,8 @@ func TestAPublisherThatIsBehindReplacesNothingNewer(t *testing.T) {
 	old.Held = &mirror.Hold{Release: "2026.11"}
 	behind.show(old)
 	mustPublish(t, q, Request{})
-	if c := look(t, server); c.files["addr/a.txt"] != "old" {
-		t.Errorf("%v", c.files)
+	if c := look(t, server); c.files["addr/a.txt"] != "old" || !c.generation.Manifests[0].Held {
+		t.Errorf("%v, %+v", c.files, c.generation)
 	}
 }
 
