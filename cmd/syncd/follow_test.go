@@ -214,3 +214,51 @@ func TestFollowerOfABucketServesOtherHosts(t *testing.T) {
 	same(last, "published", f.published("m"), last.published("m"))
 	same(last, "requests to the provider", 0, len(f.provider.Requests()))
 }
+
+func TestPublisherIsTheOnlyOneThatAsksTheProvider(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	publisher := newHostOf(t, f.provider, "m")
+	publisher.environ, publisher.settings.elapsed = f.environ, "60s"
+	publisher.settings.more = "publish: " + "{" + f.settings.bucket + "}"
+	publisher.configure()
+	f.settings.elapsed = "60s"
+	f.configure()
+	others := []*followerHost{f, f.twin(), f.twin()}
+	all := func(release, content string) {
+		t.Helper()
+		for _, f := range others {
+			f.sync(0)
+			same(f.host, "release", release, f.status().Manifests[0].Release)
+			same(f.host, "content", content, f.servedContent("m"))
+		}
+	}
+	f.provider.SetManifest("m", "2026.09", textFile("m.dat", "september"), textFile("n.dat", "n"))
+	publisher.sync(0)
+	all("2026.09", "september")
+
+	f.provider.SetManifest("m", "2026.10", textFile("m.dat", "october"), textFile("n.dat", "n"))
+	var uploads atomic.Int64
+	f.front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && uploads.Add(1) == 1 {
+			f.store.Kill()
+			f.store.Start()
+			return buckettest.SlowDown(w, r)
+		}
+		return false
+	})
+	publisher.sync(0)
+	f.front.Answer(nil)
+	all("2026.10", "october")
+	same(publisher, "uploads that were disturbed", true, uploads.Load() > 0)
+
+	publisher.expect(0, "rollback")
+	all("2026.09", "september")
+	downloads := map[string]int{}
+	for _, r := range f.provider.Requests() {
+		if strings.HasPrefix(r.Path, "/Download/") {
+			downloads[r.Path]++
+		}
+	}
+	same(publisher, "downloads from the provider", map[string]int{"/Download/Data/2026.09/m.dat": 1, "/Download/Data/2026.09/n.dat": 1, "/Download/Data/2026.10/m.dat": 1}, downloads)
+}
