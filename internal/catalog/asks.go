@@ -149,8 +149,11 @@ func (c *Catalog) Retire(stays func(key string) bool, now time.Time) bool {
 			return false
 		}
 	}
+	for _, r := range leaving {
+		c.leaving[r.Key()] = true
+	}
 	if len(leaving) > 0 {
-		c.rebuildLocked(stays)
+		c.rebuildLocked()
 	}
 	c.asks.forget(leaving)
 	return true

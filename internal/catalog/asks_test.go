@@ -132,3 +132,19 @@ func TestWhatFollowersUseWasLive(t *testing.T) {
 	w.restart()
 	equal(t, "releases", w.releases("addr_data"), "2026.09 2026.10")
 }
+
+func TestWhatIsBeingRemovedDoesNotComeBack(t *testing.T) {
+	w := start(t)
+	old, _ := twoReleases(w)
+	now := time.Now()
+	_, err := w.mirrorPrune(now, func(stays func(string) bool) bool {
+		defer w.catalog.Refresh() // something was staged meanwhile
+		return w.catalog.Retire(stays, now)
+	})
+	w.must(err)
+	equal(t, "releases", w.releases("addr_data"), "2026.10")
+	w.publish(w.record("Addr_Data", old.Release, files{september: "a of september", shared: "shared"}))
+	equal(t, "when it is live again", w.content(september), "a of september")
+	w.publish(w.record("Addr_Data", "2026.11", files{"Data/2026.11/a.dat": "november"}))
+	equal(t, "afterwards", w.releases("addr_data"), "2026.09 2026.10 2026.11")
+}

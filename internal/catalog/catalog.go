@@ -49,8 +49,9 @@ type Catalog struct {
 	keep     atomic.Int64 // a time.Duration
 	snapshot atomic.Pointer[Snapshot]
 
-	building sync.Mutex // held by Rebuild and Retire
+	building sync.Mutex // held while a snapshot is made; guards the following
 	isBuilt  bool
+	leaving  map[string]bool // keys of revisions that are being removed from the disk
 
 	asks   asks
 	needed atomic.Pointer[func(*Snapshot) []*Revision]
@@ -59,7 +60,7 @@ type Catalog struct {
 // New returns a catalog that is empty until the first Rebuild. Revisions that followers
 // asked about are known at once.
 func New(cfg Config, keep time.Duration) *Catalog {
-	c := &Catalog{cfg: cfg}
+	c := &Catalog{cfg: cfg, leaving: map[string]bool{}}
 	c.snapshot.Store(newBuilder().snapshot())
 	c.SetKeep(keep)
 	c.asks.saving = make(chan struct{}, 1)
@@ -92,7 +93,7 @@ func (c *Catalog) Rebuild() {
 	c.building.Lock()
 	defer c.building.Unlock()
 	c.isBuilt = true
-	c.rebuildLocked(func(string) bool { return true })
+	c.rebuildLocked()
 }
 
 // Refresh is Rebuild after a swap or a change of what is staged, if there was a first one:
@@ -101,25 +102,26 @@ func (c *Catalog) Refresh() {
 	c.building.Lock()
 	defer c.building.Unlock()
 	if c.isBuilt {
-		c.rebuildLocked(func(string) bool { return true })
+		c.rebuildLocked()
 	}
 }
 
-// rebuildLocked takes revisions over from the snapshot before, and reads the others. stays
-// is false for the key of a revision that is about to leave the disk.
-func (c *Catalog) rebuildLocked(stays func(key string) bool) {
+// rebuildLocked takes revisions over from the snapshot before, and reads the others.
+func (c *Catalog) rebuildLocked() {
 	before, current, b := c.Snapshot(), c.cfg.Mirror.Current(), newBuilder()
 	live := map[string]map[string]time.Time{}
 	for _, name := range current.Names() {
 		live[name] = c.cfg.Live(name)
-		b.add(c.revisionOf(current.Records[name], live[name], before, b), true)
+		r := c.revisionOf(current.Records[name], live[name], before, b)
+		b.add(r, true)
+		delete(c.leaving, r.Key()) // it came back
 	}
 	for _, name := range current.Names() {
 		served := current.Records[name].ID()
 		for _, id := range c.cfg.Mirror.RevisionIDs(name) {
 			_, wasLive := live[name][id]
 			wasLive = wasLive || c.asks.has(Key(name, id)) // the record of what was live may be kept for a shorter time
-			if id == served || !wasLive || c.cfg.IsStaged(name, id) || !stays(Key(name, id)) {
+			if id == served || !wasLive || c.cfg.IsStaged(name, id) || c.leaving[Key(name, id)] {
 				continue
 			}
 			if r := c.earlier(name, id, live[name], before, b); r != nil {
@@ -132,7 +134,7 @@ func (c *Catalog) rebuildLocked(stays func(key string) bool) {
 
 // earlier returns a revision that is no longer served; nil if it is to be left out.
 func (c *Catalog) earlier(name, id string, live map[string]time.Time, before *Snapshot, b *builder) *Revision {
-	if known := before.byKey[Key(name, id)]; known != nil {
+	if known := before.byKey[Key(name, id)]; known != nil && known.described { // else more may be known by now
 		return known.with(releaseLive(live, known.Release, known.PublishedAt))
 	}
 	record, err := c.cfg.Mirror.Revision(name, id)

@@ -80,25 +80,6 @@ type BuildError struct {
 func (e *BuildError) Error() string { return e.Manifest + e.View + ": " + e.Err.Error() }
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// keepDescribed writes the kept records of revisions of which more is known.
-func (m *Mirror) keepDescribed(described []Record) error {
-	for _, d := range described {
-		if record := m.Current().Records[d.Manifest]; record.ID() == d.ID() {
-			if err := m.keepRecord(record.describedAs(d)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// describedAs returns r with what other says about the same files.
-func (r Record) describedAs(other Record) Record {
-	r.Files, r.Chosen, r.Described = other.Files, other.Chosen, other.Described
-	r.Description, r.Aliases = other.Description, other.Aliases
-	return r
-}
-
 // prepare makes a revision and its record complete on disk, shown by no generation yet.
 func (m *Mirror) prepare(record Record) error {
 	if err := record.check(); err != nil {

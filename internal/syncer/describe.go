@@ -10,7 +10,6 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/mirror"
 )
 
 // describe asks what other hosts will want to know about a planned release, so that its
@@ -136,80 +135,4 @@ func (s *summaries) of(release manifest.Release, ask func() ([]releases.Entry, e
 		return nil, nil
 	}
 	return s.known[release], s.failure[release]
-}
-
-// describeServed completes the records of what is served, such as that from before other
-// hosts were served. It publishes a generation with the same revisions.
-func (r *run) describeServed(ctx context.Context) {
-	if !r.describes() || ctx.Err() != nil {
-		return
-	}
-	var described []mirror.Record
-	current := r.cfg.Mirror.Current().Records
-	for _, j := range r.jobs {
-		record, served := current[j.target.Name]
-		if !served || record.Described || j.isUpdated() {
-			continue // the next sync asks again about what this one has asked
-		}
-		if record, err := r.describeRecord(ctx, j, record); err == nil {
-			described = append(described, record)
-		}
-	}
-	if len(described) == 0 || ctx.Err() != nil {
-		return
-	}
-	err := r.cfg.Shared.change(ctx, func() error {
-		_, err := r.cfg.Mirror.Publish(ctx, mirror.Change{Described: described})
-		r.cfg.Shared.pruning.request()
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		r.cfg.Log.Warn().Err(err).Msg("keeping the provider's descriptions failed; the next sync asks again")
-	}
-}
-
-// describeRecord asks what a record lacks.
-func (r *run) describeRecord(ctx context.Context, j *job, record mirror.Record) (mirror.Record, error) {
-	before := record
-	record.Files = slices.Clone(record.Files)
-	of := release{target: j.target, name: record.Release}
-	if len(j.target.Files) == 0 {
-		links, list, err := r.listOf(ctx, j.target.Name, record.Release, j.share)
-		if err != nil {
-			return record, err
-		}
-		of.links = links
-		placeInList(record.Files, list)
-	}
-	for _, f := range record.Files {
-		if ref, err := manifest.ParseReference(f.Reference); err == nil {
-			of.files = append(of.files, manifest.File{Reference: ref, Path: f.Path, Expected: f.Expected})
-		}
-	}
-	told := &telling{}
-	told.reuse(of.files, before)
-	if err := r.learn(ctx, told, of, j.share); err != nil {
-		return record, err
-	}
-	told.fill(&record)
-	record.Chosen = len(j.target.Files) > 0
-	if !told.complete && slices.Equal(record.Files, before.Files) {
-		return record, errNothingLearned
-	}
-	return record, nil
-}
-
-var errNothingLearned = errors.New("the provider told nothing new")
-
-// placeInList notes the positions of files in the provider's list.
-func placeInList(files []mirror.File, list []manifest.File) {
-	positions := make(map[string]manifest.File, len(list))
-	for _, f := range list {
-		positions[f.Reference.String()] = f
-	}
-	for i := range files {
-		if f, found := positions[files[i].Reference]; found {
-			files[i].Position, files[i].Slash = f.Position, f.Slash
-		}
-	}
 }

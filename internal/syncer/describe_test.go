@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
@@ -104,6 +105,39 @@ func TestFilesFromBeforeAreDescribedAtTheNextSync(t *testing.T) {
 	if !again.Described {
 		t.Error("the kept record is not described")
 	}
+}
+
+// hosts ask this one for nothing yet.
+type hosts struct{}
+
+func (hosts) Kept(time.Time) map[string]time.Time      { return nil }
+func (hosts) Retire(func(string) bool, time.Time) bool { return true }
+func (hosts) Refresh()                                 {}
+
+func TestEarlierRevisionsAreDescribedToo(t *testing.T) {
+	w := served(t)
+	old := w.record("data")
+	w.publish("data", "2026.10", october())
+	w.poll()
+	w.cfg.Describe, w.cfg.Followers = true, hosts{}
+	w.configure()
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Path: "/Metadata/Data/2026.09/*", Times: 1})
+	w.poll()
+	w.poll()
+	earlier, err := w.cfg.Mirror.Revision("data", old.ID())
+	must(t, err)
+	if !earlier.Described || earlier.Files[0].Metadata == nil || !slices.Equal(earlier.Aliases, []manifest.Release{"2026.Q3", "2026.B4"}) {
+		t.Errorf("described %t, aliases %v", earlier.Described, earlier.Aliases)
+	}
+	w.poll()
+	equal(t, "a poll", len(w.provider.Requests()), 1)
+	w.restart()
+	w.poll()
+	equal(t, "after a restart", len(w.provider.Requests()), 1)
+	w.rollback(request.Rollback{})
+	w.poll()
+	equal(t, "questions after a rollback", w.asked("/Metadata/"), []string(nil))
+	w.described("data")
 }
 
 func TestAHeldRevisionIsDescribedToo(t *testing.T) {

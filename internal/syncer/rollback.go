@@ -185,6 +185,7 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
+		then = s.cfg.Mirror.Described(then)
 		then.Held, then.PublishedAt = s.holdFrom(withOrders(t, now.Orders), now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
 		result.Manifests = append(result.Manifests, report.ManifestResult{

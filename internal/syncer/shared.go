@@ -26,7 +26,9 @@ type Shared struct {
 	small    slots          // of small files
 	lists    *releases.Room // until there are plans
 	exports  exports
-	gating   claims.Set // manifests whose gate runs
+
+	described keys       // earlier revisions that the provider was asked about
+	gating    claims.Set // manifests whose gate runs
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}

@@ -53,6 +53,8 @@ type Followers interface {
 	// Retire is called before the revisions that do not stay are removed. False means that
 	// Kept has changed.
 	Retire(stays func(key string) bool, now time.Time) bool
+	// Refresh is called when more is known of an earlier revision.
+	Refresh()
 }
 
 // Target is one entry to mirror: a manifest of the provider with that name, or single
@@ -172,6 +174,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return r.interrupted(err)
 	}
 	exported()
+	r.describeEarlier(ctx)
 	r.describeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
