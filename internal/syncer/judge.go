@@ -40,7 +40,7 @@ func (r *run) judge(ctx context.Context, j *job) {
 	switch {
 	case ctx.Err() != nil:
 	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
-		j.repeatRefusal(err)
+		j.repeat(report.Refused, err)
 	case err != nil:
 		j.fail(err)
 	default:

@@ -70,7 +70,7 @@ func (r *run) settleIfStaged(j *job) {
 	case e.Dropped, e.Passes(j.target.gate(), j.active.ID()):
 		j.settle(report.Unchanged)
 	case verdict != nil:
-		j.repeatRefusal(refusal.New(refusal.Gate, "%s", verdict.Error))
+		j.repeat(report.Refused, refusal.New(refusal.Gate, "%s", verdict.Error))
 	}
 }
 
