@@ -41,7 +41,7 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 // Ready is nil when every configured manifest is served, see engine.Engine.Ready.
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
 
-// Deliveries returns what hooks are still to be told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }
 
 // ChangeDeliveries tries deliveries again or drops them.

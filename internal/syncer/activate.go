@@ -117,9 +117,9 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{Republished: republished(before, live)}))
 }
 
-// goLive publishes staged revisions with the views that follow, in one generation. What
-// cannot be built stays staged with its whole group. It returns what went live with the
-// outcome of each view, and an error that is about none of them.
+// goLive publishes staged revisions with the views that follow, in one generation. A
+// revision that cannot be built stays staged with its whole group. goLive returns the
+// records that went live, the outcome of each view, and an error that is about none of them.
 func (s *Syncer) goLive(ctx context.Context, records []mirror.Record, stay reasons) ([]mirror.Record, []report.ViewResult, error) {
 	together := s.cfg.groupsOf(records)
 	for len(records) > 0 {
@@ -174,7 +174,8 @@ func (c *Config) stayResult(name string, why error) report.ManifestResult {
 	return result
 }
 
-// addWaiting adds what of the names is staged or quarantined and not among the records.
+// addWaiting adds the manifests whose staged or quarantined revision is not among the
+// records, each with the reason.
 func (c *Config) addWaiting(stay reasons, names []string, records []mirror.Record, now time.Time) {
 	entries := c.Staging.All()
 	for _, name := range names {
