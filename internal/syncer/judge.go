@@ -10,6 +10,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/staging"
 )
 
@@ -79,7 +80,7 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (a
 	}
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
 	if err != nil {
-		return false, err
+		return false, space.RefuseIfFull(err)
 	}
 	if err := c.dropChanged(ctx, t, p); err != nil {
 		return true, err
