@@ -78,6 +78,10 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (a
 	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again || known != p.entry.Verdict) {
 		return false, refusedBy(*known)
 	}
+	if err := c.Shared.gates.Acquire(ctx, 1); err != nil {
+		return false, context.Cause(ctx)
+	}
+	defer c.Shared.gates.Release(1)
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
 	if err != nil {
 		return false, space.RefuseIfFull(err)
