@@ -60,7 +60,7 @@ type Engine struct {
 	store     *store.Store
 	mirror    *mirror.Mirror
 	audit     *audit.Log
-	staging   *staging.Room
+	staging   *staging.Area
 	metrics   *metrics.Metrics
 	outbox    *outbox.Outbox
 	hooks     *hooks.Runner
