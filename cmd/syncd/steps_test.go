@@ -168,7 +168,10 @@ func (s *stepped) look() {
 // sufferAll runs a sync for each step and fault, or for a part of them.
 func (s *stepped) sufferAll(t *testing.T) {
 	rows := len(s.steps) * len(stepFaults)
-	every := times(13, 1) // 13 and the number of faults have no common divisor
+	every := times(13, 1) // 13 and the number of faults have no common divisor, nor has 29
+	if s.gated {          // it has many steps that an update has, too
+		every = times(29, 1)
+	}
 	var done atomic.Int64
 	t.Cleanup(func() {
 		did := fmt.Sprintf("a sync of %d steps on disk killed before or after one of them, or failing there with EIO or ENOSPC, done or not", len(s.steps))

@@ -299,7 +299,7 @@ func (d *decoder) config(root *node) *Config {
 		"manifests":        keep(&manifests),
 		"views":            keep(&views),
 		"activate":         activation(&c.Activate),
-		"gate":             gate(&c.Gate),
+		"gate":             gateOf(&c.Gate),
 		"groups":           keep(&groups),
 		"hooks":            keep(&hooks),
 		"permissions":      keys(c.Permissions.table()),
@@ -313,6 +313,7 @@ func (d *decoder) config(root *node) *Config {
 	c.Groups = d.groups(groups, c)
 	c.Hooks = d.hooks(hooks, c)
 	d.checkNames(c)
+	d.checkVariables(c)
 	c.secrets, c.plain, c.keys, c.unsigned = d.secrets, d.plain, d.keys, d.unsigned
 	return c
 }

@@ -66,7 +66,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		"include":      list(&m.Filter.Include, parseGlob),
 		"exclude":      list(&m.Filter.Exclude, parseGlob),
 		"activate":     activation(&m.Activate),
-		"gate":         gate(&m.Gate),
+		"gate":         gateOf(&m.Gate),
 	})
 	if !d.isSet(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})

@@ -175,7 +175,7 @@ func (c *Client) Adopt(ctx context.Context, req request.Adopt, show func(report.
 	return result, err
 }
 
-// Deliveries returns what hooks are still to be told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (c *Client) Deliveries(ctx context.Context) (deliveries report.Deliveries, err error) {
 	err = c.query(ctx, "/deliveries", &deliveries)
 	return deliveries, err

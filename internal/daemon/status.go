@@ -59,7 +59,7 @@ func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]
 	return d.engine.ServeRelease(ctx, req)
 }
 
-// Deliveries returns what hooks are still to be told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }
 
 // ChangeDeliveries tries deliveries again or drops them.

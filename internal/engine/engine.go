@@ -64,7 +64,7 @@ type Engine struct {
 	audit     *audit.Log
 	catalog   *catalog.Catalog // nil while `serve` is off
 	building  sync.Once        // of the catalog's first snapshot
-	staging   *staging.Room
+	staging   *staging.Area
 	metrics   *metrics.Metrics
 	outbox    *outbox.Outbox
 	hooks     *hooks.Runner

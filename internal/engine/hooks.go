@@ -156,7 +156,7 @@ func (e *Engine) IsDelivering() bool {
 	return !e.hooks.Drain(done)
 }
 
-// Deliveries returns what hooks are still to be told, or were not told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (e *Engine) Deliveries() (report.Deliveries, error) {
 	return report.ReadDeliveries(e.store, hookNames(e.Config()), e.hookStates())
 }
@@ -190,7 +190,7 @@ func hookNames(cfg *config.Config) []string {
 	return names
 }
 
-// hookStates is what the hooks do now, by name.
+// hookStates returns the state of each hook, by name.
 func (e *Engine) hookStates() map[string]report.HookState {
 	states := map[string]report.HookState{}
 	for name, s := range e.hooks.States() {

@@ -22,7 +22,7 @@ const (
 // attempts take about a quarter of an hour.
 const leastAttempts = 10
 
-// State is what a worker does, for reports.
+// State is the state of a worker, for reports.
 type State struct {
 	Disabled bool      // the receiver answered 410, until the configuration is loaded again
 	NextTry  time.Time // end of a pause; zero for none
@@ -276,7 +276,7 @@ func (w *worker) rested(ctx context.Context) bool {
 	}
 }
 
-// States returns what each worker does, by hook.
+// States returns the state of each worker, by hook.
 func (r *Runner) States() map[string]State {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,6 +36,10 @@ type Command struct {
 // ErrTimeout says that the command did not end in time, so it was killed.
 var ErrTimeout = errors.New("timeout")
 
+// ErrSupervisor says that the supervisor could not be started or was killed, such as when
+// memory is short. It says nothing about the command.
+var ErrSupervisor = errors.New("supervisor")
+
 // ExitError is the verdict of a command that began and ended by itself.
 type ExitError struct {
 	Status int            // above 0, unless Signal is set
@@ -61,7 +65,7 @@ type result struct {
 const patience = 15 * time.Second
 
 // Run runs the command until it ends. Its error is ErrTimeout, the context's cause, an
-// *ExitError, or why the command could not be started. On return, nothing of it is
+// *ExitError, ErrSupervisor, or why the command could not be started. On return, nothing of it is
 // running any more.
 func (c Command) Run(ctx context.Context) error {
 	if len(c.Argv) == 0 {
@@ -77,14 +81,14 @@ func (c Command) Run(ctx context.Context) error {
 	}
 	s, err := c.start()
 	if err != nil {
-		return fmt.Errorf("start the supervisor: %w", err)
+		return fmt.Errorf("start the %w: %w", ErrSupervisor, err)
 	}
 	found, err := s.wait(ctx)
 	switch {
 	case ctx.Err() != nil && (err != nil || found.Signal == syscall.SIGKILL):
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("supervisor: %w", err)
+		return fmt.Errorf("%w: %w", ErrSupervisor, err)
 	case found.Error != "":
 		return errors.New(found.Error)
 	case found.Status != 0 || found.Signal != 0:

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // callerVariable makes the test binary a caller that waits for a command until it is
@@ -81,6 +82,18 @@ func TestArgumentsInputAndEnvironmentArePassedAsTheyAre(t *testing.T) {
 	}
 	if err := c.Run(context.Background()); err != nil || out.String() != "a b; $(c) *|1||input" {
 		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
+// Such as a lock of the script that started the daemon, or the Customer ID in /dev/fd/9.
+func TestACommandGetsNoFileThatTheCallerInherited(t *testing.T) {
+	const inherited = 99
+	if err := unix.Dup3(0, inherited, 0); err != nil { // without O_CLOEXEC
+		t.Fatal(err)
+	}
+	defer unix.Close(inherited)
+	if err := shell(`test ! -e /proc/$$/fd/$1`, strconv.Itoa(inherited)).Run(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

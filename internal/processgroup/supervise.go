@@ -3,6 +3,7 @@ package processgroup
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,8 +29,12 @@ func IsSupervisor() bool { return len(os.Args) > 1 && os.Args[0] == name }
 // Supervise runs the command of its arguments and returns when nothing of it is left. It
 // is all that a supervisor does: the caller exits with what it returns.
 func Supervise() (code int) {
-	unix.CloseOnExec(lifelineFD)
-	unix.CloseOnExec(resultsFD)
+	// The command gets the first three descriptors only: none of these two, and none that
+	// the caller inherited. A kernel before 5.11 knows no CLOSE_RANGE_CLOEXEC.
+	if unix.CloseRange(lifelineFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
+		unix.CloseOnExec(lifelineFD)
+		unix.CloseOnExec(resultsFD)
+	}
 	// PDEATHSIG is sent when the thread ends that started the command, so this goroutine
 	// keeps its thread.
 	runtime.LockOSThread()

@@ -35,7 +35,7 @@ type Delivery struct {
 	GaveUp   time.Time       `json:"gave_up,omitzero"` // when it was given up
 }
 
-// Told is what hooks were told of a manifest.
+// Told is the state of a manifest that the events so far describe.
 type Told struct {
 	Release  string `json:"release,omitempty"`  // served; "" for none
 	Revision string `json:"revision,omitempty"` // served

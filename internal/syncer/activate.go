@@ -95,11 +95,13 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 		s.cfg.addWaiting(stay, names, records, started)
 	}
 	before := s.cfg.Mirror.Current()
-	live, err := s.goLive(ctx, records, stay)
+	live, views, err := s.goLive(ctx, records, stay)
 	if len(live) == 0 {
 		return result, cmp.Or(err, stay.err())
 	}
 	s.cfg.Shared.pruning.request()
+	s.cfg.showViews(views)
+	result.Views = views
 	result.Generation, result.Changed = s.cfg.Mirror.Current().Number, true
 	for _, record := range live {
 		err = errors.Join(err, s.cfg.Staging.Remove(record.Manifest))
@@ -115,23 +117,23 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{Republished: republished(before, live)}))
 }
 
-// goLive publishes staged revisions with the views that follow, in one generation. What
-// cannot be built stays staged with its whole group. It returns what went live, and an
-// error that is about none of them.
-func (s *Syncer) goLive(ctx context.Context, records []mirror.Record, stay reasons) ([]mirror.Record, error) {
+// goLive publishes staged revisions with the views that follow, in one generation. A
+// revision that cannot be built stays staged with its whole group. goLive returns the
+// records that went live, the outcome of each view, and an error that is about none of them.
+func (s *Syncer) goLive(ctx context.Context, records []mirror.Record, stay reasons) ([]mirror.Record, []report.ViewResult, error) {
 	together := s.cfg.groupsOf(records)
 	for len(records) > 0 {
 		change := mirror.Change{Set: records}
-		err := s.followViews(&change)
+		views, err := s.followViews(&change)
 		if err == nil {
 			_, err = s.cfg.Mirror.Publish(ctx, change)
 		}
 		if err == nil {
-			return records, nil
+			return records, views, nil
 		}
 		broken := s.cfg.heldUpBy(err, change)
 		if len(broken) == 0 {
-			return nil, space.RefuseIfFull(err)
+			return nil, nil, space.RefuseIfFull(err)
 		}
 		left := slices.DeleteFunc(slices.Clone(records), func(r mirror.Record) bool { return slices.Contains(broken, r.Manifest) })
 		left = wholeGroups(left, together)
@@ -142,7 +144,7 @@ func (s *Syncer) goLive(ctx context.Context, records []mirror.Record, stay reaso
 		}
 		records = left
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // heldUpBy lists the manifests of a change that an error is about, none if it is about all.
@@ -172,7 +174,8 @@ func (c *Config) stayResult(name string, why error) report.ManifestResult {
 	return result
 }
 
-// addWaiting adds what of the names is staged or quarantined and not among the records.
+// addWaiting adds the manifests whose staged or quarantined revision is not among the
+// records, each with the reason.
 func (c *Config) addWaiting(stay reasons, names []string, records []mirror.Record, now time.Time) {
 	entries := c.Staging.All()
 	for _, name := range names {

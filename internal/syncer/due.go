@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// DueAt returns when something staged may go live by itself, the zero time for never. What
-// may go live now and waits for something else is left to the next sync.
+// DueAt returns when the next window opens for a staged revision, the zero time for never. A
+// revision whose window is open and that waits for something else is left to the next sync.
 func (s *Syncer) DueAt(now time.Time) (next time.Time) {
 	for name, e := range s.cfg.Staging.All() {
 		policy := s.cfg.target(name).Activate

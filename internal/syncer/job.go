@@ -118,20 +118,12 @@ func (j *job) settle(result report.Result) {
 	j.signal()
 }
 
-// repeat ends the job with the failure of an earlier sync.
-func (j *job) repeat(failure *store.Failure) {
+// repeat ends the job with the outcome of an earlier sync: its backoff is not over, or the
+// gate is not asked again.
+func (j *job) repeat(result report.Result, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.result, j.err, j.repeated, j.finished = report.Result(failure.Result), errors.New(failure.Error), true, time.Now()
-	j.endList()
-	j.signal()
-}
-
-// repeatRefusal ends the job with the refusal of a gate, which is not asked again.
-func (j *job) repeatRefusal(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.result, j.err, j.repeated, j.finished = report.Refused, err, true, time.Now()
+	j.result, j.err, j.repeated, j.finished = result, err, true, time.Now()
 	j.endList()
 	j.signal()
 }

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/staging"
 )
 
@@ -40,7 +41,7 @@ func (r *run) judge(ctx context.Context, j *job) {
 	switch {
 	case ctx.Err() != nil:
 	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
-		j.repeatRefusal(err)
+		j.repeat(report.Refused, err)
 	case err != nil:
 		j.fail(err)
 	default:
@@ -77,9 +78,13 @@ func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (a
 	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again || known != p.entry.Verdict) {
 		return false, refusedBy(*known)
 	}
+	if err := c.Shared.gates.Acquire(ctx, 1); err != nil {
+		return false, context.Cause(ctx)
+	}
+	defer c.Shared.gates.Release(1)
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
 	if err != nil {
-		return false, err
+		return false, space.RefuseIfFull(err)
 	}
 	if err := c.dropChanged(ctx, t, p); err != nil {
 		return true, err

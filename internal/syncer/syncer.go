@@ -77,7 +77,7 @@ type Config struct {
 	Fetcher  Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
-	Staging  *staging.Room  // of Mirror
+	Staging  *staging.Area  // of Mirror
 	Store    *store.Store
 	Outbox   *outbox.Outbox // of Store
 	Metrics  *metrics.Metrics

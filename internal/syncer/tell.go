@@ -24,7 +24,7 @@ func (c *Config) commit(changes store.Changes, news outbox.News) error {
 	return c.Outbox.Commit(changes, c.Mirror.Current(), news)
 }
 
-// CatchUp tells hooks what a crash or a lost state left untold.
+// CatchUp saves the events that a crash or a lost state prevented.
 func (s *Syncer) CatchUp() error {
 	states, err := s.cfg.Store.Manifests()
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Config) problem(kind event.Kind, name string, release manifest.Release,
 	return c.Outbox.Problem(kind, about, current.Records[name], current.Number, text, string(reason))
 }
 
-// tell adds what hooks must be told of a job beside what it published. It must run before
+// tell adds the events of a job except those of going live. It must run before
 // the job's failure or success is noted in its state.
 func (r *run) tell(j *job, news *outbox.News) {
 	name, before := j.target.Name, j.state.Failure
