@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"strings"
 	"testing"
@@ -189,6 +190,7 @@ func TestUnknownMembersAreIgnored(t *testing.T) {
 func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Current){
 		"no generation":      func(c *Current) { c.Generation = 0 },
+		"last generation":    func(c *Current) { c.Generation = math.MaxInt32 },
 		"no sum":             func(c *Current) { c.SHA256 = manifest.ObjectID{} },
 		"negative fence":     func(c *Current) { c.Fence = -1 },
 		"escape in name":     func(c *Current) { c.Publisher = "a\x1b[2J" },

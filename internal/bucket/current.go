@@ -38,11 +38,15 @@ func ParseCurrent(data []byte) (Current, error) {
 	return c, nil
 }
 
+// maxGeneration is more than a publisher can write, and leaves room for those after it: a
+// harmful number must not end the counting.
+const maxGeneration = 1 << 30
+
 func (c Current) check() error {
 	err := checkForm(c.Form)
 	switch {
 	case err != nil:
-	case c.Generation < 1:
+	case c.Generation < 1 || c.Generation > maxGeneration:
 		err = fmt.Errorf("generation %d", c.Generation)
 	case c.SHA256.IsZero():
 		err = errors.New("no sha256 of its generation")
