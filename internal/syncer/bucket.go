@@ -112,8 +112,12 @@ func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
 		if err != nil {
 			return nil, err
 		}
+		if e.cfg.Describe {
+			j.told.take(f)
+		}
 		files[i].Reference, files[i].Metadata = "", nil // frees their memory
 	}
+	j.told.complete = e.cfg.Describe // there is nothing more to ask
 	j.record = files
 	return list.List(), nil
 }

@@ -289,3 +289,33 @@ func TestSwitchToABucketDownloadsOnlyWhatDiffers(t *testing.T) {
 		equal(t, "downloads", strings.Count(w.askedBucket(), "objects/"), 1)
 	}
 }
+
+func TestAFollowerOfABucketKnowsWhatItsPublisherWasTold(t *testing.T) {
+	for name, row := range map[string]struct {
+		metadata string
+		known    bool
+	}{
+		"told":     {`{"md5":"md5:00112233445566778899aabbccddeeff","members":[{"name":"BuildDate","value":"2026-09"}]}`, true},
+		"nothing":  {"", false},
+		"hostile":  {`{"md5":"sha1:0011","members":[{"name":"<script>","value":"x"}]}`, false},
+		"odd":      {`[1]`, false},
+		"too much": {`{"members":[{"name":"a","value":"` + strings.Repeat("x", 1000) + `"}]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := follow(t, "data")
+			w.cfg.Describe = true
+			w.configure()
+			release := of("2026.09", september())
+			release.Metadata = row.metadata
+			w.put(1, release)
+			w.expect(w.poll(), "data", report.Updated)
+			record := w.record("data")
+			if m := record.Files[0].Metadata; !record.Described || (m != nil) != row.known || row.known && (m.MD5.IsZero() || m.Members[0].Value != "2026-09") {
+				t.Errorf("described %t: %+v", record.Described, m)
+			}
+			w.askedBucket()
+			w.poll()
+			equal(t, "a poll", w.askedBucket(), "current.json")
+		})
+	}
+}

@@ -1,8 +1,10 @@
 package syncer
 
 import (
+	"encoding/json"
 	"sync"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -36,11 +38,26 @@ func (t *telling) note(f manifest.File, meta releases.Metadata) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.keepLocked(f.Path, told)
+}
+
+func (t *telling) keepLocked(path string, told *manifest.Metadata) {
 	if t.files == nil {
 		t.files, t.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
 	}
 	told.Members = t.shareLocked(told.Members)
-	t.files[f.Path] = told
+	t.files[path] = told
+}
+
+// take keeps what the record of a bucket has of a file.
+func (t *telling) take(f bucket.File) {
+	var told manifest.Metadata
+	if len(f.Metadata) == 0 || json.Unmarshal(f.Metadata, &told) != nil || !told.Valid() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keepLocked(f.Path, &told)
 }
 
 // isOf is true unless the metadata has another digest than expected.

@@ -20,6 +20,7 @@ type Release struct {
 	Release  manifest.Release
 	Files    map[string]string // contents of Data files, by name
 	Held     bool
+	Metadata string // of each file, as JSON; "" for none
 }
 
 // Publish writes a generation below a prefix, as a publisher does: objects, records,
@@ -41,7 +42,7 @@ func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 	var sums []manifest.Sum
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
 		content := []byte(r.Files[name])
-		f := bucket.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content)}
+		f := bucket.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content), Metadata: []byte(r.Metadata)}
 		s.Put(prefix+bucket.ObjectName(f.Object), content)
 		record.Files, record.Bytes = append(record.Files, f), record.Bytes+f.Size
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
