@@ -276,6 +276,28 @@ func TestCollectionDeletesNothingInDoubt(t *testing.T) {
 	}
 }
 
+// Data that followers can use is published, even if the garbage beside it stays.
+func TestFailedCollectionFailsNoPublication(t *testing.T) {
+	server := start(t)
+	front := buckettest.NewFront(t, server)
+	h := newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "one"})
+	front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !r.URL.Query().Has("uploads") {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	})
+	p := newPublisher(t, front.Endpoint, h, nil)
+	if done := mustPublish(t, p, Request{}); done.Result != report.Published || done.Collected != nil {
+		t.Errorf("%+v", done)
+	}
+	if _, err := p.Publish(context.Background(), Request{Collect: true}); err == nil {
+		t.Error("a collection that was asked for failed without an error")
+	}
+}
+
 // ignoresConditions answers as a server that knows no conditional writes.
 func ignoresConditions(w http.ResponseWriter, r *http.Request) bool {
 	conditional := r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != ""

@@ -185,6 +185,10 @@ func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publi
 		return done, err
 	}
 	collected, err := p.collect(ctx, req.DryRun)
+	if err != nil && !req.Collect && !errors.Is(err, errLost) && ctx.Err() == nil {
+		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; the next publication tries again")
+		return done, nil
+	}
 	done.Collected = &collected
 	return done, err
 }
