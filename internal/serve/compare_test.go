@@ -203,3 +203,38 @@ func TestTheUpdatersRequestsAreAnsweredAsByTheProvider(t *testing.T) {
 		t.Errorf("releases %q", names)
 	}
 }
+
+// The memory for an answer does not grow with the list.
+func TestALongListIsSentInPieces(t *testing.T) {
+	e := startProvider(t)
+	var files []emulator.File
+	for i := range 5000 {
+		files = append(files, emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: fmt.Sprintf("lib%d&<>\".so", i), Content: emulator.Text("same")})
+	}
+	e.SetManifest("long", "2026.10", files...)
+	h := startHost(t, e, entry("long"))
+	h.sync()
+	u := startUpstream(t, h.engine.Catalog(), nil)
+	for _, format := range formatValues[:7] {
+		want := localised(ask(t, "GET", withID(withFormat(e.URL()+"/Manifest/latest/long", format), customerID)), e.URL(), u.url())
+		if got := ask(t, "GET", withID(withFormat(u.url()+"/Manifest/latest/long", format), followerID)); got.text != want.text || got.ContentLength != int64(len(want.text)) {
+			t.Errorf("%s: %d bytes of %d, want %d", format, len(got.text), got.ContentLength, len(want.text))
+		}
+	}
+	largest := &largestWrite{}
+	c := &call{s: u.Service, format: formatJSON, id: followerID}
+	revision, err := h.engine.Catalog().Snapshot().Manifest("long", "latest", nil)
+	must(t, err)
+	c.linksOf(revision).write(largest)
+	if largest.bytes > 2*listPiece || largest.writes < 5000*100/listPiece {
+		t.Errorf("%d pieces of up to %d bytes", largest.writes, largest.bytes)
+	}
+}
+
+// largestWrite measures writes.
+type largestWrite struct{ bytes, writes int }
+
+func (w *largestWrite) Write(p []byte) (int, error) {
+	w.bytes, w.writes = max(w.bytes, len(p)), w.writes+1
+	return len(p), nil
+}

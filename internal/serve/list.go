@@ -156,7 +156,7 @@ const listPiece = 32 << 10
 
 // write writes the list until the writer fails: the client is gone then.
 func (l links) write(w io.Writer) {
-	b := append(make([]byte, 0, listPiece+8<<10), l.format.before()...)
+	b := append(make([]byte, 0, min(listPiece+8<<10, 1<<10+256*l.revision.Len())), l.format.before()...)
 	first := true
 	for f := range l.revision.Files() {
 		if !first {
