@@ -50,9 +50,10 @@ func (p process) isSupervisor() bool {
 	return p.hasEnded || strings.HasPrefix(string(args), name+"\x00")
 }
 
-// killOrphans kills what a supervisor left that was killed itself, such as by the kernel
-// when memory was short. This process is a subreaper, too, so the orphans are its children.
-// Its other children are supervisors.
+// killOrphans waits for the end of a supervisor, and kills the processes that it left. It
+// leaves some only if it was killed itself, such as by the kernel when memory was short. This
+// process is a subreaper, too, so the orphans are its children. Its other children are
+// supervisors.
 func (s *supervisor) killOrphans() {
 	pid := s.cmd.Process.Pid
 	_ = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) // Wait below tells its error
