@@ -211,6 +211,24 @@ func TestNothingOutlivesAKilledSupervisor(t *testing.T) {
 	}
 }
 
+// Each Run looks for orphans at its end, and the supervisors of others are none.
+func TestCommandsThatRunAtOnceLeaveEachOtherAlone(t *testing.T) {
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			for range 40 {
+				if err := shell("exit 0").Run(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // wantFile waits for a file.
 func wantFile(t *testing.T, name string) {
 	t.Helper()
