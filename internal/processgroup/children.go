@@ -41,18 +41,16 @@ func children() (found []process) {
 	return found
 }
 
-// isSupervisor is true for a supervisor that another call of Run started.
-func (p process) isSupervisor() bool {
-	if p.program != "exe" { // of /proc/self/exe
-		return false
-	}
-	args, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
-	return p.hasEnded || strings.HasPrefix(string(args), name+"\x00")
+// isSupervisor is true for a supervisor that another call of Run started. args are those of
+// the process; it has none once it has ended.
+func (p process) isSupervisor(args string) bool {
+	return p.program == "exe" && (args == "" || strings.HasPrefix(args, name+"\x00")) // of /proc/self/exe
 }
 
-// killOrphans kills what a supervisor left that was killed itself, such as by the kernel
-// when memory was short. This process is a subreaper, too, so the orphans are its children.
-// Its other children are supervisors.
+// killOrphans waits for the end of a supervisor, and kills the processes that it left. It
+// leaves some only if it was killed itself, such as by the kernel when memory was short. This
+// process is a subreaper, too, so the orphans are its children. Its other children are
+// supervisors.
 func (s *supervisor) killOrphans() {
 	pid := s.cmd.Process.Pid
 	_ = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) // Wait below tells its error
@@ -68,10 +66,15 @@ func killChildren(supervisor int) (some bool) {
 	syscall.ForkLock.RLock() // a child that is no other program yet is no orphan
 	defer syscall.ForkLock.RUnlock()
 	for _, p := range children() {
-		if p.pid == supervisor || p.isSupervisor() {
+		text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+		args := string(text)
+		if p.pid == supervisor || p.isSupervisor(args) {
 			continue
 		}
 		some = true
+		if args == "" && !p.hasEnded { // it has just ended, or becomes a supervisor: look again
+			continue
+		}
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)               // fails when it has just ended
 		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil) // the next round sees a failure
 	}

@@ -145,9 +145,7 @@ func (s *supervisor) wait(ctx context.Context) (found result, err error) {
 	late := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() }) }) // fails when it has ended
 	defer late()
 	readErr := json.NewDecoder(s.results).Decode(&found)
-	if readErr != nil { // it was killed
-		s.killOrphans()
-	}
+	s.killOrphans()
 	waitErr := s.cmd.Wait()
 	return found, errors.Join(readErr, waitErr)
 }

@@ -186,25 +186,46 @@ func TestNothingOutlivesAKilledCaller(t *testing.T) {
 
 // The kernel kills a supervisor when memory is short. Other commands go on.
 func TestNothingOutlivesAKilledSupervisor(t *testing.T) {
-	other, dir := t.TempDir(), t.TempDir()
+	other := t.TempDir()
 	var group errgroup.Group
 	group.Go(func() error {
 		return shell(`: >"$1/ready"; until [ -e "$1/done" ]; do sleep 0.01; done`, other).Run(t.Context())
 	})
 	wantFile(t, filepath.Join(other, "ready"))
-	var out strings.Builder // the orphans keep its pipe open
-	c := shell(spawning+"kill -9 $PPID; sleep 1000", dir)
-	c.Stdout = &out
-	var exit *ExitError
-	if err := c.Run(t.Context()); err == nil || errors.As(err, &exit) {
-		t.Errorf("got %v", err)
+	for _, result := range []string{"", `echo '{"status":0}' >/proc/$PPID/fd/4;`} { // which a command can forge
+		dir := t.TempDir()
+		var out strings.Builder // the orphans keep its pipe open
+		c := shell(spawning+result+"kill -9 $PPID; sleep 1000", dir)
+		c.Stdout = &out
+		var exit *ExitError
+		if err := c.Run(t.Context()); err == nil || errors.As(err, &exit) {
+			t.Errorf("got %v", err)
+		}
+		wantGone(t, dir)
 	}
-	wantGone(t, dir)
 	if err := os.WriteFile(filepath.Join(other, "done"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := group.Wait(); err != nil {
 		t.Errorf("the other command: %v", err)
+	}
+}
+
+// Each Run looks for orphans at its end, and the supervisors of others are none.
+func TestCommandsThatRunAtOnceLeaveEachOtherAlone(t *testing.T) {
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			for range 40 {
+				if err := shell("exit 0").Run(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
