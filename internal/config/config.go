@@ -243,7 +243,7 @@ func (c *Config) Warnings() []string {
 			"use https",
 		}).Error())
 	}
-	return lines
+	return append(lines, c.Serve.warnings(c.Path)...)
 }
 
 // Notes returns one line for each setting that may surprise someone who reads only the

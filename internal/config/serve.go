@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"syncd/internal/bandwidth"
+	"syncd/internal/origin"
 )
 
 // Serve is the server for followers: other hosts that take the data from this one.
@@ -24,6 +25,20 @@ type Serve struct {
 
 // IsOn is true when followers are served.
 func (s Serve) IsOn() bool { return s.Listen != "" }
+
+// warnings are lines about a server that does not do what was probably meant.
+func (s Serve) warnings(file string) (lines []string) {
+	if !s.IsOn() || origin.IsLoopback(s.PublicURL.Hostname()) {
+		return nil
+	}
+	if s.IDsFile == "" {
+		lines = append(lines, place{key: "serve.ids_file"}.error(file, fault{"is missing, so that only programs on this host may ask", "name a file, and make ids with `syncd serve-id add`"}).Error())
+	}
+	if s.PublicURL.Scheme == "http" {
+		lines = append(lines, place{key: "serve.public_url"}.error(file, fault{"plain http is insecure: the ids of followers travel unencrypted", "use https, with serve.web_config or a proxy"}).Error())
+	}
+	return lines
+}
 
 // SameServer is true when both need the same server; the rest can change while it runs.
 func (s Serve) SameServer(other Serve) bool { return reflect.DeepEqual(s, s.WithServer(other)) }

@@ -64,3 +64,27 @@ func TestServeProblems(t *testing.T) {
 		}
 	}
 }
+
+func TestServeWarnings(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{listen: ":1", public_url: "https://m.example", ids_file: ids}`: nil,
+		`{listen: ":1", public_url: "http://127.0.0.1:1"}`:               nil,
+		`{public_url: "http://m.example"}`:                               nil,
+		`{listen: ":1", public_url: "https://m.example"}`:                {"serve.ids_file: is missing, so that only programs on this host may ask"},
+		`{listen: ":1", public_url: "http://m.example", ids_file: ids}`:  {"serve.public_url: plain http is insecure"},
+	} {
+		c, err := parse("syncd.yaml", []byte(minimal+"\nserve: "+text+"\n"), Environment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.Serve.warnings("syncd.yaml")
+		for i, line := range want {
+			if len(got) != len(want) || !strings.Contains(got[i], line) {
+				t.Errorf("%s: %q, want %q", text, got, want)
+			}
+		}
+		if len(want) == 0 && len(got) > 0 {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
