@@ -122,16 +122,26 @@ func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
 	return list.List(), nil
 }
 
-// files returns the files of the job's release: as the bucket has it, or as it is served,
-// if the bucket has another release by now.
-func (e bucketEntry) files(ctx context.Context, j *job) ([]bucket.File, error) {
-	switch {
-	case j.release == j.offer.Release:
+// files returns the files of the job's release: as the bucket has it or, if it has another
+// release by now, as this host has it on disk.
+func (e bucketEntry) files(ctx context.Context, j *job) (files []bucket.File, err error) {
+	if j.release == j.offer.Release {
 		return e.provider.record(ctx, j)
-	case j.served && j.release == j.active.Release:
+	}
+	if j.served && j.release == j.active.Release {
 		return filesOf(j.active), nil
 	}
-	return nil, fmt.Errorf("the bucket has release %s of %s, not %s: a follower can mirror what its publisher serves", j.offer.Release, j.target.Name, j.release)
+	err = e.cfg.Shared.change(ctx, func() error { // no pruning meanwhile
+		records, err := e.cfg.Mirror.Revisions(j.target.Name)
+		if i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == j.release }); i >= 0 {
+			files = filesOf(records[i])
+		}
+		return err
+	})
+	if err == nil && files == nil {
+		err = fmt.Errorf("the bucket has release %s of %s, not %s, which is not on disk either: a follower can mirror what its publisher serves", j.offer.Release, j.target.Name, j.release)
+	}
+	return files, err
 }
 
 func filesOf(served mirror.Record) []bucket.File {

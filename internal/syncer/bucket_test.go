@@ -319,3 +319,25 @@ func TestAFollowerOfABucketKnowsWhatItsPublisherWasTold(t *testing.T) {
 		})
 	}
 }
+
+func TestOrdersHoldForABucket(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.poll()
+	w.put(2, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.askedBucket()
+	w.orders(request.Order{Release: "2026.09", Trigger: request.TriggerPin}) // it is on disk
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", september())
+	equal(t, "requests", w.askedBucket(), "current.json")
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.orders(request.Order{Trigger: request.TriggerUnpin})
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", october())
+	w.orders(request.Order{Release: "2026.11", Trigger: request.TriggerSkip})
+	w.put(3, of("2026.11", files{"a.dat": "1", "b.dat": "2", "c.txt": "3"}))
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.serves("data", october())
+}
