@@ -54,6 +54,9 @@ func (e *Election) table() table { return table{"lease": scalar(&e.Lease, parseL
 // checkPublish checks how the values of publish and election relate to others.
 func (d *decoder) checkPublish(c *Config) {
 	d.checkS3("publish.s3", c.Publish.S3, c.Source.AllowInsecureHTTP)
+	if c.Publish.S3.IsSet() && c.Source.S3.IsSet() && c.Publish.S3.URL().String() == c.Source.S3.URL().String() {
+		d.fail("publish.s3", fault{"is the place that source.s3 follows", "remove one of them, or use another prefix"})
+	}
 	if d.isSet("election.lease") && c.Election.Lease > 0 && !d.isSet("publish.s3") {
 		d.fail("election", fault{"needs publish.s3", "remove it, or say in publish.s3 where this host publishes"})
 	}

@@ -40,6 +40,7 @@ func TestProblemsOfASourceInObjectStorage(t *testing.T) {
 		{"data_dir", "  hash: MD5\ndata_dir", "source.hash: is not for a bucket"},
 		{"dq_addr_data", "one\n    product: Suite", "manifests[0]: has product or files"},
 		{"dq_addr_data", "one\n    files: [Data/latest/a]", "manifests[0]: has product or files"},
+		{"manifests:", "publish: {s3: {endpoint: https://s3.example.net, bucket: refdata, prefix: a/mirror/}}\nmanifests:", "publish.s3: is the place that source.s3 follows"},
 		{"prefix", "secret_key: hidden, prefix", "source.s3.secret_key: unknown key"},
 	} {
 		_, err := load(t, strings.Replace(ofBucket, row.old, row.new, 1))
