@@ -116,6 +116,19 @@ func TestNoSpellingOfAPathLeadsToAnotherFile(t *testing.T) {
 	}
 }
 
+// A cache reads a query without decoding its names. It must not keep the file with a tag
+// under the key of the file without, and the other way round.
+func TestATagIsReadAsCachesReadIt(t *testing.T) {
+	for query, want := range map[string]string{
+		"id=x&tag=NET%207": "NET 7", "id=x&TAG=NET+7": "NET 7", "tag=a&tag=b": "a",
+		"id=x&%74ag=NET%207": "", "tag&tag=a": "a", "id=x&tag%3Da": "",
+	} {
+		if got := parameter(query, "tag"); got != want {
+			t.Errorf("%s: tag %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestAbsurdRangesAreRefused(t *testing.T) {
 	e := startProvider(t)
 	u := startUpstream(t, mirrored(t, e), nil)

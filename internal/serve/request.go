@@ -28,11 +28,12 @@ func splitPath(escaped string) (verb string, args []string, ok bool) {
 }
 
 // parameter returns the first value of a query parameter, "" for none. Names are matched
-// without case: the provider's own links spell id as ID.
+// without case: the provider's own links spell id as ID. A name with escapes is unknown, as
+// it is to caches: otherwise they would take a file with a tag for the one without.
 func parameter(query, name string) string {
 	for part := range strings.SplitSeq(query, "&") {
-		key, value, _ := strings.Cut(part, "=")
-		if decoded, err := url.QueryUnescape(key); err != nil || !strings.EqualFold(decoded, name) {
+		key, value, isPair := strings.Cut(part, "=")
+		if !isPair || !strings.EqualFold(key, name) {
 			continue
 		}
 		if decoded, err := url.QueryUnescape(value); err == nil {
