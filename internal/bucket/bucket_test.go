@@ -273,6 +273,22 @@ func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
 	check(t, "record", got, r, err)
 }
 
+// A reader plans its memory by the number of files.
+func TestARecordOfFewFilesIsNoLongText(t *testing.T) {
+	r := Record{Form: form, Manifest: "m", Release: "2026.10", Listed: 200}
+	var sums []manifest.Sum
+	for i := range 200 {
+		name := fmt.Sprintf("file-%03d", i)
+		f := File{Path: name, Reference: "Data/2026.10/" + name, Object: id(byte(i)), Metadata: json.RawMessage(`"` + strings.Repeat("x", maxMember-1<<10) + `"`)}
+		r.Files = append(r.Files, f)
+		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
+	}
+	r.Revision = manifest.RevisionID(sums)
+	if _, err := ParseRecord(r.Entry(), strings.NewReader(text(t, r))); err == nil || !strings.Contains(err.Error(), "in all") {
+		t.Errorf("12 MiB for 200 files: %v", err)
+	}
+}
+
 // endlessFiles gives one file of a record after another.
 type endlessFiles struct{ given int }
 

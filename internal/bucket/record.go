@@ -19,6 +19,13 @@ const MaxFiles = 250_000
 // MaxRecord is the largest text of a record in bytes.
 const MaxRecord = 512 << 20
 
+// Limits of a shorter text, by its number of files. Readers plan their memory by that
+// number, which the generation says.
+const (
+	headText = 4 << 20 // bytes
+	fileText = 2 << 10 // of a file on average
+)
+
 // maxMember is the longest member of a record, or file of its list, in bytes.
 const maxMember = 64 << 10
 
@@ -98,7 +105,7 @@ func ParseRecord(of Manifest, text io.Reader) (Record, error) {
 
 // read reads the members of a record in the order of Write, and at most so many files.
 func (r *Record) read(text io.Reader, most int) error {
-	limit := &limit{from: text}
+	limit := &limit{from: text, most: min(headText+int64(most)*fileText, MaxRecord)}
 	decoder := json.NewDecoder(limit)
 	limit.decoder = decoder
 	if err := expect(decoder, json.Delim('{')); err != nil {
@@ -177,13 +184,14 @@ func (r *Record) readFiles(decoder *json.Decoder, most int) error {
 type limit struct {
 	from    io.Reader
 	decoder *json.Decoder
+	most    int64 // bytes in all
 	read    int64
 }
 
 func (l *limit) Read(p []byte) (int, error) {
-	left := min(l.decoder.InputOffset()+2*maxMember, MaxRecord) - l.read
+	left := min(l.decoder.InputOffset()+2*maxMember, l.most) - l.read
 	if left <= 0 {
-		return 0, fmt.Errorf("a member of over %d bytes, or more than %d in all", maxMember, MaxRecord)
+		return 0, fmt.Errorf("a member of over %d bytes, or more than %d in all", maxMember, l.most)
 	}
 	n, err := l.from.Read(p[:min(int64(len(p)), left)])
 	l.read += int64(n)
