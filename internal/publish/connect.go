@@ -121,7 +121,17 @@ type wire struct {
 }
 
 // reply is what storage wants to know of an answer besides minio's error.
-type reply struct{ retryAfter time.Duration }
+type reply struct {
+	retryAfter time.Duration
+	requests   int
+}
+
+// Limits of what the server answers. A page has at most 1000 names, and minio reads it
+// whole.
+const (
+	maxPage  = 4 << 20 // bytes
+	maxPages = 10_000
+)
 
 type replyKey struct{}
 
@@ -137,17 +147,41 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			r = &guarded
 		}
 	}
+	got, counts := r.Context().Value(replyKey{}).(*reply)
+	if counts {
+		if got.requests++; got.requests > maxPages {
+			return nil, &localError{fmt.Errorf("the server's list has no end: over %d pages", maxPages)}
+		}
+	}
 	answer, err := w.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
+	if r.URL.RawQuery != "" { // it is no object
+		answer.Body = &page{answer.Body, maxPage}
+	}
 	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		w.serverTime.Store(date.Unix())
 	}
-	if got, ok := r.Context().Value(replyKey{}).(*reply); ok {
+	if counts {
 		got.retryAfter = retryAfter(answer)
 	}
 	return answer, nil
+}
+
+// page is the body of an answer that is no object.
+type page struct {
+	io.ReadCloser
+	left int64
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, &localError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
+	}
+	n, err := p.ReadCloser.Read(b[:min(int64(len(b)), p.left)])
+	p.left -= int64(n)
+	return n, err
 }
 
 func closeBody(r *http.Request) error {

@@ -108,7 +108,7 @@ func (m *measurer) Write(p []byte) (int, error) {
 // Bounds of the search for a free number.
 const (
 	maxNumbers = 100
-	maxNumber  = 1 << 50
+	maxGap     = 1 << 20 // a number further on is not of a publisher, and would end the counting
 )
 
 // writeGeneration writes a generation and lets current.json name it.
@@ -136,8 +136,9 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 
 // freeNumber is the number after those in a list, which may be stale.
 func (p *Publisher) freeNumber(ctx context.Context, least int) (int, error) {
+	most := least + maxGap
 	err := p.store.list(ctx, bucket.Generations, func(o listed) {
-		if number, ok := bucket.ParseGenerationName(o.name); ok && number < maxNumber {
+		if number, ok := bucket.ParseGenerationName(o.name); ok && number < most {
 			least = max(least, number+1)
 		}
 	})
