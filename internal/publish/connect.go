@@ -60,7 +60,7 @@ func (s *storage) checkCredentials() error {
 // connect returns the storage at a place. mayWrite is asked before each request that
 // changes something, and while its body is sent.
 func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storage, error) {
-	w := &wire{base: p.transport(), mayWrite: mayWrite, serverTime: serverTime}
+	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, serverTime: serverTime}
 	usual := usualCredentials()
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
 		Creds: usual, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
@@ -75,7 +75,9 @@ func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storag
 // together a large object.
 const answerPatience = 5 * time.Minute
 
-func (p Place) transport() *http.Transport {
+// transport returns a transport whose connections ask mayWrite before each write. A request
+// can wait for its connection for long, such as while the process is stopped.
+func (p Place) transport(mayWrite func() error) *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
@@ -84,7 +86,7 @@ func (p Place) transport() *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &impatientConn{c, max(p.StallTimeout, answerPatience), p.StallTimeout}, nil
+			return &impatientConn{c, max(p.StallTimeout, answerPatience), p.StallTimeout, mayWrite}, nil
 		},
 		TLSClientConfig:     &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 30 * time.Second,
@@ -97,6 +99,7 @@ func (p Place) transport() *http.Transport {
 type impatientConn struct {
 	net.Conn
 	read, write time.Duration
+	mayWrite    func() error
 }
 
 func (c *impatientConn) Read(p []byte) (int, error) {
@@ -107,6 +110,9 @@ func (c *impatientConn) Read(p []byte) (int, error) {
 }
 
 func (c *impatientConn) Write(p []byte) (int, error) {
+	if err := c.mayWrite(); err != nil {
+		return 0, err
+	}
 	if err := c.SetWriteDeadline(time.Now().Add(c.write)); err != nil {
 		return 0, err
 	}
@@ -115,7 +121,8 @@ func (c *impatientConn) Write(p []byte) (int, error) {
 
 // wire carries requests. It holds back those that this publisher may no longer make.
 type wire struct {
-	base       http.RoundTripper
+	reads      http.RoundTripper
+	writes     http.RoundTripper
 	mayWrite   func() error
 	serverTime *atomic.Int64 // of the last answer, in Unix seconds
 }
@@ -137,14 +144,11 @@ type replyKey struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := w.reads
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		base = w.writes
 		if err := w.mayWrite(); err != nil {
 			return nil, errors.Join(err, closeBody(r))
-		}
-		if r.Body != nil && r.Body != http.NoBody {
-			guarded := *r // not Clone: the headers are not changed
-			guarded.Body = &guardedBody{r.Body, w.mayWrite}
-			r = &guarded
 		}
 	}
 	got, counts := r.Context().Value(replyKey{}).(*reply)
@@ -153,7 +157,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, &localError{fmt.Errorf("the server's list has no end: over %d pages", maxPages)}
 		}
 	}
-	answer, err := w.base.RoundTrip(r)
+	answer, err := base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -189,19 +193,6 @@ func closeBody(r *http.Request) error {
 		return nil
 	}
 	return r.Body.Close()
-}
-
-// guardedBody ends a body that may no longer be written.
-type guardedBody struct {
-	io.ReadCloser
-	mayWrite func() error
-}
-
-func (b *guardedBody) Read(p []byte) (int, error) {
-	if err := b.mayWrite(); err != nil {
-		return 0, err
-	}
-	return b.ReadCloser.Read(p)
 }
 
 // retryAfter is how long the server asked to wait.
