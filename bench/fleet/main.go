@@ -23,14 +23,14 @@ import (
 func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := command(ctx)
 	stop()
 	if err != nil {
 		log.Fatal("fleet: ", err)
 	}
 }
 
-func run(ctx context.Context) error {
+func command(ctx context.Context) error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
 	followers := flag.Int("followers", 50, "followers of the real run")
 	size := flag.Int64("size", 32, "MiB of each of the four files of the real run")
@@ -46,10 +46,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	r := real{binary: binary, work: work, followers: *followers, files: 4, size: *size * provider.MiB}
+	r := run{binary: binary, work: work, followers: *followers, files: 4, size: *size * provider.MiB}
 	ctx, stop := context.WithTimeout(ctx, measure.RunTimeout) // ends the daemons, too
 	defer stop()
-	result, err := r.run(ctx)
+	result, err := r.measure(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func run(ctx context.Context) error {
 }
 
 // report prints the tables. It also writes them into a Markdown file, if there is one.
-func report(write string, r real, result realRun) error {
+func report(write string, r run, result ran) error {
 	tables := []struct{ name, text string }{
 		{"real", r.table(result)},
 		{"simulation", simulation(inputs{result.measured, assumptions()})},

@@ -17,8 +17,8 @@ func TestARunWritesItsTables(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/syncd").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r := real{binary: binary, work: t.TempDir(), followers: 2, files: 2, size: provider.MiB / 4}
-	result, err := r.run(t.Context())
+	r := run{binary: binary, work: t.TempDir(), followers: 2, files: 2, size: provider.MiB / 4}
+	result, err := r.measure(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,17 +17,17 @@ import (
 	"syncd/internal/emulator"
 )
 
-// real is a run of one upstream and its followers on this machine, all of them processes,
+// run is a run of one upstream and its followers on this machine, all of them processes,
 // over https.
-type real struct {
+type run struct {
 	binary, work string
 	followers    int
 	files        int
 	size         int64 // of each file
 }
 
-// realRun is what a run gave.
-type realRun struct {
+// ran is what a run gave.
+type ran struct {
 	measured
 	provider float64 // bytes of files that the provider sent, relative to a release
 	origin   float64 // bytes that the upstream sent, relative to all that the followers took
@@ -44,7 +44,7 @@ const frequent = "schedule: \"@every 1s\"\njitter: 0s\n"
 
 // run has the provider publish a release, waits until all followers serve it, and
 // measures the CPU of both sides.
-func (r real) run(ctx context.Context) (result realRun, err error) {
+func (r run) measure(ctx context.Context) (result ran, err error) {
 	e, err := provider.Emulate(ctx, r.work, nil)
 	if err != nil {
 		return result, err
@@ -82,7 +82,7 @@ func (r real) run(ctx context.Context) (result realRun, err error) {
 }
 
 // startUpstream starts the upstream, and returns when its first sync is done.
-func (r real) startUpstream(ctx context.Context, e *provider.Emulated) (*daemon.Daemon, address, error) {
+func (r run) startUpstream(ctx context.Context, e *provider.Emulated) (*daemon.Daemon, address, error) {
 	if err := provider.WriteCertificates(r.work); err != nil {
 		return nil, address{}, err
 	}
@@ -109,7 +109,7 @@ func (r real) startUpstream(ctx context.Context, e *provider.Emulated) (*daemon.
 }
 
 // release publishes a release whose files are all new.
-func (r real) release(e *provider.Emulated, name string, first int) error {
+func (r run) release(e *provider.Emulated, name string, first int) error {
 	var files []emulator.File
 	for i := range r.files {
 		f, err := e.Content(first+i, r.size)
@@ -132,50 +132,50 @@ func untilChanged(d *daemon.Daemon) error {
 	}
 }
 
-func (r real) measureRelease(ctx context.Context, e *provider.Emulated, up *daemon.Daemon, followers []*daemon.Daemon) (realRun, error) {
+func (r run) measureRelease(ctx context.Context, e *provider.Emulated, up *daemon.Daemon, followers []*daemon.Daemon) (ran, error) {
 	if err := e.Forget(); err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	before, err := cpuOf(up, followers)
 	if err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	sentBefore, err := sentBytes(ctx, up)
 	if err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	began := time.Now()
 	if err := r.release(e, "2026.12", r.files); err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	// The upstream's own sync is not part of its CPU for followers.
 	if err := untilChanged(up); err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	mirrored, err := cpuOf(up, nil)
 	if err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	var waits errgroup.Group
 	for _, f := range followers {
 		waits.Go(func() error { return untilChanged(f) })
 	}
 	if err := waits.Wait(); err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	seconds := time.Since(began).Seconds()
 	after, err := cpuOf(up, followers)
 	if err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	sentAfter, err := sentBytes(ctx, up)
 	if err != nil {
-		return realRun{}, err
+		return ran{}, err
 	}
 	fromProvider, err := e.Sent(ctx)
 	bytes := float64(int64(r.files) * r.size)
 	taken := bytes * float64(len(followers))
-	return realRun{
+	return ran{
 		measured: measured{ServeCPU: (after.up - mirrored.up) / taken, ProveCPU: (after.followers - before.followers) / taken},
 		provider: float64(fromProvider) / bytes,
 		origin:   (sentAfter - sentBefore) / taken,

@@ -12,7 +12,7 @@ import (
 // fleets are the numbers of hosts that are simulated.
 var fleets = []int{10, 200, 10_000}
 
-func (r real) table(result realRun) string {
+func (r run) table(result ran) string {
 	about := fmt.Sprintf("One upstream and %d followers as processes on two cores, over https: a release of %d files of %d MiB, all of them new, until the last follower serves it.",
 		r.followers, r.files, r.size/provider.MiB)
 	return table.Figures(about, []table.Figure{
@@ -25,7 +25,7 @@ func (r real) table(result realRun) string {
 }
 
 // cpuSeconds is how long two cores need for what the upstream and the followers do.
-func (r real) cpuSeconds(result realRun) float64 {
+func (r run) cpuSeconds(result ran) float64 {
 	bytes := float64(int64(r.files*r.followers) * r.size)
 	return bytes * (result.ServeCPU + result.ProveCPU) / 2
 }

@@ -137,7 +137,7 @@ func TestTwentyFollowersOutliveTheirUpstream(t *testing.T) {
 		t.Error("the upstream was killed too late")
 	}
 	u.expect(0, "verify")
-	up = u.daemon()
+	u.daemon()
 	u.eventually("2026.11 on all hosts", func() bool { return at("2026.11") == 20 })
 
 	want := u.published("m")

@@ -78,14 +78,14 @@ func (r Record) Write(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		to.WriteString(before + "\n  ") // Flush returns the first error
-		to.Write(text)
+		_, _ = to.WriteString(before + "\n  ") // Flush returns the first error
+		_, _ = to.Write(text)
 		before = ","
 	}
 	if len(files) == 0 {
-		to.WriteString(before)
+		_, _ = to.WriteString(before)
 	}
-	to.WriteString("\n ]\n}\n")
+	_, _ = to.WriteString("\n ]\n}\n")
 	return to.Flush()
 }
 

@@ -18,8 +18,8 @@ func (m *Mirror) keepDescribed(described []Record) error {
 // Describe keeps a record of an earlier revision of which more is known now, unless the
 // revision is gone.
 func (m *Mirror) Describe(record Record) error {
-	if m.findTree(revisionDir(record)) != nil {
-		return nil
+	if gone := m.findTree(revisionDir(record)); gone != nil {
+		return nil //nolint:nilerr // nothing is to be kept
 	}
 	return m.keepRecord(record)
 }
