@@ -22,7 +22,7 @@ const (
 // Limits of a header. It comes from hosts that may be hostile.
 const (
 	maxHeader   = 1024
-	maxValue    = 128
+	maxValue    = 64
 	maxAttempts = 1_000_000
 )
 
@@ -109,14 +109,12 @@ func ParseState(header string) (State, error) {
 		}
 		values[key] = text
 	}
-	s = State{
-		Host: values["host"], ID: values["id"], Version: values["version"],
-		Revision: values["revision"], Reason: values["reason"],
-	}
+	of := func(key string) string { return strings.Clone(values[key]) } // the header is not kept
+	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), Reason: of("reason")}
 	var err error
-	s.Release, err = parseRelease(values["release"])
+	s.Release, err = parseRelease(of("release"))
 	if err == nil {
-		s.Refused, err = parseRelease(values["refused"])
+		s.Refused, err = parseRelease(of("refused"))
 	}
 	if err == nil && values["attempts"] != "" {
 		s.Attempts, err = strconv.Atoi(values["attempts"])

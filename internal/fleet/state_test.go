@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -77,4 +79,32 @@ func FuzzParseState(f *testing.F) {
 			t.Errorf("%q: %+v", header, s)
 		}
 	})
+}
+
+// Each of many made-up hosts is kept, so that it must be small.
+func TestAStateKeepsLittleOfItsHeader(t *testing.T) {
+	const count = 10_000
+	inUse := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, states := inUse(), make([]State, 0, count)
+	long := strings.Repeat("x", 60)
+	for n := range count {
+		header := fmt.Sprintf("host=%d; id=1; version=%s; reason=%s", n, long, long)
+		for key := 'a'; len(header) < maxHeader-maxValue; key++ {
+			header += fmt.Sprintf("; %c=%s", key, long)
+		}
+		s, err := ParseState(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, s)
+	}
+	if took := (inUse() - before) / count; took > 512 {
+		t.Errorf("%d bytes a host", took)
+	}
+	runtime.KeepAlive(states)
 }
