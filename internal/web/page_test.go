@@ -167,7 +167,7 @@ func TestPageIsCompleteWithoutScript(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", name, want, body)
 			}
 		}
-		for _, bad := range []string{"ZgotmplZ", "style=", "onclick", "http-equiv", "<script>", "%!", "http://", "https://"} {
+		for _, bad := range []string{"ZgotmplZ", "style=", "onclick", "http-equiv", "<script>", "%!", `="http`, `="//`} {
 			if strings.Contains(body, bad) {
 				t.Errorf("%s: %q in the page", name, bad)
 			}
