@@ -20,14 +20,13 @@ var browsePage = template.Must(template.New("browse").Parse(`<!DOCTYPE html>
 <select name="release">{{range .Releases}}<option{{if eq . $.Release}} selected{{end}}>{{.}}</option>{{end}}</select>
 <button>Show</button></form>
 <table><tr><th>File</th><th>Size</th><th>Release</th><th>Type</th><th>OS</th><th>Compiler</th><th>Architecture</th></tr>
-{{range .Rows}}<tr><td><a href="{{.Link}}">{{.Name}}</a></td><td>{{.Size}}</td><td>{{.Release}}</td><td>{{.Class}}</td><td>{{.OS}}</td><td>{{.Compiler}}{{.Language}}</td><td>{{.Architecture}}</td></tr>
+{{range .Rows}}<tr><td><a href="{{$.Link .}}">{{.Name}}</a></td><td>{{.Size}}</td><td>{{.Release}}</td><td>{{.Class}}</td><td>{{.OS}}</td><td>{{.Compiler}}{{.Language}}</td><td>{{.Architecture}}</td></tr>
 {{end}}</table></body></html>
 `))
 
 type browseRow struct {
 	manifest.Reference
 	Size int64
-	Link string
 }
 
 type browseData struct {
@@ -37,7 +36,12 @@ type browseData struct {
 	Manifest    string
 	Release     manifest.Release
 	Rows        []browseRow
+	links       links
 }
+
+// Link is made while the page is written, because a manifest can have 250,000 files. It
+// has no slash before the query.
+func (d browseData) Link(row browseRow) string { return d.links.linkOf(row.Reference, false) }
 
 // browseOrders are the values of sort. A "d" before one means descending.
 var browseOrders = map[string]func(a, b browseRow) int{
@@ -84,18 +88,17 @@ func (c *call) browseData() browseData {
 	}
 	revision, err := c.snapshot.Manifest(d.Manifest, cmp.Or(parameter(query, "release"), string(manifest.Latest)), c.sees())
 	if err == nil {
-		d.Release, d.Rows = revision.Release, c.browseRows(revision)
+		d.Release, d.Rows, d.links = revision.Release, browseRows(revision), c.linksOf(revision)
 	}
 	sortRows(d.Rows, parameter(query, "sort"))
 	return d
 }
 
-// browseRows returns the files of a revision. Their links have no slash before the query.
-func (c *call) browseRows(r *catalog.Revision) []browseRow {
-	l := c.linksOf(r)
+// browseRows returns the files of a revision.
+func browseRows(r *catalog.Revision) []browseRow {
 	rows := make([]browseRow, 0, r.Len())
 	for f := range r.Files() {
-		rows = append(rows, browseRow{Reference: f.Reference(), Size: f.Size(), Link: l.linkOf(f.Reference(), false)})
+		rows = append(rows, browseRow{Reference: f.Reference(), Size: f.Size()})
 	}
 	return rows
 }

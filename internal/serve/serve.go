@@ -64,7 +64,7 @@ type Service struct {
 const (
 	defaultPatience = 2 * time.Minute
 	maxWrong        = 256 // answers to wrong ids that wait at once
-	maxBrowse       = 4   // pages written at once
+	maxBrowse       = 2   // pages written at once
 )
 
 // New returns a service.
