@@ -69,12 +69,12 @@ func TestARestartKnowsWhatFollowersUse(t *testing.T) {
 
 func TestAKeptReleaseGoesWhenItsTimeIsOver(t *testing.T) {
 	w := start(t)
-	w.keep = 200 * time.Millisecond
-	w.restart()
 	twoReleases(w)
 	w.ask("addr_data", "2026.09")
 	w.prune()
 	equal(t, "before", w.content(september), "a of september")
+	w.keep = 200 * time.Millisecond
+	w.restart()
 	for deadline := time.Now().Add(30 * time.Second); len(w.catalog.Kept(time.Now())) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is kept for ever")
