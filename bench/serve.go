@@ -20,7 +20,7 @@ import (
 	"syncd/bench/internal/table"
 )
 
-// What the daemon and its followers do in the last part.
+// Rates of the part that measures the sync of the daemon beside its followers.
 const (
 	syncRate          = "50MiB"  // of the daemon's own sync: the provider's link is what limits it in service
 	followersRate     = "200MiB" // of all downloads together

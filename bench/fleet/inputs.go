@@ -16,16 +16,16 @@ type measured struct {
 type assumed struct {
 	Release      float64 // bytes of a release that are new
 	Poll         float64 // between two polls of a host
-	Provider     float64 // what the provider sends to all hosts together
-	ProviderEach float64 // and to one of them
+	Provider     float64 // rate of the provider, for all hosts together
+	ProviderEach float64 // rate of the provider for one host
 	OriginLink   float64 // of the host with serve
 	OriginCores  float64
 	HostLink     float64 // of each host, both ways
 	HostCores    float64 // that a host gives to a sync
 	Site         int     // hosts behind one cache
 	CacheLink    float64
-	Bucket       float64 // what the bucket sends to all hosts together
-	BucketEach   float64 // and to one of them
+	Bucket       float64 // rate of the bucket, for all hosts together
+	BucketEach   float64 // rate of the bucket for one host
 	PeerShare    float64 // of a host's link that peers may use
 	PeerCopies   float64 // how often peers fetch a release from the source, all together
 }

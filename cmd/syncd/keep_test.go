@@ -46,7 +46,7 @@ func TestAReleaseThatAFollowerAskedAboutOutlivesAKill(t *testing.T) {
 	}
 	p = u.daemon()
 	u.has("2026.10", id, true)
-	u.has("2026.09", id, false) // nobody asked
+	u.has("2026.09", id, false) // no follower asked about it
 	u.has("2026.08", id, true)
 	if _, text := u.ask("/ManifestReleases/m", id); text != `["2026.08","2026.10"]` {
 		t.Errorf("releases %s", text)

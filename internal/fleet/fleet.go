@@ -3,7 +3,7 @@
 // release becomes visible to a ring some time after it went live here, and never if too
 // many hosts of an earlier ring refused it.
 //
-// What hosts tell comes from hosts that may be hostile. It is bounded, and grants
+// Reports come from hosts that may be hostile. They are bounded, and grant
 // nothing: a host can refuse only a release that it can see.
 package fleet
 
