@@ -42,6 +42,7 @@ func cases() []benchCase {
 		benchCase{name: "monthly", measure: measureMonthly},
 		benchCase{name: "kill", measure: measureKill},
 		benchCase{name: "scrapes", measure: measureScrapes},
+		benchCase{name: "serve", measure: measureServe},
 	)
 }
 
@@ -63,7 +64,7 @@ func choose(names string) ([]benchCase, error) {
 
 // cannotRun returns whether the machine lacks what a case needs.
 func cannotRun(err error) bool {
-	return errors.Is(err, provider.ErrNoNginx) || errors.Is(err, measure.ErrNoCgroup)
+	return errors.Is(err, provider.ErrNoNginx) || errors.Is(err, measure.ErrNoCgroup) || errors.Is(err, errNoTool)
 }
 
 func caseNames() string {
@@ -77,7 +78,7 @@ func caseNames() string {
 // run runs the case in a folder of its own and removes the folder at the end. It does
 // not remove files earlier: on some file systems, creating files is many times slower
 // right after thousands were deleted.
-func (c benchCase) run(ctx context.Context, b bench) (table string, err error) {
+func (c benchCase) run(ctx context.Context, b bench) (text string, err error) {
 	dir, err := os.MkdirTemp(b.dir, "syncd-bench-")
 	if err != nil {
 		return "", err

@@ -11,12 +11,13 @@ import (
 	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 )
 
 // measureKill kills a sync halfway through one file and syncs again: on fast links, and
 // on one where several connections are faster than one.
 func measureKill(ctx context.Context, b bench) (string, error) {
-	var figures []figure
+	var figures []table.Figure
 	for _, way := range []struct {
 		what string
 		over link.Link
@@ -32,9 +33,9 @@ func measureKill(ctx context.Context, b bench) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		figures = append(figures, figure{"fetched again, percent, " + way.what, again, "%.2f", 1})
+		figures = append(figures, table.Row("fetched again, percent, "+way.what, again, "%.2f", 1))
 	}
-	return figuresTable("kill -9 halfway through one file of 1 GiB, then another sync.", figures), nil
+	return table.Figures("kill -9 halfway through one file of 1 GiB, then another sync.", figures), nil
 }
 
 // killHalfway returns the percentage of the file that was fetched twice. The first

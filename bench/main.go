@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"syncd/bench/internal/contender"
+	"syncd/bench/internal/table"
 )
 
 func main() {
@@ -79,7 +80,7 @@ func run(ctx context.Context) error {
 // report runs a case and prints its table. It also writes the table into a Markdown file,
 // if there is one.
 func (b bench) report(ctx context.Context, c benchCase, write string) error {
-	table, err := c.run(ctx, b)
+	text, err := c.run(ctx, b)
 	if cannotRun(err) {
 		log.Printf("skipping %s: %v", c.name, err)
 		return nil
@@ -87,9 +88,9 @@ func (b bench) report(ctx context.Context, c benchCase, write string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\n%s\n", c.name, table)
+	fmt.Printf("%s\n\n%s\n", c.name, text)
 	if write == "" {
 		return nil
 	}
-	return replaceTable(write, c.name, table)
+	return table.Replace(write, c.name, text)
 }

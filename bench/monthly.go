@@ -10,6 +10,7 @@ import (
 	"syncd/bench/internal/contender"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 	"syncd/internal/emulator"
 )
 
@@ -41,9 +42,9 @@ func measureMonthly(ctx context.Context, b bench) (string, error) {
 	}
 	log.Printf("monthly: %.2f s, CPU %.2f s", taken.Wall.Seconds(), taken.CPU.Seconds())
 	fresh := changed * size
-	return figuresTable("The next release of 100 files of 8 MiB, ten of them new. Difference from the size of the new files, in percent.", []figure{
-		{"bodies sent by the provider", math.Abs(percent(e.SentByAll()-fresh, fresh)), "%.2f", 2},
-		{"written to disk, state and journal included", math.Abs(percent(taken.IO.Written-fresh, fresh)), "%.2f", 2},
+	return table.Figures("The next release of 100 files of 8 MiB, ten of them new. Difference from the size of the new files, in percent.", []table.Figure{
+		table.Row("bodies sent by the provider", math.Abs(percent(e.SentByAll()-fresh, fresh)), "%.2f", 2),
+		table.Row("written to disk, state and journal included", math.Abs(percent(taken.IO.Written-fresh, fresh)), "%.2f", 2),
 	}), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 )
 
 // neighbour is another program that shares limited memory with syncd. It has read a file
@@ -53,9 +54,9 @@ func measureNeighbour(ctx context.Context, b bench) (_ string, err error) {
 	}
 	verify := exec.Command(b.binary, "--config", filepath.Join(b.work, "syncd.yaml"), "verify")
 	afterVerify, err := n.loses(ctx, verify)
-	return figuresTable("6 GiB in six files over https, in 4 GiB of memory. A neighbour has read 2 GiB once. Part of them that is no longer cached, in percent.", []figure{
-		{"after a first sync", afterSync, "%.1f", 10},
-		{"after `syncd verify`", afterVerify, "%.1f", 10},
+	return table.Figures("6 GiB in six files over https, in 4 GiB of memory. A neighbour has read 2 GiB once. Part of them that is no longer cached, in percent.", []table.Figure{
+		table.Row("after a first sync", afterSync, "%.1f", 10),
+		table.Row("after `syncd verify`", afterVerify, "%.1f", 10),
 	}), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"syncd/bench/internal/contender"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 )
 
 // measure runs the contenders in turn, so that a machine that slows down affects all of
@@ -45,7 +46,7 @@ func (r race) measure(ctx context.Context, b bench) (string, error) {
 			}
 		}
 	}
-	return r.table(b, present, samples), nil
+	return r.report(b, present, samples), nil
 }
 
 // manyFiles is the number of files from which a case deletes nothing before its end,
@@ -79,7 +80,7 @@ func (b bench) runOnce(ctx context.Context, c contender.Contender, p provider.Pr
 	return taken, err
 }
 
-func (r race) table(b bench, present []contender.Contender, samples map[string][]measure.Sample) string {
+func (r race) report(b bench, present []contender.Contender, samples map[string][]measure.Sample) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s. Medians of the ratios of %d rounds.\n\n", r.what, b.runs)
 	out.WriteString("| | against | wall | target | met | CPU | target | met |\n|---|---|---|---|---|---|---|---|\n")
@@ -92,9 +93,9 @@ func (r race) table(b bench, present []contender.Contender, samples map[string][
 		if len(p.against) > 1 {
 			name = "the better of the two"
 		}
-		wallFigure := figure{value: wall, format: "%.2f", target: p.wall}
-		cpuFigure := figure{value: cpu, format: "%.2f", target: p.cpu}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", p.of, name, wallFigure.cells(), cpuFigure.cells())
+		wallFigure := table.Figure{Value: wall, Format: "%.2f", Target: p.wall}
+		cpuFigure := table.Figure{Value: cpu, Format: "%.2f", Target: p.cpu}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", p.of, name, wallFigure.Cells(), cpuFigure.Cells())
 	}
 	var peaks []string
 	for _, c := range present {

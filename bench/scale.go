@@ -11,6 +11,7 @@ import (
 	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 )
 
 // scaleCounts are the numbers of files of the case scale.
@@ -32,26 +33,26 @@ func measureScale(ctx context.Context, b bench) (string, error) {
 		}
 		syncd, loop = append(syncd, samples[0]), append(loop, samples[1])
 	}
-	return figuresTable("First syncs of files of 1 KiB.", b.scaleFigures(syncd, loop)), nil
+	return table.Figures("First syncs of files of 1 KiB.", b.scaleFigures(syncd, loop)), nil
 }
 
-func (b bench) scaleFigures(syncd, loop []measure.Sample) (figures []figure) {
+func (b bench) scaleFigures(syncd, loop []measure.Sample) (figures []table.Figure) {
 	cpu := func(of []measure.Sample, i int) float64 { // for each file, in ms
 		return 1000 * of[i].CPU.Seconds() / float64(b.smaller(scaleCounts[i]))
 	}
 	for i, count := range scaleCounts {
 		what := "CPU per file at " + humanize.Comma(count) + " files"
 		figures = append(figures,
-			figure{what + ", ms", cpu(syncd, i), "%.2f", 0},
-			figure{"the same of " + contender.LoopName + ", ms", cpu(loop, i), "%.2f", 0})
+			table.Row(what+", ms", cpu(syncd, i), "%.2f", 0),
+			table.Row("the same of "+contender.LoopName+", ms", cpu(loop, i), "%.2f", 0))
 		if i > 0 {
 			figures = append(figures,
-				figure{what + ", relative to 10,000", cpu(syncd, i) / cpu(syncd, 0), "%.2f", 1.1},
-				figure{"the same of " + contender.LoopName, cpu(loop, i) / cpu(loop, 0), "%.2f", 0})
+				table.Row(what+", relative to 10,000", cpu(syncd, i)/cpu(syncd, 0), "%.2f", 1.1),
+				table.Row("the same of "+contender.LoopName, cpu(loop, i)/cpu(loop, 0), "%.2f", 0))
 		}
 	}
 	for i, target := range []float64{64, 200, 0} {
-		figures = append(figures, figure{"peak memory at " + humanize.Comma(scaleCounts[i]) + " files, MiB", inMiB(syncd[i].Peak), "%.0f", target})
+		figures = append(figures, table.Row("peak memory at "+humanize.Comma(scaleCounts[i])+" files, MiB", inMiB(syncd[i].Peak), "%.0f", target))
 	}
 	return figures
 }
@@ -62,8 +63,8 @@ func measureHuge(ctx context.Context, b bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return figuresTable("The first sync of one file of 10 GiB.", []figure{
-		{"peak memory, MiB", inMiB(samples[0].Peak), "%.0f", 64},
+	return table.Figures("The first sync of one file of 10 GiB.", []table.Figure{
+		table.Row("peak memory, MiB", inMiB(samples[0].Peak), "%.0f", 64),
 	}), nil
 }
 

@@ -11,9 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/bench/internal/daemon"
 	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
+	"syncd/bench/internal/table"
 )
 
 const scrapesASecond = 1000
@@ -42,10 +44,10 @@ func measureScrapes(ctx context.Context, b bench) (string, error) {
 		}
 	}
 	without, with := measure.Medians(samples[0]), measure.Medians(samples[scrapesASecond])
-	return figuresTable("The first sync of a daemon, 800 MiB in two files, with 1,000 scrapes a second over ten connections, relative to one without scrapes.", []figure{
-		{"wall", with.Wall.Seconds() / without.Wall.Seconds(), "%.2f", 0},
-		{"CPU of the daemon", with.CPU.Seconds() / without.CPU.Seconds(), "%.2f", 0},
-		{"highest rate of answered scrapes, per second", answered, "%.0f", 0},
+	return table.Figures("The first sync of a daemon, 800 MiB in two files, with 1,000 scrapes a second over ten connections, relative to one without scrapes.", []table.Figure{
+		table.Row("wall", with.Wall.Seconds()/without.Wall.Seconds(), "%.2f", 0),
+		table.Row("CPU of the daemon", with.CPU.Seconds()/without.CPU.Seconds(), "%.2f", 0),
+		table.Row("highest rate of answered scrapes, per second", answered, "%.0f", 0),
 	}), nil
 }
 
@@ -55,21 +57,21 @@ func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (t
 	if err := p.Forget(); err != nil {
 		return measure.Sample{}, 0, err
 	}
-	d, err := b.startDaemon(ctx, p, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", provider.Manifest))
+	d, err := daemon.Start(ctx, b.binary, b.work, p, fmt.Sprintf("http: {listen: \"127.0.0.1:0\"}\nmanifests: [{name: %s}]\n", provider.Manifest))
 	if err != nil {
 		return measure.Sample{}, 0, err
 	}
 	scraping, stop := context.WithCancel(ctx)
 	var beside scraper
-	beside.start(scraping, "http://"+d.address+"/metrics", rate)
-	e, err := d.next("sync")
+	beside.start(scraping, "http://"+d.Address+"/metrics", rate)
+	e, err := d.Next("sync")
 	if err == nil && !e.Changed {
 		err = errors.New("the sync failed")
 	}
 	stop()
 	beside.workers.Wait()
-	taken, ended := d.end()
-	taken.Wall = e.wall()
+	taken, ended := d.End()
+	taken.Wall = e.Wall()
 	return taken, beside.done.Load(), errors.Join(err, beside.failed(), ended)
 }
 

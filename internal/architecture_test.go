@@ -16,15 +16,16 @@ import (
 // Everything below config takes plain values.
 var rows = [][]string{
 	{"cmd/syncd"},
-	{"internal/daemon", "internal/web", "internal/doctor"},
+	{"internal/daemon", "internal/serve", "internal/doctor"},
+	{"internal/web"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
-	{"internal/syncer", "internal/get", "internal/hooks"},
-	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox", "internal/scrub", "internal/alert"},
+	{"internal/syncer", "internal/get", "internal/hooks", "internal/publish"},
+	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox", "internal/scrub", "internal/catalog", "internal/fleet", "internal/alert"},
 	{"internal/staging"},
-	{"internal/fetcher", "internal/mirror", "internal/adopt", "internal/export"},
+	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
 	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account", "internal/unitfile"},
 	{"internal/fsops", "internal/directio"},
 	{"deploy/prometheus"},
@@ -41,6 +42,7 @@ var siblings = map[[2]string]bool{
 	{"internal/clients", "internal/clients/service"}:     true,
 	{"internal/clients", "internal/clients/wire"}:        true,
 	{"internal/clients", "internal/clients/certificate"}: true,
+	{"internal/bucket", "internal/bucket"}:               true, // by its tests
 	{"internal/manifest", "internal/refusal"}:            true,
 	{"internal/expectation", "internal/manifest"}:        true,
 }

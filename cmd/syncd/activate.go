@@ -18,8 +18,8 @@ func (a *app) activateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "activate [MANIFEST|GROUP...]", Short: "Publish what is staged, or discard it",
 		Long: `Publish the staged revisions of the named manifests and groups, or all that are
-ready. A manifest goes live with its whole group or not at all. It does not wait for a
-window, nor for a running download.
+ready. A manifest goes live with its whole group or not at all, and holds up no other
+manifest. It does not wait for a window, nor for a running download.
 
 A revision that the gate refused stays in quarantine until --again asks the gate once
 more. --discard drops staged and refused revisions; the schedule does not fetch the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +112,11 @@ func TestTheDaemonActivatesWhenTheWindowOpens(t *testing.T) {
 	}
 	p.terminate()
 	same(h, "content", "m1", h.servedContent("m"))
+	p = h.daemon() // a start outside of the window
+	p.logged("sync")
+	same(h, "state", "staged", h.stagedStatus("m").State)
+	p.terminate()
+	same(h, "content", "m1", h.servedContent("m"))
 
 	h.settings.more = "activate: {window: '* * * * *', for: 1m}"
 	h.settings.url = "http://127.0.0.1:1" // no provider is needed
@@ -121,6 +125,28 @@ func TestTheDaemonActivatesWhenTheWindowOpens(t *testing.T) {
 	p.logged("activate")
 	same(h, "content", "m2", h.servedContent("m"))
 	p.terminate()
+}
+
+// notesWhatItPasses is the script of a gate that passes everything, and notes it in a file.
+func notesWhatItPasses(file string) string {
+	return `echo "$SYNCD_MANIFEST $SYNCD_RELEASE-$SYNCD_REVISION" >>"` + file + `"`
+}
+
+// wantPassed requires that a gate which notes what it passes has passed all that is served,
+// except the first release of a host.
+func (h *host) wantPassed(file string) {
+	h.Helper()
+	passed, err := os.ReadFile(file)
+	for _, name := range []string{"m", "n"} {
+		text, readErr := os.ReadFile(filepath.Join(h.data, "current", name+".json"))
+		h.must(readErr)
+		var r struct{ Release, Revision string }
+		h.must(json.Unmarshal(text, &r))
+		line := name + " " + r.Release + "-" + r.Revision + "\n"
+		if r.Release != "2026.10" && !strings.Contains(string(passed), line) {
+			h.Errorf("%s is served and did not pass the gate (%v):\n%s", line, err, passed)
+		}
+	}
 }
 
 // withGate writes a gate that runs a script, which sees the paths of the contract.
@@ -193,19 +219,15 @@ func TestADaemonKilledWithItsGateLeavesNothingRunning(t *testing.T) {
 			_, err := os.Stat(h.path("gate.sh.pid"))
 			return strings.Count(string(runs), "run") == round && err == nil
 		})
-		var pid int
+		var pid string
 		h.eventually("its child runs", func() bool {
 			text, _ := os.ReadFile(h.path("gate.sh.pid"))
-			var err error
-			pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
-			return err == nil
+			pid = strings.TrimSpace(string(text))
+			return pid != ""
 		})
 		h.must(p.cmd.Process.Kill())
 		p.wait()
-		h.eventually("the child of the gate ends", func() bool {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			return err != nil || strings.Contains(string(stat), ") Z ")
-		})
+		h.eventually("the child of the gate ends", func() bool { return !isRunning(pid) })
 		h.must(os.Remove(h.path("gate.sh.pid")))
 		same(h, "content", "m1", h.servedContent("m"))
 		same(h, "staged", "2026.11", h.stagedStatus("m").Staged.Release)
@@ -214,6 +236,46 @@ func TestADaemonKilledWithItsGateLeavesNothingRunning(t *testing.T) {
 	h.sync(1)
 	same(h, "content", "m1", h.servedContent("m"))
 	same(h, "state", "quarantined", h.stagedStatus("m").State)
+}
+
+// A gate that misbehaves refuses the revision, the reason is told, and nothing of it is
+// left running.
+func TestAGateThatMisbehavesKeepsTheOldData(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ script, more, says string }{
+		"hangs":           {`setsid sleep 1000 & echo $! >"$0.pid"; sleep 1000`, ", timeout: 1s", "timeout: it was still running after 1s"},
+		"prints 100 MiB":  {`sleep 1000 & echo $! >"$0.pid"; head -c 104857600 /dev/zero | tr '\0' '\n'; echo last; exit 3`, "", "exit status 3: last"},
+		"leaves children": {`(setsid sh -c 'trap "" TERM HUP; echo $$ >"$0"; sleep 1000' "$0.pid" &); until test -s "$0.pid"; do sleep 0.01; done; exit 4`, "", "exit status 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, "m")
+			h.month("m", "2026.10", "m1")
+			h.sync(0)
+			h.write("gate.sh", "#!/bin/sh\n"+row.script+"\n", 0o755)
+			h.settings.more = "gate: {command: [" + h.path("gate.sh") + "]" + row.more + "}"
+			h.configure()
+			h.month("m", "2026.11", "m2")
+			h.sync(1)
+			s := h.stagedStatus("m")
+			same(h, "state", "quarantined", s.State)
+			same(h, "content", "m1", h.servedContent("m"))
+			if !strings.Contains(s.Error, row.says) {
+				t.Errorf("told %q, want %q", s.Error, row.says)
+			}
+			pid, err := os.ReadFile(h.path("gate.sh.pid"))
+			h.must(err)
+			if isRunning(strings.TrimSpace(string(pid))) {
+				t.Errorf("process %s is left", pid)
+			}
+		})
+	}
+}
+
+// isRunning is false for a process that ended, whether its parent knows it or not.
+func isRunning(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 func TestAGateThatIsMissingRefuses(t *testing.T) {

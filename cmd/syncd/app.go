@@ -19,6 +19,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/engine"
+	"syncd/internal/follower"
+	"syncd/internal/get"
+	"syncd/internal/manifest"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
 )
@@ -102,10 +105,10 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
 	root.AddCommand(
 		a.runCommand(), a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
-		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.adoptCommand(),
-		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(),
+		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.publishCommand(), a.adoptCommand(),
+		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(), a.fleetCommand(), a.serveCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
-		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(), a.healthcheckCommand(),
+		a.serveIDCommand(), a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -212,7 +215,7 @@ func (a *app) warn(message string) { fmt.Fprintf(a.stderr, "syncd: warning: %s\n
 // readID reads the Customer ID and keeps it in cfg. It must run before becomeOwner:
 // the owner of the data directory may not be able to read it.
 func (a *app) readID(cfg *config.Config) (config.Secret, error) {
-	id, err := cfg.Source.Credential.Read()
+	id, err := cfg.Source.ReadID()
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +223,9 @@ func (a *app) readID(cfg *config.Config) (config.Secret, error) {
 		a.noteOf(cfg)
 	}
 	a.secrets.add(id.Reveal())
-	cfg.Source.Credential = config.FixedCredential(id)
+	if id != "" {
+		cfg.Source.Credential = config.FixedCredential(id)
+	}
 	return id, nil
 }
 
@@ -232,8 +237,18 @@ func (a *app) readSecrets(cfg *config.Config) error {
 	return cfg.ReadHookSecrets()
 }
 
-// connect returns a client of the release service for commands that a person waits for.
-func (a *app) connect() (*config.Config, *releases.Client, error) {
+// source is the release service, or a bucket in its place.
+type source interface {
+	get.Provider
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
+	Close()
+}
+
+// connect returns a client of the source for commands that a person waits for.
+func (a *app) connect() (*config.Config, source, error) {
 	cfg, err := a.loadAndWarn()
 	if err != nil {
 		return nil, nil, err
@@ -242,16 +257,28 @@ func (a *app) connect() (*config.Config, *releases.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	carrier, err := transport.New(clientConfig(cfg.Source.Service(), id))
+	carrier, err := transport.New(forPerson(engine.SourceConfig(cfg.Source, id)))
 	if err != nil {
 		return nil, nil, err
 	}
-	return cfg, releases.New(carrier), nil
+	return cfg, sourceOver(cfg, carrier), nil
+}
+
+// sourceOver returns the client of the configured source, which sends its requests through
+// carrier.
+func sourceOver(cfg *config.Config, carrier *transport.Client) source {
+	if cfg.Source.S3.IsSet() {
+		return follower.NewService(follower.New(carrier))
+	}
+	return releases.New(carrier)
 }
 
 // clientConfig configures a client for commands that a person waits for.
 func clientConfig(s config.Service, id config.Secret) transport.Config {
-	cfg := engine.ClientConfig(s, id)
+	return forPerson(engine.ClientConfig(s, id))
+}
+
+func forPerson(cfg transport.Config) transport.Config {
 	cfg.UserAgent = userAgent()
 	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
 	return cfg

@@ -86,7 +86,7 @@ func (a *app) filesCommand() *cobra.Command {
 
 // releasesOf lists the releases of a manifest at the provider. For a configured entry with
 // a product or single files, they are those of its files.
-func releasesOf(ctx context.Context, cfg *config.Config, client *releases.Client, name string) ([]string, error) {
+func releasesOf(ctx context.Context, cfg *config.Config, client source, name string) ([]string, error) {
 	files := engine.FilesOf(cfg, name)
 	if len(files) == 0 {
 		ids, _, _, err := client.ManifestReleases(ctx, name, releases.Validators{})
@@ -107,7 +107,7 @@ func releasesOf(ctx context.Context, cfg *config.Config, client *releases.Client
 // filesOf lists the files of a manifest's release at the provider. For a configured entry
 // with a product or single files, release stands for those that have no release of their
 // own; Metadata tells which one is the latest.
-func filesOf(ctx context.Context, cfg *config.Config, client *releases.Client, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
+func filesOf(ctx context.Context, cfg *config.Config, client source, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
 	files := engine.FilesOf(cfg, name)
 	if len(files) == 0 {
 		list, err := client.Manifest(ctx, release, name, nil)

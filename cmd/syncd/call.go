@@ -224,6 +224,9 @@ func (a *app) connectService(name string) (*service.Client, error) {
 	s := cfg.Services.ByKey(name)
 	if s == nil {
 		s = new(cfg.Source.Service())
+		if cfg.Source.S3.IsSet() {
+			return nil, usagef("%s: source.s3 is a bucket, which answers no calls: `syncd manifests` and `syncd files` read it", cfg.Path)
+		}
 	}
 	if s.URL == nil {
 		return nil, usagef("%s: the %s service has no address: set services.%s.url", cfg.Path, name, name)

@@ -46,6 +46,14 @@ func checkFiles(cfg *config.Config, id config.Secret) error {
 		return err
 	}
 	defer webConfig.Close()
+	followers, err := openFollowers(cfg)
+	if err == nil {
+		err = followers.openIDs(cfg)
+	}
+	if err != nil {
+		return err
+	}
+	defer followers.Close()
 	return cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets())
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/doctor"
+	"syncd/internal/engine"
+	"syncd/internal/manifest"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -29,7 +32,7 @@ some requests to the provider and downloads 1 MiB at most. The output holds no s
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			result := doctor.Run(cmd.Context(), doctor.Options{
 				ConfigFile: a.configFile(), User: user, Version: version(), Getenv: a.getenv,
-				AddSecret: a.secrets.add, CheckFiles: checkFiles, Client: doctorClient, Files: filesOf, Status: a.statusNow,
+				AddSecret: a.secrets.add, CheckFiles: checkFiles, Connect: connectDoctor, Status: a.statusNow,
 			})
 			if asJSON {
 				if err := a.printJSON(result); err != nil {
@@ -55,11 +58,19 @@ some requests to the provider and downloads 1 MiB at most. The output holds no s
 // Someone waits for the doctor, so it gives up on a provider sooner than other commands.
 const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
 
-func doctorClient(cfg *config.Config, id config.Secret) (*transport.Client, error) {
-	settings := clientConfig(cfg.Source.Service(), id)
+func connectDoctor(cfg *config.Config, id config.Secret) (doctor.Source, error) {
+	settings := forPerson(engine.SourceConfig(cfg.Source, id))
 	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
 	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
-	return transport.New(settings)
+	carrier, err := transport.New(settings)
+	if err != nil {
+		return doctor.Source{}, err
+	}
+	client := sourceOver(cfg, carrier)
+	files := func(ctx context.Context, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
+		return filesOf(ctx, cfg, client, name, release)
+	}
+	return doctor.Source{Carrier: carrier, Provider: client, Files: files}, nil
 }
 
 func printDoctor(w io.Writer, result doctor.Report) {

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/control"
 	"syncd/internal/engine"
+	"syncd/internal/fleet"
 	"syncd/internal/lockfile"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -24,9 +25,11 @@ type engineClient interface {
 	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
 	Order(ctx context.Context, req request.Order) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
+	Publish(ctx context.Context, req request.Publish) (report.Publication, error)
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -129,6 +132,10 @@ func (o ownEngine) Forget(ctx context.Context, req request.Forget) (report.Sync,
 	return o.engine.Forget(ctx, req)
 }
 
+func (o ownEngine) Publish(ctx context.Context, req request.Publish) (report.Publication, error) {
+	return o.engine.Publish(ctx, req)
+}
+
 func (o ownEngine) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error) {
 	defer o.watch(show)()
 	return o.engine.Repair(ctx, req)
@@ -141,6 +148,10 @@ func (o ownEngine) Adopt(ctx context.Context, req request.Adopt, show func(repor
 
 func (o ownEngine) ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error) {
 	return o.engine.ChangeDeliveries(ctx, req)
+}
+
+func (o ownEngine) ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	return o.engine.ServeRelease(ctx, req)
 }
 
 // watch calls show with the progress, again and again, until the returned function

@@ -80,6 +80,7 @@ type settings struct {
 	manifests []string
 	elapsed   string // source.retry.max_elapsed
 	stall     string // source.stall_timeout
+	bucket    string // the line that names a bucket, instead of url and id
 	source    string // further lines of source
 	more      string // further top-level keys
 }
@@ -150,7 +151,11 @@ func (h *host) must(err error) {
 func (h *host) configure() {
 	h.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "source:\n  url: %s\n  %s\n  stall_timeout: %s\n", h.settings.url, h.settings.id, h.settings.stall)
+	from := "url: " + h.settings.url + "\n  " + h.settings.id
+	if h.settings.bucket != "" {
+		from = h.settings.bucket
+	}
+	fmt.Fprintf(&b, "source:\n  %s\n  stall_timeout: %s\n", from, h.settings.stall)
 	if h.settings.source != "" {
 		fmt.Fprintf(&b, "  %s\n", h.settings.source)
 	}

@@ -217,6 +217,7 @@ func TestDeliveriesCanBeTriedAgainAndDropped(t *testing.T) {
 	t.Parallel()
 	for name, besideDaemon := range map[string]bool{"no daemon": false, "a daemon": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHost(t, "m")
 			r := newReceiver(h)
 			h.settings.more = hookText(r, "activated")

@@ -44,11 +44,12 @@ func (a *app) runDaemon(ctx context.Context) error {
 	log := a.logger(zerolog.InfoLevel)
 	stdlog.SetOutput(newLibraryLog(a.secrets, func(line []byte) { log.Warn().Msg(string(bytes.TrimSpace(line))) }))
 	a.secrets.warn = func(message string) { log.Warn().Msg(message) }
-	cfg, webConfig, err := a.settings(log)
+	cfg, webConfig, followers, err := a.settings(log)
 	if err != nil {
 		return err
 	}
 	defer webConfig.Close()
+	defer followers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	e, err := a.openEngine(cfg, log, registry)
@@ -56,7 +57,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 		return err
 	}
 	defer e.Close() // waits for a sync that a command asked for
-	d := daemon.New(e, func() (*config.Config, error) { return a.reload(webConfig, log) }, log)
+	d := daemon.New(e, func() (*config.Config, error) { return a.reload(webConfig, followers, log) }, log)
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -65,6 +66,9 @@ func (a *app) runDaemon(ctx context.Context) error {
 		return err
 	}
 	if err := serveWeb(ctx, group, cfg.HTTP, webConfig, web.Handler(d, registry), log); err != nil {
+		return err
+	}
+	if err := followers.serve(ctx, group, cfg, e, registry, log); err != nil {
 		return err
 	}
 	group.Go(func() error { return d.Run(ctx, signals.Catch()) })
@@ -76,32 +80,39 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
-// settings reads the configuration, the secrets and http.web_config as the user who
-// started syncd. Then it becomes the owner of the data directory.
-func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, error) {
+// settings reads the configuration, the secrets, http.web_config and the files of serve as
+// the user who started syncd. Then it becomes the owner of the data directory.
+func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, *followers, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := a.readSecrets(cfg); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	webConfig, err := openWebConfig(cfg)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err = becomeOwner(cfg.DataDir); err == nil {
+	followers, err := openFollowers(cfg)
+	if err == nil {
+		err = becomeOwner(cfg.DataDir)
+	}
+	if err == nil {
 		err = webConfigError(cfg, webConfig.CheckFiles())
 	}
-	if err != nil {
-		return nil, nil, errors.Join(err, webConfig.Close())
+	if err == nil {
+		err = followers.openIDs(cfg)
 	}
-	return cfg, webConfig, nil
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, webConfig.Close(), followers.Close())
+	}
+	return cfg, webConfig, followers, nil
 }
 
-// reload reads the configuration again, and http.web_config: the server would notice a
-// change of that file only later.
-func (a *app) reload(webConfig *web.Config, log zerolog.Logger) (*config.Config, error) {
+// reload reads the configuration again, and the files of the servers, which would notice a
+// change only later.
+func (a *app) reload(webConfig *web.Config, followers *followers, log zerolog.Logger) (*config.Config, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, err
@@ -109,6 +120,7 @@ func (a *app) reload(webConfig *web.Config, log zerolog.Logger) (*config.Config,
 	if err := webConfig.Reload(); err != nil {
 		log.Error().Err(err).Msg(web.NotReloaded)
 	}
+	followers.reload(cfg, log)
 	return cfg, nil
 }
 

@@ -9,15 +9,16 @@ import (
 )
 
 // TestPowerCutsOfStagingAndActivating cuts the power while a group is staged or goes live.
-// A sync never changes what is served, both manifests are always of one release, and what a
-// command reported as done stays done.
+// A sync never changes what is served, both manifests are always of one release, the gate
+// has passed what is served, and what a command reported as done stays done.
 func TestPowerCutsOfStagingAndActivating(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
 		c := &stagingCuts{host: newHost(t, "m", "n"), disk: d, random: newRandom(t)}
 		c.data = filepath.Join(d.root(), "data")
-		c.settings.more = "retain: 0\nretain_for: 0s\nactivate: manual\ngate: {command: [/bin/true]}\ngroups: [{name: g, manifests: [m, n]}]"
+		c.settings.more = "retain: 0\nretain_for: 0s\nactivate: manual\ngate: {command: [" + c.path("gate.sh") + "]}\ngroups: [{name: g, manifests: [m, n]}]"
 		c.configure()
+		c.write("gate.sh", "#!/bin/sh\n"+notesWhatItPasses(c.path("passed"))+"\n", 0o755)
 		for range times(3, 50) {
 			c.round()
 		}
@@ -88,6 +89,7 @@ func (c *stagingCuts) together(releases ...string) {
 		if m == release && n == release {
 			if m != "" {
 				c.proven()
+				c.wantPassed(c.path("passed"))
 			}
 			return
 		}

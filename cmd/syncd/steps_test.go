@@ -54,6 +54,7 @@ type stepped struct {
 	want  map[string]string // the data directory after that sync
 	args  []string          // the command to test, by default sync --json
 	stays bool              // the command changes nothing that readers see
+	gated bool              // nothing goes live that the gate has not passed
 }
 
 // command is the command whose steps fail.
@@ -71,9 +72,10 @@ func newStaging(t *testing.T) *stepped {
 	s := newStepped(t)
 	// A view of both would differ with the order in which the gates look at them.
 	s.settings.more = strings.Replace(s.settings.more, "name: v,", "name: v, manifests: [m],", 1)
-	s.settings.more += "\nactivate: manual\ngate: {command: [/bin/true]}\ngroups: [{name: both, manifests: [m, n]}]"
+	gate := notesWhatItPasses("$SYNCD_PATH/../../../../passed") // beside the data directory of each copy
+	s.settings.more += "\nactivate: manual\ngate: {command: [/bin/sh, -c, '" + gate + "']}\ngroups: [{name: both, manifests: [m, n]}]"
 	s.configure()
-	s.stays, s.sums = true, map[string]bool{}
+	s.stays, s.gated, s.sums = true, true, map[string]bool{}
 	s.see(s.host)
 	s.look()
 	return s
@@ -84,7 +86,7 @@ func (s *stepped) staged() *stepped {
 	s.Helper()
 	h := s.copy(s.T)
 	h.sync(0)
-	next := &stepped{host: h, sums: map[string]bool{}, args: []string{"activate", "--json"}}
+	next := &stepped{host: h, sums: map[string]bool{}, args: []string{"activate", "--json"}, gated: true}
 	next.see(h)
 	next.look()
 	return next
@@ -166,7 +168,10 @@ func (s *stepped) look() {
 // sufferAll runs a sync for each step and fault, or for a part of them.
 func (s *stepped) sufferAll(t *testing.T) {
 	rows := len(s.steps) * len(stepFaults)
-	every := times(13, 1) // 13 and the number of faults have no common divisor
+	every := times(29, 1) // 29 and the number of faults have no common divisor, nor has 61
+	if s.gated {          // it has many steps that an update has, too
+		every = times(61, 1)
+	}
 	var done atomic.Int64
 	t.Cleanup(func() {
 		did := fmt.Sprintf("a sync of %d steps on disk killed before or after one of them, or failing there with EIO or ENOSPC, done or not", len(s.steps))
@@ -192,6 +197,9 @@ func (s *stepped) copy(t *testing.T) *host {
 		t.Fatalf("cp: %v\n%s", err, out)
 	}
 	h.write("id", customerID+"\n", 0o600)
+	if passed, err := os.ReadFile(s.path("passed")); err == nil {
+		h.write("passed", string(passed), 0o600)
+	}
 	h.configure()
 	return &h
 }
@@ -226,6 +234,9 @@ func (s *stepped) suffer(t *testing.T, number int, fault string) {
 		if !s.sums[sums] {
 			t.Errorf("current shows what it must not:\n%s", sums)
 		}
+	}
+	if s.gated {
+		h.wantPassed(h.path("passed"))
 	}
 	if out.code == 0 && !s.stays { // the failed step did not matter to readers
 		var r syncOutput

@@ -34,14 +34,15 @@ type (
 		Labels      map[string]string `yaml:"labels"`
 		Annotations map[string]string `yaml:"annotations"`
 	}
-	spec struct { // of a Service or a StatefulSet
-		ClusterIP            string  `yaml:"clusterIP"`
-		Selector             any     `yaml:"selector"`
-		Ports                []port  `yaml:"ports"`
-		ServiceName          string  `yaml:"serviceName"`
-		Replicas             int     `yaml:"replicas"`
-		Template             pod     `yaml:"template"`
-		VolumeClaimTemplates []claim `yaml:"volumeClaimTemplates"`
+	spec struct { // of a Service, a StatefulSet or a DaemonSet
+		ClusterIP            string            `yaml:"clusterIP"`
+		Selector             any               `yaml:"selector"`
+		Ports                []port            `yaml:"ports"`
+		ServiceName          string            `yaml:"serviceName"`
+		Replicas             int               `yaml:"replicas"`
+		UpdateStrategy       map[string]string `yaml:"updateStrategy"`
+		Template             pod               `yaml:"template"`
+		VolumeClaimTemplates []claim           `yaml:"volumeClaimTemplates"`
 	}
 	port struct {
 		Name          string `yaml:"name"`
@@ -67,6 +68,7 @@ type (
 			EnableServiceLinks            *bool       `yaml:"enableServiceLinks"`
 			TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
 			SecurityContext               podSecurity `yaml:"securityContext"`
+			InitContainers                []container `yaml:"initContainers"`
 			Containers                    []container `yaml:"containers"`
 			Volumes                       []volume    `yaml:"volumes"`
 		} `yaml:"spec"`
@@ -101,10 +103,13 @@ type (
 	}
 	security struct {
 		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+		RunAsNonRoot             *bool `yaml:"runAsNonRoot"`
+		RunAsUser                *int  `yaml:"runAsUser"`
 		Privileged               bool  `yaml:"privileged"`
 		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
 		Capabilities             struct {
 			Drop []string `yaml:"drop"`
+			Add  []string `yaml:"add"`
 		} `yaml:"capabilities"`
 	}
 	mount struct {
@@ -122,14 +127,32 @@ type (
 			SecretName  string `yaml:"secretName"`
 			DefaultMode int    `yaml:"defaultMode"`
 		} `yaml:"secret"`
+		HostPath *struct {
+			Path string `yaml:"path"`
+			Type string `yaml:"type"`
+		} `yaml:"hostPath"`
 	}
 )
 
-// objects returns the documents of both files by kind.
+// objects returns the documents of a mirror for one reader by kind.
 func objects(t *testing.T) map[string]object {
 	t.Helper()
 	all := map[string]object{}
-	for _, path := range []string{"syncd.yaml", "secret.yaml"} {
+	for name, o := range decode(t, "syncd.yaml", "secret.yaml") {
+		kind, name, _ := strings.Cut(name, " ")
+		if name != "syncd" {
+			t.Errorf("%s %q", kind, name)
+		}
+		all[kind] = o
+	}
+	return all
+}
+
+// decode returns the documents of files by kind and name.
+func decode(t *testing.T, paths ...string) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -142,10 +165,10 @@ func objects(t *testing.T) map[string]object {
 			} else if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
-			if o.APIVersion == "" || o.Metadata.Name != "syncd" {
-				t.Errorf("%s: %s %q of API %q", path, o.Kind, o.Metadata.Name, o.APIVersion)
+			if o.APIVersion == "" {
+				t.Errorf("%s: %s %q has no apiVersion", path, o.Kind, o.Metadata.Name)
 			}
-			all[o.Kind] = o
+			all[o.Kind+" "+o.Metadata.Name] = o
 		}
 	}
 	return all
@@ -175,7 +198,15 @@ func TestExampleIsComplete(t *testing.T) {
 }
 
 func TestContainersAreRestricted(t *testing.T) {
-	pod := objects(t)["StatefulSet"].Spec.Template.Spec
+	for name, o := range decode(t, "syncd.yaml", "fleet.yaml") {
+		if o.Kind == "StatefulSet" || o.Kind == "DaemonSet" {
+			t.Run(name, func(t *testing.T) { checkRestricted(t, o.Spec.Template) })
+		}
+	}
+}
+
+func checkRestricted(t *testing.T, p pod) {
+	pod := p.Spec
 	if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser == 0 || s.RunAsGroup == 0 || s.SeccompProfile["type"] != "RuntimeDefault" {
 		t.Errorf("the pod: %+v", s)
 	}
@@ -187,6 +218,37 @@ func TestContainersAreRestricted(t *testing.T) {
 		if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Privileged || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 			t.Errorf("%s: %+v", c.Name, s)
 		}
+	}
+}
+
+// The publisher's and the followers' configurations are valid, and fit together: the
+// followers ask the address that the publisher's links begin with.
+func TestFleetIsComplete(t *testing.T) {
+	all := decode(t, "fleet.yaml")
+	loaded := map[string]*config.Config{}
+	for _, role := range []string{"publisher", "follower"} {
+		path := filepath.Join(t.TempDir(), "syncd.yaml")
+		if err := os.WriteFile(path, []byte(all["ConfigMap syncd-"+role].Data["syncd.yaml"]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(path, config.Environment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded[role] = c
+	}
+	service := all["Service syncd-publisher"]
+	serve, source := loaded["publisher"].Serve, loaded["follower"].Source
+	if source.URL.String() != serve.PublicURL.String() || source.URL.Hostname() != service.Metadata.Name {
+		t.Errorf("followers ask %s, links begin with %s, and the Service is %q", source.URL, serve.PublicURL, service.Metadata.Name)
+	}
+	if _, port, _ := strings.Cut(serve.Listen, ":"); port != source.URL.Port() || serve.IDsFile == "" || serve.WebConfig == "" {
+		t.Errorf("the publisher serves at %q with ids of %q and TLS of %q", serve.Listen, serve.IDsFile, serve.WebConfig)
+	}
+	// Of a follower's containers, only the one that gives the folder to syncd runs as root.
+	owner := all["DaemonSet syncd-follower"].Spec.Template.Spec.InitContainers
+	if len(owner) != 1 || !slices.Equal(owner[0].SecurityContext.Capabilities.Add, []string{"CHOWN"}) {
+		t.Errorf("%+v", owner)
 	}
 }
 

@@ -67,3 +67,21 @@ func TestExposureIsLow(t *testing.T) {
 	}
 	t.Log(level)
 }
+
+func TestSystemdAcceptsTheUnitOfAFollower(t *testing.T) {
+	unit := installed(t)
+	dropIn, err := os.ReadFile(filepath.Join("syncd.service.d", "bucket.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := unit + ".d"
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "bucket.conf"), dropIn, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := analyze(t, "verify", "--man=no", "--recursive-errors=no", unit); err != nil || out != "" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -102,6 +102,19 @@ func (l *Log) readLocked() (err error) {
 	return err
 }
 
+// Live returns when each tree of a manifest or view first went live, as far as it is known.
+func (l *Log) Live(name string) map[string]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	live := map[string]time.Time{}
+	for _, e := range l.events {
+		if first, known := live[e.Tree]; e.Name == name && e.Tree != "" && (!known || e.At.Before(first)) {
+			live[e.Tree] = e.At
+		}
+	}
+	return live
+}
+
 // SetKeep changes how long an event is kept after the next one of its manifest or view.
 func (l *Log) SetKeep(keep time.Duration) {
 	l.mu.Lock()

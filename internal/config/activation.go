@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/gate"
 	"syncd/internal/manifest"
 )
 
@@ -88,8 +89,8 @@ func parseWindow(text string) (Schedule, *fault) {
 // defaultGateTimeout is long enough for a check of many files.
 const defaultGateTimeout = 10 * time.Minute
 
-// gate is the setter of `gate`. None means no gate, also where the general one is set.
-func gate(to *Gate) setter {
+// gateOf is the setter of `gate`. None means no gate, also where the general one is set.
+func gateOf(to *Gate) setter {
 	return func(d *decoder, path string, n *node) {
 		if n.null || n.kind == scalarKind && n.text == "none" {
 			*to = Gate{}
@@ -111,8 +112,31 @@ func gate(to *Gate) setter {
 				}
 			},
 		})
-		if len(to.Command) == 0 || to.Command[0] == "" {
+		if len(to.Command) == 0 {
 			d.fail(path+".command", fault{"is missing or empty", `write the program and its arguments as a list: ["/usr/local/bin/check", "--all"]`})
+			return
+		}
+		d.checkArguments(to.Command, path+".command")
+	}
+}
+
+// checkVariables refuses two views whose trees a gate would get by the same variable.
+func (d *decoder) checkVariables(c *Config) {
+	for _, m := range c.Manifests {
+		if len(m.Gate.Command) == 0 {
+			continue
+		}
+		first := map[string]string{}
+		for i, v := range c.Views {
+			if !slices.Contains(v.Manifests, m.Name) || v.Name == "" {
+				continue
+			}
+			variable, path := gate.Variable(v.Name), index("views", i)
+			if other, found := first[variable]; found && d.valid(path+".name") {
+				d.fail(path+".name", fault{"a gate finds " + other + " by the same variable, " + variable, "give the views names that differ in letters or digits"})
+				continue
+			}
+			first[variable] = path
 		}
 	}
 }

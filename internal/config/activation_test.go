@@ -46,6 +46,7 @@ func TestBadActivationGatesAndGroups(t *testing.T) {
 		"activate: {window: '0 2 * * SUN', for: 0s}":                "6:40: activate.for: must be longer than 0",
 		"gate: /bin/true":                                           "6:7: gate: must be a mapping",
 		"gate: {timeout: 1m}":                                       "6:8: gate.command: is missing or empty",
+		"gate: {command: [\"./a\"]}":                                "6:17: gate.command: its program is neither an absolute path nor a name in PATH",
 		"gate: {command: [a], compare: {}}":                         "6:31: gate.compare.max_changed: is missing",
 		"gate: {command: [a], compare: {max_changed: 0.02}}":        "6:45: gate.compare.max_changed: is not a percentage",
 		"gate: {command: [a], compare: {max_changed: 101%}}":        "6:45: gate.compare.max_changed: is not a percentage",
@@ -58,6 +59,18 @@ func TestBadActivationGatesAndGroups(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, problem)
 		}
+	}
+}
+
+// SYNCD_VIEW_A_B can name one view only.
+func TestViewsThatAGateCannotTellApartAreRefused(t *testing.T) {
+	const views = "views: [{name: a-b, manifests: [dq_addr_data]}, {name: a.b, manifests: [dq_addr_data]}]\n"
+	if _, err := parse("syncd.yaml", []byte(minimal+views), Environment{}); err != nil {
+		t.Errorf("without a gate: %v", err)
+	}
+	_, err := parse("syncd.yaml", []byte(minimal+views+"gate: {command: [a]}\n"), Environment{})
+	if err == nil || !strings.Contains(err.Error(), "views[1].name: a gate finds views[0] by the same variable, SYNCD_VIEW_A_B") {
+		t.Errorf("with a gate: %v", err)
 	}
 }
 

@@ -35,6 +35,9 @@ type Config struct {
 	Audit           Audit
 	Scrub           Scrub
 	HTTP            HTTP
+	Serve           Serve
+	Publish         Publish
+	Election        Election
 	Services        Services
 	Manifests       []Manifest
 	Views           []View
@@ -147,6 +150,8 @@ func Default() *Config {
 		Scrub:           Scrub{Rate: 50 << 20},
 		Guards:          Guards{MinKeepRatio: 0.5},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
+		Serve:           Serve{Keep: day},
+		Publish:         Publish{Grace: 3 * day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
@@ -238,7 +243,7 @@ func (c *Config) Warnings() []string {
 			"use https",
 		}).Error())
 	}
-	return lines
+	return append(lines, c.Serve.warnings(c.Path)...)
 }
 
 // Notes returns one line for each setting that may surprise someone who reads only the
@@ -287,23 +292,28 @@ func (d *decoder) config(root *node) *Config {
 		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
 		"scrub":            keys(c.Scrub.table()),
 		"http":             keys(d.http(&c.HTTP)),
+		"serve":            d.serve(&c.Serve),
+		"publish":          d.publish(&c.Publish),
+		"election":         keys(c.Election.table()),
 		"services":         keep(&services),
 		"manifests":        keep(&manifests),
 		"views":            keep(&views),
 		"activate":         activation(&c.Activate),
-		"gate":             gate(&c.Gate),
+		"gate":             gateOf(&c.Gate),
 		"groups":           keep(&groups),
 		"hooks":            keep(&hooks),
 		"permissions":      keys(c.Permissions.table()),
 		"removed":          scalar(&c.DropRemoved, parseRemoved),
 	})
 	d.checkSource(&c.Source)
+	d.checkPublish(c)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)
 	c.Groups = d.groups(groups, c)
 	c.Hooks = d.hooks(hooks, c)
 	d.checkNames(c)
+	d.checkVariables(c)
 	c.secrets, c.plain, c.keys, c.unsigned = d.secrets, d.plain, d.keys, d.unsigned
 	return c
 }

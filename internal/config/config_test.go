@@ -648,17 +648,17 @@ func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 }
 
 // uncommented removes the # before keys. It drops customer_id, which must not stand
-// beside customer_id_file.
+// beside customer_id_file, and source.s3, which must not stand beside source.url.
 func uncommented(text string) string {
-	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
-	return regexp.MustCompile(`(?m)^ *customer_id: .*\n`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z0-9_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
+	return regexp.MustCompile(`(?m)^( *customer_id|  s3): .*\n`).ReplaceAllString(text, "")
 }
 
 // allKeys collects every key from the suggestions for unknown keys.
 func allKeys(t *testing.T) map[string]bool {
 	const x = "{Zz9: 1}"
-	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+
-		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\n")
+	_, err := load(t, "Zz9: 1\nsource: {Zz9: 1, retry: "+x+"}\ntransfers: "+x+"\nscrub: "+x+"\nguards: "+x+"\nhttp: "+x+"\nserve: {Zz9: 1, rings: ["+x+"]}"+
+		"\nservices: {Zz9: 1, list: "+x+", autocomplete: "+x+"}\nmanifests: ["+x+"]\nviews: ["+x+"]\nhooks: ["+x+"]\npermissions: "+x+"\npublish: {s3: "+x+"}\nelection: "+x+"\n")
 	found := map[string]bool{}
 	for _, p := range problems(err) {
 		if list, ok := strings.CutPrefix(p.Suggestion, "the keys here are "); ok {

@@ -66,7 +66,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *node) {
 		"include":      list(&m.Filter.Include, parseGlob),
 		"exclude":      list(&m.Filter.Exclude, parseGlob),
 		"activate":     activation(&m.Activate),
-		"gate":         gate(&m.Gate),
+		"gate":         gateOf(&m.Gate),
 	})
 	if !d.isSet(path + ".name") {
 		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
@@ -107,6 +107,9 @@ func (d *decoder) checkKind(m *Manifest, path string) {
 	hasProduct, hasFiles := d.isSet(path+".product"), d.isSet(path+".files")
 	if hasProduct && hasFiles {
 		d.fail(path+".files", fault{"product is set too", "write two entries, one with product and one with files"})
+	}
+	if (hasProduct || hasFiles) && d.isSet("source.s3") {
+		d.fail(path, fault{"has product or files, but a follower of a bucket mirrors entries of its publisher", "keep the name of the publisher's entry only"})
 	}
 	if m.Tag != "" && !hasProduct && !hasFiles {
 		d.fail(path+".tag", fault{"is only for an entry with product or files", "remove it: the links of a manifest have their own tags"})

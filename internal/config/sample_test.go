@@ -47,7 +47,7 @@ func (s sample) order(path string) int {
 }
 
 var (
-	keyLine      = regexp.MustCompile(`^( *)((?:- )?)([a-z_]+):(?: +(.*))?$`)
+	keyLine      = regexp.MustCompile(`^( *)((?:- )?)([a-z0-9_]+):(?: +(.*))?$`)
 	sideComment  = regexp.MustCompile(` +# .*$`)
 	commentMark  = regexp.MustCompile(`^( *)# ?`)
 	serviceNames = regexp.MustCompile(`^services\.(contribution|list|property|autocomplete|reversegeo)\b`)

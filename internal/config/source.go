@@ -9,9 +9,11 @@ import (
 	"syncd/internal/origin"
 )
 
-// Source holds the settings of the release service.
+// Source holds the settings of the release service, or of the bucket that a follower
+// mirrors instead.
 type Source struct {
-	URL               *url.URL // may hold a password or a query: show it with transport.PublicURL only
+	URL               *url.URL // may hold a password or a query: show it with transport.PublicURL only; the place of S3, if that is set
+	S3                S3
 	Credential        Credential
 	CustomerIDParam   string // the query parameter that carries the Customer ID
 	Hash              manifest.Algorithm
@@ -41,6 +43,7 @@ type Retry struct {
 func (d *decoder) source(s *Source) setter {
 	return keys(credentialKeys(&s.Credential, table{
 		"url":                 scalar(&s.URL, parseURL),
+		"s3":                  keys(s.S3.table()),
 		"customer_id_param":   scalar(&s.CustomerIDParam, parseParam),
 		"hash":                scalar(&s.Hash, parseHash),
 		"ca_file":             scalar(&s.CAFile, d.besideConfig),
@@ -74,10 +77,14 @@ func (d *decoder) checkSource(s *Source) {
 	env := d.env
 	s.Credential.env = &env
 	d.checkCredential("source", &s.Credential)
-	if !d.isSet("source.url") && d.valid("source") {
+	switch {
+	case d.isSet("source.s3"):
+		d.checkBucket(s)
+	case !d.isSet("source.url") && d.valid("source"):
 		d.fail("source.url", fault{"is missing", "write the address of the release service, such as https://releases.example.net"})
+	default:
+		d.checkURL("source.url", s.URL, *s)
 	}
-	d.checkURL("source.url", s.URL, *s)
 	d.checkProxy("source.proxy", s.Proxy)
 	d.checkPair("source", s.ClientCert, s.ClientKey)
 	d.checkRetry("source", s.Retry)

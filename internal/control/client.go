@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -101,6 +102,18 @@ func (c *Client) History(ctx context.Context) (history report.History, err error
 	return history, err
 }
 
+// FleetView shows the followers.
+func (c *Client) FleetView(ctx context.Context) (view fleet.View, err error) {
+	err = c.query(ctx, "/fleet", &view)
+	return view, err
+}
+
+// ServeRelease lets a release go on to later rings.
+func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []fleet.Stop, err error) {
+	err = c.call(ctx, http.MethodPost, "/serve-release", req, &ended, nil)
+	return ended, err
+}
+
 // Health is nil when the engine is alive and, with ready, serves every manifest.
 func (c *Client) Health(ctx context.Context, ready bool) error {
 	path := "/health"
@@ -138,6 +151,12 @@ func (c *Client) Order(ctx context.Context, req request.Order) (result report.Sy
 	return result, err
 }
 
+// Publish publishes what is served to object storage.
+func (c *Client) Publish(ctx context.Context, req request.Publish) (result report.Publication, err error) {
+	err = c.call(ctx, http.MethodPost, "/publish", req, &result, nil)
+	return result, err
+}
+
 // Forget removes what left the configuration.
 func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)
@@ -157,7 +176,7 @@ func (c *Client) Adopt(ctx context.Context, req request.Adopt, show func(report.
 	return result, err
 }
 
-// Deliveries returns what hooks are still to be told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (c *Client) Deliveries(ctx context.Context) (deliveries report.Deliveries, err error) {
 	err = c.query(ctx, "/deliveries", &deliveries)
 	return deliveries, err

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -47,6 +48,8 @@ var (
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
+	stops    = []fleet.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
+	hosts    = fleet.View{Rings: []fleet.RingView{{Name: "canary"}}, Followers: []fleet.FollowerView{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -55,6 +58,10 @@ func (h *fakeEngine) History(limit int) (report.History, error) {
 	h.note(limit)
 	return history, h.err
 }
+func (*fakeEngine) Publish(context.Context, request.Publish) (report.Publication, error) {
+	return report.Publication{}, nil
+}
+
 func (h *fakeEngine) Forget(_ context.Context, req request.Forget) (report.Sync, error) {
 	h.note(req)
 	return outcome, h.err
@@ -98,6 +105,13 @@ func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoptio
 
 func (h *fakeEngine) Samples() ([]metrics.Sample, error) {
 	return []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}, h.err
+}
+
+func (h *fakeEngine) FleetView() (fleet.View, error) { return hosts, h.err }
+
+func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	h.note(req)
+	return stops, h.err
 }
 
 func (h *fakeEngine) Deliveries() (report.Deliveries, error) { return waiting, h.err }
@@ -172,9 +186,14 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
 	gotWaiting, err = c.ChangeDeliveries(ctx, drop)
 	check("drop", gotWaiting, err, waiting)
+	gotHosts, err := c.FleetView(ctx)
+	check("fleet", gotHosts, err, hosts)
+	release := request.ServeRelease{Release: "2026.11"}
+	gotStops, err := c.ServeRelease(ctx, release)
+	check("serve release", gotStops, err, stops)
 	check("health", nil, c.Health(ctx, false), nil)
 	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, "ready"})
+	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, release, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -42,11 +43,14 @@ type Engine interface {
 	Activate(ctx context.Context, req request.Activate) (report.Sync, error)
 	Order(ctx context.Context, req request.Order) (report.Sync, error)
 	Forget(ctx context.Context, req request.Forget) (report.Sync, error)
+	Publish(ctx context.Context, req request.Publish) (report.Publication, error)
 	Repair(ctx context.Context, req request.Verify) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error)
 	Deliveries() (report.Deliveries, error)
 	Samples() ([]metrics.Sample, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
+	FleetView() (fleet.View, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command
@@ -69,6 +73,10 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 		samples, err := e.Samples()
 		reply(w, samples, err)
 	})
+	mux.HandleFunc("GET /fleet", func(w http.ResponseWriter, _ *http.Request) {
+		view, err := e.FleetView()
+		reply(w, view, err)
+	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		err := e.Alive()
 		if err == nil && r.URL.Query().Has("ready") {
@@ -82,9 +90,11 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 	mux.HandleFunc("POST /activate", stream(e, maxRequest, func(req request.Activate) (any, error) { return e.Activate(ctx, req) }))
 	mux.HandleFunc("POST /order", stream(e, maxRequest, func(req request.Order) (any, error) { return e.Order(ctx, req) }))
 	mux.HandleFunc("POST /forget", stream(e, maxRequest, func(req request.Forget) (any, error) { return e.Forget(ctx, req) }))
+	mux.HandleFunc("POST /publish", stream(e, maxRequest, func(req request.Publish) (any, error) { return e.Publish(ctx, req) }))
 	mux.HandleFunc("POST /repair", stream(e, maxRequest, func(req request.Verify) (any, error) { return e.Repair(ctx, req) }))
 	mux.HandleFunc("POST /adopt", stream(e, maxRequest, func(req request.Adopt) (any, error) { return e.Adopt(ctx, req) }))
 	mux.HandleFunc("POST /deliveries", stream(e, maxRequest, func(req request.Deliveries) (any, error) { return e.ChangeDeliveries(ctx, req) }))
+	mux.HandleFunc("POST /serve-release", stream(e, maxRequest, func(req request.ServeRelease) (any, error) { return e.ServeRelease(ctx, req) }))
 	return mux
 }
 

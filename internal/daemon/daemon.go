@@ -66,6 +66,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	d.activateDue(ctx, &running)
 	running.Go(func() { d.scrub(ctx) })
 	running.Go(func() { d.tellStale(ctx) })
+	running.Go(func() { d.engine.RunFleet(ctx) })
 	d.engine.Deliver()
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed

@@ -35,6 +35,10 @@ func (d *Daemon) configure(before *config.Config) error {
 		d.log.Warn().Msg("data_dir and http take effect at a restart: the old values stay in force")
 		cfg.DataDir, cfg.HTTP = before.DataDir, before.HTTP
 	}
+	if !cfg.Serve.SameServer(before.Serve) {
+		d.log.Warn().Msg("listen, public_url, web_config and ids_file of serve take effect at a restart: the old values stay in force")
+		cfg.Serve = cfg.Serve.WithServer(before.Serve)
+	}
 	return d.engine.Configure(cfg)
 }
 

@@ -26,11 +26,13 @@ func (p *scrubPlan) follow(schedule config.Schedule, last store.Scrub, now time.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case !p.known && !last.StartedAt.IsZero():
+	case !p.known && !last.StartedAt.IsZero() && !last.StartedAt.After(now):
 		p.from = last.StartedAt
 	case !p.known, !p.schedule.Equal(schedule):
 		p.from = now
-	case last.StartedAt.After(p.from):
+	case p.from.After(now): // the clock was set back
+		p.from = now
+	case last.StartedAt.After(p.from) && !last.StartedAt.After(now):
 		p.from = last.StartedAt
 	}
 	p.known, p.schedule = true, schedule

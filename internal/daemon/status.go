@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/clock"
+	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -45,7 +46,24 @@ func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAg
 // Samples returns the metrics.
 func (d *Daemon) Samples() ([]metrics.Sample, error) { return d.engine.Samples() }
 
-// Deliveries returns what hooks are still to be told.
+// FleetView shows the followers.
+func (d *Daemon) FleetView() (fleet.View, error) { return d.engine.FleetView() }
+
+// Followers shows the followers; nil if none are served.
+func (d *Daemon) Followers() *fleet.View {
+	view, err := d.engine.FleetView()
+	if err != nil {
+		return nil
+	}
+	return &view
+}
+
+// ServeRelease lets a release go on to later rings.
+func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+	return d.engine.ServeRelease(ctx, req)
+}
+
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }
 
 // ChangeDeliveries tries deliveries again or drops them.

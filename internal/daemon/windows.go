@@ -31,7 +31,7 @@ func (d *Daemon) activateDue(ctx context.Context, running *sync.WaitGroup) {
 	running.Go(func() {
 		defer w.running.Store(false)
 		w.failedAt.Store(nil)
-		if _, err := d.Activate(ctx, request.Activate{Trigger: request.TriggerWindow}); err != nil { // Activate has logged it
+		if result, err := d.Activate(ctx, request.Activate{Trigger: request.TriggerWindow}); err != nil || !result.OK() { // Activate has logged it
 			now := time.Now()
 			w.failedAt.Store(&now)
 		}

@@ -26,7 +26,7 @@ func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	if len(result.Views) > 0 {
 		event.Array("views", viewFields(result))
 	}
-	withExports(event, result).Msg("sync")
+	withPublication(withExports(event, result), result.Publication).Msg("sync")
 	return result, err
 }
 
@@ -38,7 +38,7 @@ func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 		event = d.log.Error().AnErr("error", err)
 	}
 	event.Int("generation", result.Generation).Array("manifests", manifestFields(result))
-	withExports(event, result).Msg("rollback")
+	withPublication(withExports(event, result), result.Publication).Msg("rollback")
 	return result, err
 }
 
@@ -46,11 +46,12 @@ func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Syn
 func (d *Daemon) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
 	result, err := d.engine.Activate(ctx, req)
 	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
+	if err != nil || !result.OK() {
+		event = d.log.Error().AnErr("error", err)
 	}
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
-		Array("manifests", manifestFields(result)).Msg("activate")
+		Array("manifests", manifestFields(result))
+	withPublication(event, result.Publication).Msg("activate")
 	return result, err
 }
 
@@ -74,6 +75,17 @@ func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, e
 		event = d.log.Error().Err(err)
 	}
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Strs("removed", result.Removed).Msg("forget")
+	return result, err
+}
+
+// Publish publishes what is served and logs the outcome in one event.
+func (d *Daemon) Publish(ctx context.Context, req request.Publish) (report.Publication, error) {
+	result, err := d.engine.Publish(ctx, req)
+	event := d.log.Info()
+	if err != nil {
+		event = d.log.Error().Err(err)
+	}
+	withPublication(event, &result).Bool("dry_run", req.DryRun).Msg("publish")
 	return result, err
 }
 
@@ -133,6 +145,24 @@ func withExports(event *zerolog.Event, result report.Sync) *zerolog.Event {
 		exports.Dict(entry)
 	}
 	return event.Array("exports", exports)
+}
+
+// withPublication adds the outcome of publishing to object storage to a log event.
+func withPublication(event *zerolog.Event, p *report.Publication) *zerolog.Event {
+	if p == nil || p.Result == "" {
+		return event
+	}
+	fields := zerolog.Dict().Str("result", string(p.Result)).Int("generation", p.Generation).Int("objects", p.Objects).Int64("bytes", p.Bytes)
+	if len(p.Kept) > 0 {
+		fields.Strs("kept", p.Kept)
+	}
+	if c := p.Collected; c != nil {
+		fields.Int("deleted_objects", c.Objects).Int64("deleted_bytes", c.Bytes)
+	}
+	if p.Error != "" {
+		fields.Str("error", p.Error)
+	}
+	return event.Dict("publication", fields)
 }
 
 // manifestFields are the fields of a log event for each manifest.

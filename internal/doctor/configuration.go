@@ -124,7 +124,7 @@ func (e *examination) checkID(context.Context) []Finding {
 	}
 	var id config.Secret
 	err := reader.Do(func() (err error) {
-		id, err = e.cfg.Source.Credential.Read()
+		id, err = e.cfg.Source.ReadID()
 		return err
 	})
 	switch {

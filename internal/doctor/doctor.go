@@ -13,10 +13,10 @@ import (
 	"slices"
 
 	"syncd/internal/account"
-	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/control"
+	"syncd/internal/get"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/unitfile"
@@ -31,9 +31,15 @@ type Options struct {
 
 	AddSecret  func(customerID string)                          // called before the first use of a Customer ID, so that output is redacted
 	CheckFiles func(cfg *config.Config, id config.Secret) error // checks the files that the configuration names
-	Client     func(cfg *config.Config, id config.Secret) (*transport.Client, error)
-	Files      func(ctx context.Context, cfg *config.Config, client *releases.Client, name string, release manifest.Release) (iter.Seq[manifest.Reference], error)
+	Connect    func(cfg *config.Config, id config.Secret) (Source, error)
 	Status     func(ctx context.Context, cfg *config.Config) (report.Status, error)
+}
+
+// Source is the release service or the bucket of the configuration.
+type Source struct {
+	Carrier  *transport.Client
+	Provider get.Provider
+	Files    func(ctx context.Context, name string, release manifest.Release) (iter.Seq[manifest.Reference], error)
 }
 
 // Report is what `doctor --json` prints: the worst findings first.
@@ -90,7 +96,7 @@ type examination struct {
 	worker     account.Account // works in data_dir
 	id         config.Secret
 
-	client  *transport.Client // nil before name resolution
+	source  Source // empty before name resolution
 	answer  *transport.Response
 	lists   []list
 	noLinks bool // files are copied
@@ -144,8 +150,8 @@ func (e *examination) run(ctx context.Context, c check, causes map[string]string
 }
 
 func (e *examination) close() {
-	if e.client != nil {
-		e.client.Close()
+	if e.source.Carrier != nil {
+		e.source.Carrier.Close()
 	}
 	if e.engine != nil {
 		e.engine.Close()

@@ -12,9 +12,9 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/manifest"
 )
 
 // A provider that hangs must not hold the doctor up: so long it waits for all lists.
@@ -60,7 +60,7 @@ func (e *examination) askLists(ctx context.Context) ([]list, []error) {
 	for i, m := range e.cfg.Manifests {
 		group.Go(func() error {
 			lists[i].manifest = m
-			files, err := e.Files(ctx, e.cfg, releases.New(e.client), m.Name, m.Release)
+			files, err := e.source.Files(ctx, m.Name, m.Release)
 			if failed[i] = err; err != nil {
 				return nil // it stands in failed
 			}
@@ -104,11 +104,16 @@ func (e *examination) checkDownload(ctx context.Context) []Finding {
 		return []Finding{skipped("not checked, because no manifest can be listed")}
 	}
 	l := e.lists[0]
-	l.ask(ctx, releases.New(e.client), askedForProbe)
+	l.ask(ctx, e.source.Provider, askedForProbe)
 	ctx, cancel := context.WithTimeout(ctx, netPatience+probeTime)
 	defer cancel()
-	ref, begin := l.largest(), time.Now()
-	answer, err := releases.New(e.client).Download(ctx, ref, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
+	ref := l.largest()
+	expected, err := e.source.Provider.Hash(ctx, e.cfg.Source.Hash, ref)
+	if err != nil {
+		return []Finding{failure("try `syncd get`; if it fails the same way, tell the provider", "the digest of %s cannot be had: %v", ref, err)}
+	}
+	begin := time.Now()
+	answer, err := e.source.Provider.Download(ctx, manifest.File{Reference: ref, Expected: expected}, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
 	if err != nil {
 		return []Finding{failure("let this machine connect to the host that downloads are redirected to, too", "downloading %s fails: %v", ref, err)}
 	}

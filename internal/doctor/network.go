@@ -16,7 +16,7 @@ const netPatience = 10 * time.Second
 
 // peer is the host to connect to: the proxy, or else the provider.
 func (e *examination) peer() (u *url.URL, isProxy bool) {
-	if proxy, err := e.client.Proxy(); err == nil && proxy != nil {
+	if proxy, err := e.source.Carrier.Proxy(); err == nil && proxy != nil {
 		return proxy, true
 	}
 	return e.cfg.Source.URL, false
@@ -29,11 +29,11 @@ func address(u *url.URL) string {
 }
 
 // named says which host it is, and where its address comes from.
-func (e *examination) named() (what, source string) {
+func (e *examination) named() (what, key string) {
 	u, isProxy := e.peer()
 	switch {
 	case !isProxy:
-		return u.Host, "source.url"
+		return u.Host, e.sourceKey()
 	case e.cfg.Source.Proxy != nil:
 		return "proxy " + u.Host, "source.proxy"
 	case e.unit != nil:
@@ -42,14 +42,22 @@ func (e *examination) named() (what, source string) {
 	return "proxy " + u.Host, "$HTTPS_PROXY or $HTTP_PROXY"
 }
 
+// sourceKey is the key that names the provider, or the service of the bucket.
+func (e *examination) sourceKey() string {
+	if e.cfg.Source.S3.IsSet() {
+		return "source.s3.endpoint"
+	}
+	return "source.url"
+}
+
 func (e *examination) checkNames(ctx context.Context) []Finding {
-	client, err := e.Client(e.cfg, e.id)
+	source, err := e.Connect(e.cfg, e.id)
 	if err != nil {
 		return []Finding{skipped("not checked, because a file of the configuration cannot be used")}
 	}
-	e.client = client
+	e.source = source
 	u, _ := e.peer()
-	what, source := e.named()
+	what, key := e.named()
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return []Finding{good("%s is an address", what)}
 	}
@@ -57,7 +65,7 @@ func (e *examination) checkNames(ctx context.Context) []Finding {
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
 	if err != nil {
-		return e.withProxyHint(failure("check the host in "+source+", then the name server in /etc/resolv.conf", "%s: the name cannot be resolved: %v", what, err))
+		return e.withProxyHint(failure("check the host in "+key+", then the name server in /etc/resolv.conf", "%s: the name cannot be resolved: %v", what, err))
 	}
 	return []Finding{good("%s has %d address(es)", what, len(addresses))}
 }
@@ -74,13 +82,13 @@ func (e *examination) withProxyHint(found Finding) []Finding {
 
 func (e *examination) checkConnection(ctx context.Context) []Finding {
 	u, _ := e.peer()
-	what, source := e.named()
+	what, key := e.named()
 	dialer := net.Dialer{Timeout: netPatience}
 	begin := time.Now()
 	conn, err := dialer.DialContext(ctx, "tcp", address(u))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return e.withProxyHint(failure("check host and port in "+source, "%s: nothing listens there: %v", what, err))
+		return e.withProxyHint(failure("check host and port in "+key, "%s: nothing listens there: %v", what, err))
 	case err != nil:
 		return e.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
 	}

@@ -11,15 +11,14 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/transport"
 )
 
 // checkService sends the first request. Any answer of the service shows that it is there.
 func (e *examination) checkService(ctx context.Context) []Finding {
 	begin := time.Now()
-	answer, _, err := e.client.Do(ctx, transport.Request{
-		Endpoint: "ManifestReleases", Segments: []string{"ManifestReleases", e.cfg.Manifests[0].Name}, Limit: 64 << 20, Query: url.Values{"format": {"json"}},
-	})
+	answer, _, err := e.source.Carrier.Do(ctx, e.firstRequest())
 	e.answer = answer
 	took := time.Since(begin).Round(time.Millisecond)
 	var failed *transport.Error
@@ -35,6 +34,15 @@ func (e *examination) checkService(ctx context.Context) []Finding {
 	return []Finding{e.explainRequest(err)}
 }
 
+func (e *examination) firstRequest() transport.Request {
+	if e.cfg.Source.S3.IsSet() {
+		return transport.Request{Endpoint: "Current", Segments: []string{bucket.CurrentName}, Limit: bucket.MaxText}
+	}
+	return transport.Request{
+		Endpoint: "ManifestReleases", Segments: []string{"ManifestReleases", e.cfg.Manifests[0].Name}, Limit: 64 << 20, Query: url.Values{"format": {"json"}},
+	}
+}
+
 // isAnswer is true for a status that shows that the service works.
 func isAnswer(status int) bool {
 	return status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
@@ -47,7 +55,7 @@ func (e *examination) explainRequest(err error) Finding {
 	case errors.As(err, &proxy):
 		return failing(proxy, "check the proxy")
 	case isCertificate(err):
-		return explainTLS(err)
+		return e.explainTLS(err)
 	case errors.As(err, &failed) && failed.Status >= http.StatusInternalServerError:
 		return failure("try again later; if it lasts, tell the provider", "%v", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/fsops"
+	"syncd/internal/get"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/space"
@@ -78,7 +78,7 @@ func (e *examination) needs(ctx context.Context, status report.Status) (first, n
 			next = next.Plus(need)
 			continue
 		}
-		l.ask(ctx, releases.New(e.client), maxAsked)
+		l.ask(ctx, e.source.Provider, maxAsked)
 		need.Bytes = copies * l.bytes()
 		first = first.Plus(need)
 	}
@@ -101,7 +101,7 @@ func present(dir *fsops.Dir, folders []string) (present space.Amount) {
 }
 
 // ask asks Metadata for the sizes of at most n files. A file without an answer has none.
-func (l *list) ask(ctx context.Context, client *releases.Client, n int) {
+func (l *list) ask(ctx context.Context, client get.Provider, n int) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	n = min(n, len(l.files))

@@ -19,7 +19,7 @@ func (e *examination) checkTLS(ctx context.Context) []Finding {
 	case isProxy:
 		return []Finding{good("checked with the first request through the proxy")}
 	case u.Scheme != "https":
-		return []Finding{good("not used: source.url is plain http")}
+		return []Finding{good("not used: %s is plain http", e.sourceKey())}
 	}
 	roots, err := certificate.Roots(e.cfg.Source.CAFile)
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *examination) checkTLS(ctx context.Context) []Finding {
 	dialer := tls.Dialer{Config: settings}
 	conn, err := dialer.DialContext(ctx, "tcp", address(u))
 	if err != nil {
-		return []Finding{explainTLS(err)}
+		return []Finding{e.explainTLS(err)}
 	}
 	defer conn.Close()
 	state := conn.(*tls.Conn).ConnectionState() // tls.Dialer returns no other
@@ -46,7 +46,7 @@ func (e *examination) checkTLS(ctx context.Context) []Finding {
 }
 
 // explainTLS tells a private CA, a wrong name and a wrong clock apart.
-func explainTLS(err error) Finding {
+func (e *examination) explainTLS(err error) Finding {
 	var authority x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -54,11 +54,11 @@ func explainTLS(err error) Finding {
 	case errors.As(err, &authority):
 		return failure("if a proxy inspects TLS or the CA is private, name its root certificate in source.ca_file; else install ca-certificates", "the server's certificate is not trusted: %v", authority)
 	case errors.As(err, &hostname):
-		return failure("check the host in source.url", "the server's certificate is for another host: %v", hostname)
+		return failure("check the host in "+e.sourceKey(), "the server's certificate is for another host: %v", hostname)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return failure("check the clock with `timedatectl`; if it is right, tell the provider", "the server's certificate is not valid at the time of this machine's clock: %v", invalid)
 	}
-	return failure("check that source.url names a server that speaks TLS at that port", "the TLS handshake failed: %v", err)
+	return failure("check that "+e.sourceKey()+" names a server that speaks TLS at that port", "the TLS handshake failed: %v", err)
 }
 
 func isCertificate(err error) bool {

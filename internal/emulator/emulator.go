@@ -66,6 +66,9 @@ type Config struct {
 	ListenDownload string
 	// TLS makes both listeners use TLS. It needs a certificate.
 	TLS *tls.Config
+	// Behind is the base address of another release service, which answers in place of this
+	// one where it can. Tests of a client run against that service by it. "" for none.
+	Behind string
 	// Wrap replaces both listeners by its result, when it is set. A test can
 	// slow down all connections with it.
 	Wrap func(net.Listener) net.Listener
@@ -108,7 +111,7 @@ func Start(cfg Config) (*Emulator, error) {
 		Catalogue: e.catalogue, CustomerID: cfg.CustomerID, IDParam: cfg.IDParam,
 		URL: e.release.urlFor, DownloadURL: e.download.urlFor,
 	})
-	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, provider))))
+	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, e.behind(provider)))))
 	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(provider.ServeDownload)))
 	return e, nil
 }

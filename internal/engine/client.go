@@ -1,9 +1,25 @@
 package engine
 
 import (
+	"cmp"
+
+	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 )
+
+// defaultRegion is that of servers which know no regions.
+const defaultRegion = "us-east-1"
+
+// SourceConfig is ClientConfig for the source. A bucket gets signed requests, and no
+// Customer ID.
+func SourceConfig(s config.Source, id config.Secret) transport.Config {
+	c := ClientConfig(s.Service(), id)
+	if s.S3.IsSet() {
+		c.IDParam, c.Sign = "", signature.Signer(signature.Credentials(), cmp.Or(s.S3.Region, defaultRegion))
+	}
+	return c
+}
 
 // ClientConfig turns the configuration of a service into that of its client. The
 // caller adds what is not configured: the user agent, metrics and the shared Gate.

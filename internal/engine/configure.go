@@ -9,10 +9,13 @@ import (
 
 	"syncd/internal/bandwidth"
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/fleet"
+	"syncd/internal/follower"
 	"syncd/internal/gate"
 	"syncd/internal/hooks"
 	"syncd/internal/manifest"
@@ -26,12 +29,21 @@ import (
 // replaces all of it.
 type active struct {
 	config *config.Config
-	client *releases.Client
+	source *source
 	syncer *syncer.Syncer
 	id     config.Secret
 
 	hooks     []hooks.Hook
 	hookRoots *x509.CertPool // nil for the system's
+	publisher *publishing    // nil for none
+}
+
+// source is what this host mirrors: the provider, or the bucket of a publisher.
+type source struct {
+	provider syncer.Provider // nil for a bucket
+	bucket   syncer.Bucket   // nil for the provider
+	files    fetcher.Source
+	close    func()
 }
 
 // Config returns the configuration in force.
@@ -45,17 +57,33 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		return err
 	}
 	var err error
-	if next.client, next.id, err = e.connect(cfg); err != nil {
+	if next.source, next.id, err = e.connect(cfg); err != nil {
+		return err
+	}
+	if next.publisher, err = e.preparePublisher(cfg); err != nil {
+		next.source.close()
 		return err
 	}
 	e.createSeries(cfg)
+	if e.fleet != nil {
+		e.fleet.Configure(ringsOf(cfg))
+	}
 	e.audit.SetKeep(cfg.Audit.Keep)
+	if e.catalog != nil {
+		e.catalog.SetKeep(cfg.Serve.Keep)
+	}
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
-	next.syncer = syncer.New(e.syncerConfig(cfg, next.client, next.id), &e.progress)
-	if before := e.active.Swap(next); before != nil {
+	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
+	before := e.active.Swap(next)
+	if before != nil {
 		e.dropSeries(before.config)
-		before.client.Close()
+		before.source.close()
+	}
+	if before != nil {
+		e.replacePublisher(before.publisher, next.publisher)
+	} else {
+		e.replacePublisher(nil, next.publisher)
 	}
 	e.startHooks(next)
 	e.metrics.Reloaded(true)
@@ -89,45 +117,60 @@ func (e *Engine) warnOrphaned() {
 func (e *Engine) finish(a *active) {
 	e.dropSeries(a.config)
 	if e.active.Load() != a {
-		a.client.Close()
+		a.source.close()
 	}
 }
 
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
-// connect returns a client of the provider and the Customer ID.
-func (e *Engine) connect(cfg *config.Config) (*releases.Client, config.Secret, error) {
-	id, err := cfg.Source.Credential.Read()
+// connect returns a client of the source and the Customer ID.
+func (e *Engine) connect(cfg *config.Config) (*source, config.Secret, error) {
+	id, err := cfg.Source.ReadID()
 	if err != nil {
 		return nil, "", err
 	}
 	e.options.AddSecret(id.Reveal())
-	settings := ClientConfig(cfg.Source.Service(), id)
+	settings := SourceConfig(cfg.Source, id)
 	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return nil, "", err
 	}
-	return releases.New(carrier), id, nil
+	if cfg.Source.S3.IsSet() {
+		client := follower.New(carrier)
+		return &source{bucket: client, files: client, close: client.Close}, id, nil
+	}
+	client := releases.New(carrier)
+	return &source{provider: client, files: client, close: client.Close}, id, nil
 }
 
-func (e *Engine) syncerConfig(cfg *config.Config, client *releases.Client, id config.Secret) syncer.Config {
+func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret) syncer.Config {
 	return syncer.Config{
-		Provider: client, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.outbox, Metrics: e.metrics,
-		Fetcher: fetcher.New(client, e.mirror.Partial(), fetcher.Config{
+		Provider: from.provider, Bucket: from.bucket, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.outbox, Metrics: e.metrics,
+		Fetcher: fetcher.New(from.files, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
 		Source:    transport.PublicURL(cfg.Source.URL),
 		Algorithm: cfg.Source.Hash,
-		Targets:   targetsOf(cfg, environWithout(id.Reveal())), Groups: groupsOf(cfg), Staging: e.staging,
+		Targets:   targetsOf(cfg, environWithout(secretsOf(cfg, id))), Groups: groupsOf(cfg), Staging: e.staging,
 		Redact: transport.NewRedactor(id.Reveal()).String, Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
-		Views: viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved,
+		Follower: e.follower(cfg),
+		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.followers(), Describe: cfg.Serve.IsOn(),
 	}
+}
+
+// follower is how this host names itself to an upstream that is a syncd.
+func (e *Engine) follower(cfg *config.Config) fleet.State {
+	host, err := os.Hostname()
+	if err != nil {
+		e.options.Log.Warn().Err(err).Msg("reading the name of this host failed; an upstream sees it as unknown")
+	}
+	return fleet.NewState(host, cfg.DataDir, e.options.Version)
 }
 
 func viewsOf(cfg *config.Config) []syncer.ViewTarget {
@@ -177,10 +220,21 @@ func groupsOf(cfg *config.Config) []syncer.Group {
 	return groups
 }
 
-// environWithout is the environment of a gate: that of this process without the Customer
-// ID, and without what is between syncd and the program that started it.
-func environWithout(id string) []string {
-	secrets := transport.NewRedactor(id)
+// secretsOf are what no command of the operator may have: the Customer ID, and the
+// credentials of a bucket.
+func secretsOf(cfg *config.Config, id config.Secret) []string {
+	if cfg.Source.S3.IsSet() || cfg.Publish.S3.IsSet() {
+		return append(signature.Secrets(), id.Reveal())
+	}
+	return []string{id.Reveal()}
+}
+
+// environWithout is the environment of a gate: that of this process without secrets, and
+// without what is between syncd and the program that started it.
+func environWithout(secrets []string) []string {
+	holds := func(variable string) func(string) bool {
+		return func(secret string) bool { return transport.NewRedactor(secret).Contains(variable) }
+	}
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		for _, own := range []string{"SYNCD_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"} {
@@ -188,7 +242,7 @@ func environWithout(id string) []string {
 				return true
 			}
 		}
-		return secrets.Contains(variable)
+		return slices.ContainsFunc(secrets, holds(variable))
 	})
 }
 

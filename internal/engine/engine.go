@@ -20,10 +20,12 @@ import (
 
 	"syncd/internal/audit"
 	"syncd/internal/bandwidth"
+	"syncd/internal/catalog"
 	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
+	"syncd/internal/fleet"
 	"syncd/internal/hooks"
 	"syncd/internal/lockfile"
 	"syncd/internal/metrics"
@@ -60,7 +62,9 @@ type Engine struct {
 	store     *store.Store
 	mirror    *mirror.Mirror
 	audit     *audit.Log
-	staging   *staging.Room
+	catalog   *catalog.Catalog // nil while `serve` is off
+	building  sync.Once        // of the catalog's first snapshot
+	staging   *staging.Area
 	metrics   *metrics.Metrics
 	outbox    *outbox.Outbox
 	hooks     *hooks.Runner
@@ -69,6 +73,7 @@ type Engine struct {
 	bandwidth *bandwidth.Budget // of all syncs and repairs
 	scrubRate *bandwidth.Budget
 	scrubber  *scrub.Scrubber
+	fleet     *fleet.Fleet // nil without serve
 	jitter    float64
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	syncing   claims.Set          // manifests that are in a sync
@@ -162,7 +167,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Fleet: e.fleetMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 	})
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
 		e.auditFailed(err)
@@ -171,6 +176,11 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		if err := e.audit.Note(g); err != nil {
 			e.auditFailed(err)
 		}
+		e.refreshCatalog()
+	}
+	e.openCatalog(cfg)
+	if err := e.openFleet(cfg); err != nil {
+		return err
 	}
 	e.newHooks()
 	if err := e.Configure(cfg); err != nil {
@@ -232,13 +242,19 @@ func (e *Engine) Close() error {
 func (e *Engine) release() error {
 	var err error
 	if active := e.active.Load(); active != nil {
-		active.client.Close()
+		active.source.close()
 	}
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
+	if active := e.active.Load(); active != nil && active.publisher != nil {
+		active.publisher.Close()
+	}
+	if e.fleet != nil {
+		err = e.fleet.Save()
+	}
 	if e.store != nil {
-		err = e.store.Close()
+		err = errors.Join(err, e.store.Close())
 	}
 	return errors.Join(err, e.lock.Release(), e.mirror.Close())
 }

@@ -33,9 +33,12 @@ func (e *Engine) newHooks() {
 		Store: e.store, Metrics: e.metrics, Log: e.options.Log,
 		Sender: hooks.Sender{
 			UserAgent: "syncd/" + e.options.Version,
-			Environ:   func() []string { return processgroup.Environ(os.Environ(), e.active.Load().id.Reveal()) },
-			Clean:     e.cleanHookError,
-			Roots:     func() *x509.CertPool { return e.active.Load().hookRoots },
+			Environ: func() []string {
+				a := e.active.Load()
+				return processgroup.Environ(os.Environ(), secretsOf(a.config, a.id)...)
+			},
+			Clean: e.cleanHookError,
+			Roots: func() *x509.CertPool { return e.active.Load().hookRoots },
 		},
 	})
 	e.outbox = outbox.New(outbox.Config{Store: e.store, DataDir: e.mirror.Dir(), Watcher: e.hooks})
@@ -153,7 +156,7 @@ func (e *Engine) IsDelivering() bool {
 	return !e.hooks.Drain(done)
 }
 
-// Deliveries returns what hooks are still to be told, or were not told.
+// Deliveries returns the deliveries that wait, and those that were given up.
 func (e *Engine) Deliveries() (report.Deliveries, error) {
 	return report.ReadDeliveries(e.store, hookNames(e.Config()), e.hookStates())
 }
@@ -187,7 +190,7 @@ func hookNames(cfg *config.Config) []string {
 	return names
 }
 
-// hookStates is what the hooks do now, by name.
+// hookStates returns the state of each hook, by name.
 func (e *Engine) hookStates() map[string]report.HookState {
 	states := map[string]report.HookState{}
 	for name, s := range e.hooks.States() {

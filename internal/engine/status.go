@@ -118,7 +118,7 @@ func (e *Engine) intact() error {
 	return e.mirror.Intact()
 }
 
-// DeliveriesOnDisk returns what hooks are still to be told when no engine is running;
+// DeliveriesOnDisk returns the deliveries that wait when no engine is running;
 // state is nil when there is no state database.
 func DeliveriesOnDisk(cfg *config.Config, state report.StateReader) (report.Deliveries, error) {
 	if state == nil {

@@ -40,7 +40,11 @@ func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync
 		parts.group.Wait()
 		return parts.err
 	})
-	return parts.merged(), err
+	result = parts.merged()
+	if err == nil && !req.DryRun {
+		result.Publication = e.publish(ctx)
+	}
+	return result, err
 }
 
 // namesOf returns the manifests of a request. Unknown ones are an error, unless the
@@ -151,7 +155,9 @@ func mergeViews(before, after []report.ViewResult) []report.ViewResult {
 // Rollback publishes an earlier state; see syncer.Syncer.Rollback.
 func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Rollback(ctx, req)
+		if result, err = s.Rollback(ctx, req); err == nil {
+			result.Publication = e.publish(ctx)
+		}
 		return err
 	})
 	return result, err
@@ -160,7 +166,9 @@ func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result rep
 // Activate publishes what is staged; see syncer.Syncer.Activate.
 func (e *Engine) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Activate(ctx, req)
+		if result, err = s.Activate(ctx, req); err == nil {
+			result.Publication = e.publish(ctx)
+		}
 		return err
 	})
 	return result, err
@@ -176,7 +184,9 @@ func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.
 // Order pins, unpins, holds or skips; see syncer.Syncer.Order.
 func (e *Engine) Order(ctx context.Context, req request.Order) (result report.Sync, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Order(ctx, req)
+		if result, err = s.Order(ctx, req); err == nil {
+			result.Publication = e.publish(ctx)
+		}
 		return err
 	})
 	return result, err
@@ -185,7 +195,9 @@ func (e *Engine) Order(ctx context.Context, req request.Order) (result report.Sy
 // Forget removes what left the configuration; see syncer.Syncer.Forget.
 func (e *Engine) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
 	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Forget(ctx, req)
+		if result, err = s.Forget(ctx, req); err == nil {
+			result.Publication = e.publish(ctx)
+		}
 		return err
 	})
 	return result, err

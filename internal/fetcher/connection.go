@@ -33,7 +33,7 @@ func (c *connection) open(ctx context.Context) error {
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
 	sent := time.Now()
-	res, err := t.download.fetcher.source.Download(ctx, t.download.ref, header, !t.download.isSmall)
+	res, err := t.download.fetcher.source.Download(ctx, t.download.file, header, !t.download.isSmall)
 	if err != nil {
 		c.cancel()
 		return err

@@ -12,8 +12,7 @@ import (
 // download is one call of Fetch. It owns the partial file, which its connections share.
 type download struct {
 	fetcher  *Fetcher
-	ref      manifest.Reference
-	expected manifest.Digest
+	file     manifest.File
 	isSmall  bool // by the expected size
 	partial  *partial
 	notifier *notifier
@@ -26,7 +25,7 @@ func newDownload(ctx context.Context, f *Fetcher, file manifest.File, size int64
 		return nil, err
 	}
 	n := &notifier{watch: watch, partial: p}
-	return &download{fetcher: f, ref: file.Reference, expected: file.Expected, isSmall: isSmall, partial: p, notifier: n}, nil
+	return &download{fetcher: f, file: file, isSmall: isSmall, partial: p, notifier: n}, nil
 }
 
 // run returns the file once it is complete and proven.
@@ -56,7 +55,7 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 			return manifest.Object{}, err
 		}
 		d.notifier.received()
-		object, err := d.partial.hasher.check(d.expected)
+		object, err := d.partial.hasher.check(d.file.Expected)
 		var mismatch *verify.Mismatch
 		if !errors.As(err, &mismatch) {
 			return object, err
@@ -84,7 +83,7 @@ func (d *download) proveOld() (object manifest.Object, isProven bool, err error)
 	if !p.hasOldBytes || !p.isContiguous() {
 		return manifest.Object{}, false, nil
 	}
-	if object, err := p.hasher.check(d.expected); err == nil {
+	if object, err := p.hasher.check(d.file.Expected); err == nil {
 		d.notifier.resumedWhole(object.Size)
 		return object, true, nil
 	}

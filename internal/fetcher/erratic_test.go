@@ -43,7 +43,7 @@ type erratic struct {
 	asked []string
 }
 
-func (s *erratic) Download(ctx context.Context, _ manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
+func (s *erratic) Download(ctx context.Context, _ manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	misbehaviour := ""

@@ -29,7 +29,7 @@ import (
 // no other request shares. Retry repeats op while its errors are transient, and gives up
 // some time after the last call of progress. Both must be safe for concurrent use.
 type Source interface {
-	Download(ctx context.Context, ref manifest.Reference, header http.Header, isBulk bool) (*transport.Response, error)
+	Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error)
 	Retry(ctx context.Context, op func(progress func()) error) error
 }
 

@@ -38,7 +38,7 @@ type bodySource struct {
 	body io.ReadCloser
 }
 
-func (s *bodySource) Download(context.Context, manifest.Reference, http.Header, bool) (*transport.Response, error) {
+func (s *bodySource) Download(context.Context, manifest.File, http.Header, bool) (*transport.Response, error) {
 	res := wholeResponse(nil)
 	res.Length, res.Body = int64(s.size), s.body
 	return res, nil

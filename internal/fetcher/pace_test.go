@@ -41,7 +41,7 @@ func newSlowSource(t *testing.T, content []byte, step int, pause time.Duration) 
 	return &slowSource{Client: carrier, content: content, step: step, pause: pause, most: len(content)}
 }
 
-func (s *slowSource) Download(_ context.Context, _ manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
+func (s *slowSource) Download(_ context.Context, _ manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	s.attempts++
 	res := wholeResponse(s.content)
 	rest := s.content

@@ -23,9 +23,9 @@ type memorySource struct {
 	attempts   []func(h http.Header) (*transport.Response, error) // one for each request; the last one repeats
 }
 
-func (s *memorySource) Download(_ context.Context, ref manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
+func (s *memorySource) Download(_ context.Context, file manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	if s.named != nil {
-		return wholeResponse(s.named[ref.Name]), nil
+		return wholeResponse(s.named[file.Reference.Name]), nil
 	}
 	if len(s.attempts) == 0 {
 		return wholeResponse(s.content), nil
@@ -66,10 +66,10 @@ type cappedSource struct {
 	asked []string // the Range header of each request
 }
 
-func (s *cappedSource) Download(ctx context.Context, ref manifest.Reference, h http.Header, _ bool) (*transport.Response, error) {
+func (s *cappedSource) Download(ctx context.Context, file manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, h.Get("Range"))
-	content, etag := s.contents[ref.Name], `"older"`
+	content, etag := s.contents[file.Reference.Name], `"older"`
 	if s.newer != nil && len(s.asked) > 3 {
 		content, etag = s.newer, `"newer"`
 	}

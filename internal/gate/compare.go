@@ -25,23 +25,29 @@ const (
 func (g Gate) compare(ctx context.Context, subject Subject, spool func() (*os.File, error)) (Finding, error) {
 	served, err := spool()
 	if err != nil {
-		return Finding{Error: fmt.Sprintf("the gate %s cannot be run: keep its output: %v", g.Command[0], err)}, nil
+		return Finding{}, g.spoolError(err)
 	}
 	defer served.Close()
 	var tail processgroup.Tail
 	out := &limited{to: bufio.NewWriterSize(served, 1<<20), left: maxSpool}
 	err = g.run(ctx, subject, subject.Current, out, &tail)
-	err = errors.Join(err, out.failure(), out.to.Flush())
-	if ctx.Err() != nil {
-		return Finding{}, context.Cause(ctx)
+	if failed := g.failure(ctx, err); failed != nil {
+		return Finding{}, failed
 	}
-	if err != nil {
+	if failed := errors.Join(out.err, out.to.Flush()); failed != nil {
+		return Finding{}, g.spoolError(failed)
+	}
+	if err = errors.Join(err, out.excess()); err != nil {
 		return g.finding(fmt.Errorf("for the served revision: %w", err), tail.Lines()), nil
 	}
 	if _, err := served.Seek(0, io.SeekStart); err != nil {
-		return g.finding(err, nil), nil
+		return Finding{}, g.spoolError(err)
 	}
 	return g.compareNew(ctx, subject, served)
+}
+
+func (g Gate) spoolError(err error) error {
+	return fmt.Errorf("keep the output of the gate %s: %w", g.Command[0], err)
 }
 
 func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader) (Finding, error) {
@@ -56,10 +62,13 @@ func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader)
 	err := g.run(ctx, subject, subject.Path, write, &tail)
 	write.Close()
 	c := <-compared
-	if ctx.Err() != nil {
-		return Finding{}, context.Cause(ctx)
+	if failed := g.failure(ctx, err); failed != nil {
+		return Finding{}, failed
 	}
-	if err = errors.Join(err, c.err); err != nil {
+	if c.err != nil {
+		return Finding{}, g.spoolError(c.err)
+	}
+	if err != nil {
 		return g.finding(err, tail.Lines()), nil
 	}
 	finding := Finding{Passed: c.share() <= g.Changed, Lines: tail.Lines(), Differences: c.shown}
@@ -73,25 +82,29 @@ func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader)
 	return finding, nil
 }
 
-// limited fails after so many bytes, but takes all: a command whose output is not read
-// would wait until its timeout.
+// limited writes so many bytes, but takes all: a command whose output is not read would
+// wait until its timeout.
 type limited struct {
 	to   *bufio.Writer
 	left int64
-	err  error
+	err  error // of writing
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 && l.err == nil {
-		l.err = fmt.Errorf("its output is longer than %d bytes", maxSpool)
-	}
-	if l.err == nil {
+	l.left -= int64(len(p))
+	if l.left >= 0 && l.err == nil {
 		_, l.err = l.to.Write(p)
 	}
 	return len(p), nil
 }
 
-func (l *limited) failure() error { return l.err }
+// excess is an error if there were more bytes.
+func (l *limited) excess() error {
+	if l.left < 0 {
+		return fmt.Errorf("its output is longer than %d bytes", maxSpool)
+	}
+	return nil
+}
 
 // comparison counts the lines that differ.
 type comparison struct {

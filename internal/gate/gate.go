@@ -53,17 +53,29 @@ func (g Gate) ID() string {
 }
 
 // Check runs the command. spool is where a long output may lie meanwhile; nothing stays
-// there. The error is the context's cause: then there is no finding.
+// there. The error says why there is no finding: the context's cause, or a failure of the
+// host such as a full disk.
 func (g Gate) Check(ctx context.Context, subject Subject, spool func() (*os.File, error)) (Finding, error) {
 	if g.Compare && subject.Current != "" {
 		return g.compare(ctx, subject, spool)
 	}
 	var tail processgroup.Tail
 	err := g.run(ctx, subject, subject.Path, &tail, &tail)
-	if ctx.Err() != nil {
-		return Finding{}, context.Cause(ctx)
+	if failed := g.failure(ctx, err); failed != nil {
+		return Finding{}, failed
 	}
 	return g.finding(err, tail.Lines()), nil
+}
+
+// failure is nil if the command itself decided how its run ended.
+func (g Gate) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, processgroup.ErrSupervisor) {
+		return fmt.Errorf("run the gate %s: %w", g.Command[0], err)
+	}
+	return nil
 }
 
 // run runs the command for a tree.

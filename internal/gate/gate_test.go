@@ -183,3 +183,26 @@ func TestComparingLongOutputsTakesLittleMemory(t *testing.T) {
 		t.Errorf("the process grew by %d MiB", sys>>20)
 	}
 }
+
+// A full disk, or a lack of memory, is no verdict: the next sync asks the gate again.
+func TestAFailureOfTheHostIsNoVerdict(t *testing.T) {
+	compares := shell("echo line")
+	compares.Compare = true
+	crowded := shell("true")
+	crowded.Env = []string{"X=" + strings.Repeat("x", 3<<20)} // more than the kernel takes
+	full := func() (*os.File, error) { return os.OpenFile("/dev/full", os.O_RDWR, 0) }
+	none := func() (*os.File, error) { return nil, os.ErrPermission }
+	for name, row := range map[string]struct {
+		gate  Gate
+		spool func() (*os.File, error)
+	}{
+		"no file for the output": {compares, none}, "a full disk": {compares, full}, "no supervisor": {crowded, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := row.gate.Check(t.Context(), Subject{Path: "/", Current: "/"}, row.spool)
+			if err == nil || found.Error != "" || found.Passed {
+				t.Errorf("got %+v, %v", found, err)
+			}
+		})
+	}
+}

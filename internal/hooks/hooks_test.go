@@ -240,6 +240,41 @@ func TestOnlyStatuses2xxAreTaken(t *testing.T) {
 	}
 }
 
+// The body of a 101 is the bare connection, which no context closes.
+func TestABodyThatNeverEndsHoldsUpNothing(t *testing.T) {
+	for answer, isTaken := range map[string]bool{
+		"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n": false,
+		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n":                                       true,
+	} {
+		t.Run(strings.Fields(answer)[1], func(t *testing.T) {
+			w, done := newWorld(t), make(chan struct{})
+			r := w.runner()
+			server := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(res).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				_, _ = io.WriteString(conn, answer)
+				<-done
+			}))
+			t.Cleanup(server.Close)
+			t.Cleanup(func() { close(done) })
+			address, err := url.Parse(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Configure([]Hook{{ID: "hook", URL: address, Timeout: patience}})
+			w.add(r, activated("2026.10"), "hook")
+			w.drain(r)
+			if left := w.deliveries(); len(left) == 0 != isTaken || !isTaken && !strings.Contains(left[0].Error, "status 101") {
+				t.Errorf("left %+v", left)
+			}
+		})
+	}
+}
+
 func TestA410DisablesAWebhookUntilAReload(t *testing.T) {
 	w, server := newWorld(t), newReceiver(t)
 	status := http.StatusGone
@@ -276,6 +311,33 @@ func TestErrorsShowNoPartOfTheURLThatMayBeSecret(t *testing.T) {
 	left := w.deliveries()
 	if len(left) != 1 || left[0].Error == "" || strings.Contains(left[0].Error+w.log.String()+hook.Receiver(), "s3cret") {
 		t.Errorf("left %+v, log %s", left, w.log.String())
+	}
+}
+
+func TestErrorsShowNoTextOfAProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(res).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 407 wrong password s3cret\r\nContent-Length: 0\r\n\r\n")
+	}))
+	defer proxy.Close()
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	carrier := Sender{Roots: func() *x509.CertPool { return nil }}.carrier()
+	carrier.Proxy = http.ProxyURL(address)
+	req := httptest.NewRequest(http.MethodPost, "https://hook.example.net/", nil)
+	res, err := carrier.RoundTrip(req)
+	if err == nil {
+		res.Body.Close()
+	}
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "407") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -380,6 +442,29 @@ func TestAHookThatFailsForAWeekGivesUpAndSaysSo(t *testing.T) {
 		}
 		if w.counts.of("hook", GaveUp) != 1 || !strings.Contains(w.log.String(), "delivery given up") {
 			t.Errorf("log %s", w.log.String())
+		}
+	})
+}
+
+// The clock may have been set forward, or no daemon may have run for a week.
+func TestAnOldDeliveryIsTriedSeveralTimes(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(*testing.T) {
+		r, attempts := w.runner(), 0
+		r.send = func(context.Context, Hook, store.Delivery) error {
+			if attempts++; attempts < 5 {
+				return errors.New("no route to host")
+			}
+			return nil
+		}
+		old := activated("2026.10")
+		old.At = time.Now().Add(-2 * Patience)
+		w.add(r, old, "hook")
+		r.Configure([]Hook{{ID: "hook", Timeout: patience, Command: []string{"x"}}})
+		time.Sleep(time.Hour)
+		r.Close()
+		if left := w.deliveries(); len(left) != 0 || attempts != 5 {
+			t.Errorf("after %d attempts left %+v", attempts, left)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,11 +75,8 @@ func variables(d store.Delivery) ([]string, error) {
 	}, nil
 }
 
-// Limits of an answer, of which only the status counts.
-const (
-	maxAnswerHeader = 16 << 10
-	maxAnswer       = 64 << 10
-)
+// maxAnswerHeader limits an answer, of which only the status counts.
+const maxAnswerHeader = 16 << 10
 
 // post sends a delivery by the Standard Webhooks rules. Errors show neither the path nor
 // the query of the URL, which may hold a token, and nothing of the answer.
@@ -90,23 +86,36 @@ func (s Sender) post(ctx context.Context, h Hook, d store.Delivery) error {
 		return err
 	}
 	req.Header.Set("User-Agent", s.UserAgent)
-	// Each attempt has a connection of its own: one that was idle for a week is dead.
-	// HTTP/1.1 keeps a receiver from holding up the process by misusing HTTP/2.
-	carrier := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHeader,
-		TLSClientConfig: &tls.Config{RootCAs: s.Roots()},
-	}
 	client := http.Client{
-		Transport:     carrier,
+		Transport:     s.carrier(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(req)
 	if err != nil {
 		return errors.New(s.Clean(withoutURL(ctx, err).Error()))
 	}
-	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
+	// Do not read the body: its end may never come, and that of a 101 is the bare
+	// connection, which no context closes.
+	res.Body.Close()
 	return verdict(res.StatusCode)
+}
+
+// carrier is for one attempt: a connection that was idle for a week is dead. HTTP/1.1 keeps
+// a receiver from holding up the process by misusing HTTP/2.
+func (s Sender) carrier() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: checkProxy,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHeader,
+		TLSClientConfig: &tls.Config{RootCAs: s.Roots()},
+	}
+}
+
+// checkProxy leaves out the texts of a proxy, because they can repeat its password.
+func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy refused the connection with status %d", answer.StatusCode)
 }
 
 func request(ctx context.Context, h Hook, d store.Delivery) (*http.Request, error) {

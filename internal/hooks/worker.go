@@ -17,7 +17,12 @@ const (
 	longestPause = time.Hour
 )
 
-// State is what a worker does, for reports.
+// leastAttempts is how often a hook must fail in a row before a delivery is given up,
+// however old it is: the clock may have been set forward, or no daemon may have run. These
+// attempts take about a quarter of an hour.
+const leastAttempts = 10
+
+// State is the state of a worker, for reports.
 type State struct {
 	Disabled bool      // the receiver answered 410, until the configuration is loaded again
 	NextTry  time.Time // end of a pause; zero for none
@@ -37,6 +42,7 @@ type worker struct {
 	pauses *backoff.ExponentialBackOff // of run
 	made   uint64                      // delivery that was made and is still in the outbox; of run
 	warned bool                        // the log says that the hook fails; of run
+	failed int                         // attempts in a row; of run
 
 	mu    sync.Mutex // guards what follows
 	hook  Hook
@@ -143,10 +149,10 @@ func (w *worker) deliver(d store.Delivery) {
 		return
 	}
 	if err == nil {
-		w.succeeded(d)
+		w.noteSuccess(d)
 		return
 	}
-	w.failed(d, err)
+	w.noteFailure(d, err)
 	var gone *goneError
 	if errors.As(err, &gone) {
 		w.disable()
@@ -155,11 +161,11 @@ func (w *worker) deliver(d store.Delivery) {
 	w.pause()
 }
 
-func (w *worker) succeeded(d store.Delivery) {
+func (w *worker) noteSuccess(d store.Delivery) {
 	if d.Number != w.made {
 		w.runner.cfg.Metrics.HookResult(w.id, Delivered)
 	}
-	w.made, w.warned = d.Number, false
+	w.made, w.warned, w.failed = d.Number, false, 0
 	if !w.record(func(box *store.Outbox) error { return box.Remove(d) }) {
 		w.pause() // remove it later, and do not make it a second time
 		return
@@ -167,11 +173,12 @@ func (w *worker) succeeded(d store.Delivery) {
 	w.pauses.Reset()
 }
 
-func (w *worker) failed(d store.Delivery, err error) {
+func (w *worker) noteFailure(d store.Delivery, err error) {
 	now := time.Now().UTC()
 	if d.Since.After(now) { // the clock was set back
 		d.Since = now
 	}
+	w.failed++
 	d.Attempts, d.TriedAt, d.Error = d.Attempts+1, now, err.Error()
 	w.runner.cfg.Metrics.HookResult(w.id, Failed)
 	if !w.warned {
@@ -179,7 +186,7 @@ func (w *worker) failed(d store.Delivery, err error) {
 			Msg("delivery failed, it is tried again")
 		w.warned = true
 	}
-	if now.Sub(d.Since) < Patience {
+	if now.Sub(d.Since) < Patience || w.failed < leastAttempts {
 		w.record(func(box *store.Outbox) error { return box.Save(d) })
 		return
 	}
@@ -269,7 +276,7 @@ func (w *worker) rested(ctx context.Context) bool {
 	}
 }
 
-// States returns what each worker does, by hook.
+// States returns the state of each worker, by hook.
 func (r *Runner) States() map[string]State {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -123,5 +123,17 @@ func (s *Session) noteArrival(id manifest.ObjectID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.proven[id] = store.ProofOf(info)
+	if damaged {
+		s.replaced = append(s.replaced, id)
+	}
 	delete(s.damaged, id)
+}
+
+// TakeReplaced returns the objects that were downloaded again because those on disk were
+// damaged. Earlier revisions still have the damaged files. It returns each once.
+func (s *Session) TakeReplaced() (ids []manifest.ObjectID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids, s.replaced = s.replaced, nil
+	return ids
 }

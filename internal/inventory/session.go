@@ -24,6 +24,7 @@ type Session struct {
 	objects    index      // filled by buildIndex
 	proven     map[manifest.ObjectID]store.Proof
 	damaged    map[manifest.ObjectID]bool // objects whose content does not match their name
+	replaced   []manifest.ObjectID        // objects that were damaged and are whole now
 
 	intake intake
 }

@@ -28,6 +28,7 @@ type List struct {
 type entry struct {
 	folder *folder
 	path   string // within the manifest; it ends with the file's name
+	slash  bool   // the link has one before its query
 }
 
 // folder is what references have in common.
@@ -49,15 +50,24 @@ type ListBuilder struct {
 	list    List
 	text    int // bytes of paths and folders
 	folders map[Reference]*folder
-	seen    map[entry]struct{} // with folder.same
+	seen    map[entry]struct{} // with folder.same and without slash
 }
 
 // Add adds a file.
-func (b *ListBuilder) Add(ref Reference) error {
+func (b *ListBuilder) Add(ref Reference) error { return b.add(ref, false) }
+
+// AddLink adds the file of a link that ParseLink read.
+func (b *ListBuilder) AddLink(ref Reference, link string) error {
+	link, _, _ = strings.Cut(link, "#")
+	link, _, _ = strings.Cut(link, "?")
+	return b.add(ref, strings.HasSuffix(link, "/"))
+}
+
+func (b *ListBuilder) add(ref Reference, slash bool) error {
 	if b.seen == nil {
 		b.folders, b.seen = map[Reference]*folder{}, map[entry]struct{}{}
 	}
-	e := entry{path: ref.Name}
+	e := entry{path: ref.Name, slash: slash}
 	ref.Name = ""
 	e.folder = b.folder(ref)
 	if e.folder.dir == "" {
@@ -65,7 +75,7 @@ func (b *ListBuilder) Add(ref Reference) error {
 	} else {
 		e.path = e.folder.dir + e.path
 	}
-	id := entry{e.folder.same, e.path}
+	id := entry{folder: e.folder.same, path: e.path}
 	if _, seen := b.seen[id]; !seen {
 		b.seen[id] = struct{}{}
 		b.list.entries = append(b.list.entries, e)
@@ -133,7 +143,7 @@ func (l *List) All() iter.Seq[Reference] {
 func (l *List) Files() []File {
 	files := make([]File, len(l.entries))
 	for i, e := range l.entries {
-		files[i] = File{Reference: e.reference(), Path: e.path}
+		files[i] = File{Reference: e.reference(), Path: e.path, Slash: e.slash, Position: int32(i + 1)}
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files

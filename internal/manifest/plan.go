@@ -11,6 +11,8 @@ type File struct {
 	Reference Reference
 	Path      string // within the manifest
 	Expected  Digest // from the Hash endpoint
+	Slash     bool   // the provider's link has a slash before its query
+	Position  int32  // in the provider's list, from 1 on; 0 if it is not known
 }
 
 // Plan splits a release into contents that are on disk and contents to fetch.

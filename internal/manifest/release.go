@@ -89,3 +89,19 @@ func Newest(ids []string) (newest Release, ignored []string) {
 	}
 	return newest, ignored
 }
+
+// Aliases are the quarter and the two-month periods that a month may belong to. The
+// provider alone knows to whose B6 a January belongs.
+func (r Release) Aliases() []Release {
+	if !r.IsMonth() {
+		return nil
+	}
+	year, _ := strconv.Atoi(string(r[:4]))
+	month, _ := strconv.Atoi(string(r[5:]))
+	alias := func(year int, kind string, n int) Release { return Release(fmt.Sprintf("%04d.%s%d", year, kind, n)) }
+	quarter := alias(year, "Q", (month+2)/3)
+	if month == 1 {
+		return []Release{quarter, alias(year-1, "B", 6), alias(year, "B", 6)}
+	}
+	return []Release{quarter, alias(year, "B", month/2)}
+}

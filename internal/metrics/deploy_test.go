@@ -18,6 +18,7 @@ import (
 var (
 	rulesFile     = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.yml")
 	fixturesFile  = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.test.yml")
+	longFixtures  = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.long.test.yml")
 	dashboardFile = filepath.Join("..", "..", "deploy", "grafana", "syncd.json")
 )
 
@@ -53,7 +54,7 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	_, reg := used(t)
 	names := exported(t, reg)
 	metric := regexp.MustCompile(`\bsyncd_[a-z_]+`)
-	for _, path := range []string{rulesFile, fixturesFile, dashboardFile} {
+	for _, path := range []string{rulesFile, fixturesFile, longFixtures, dashboardFile} {
 		found := metric.FindAllString(read(t, path), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no metric", path)
@@ -107,15 +108,17 @@ func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(t, rulesFile)), &rules); err != nil {
 		t.Fatal(err)
 	}
-	var tested fixtures
-	if err := yaml.Unmarshal([]byte(read(t, fixturesFile)), &tested); err != nil {
-		t.Fatal(err)
-	}
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, test := range tested.Tests {
-		for _, check := range test.Checks {
-			fires[check.Alert] = fires[check.Alert] || len(check.Firing) > 0
-			silent[check.Alert] = silent[check.Alert] || len(check.Firing) == 0
+	for _, path := range []string{fixturesFile, longFixtures} {
+		var tested fixtures
+		if err := yaml.Unmarshal([]byte(read(t, path)), &tested); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range tested.Tests {
+			for _, check := range test.Checks {
+				fires[check.Alert] = fires[check.Alert] || len(check.Firing) > 0
+				silent[check.Alert] = silent[check.Alert] || len(check.Firing) == 0
+			}
 		}
 	}
 	if len(rules.Groups) != 1 { // another would go untested here
@@ -182,7 +185,7 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 
 func TestPromtoolAcceptsTheRulesAndTheirFixtures(t *testing.T) {
 	promtool(t, "", "check", "rules", "--lint=all", "--lint-fatal", rulesFile)
-	promtool(t, "", "test", "rules", fixturesFile)
+	promtool(t, "", "test", "rules", fixturesFile, longFixtures)
 }
 
 // Prometheus reads the queries of the dashboard as rules; Grafana's own variables

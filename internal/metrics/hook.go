@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// HookQueue is what waits for a hook.
+// HookQueue describes the deliveries that wait for a hook.
 type HookQueue struct {
 	Hook    string
 	Pending int       // deliveries

@@ -46,6 +46,7 @@ type Metrics struct {
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
+	publish       *publishSeries
 
 	viewState    *prometheus.GaugeVec
 	exportState  *prometheus.GaugeVec
@@ -64,6 +65,7 @@ type Probes struct {
 
 	Scrub     func() Scrub
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
+	Fleet     func() Fleet
 
 	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
@@ -127,11 +129,12 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		func() float64 { return seconds(probes.LastProgress()) })
 	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
 	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
-	reg.MustRegister(newHookCollector(probes.Hooks), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
+	reg.MustRegister(newHookCollector(probes.Hooks), newFleetCollector(probes.Fleet), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
 		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
 		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess,
 		m.viewState, m.exportState, m.exportBehind)
 	m.registerScrub(reg, probes.Scrub)
+	m.publish = newPublishSeries(reg, []string{"published", "unchanged", "standby", publishFailed})
 	return m
 }
 

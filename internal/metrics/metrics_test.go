@@ -23,6 +23,9 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
 		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
 		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
+		Fleet: func() Fleet {
+			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
+		},
 		Hooks: func() []HookQueue { return []HookQueue{{"a", 2, time.UnixMilli(8_500)}, {"b", 0, time.Time{}}} },
 	})
 	m.CreateHook("a", []string{"delivered", "failed"})
@@ -99,6 +102,12 @@ syncd_export_state{state="in_sync",view="maps"} 0
 # TYPE syncd_files_downloaded_total counter
 syncd_files_downloaded_total{manifest="one"} 1
 syncd_files_downloaded_total{manifest="two"} 1
+# TYPE syncd_fleet_hosts gauge
+syncd_fleet_hosts{release="2026.11",ring="canary",state="refused"} 3
+syncd_fleet_hosts{release="none",ring="rest",state="silent"} 1
+# TYPE syncd_fleet_stopped_releases gauge
+syncd_fleet_stopped_releases{ring="canary"} 0
+syncd_fleet_stopped_releases{ring="rest"} 1
 # TYPE syncd_held_until_timestamp_seconds gauge
 syncd_held_until_timestamp_seconds{manifest="one"} 0
 syncd_held_until_timestamp_seconds{manifest="two"} 0
@@ -136,6 +145,21 @@ syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_newest_release_info{manifest="two",release="2026.12"} 1
 # TYPE syncd_orphaned_manifests gauge
 syncd_orphaned_manifests 1
+# TYPE syncd_publish_failing_since_timestamp_seconds gauge
+syncd_publish_failing_since_timestamp_seconds 0
+# TYPE syncd_publish_generation gauge
+syncd_publish_generation 0
+# TYPE syncd_publish_last_success_timestamp_seconds gauge
+syncd_publish_last_success_timestamp_seconds 0
+# TYPE syncd_publish_leader gauge
+syncd_publish_leader 0
+# TYPE syncd_publish_runs_total counter
+syncd_publish_runs_total{result="failed"} 0
+syncd_publish_runs_total{result="published"} 0
+syncd_publish_runs_total{result="standby"} 0
+syncd_publish_runs_total{result="unchanged"} 0
+# TYPE syncd_publish_uploaded_bytes_total counter
+syncd_publish_uploaded_bytes_total 0
 # TYPE syncd_quarantined_since_timestamp_seconds gauge
 syncd_quarantined_since_timestamp_seconds{manifest="one"} 0
 syncd_quarantined_since_timestamp_seconds{manifest="two"} 0

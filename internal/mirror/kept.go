@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,14 +29,27 @@ func (m *Mirror) keepRecord(r Record) error {
 }
 
 // RevisionCount is how many revisions of a manifest are on disk.
-func (m *Mirror) RevisionCount(name string) (n int) {
+func (m *Mirror) RevisionCount(name string) int { return len(m.RevisionIDs(name)) }
+
+// RevisionIDs names the revisions of a manifest on disk, staged ones included.
+func (m *Mirror) RevisionIDs(name string) []string {
 	names, _ := m.root.Names(filepath.Join("revisions", name)) // none if it cannot be read
-	for _, id := range names {
-		if !strings.HasPrefix(id, ".") {
-			n++
+	return slices.DeleteFunc(names, func(id string) bool { return strings.HasPrefix(id, ".") })
+}
+
+// Revision reads the record of a revision that was served.
+func (m *Mirror) Revision(name, id string) (Record, error) {
+	record, err := m.readRecordOf(name, filepath.Join(recordDir(name), id+recordSuffix))
+	if err == nil && record.ID() == id {
+		return record, m.findTree(revisionDir(record))
+	}
+	generations, listErr := m.Generations() // a data directory of an early version keeps its records only there
+	for _, g := range generations {
+		if r := g.Records[name]; r.ID() == id {
+			return r, nil
 		}
 	}
-	return n
+	return Record{}, cmp.Or(listErr, err, fmt.Errorf("%s of %s %w: its record is of another revision", id, name, errDamaged))
 }
 
 // Revisions returns the record of every revision of a manifest on disk, the most

@@ -24,6 +24,9 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 	if err != nil {
 		return now, err
 	}
+	if keep.Retire != nil && !keep.Retire(func(key string) bool { return chosen.revisions[key] }) {
+		return now, nil
+	}
 	useless := found.useless
 	for _, g := range chosen.dropped {
 		useless = append(useless, g.Number)

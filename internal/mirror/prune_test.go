@@ -61,7 +61,7 @@ func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 		objects = map[manifest.ObjectID]bool{}
 	}
 	needed := func(record Record) {
-		revisions["revisions/"+record.key()] = true
+		revisions["revisions/"+record.Key()] = true
 		for _, f := range record.Files {
 			objects[f.Object] = true
 		}

@@ -18,6 +18,10 @@ type Change struct {
 	Orders map[string]Orders // of served manifests whose orders change; those of the others stay
 	Views  []View            // with another tree or another record
 	Remove []string          // manifests and views that are no longer served
+
+	// Described are records of served revisions of which more is known now. Those of
+	// revisions that are no longer served change nothing.
+	Described []Record
 }
 
 // Publish makes the change the next generation and swaps `current` to it. The order
@@ -44,6 +48,9 @@ func (m *Mirror) Publish(ctx context.Context, change Change) (Generation, error)
 		if err := m.prepareView(view); err != nil {
 			return Generation{}, &BuildError{View: view.Name, Err: fmt.Errorf("build view %s: %w", view.Name, err)}
 		}
+	}
+	if err := m.keepDescribed(change.Described); err != nil {
+		return Generation{}, err
 	}
 	next, err := m.buildGeneration(change)
 	if err != nil {
@@ -173,6 +180,11 @@ func (g Generation) after(change Change) Generation {
 	for _, record := range change.Set {
 		record.Orders = g.Records[record.Manifest].Orders
 		next.Records[record.Manifest] = record
+	}
+	for _, d := range change.Described {
+		if record := next.Records[d.Manifest]; record.ID() == d.ID() {
+			next.Records[d.Manifest] = record.describedAs(d)
+		}
 	}
 	for name, orders := range change.Orders {
 		if record, served := next.Records[name]; served {

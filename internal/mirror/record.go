@@ -30,7 +30,14 @@ type Record struct {
 	Version     string           `json:"version"`      // of syncd
 	Held        *Hold            `json:"held,omitempty"`
 	Orders      Orders           `json:"orders,omitzero"`
-	Files       []File           `json:"files"` // sorted by path
+
+	// For those who ask this host as they would ask the provider.
+	Chosen      bool               `json:"chosen,omitempty"`      // single files by configuration, and no manifest of the provider
+	Described   bool               `json:"described,omitempty"`   // the provider was asked for all that follows and for Metadata
+	Description string             `json:"description,omitempty"` // in ManifestList
+	Aliases     []manifest.Release `json:"aliases,omitempty"`     // of the release: the provider had the same list for these
+
+	Files []File `json:"files"` // sorted by path
 }
 
 // File is one file of a record.
@@ -39,7 +46,11 @@ type File struct {
 	Reference string            `json:"reference"` // at the provider
 	Size      int64             `json:"size"`      // bytes
 	Object    manifest.ObjectID `json:"sha256"`
-	Expected  manifest.Digest   `json:"promised"` // the Hash endpoint's digest
+	Expected  manifest.Digest   `json:"promised"`           // the Hash endpoint's digest
+	Slash     bool              `json:"slash,omitempty"`    // the provider's link has a slash before its query
+	Position  int32             `json:"position,omitempty"` // in the provider's list, from 1 on
+
+	Metadata *manifest.Metadata `json:"metadata,omitempty"` // nil if the provider was not asked, or told nothing
 }
 
 // Hold keeps a manifest at the revision of a rollback, until the provider has a

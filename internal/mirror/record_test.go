@@ -81,8 +81,14 @@ func TestARecordIsWrittenAsJSONWritesIt(t *testing.T) {
 	record := Record{Manifest: "m", Release: "2026.10", Files: []File{
 		{Path: `a"b<é>`, Reference: "Data/2026.10/x", Size: 1 << 40, Object: manifest.ObjectID{0xab}, Expected: manifest.Digest{Algorithm: manifest.MD5, Sum: [32]byte{0xcd}}}, {Path: "c"},
 		{Path: "back\\slash & <tag>", Reference: "Data/2026.10/\x01\u2028", Expected: manifest.Digest{Algorithm: manifest.SHA256}},
-	}, Held: &Hold{Release: "2026.11"}}
-	for range 4 {
+		{Path: "told", Slash: true, Position: 7, Metadata: &manifest.Metadata{
+			MD5: manifest.Digest{Algorithm: manifest.MD5}, SHA1: manifest.Digest{Algorithm: manifest.SHA1},
+			Members: []manifest.Member{{Name: "BuildDate", Value: "2026-10"}, {Name: "Odd", Value: `<"é">`}},
+		}},
+		{Path: "told nothing", Metadata: &manifest.Metadata{}},
+		{Path: "one", Metadata: &manifest.Metadata{Members: []manifest.Member{{Name: "BuildNumber", Value: "7"}}}},
+	}, Held: &Hold{Release: "2026.11"}, Described: true, Description: "d", Aliases: []manifest.Release{"2026.Q4"}}
+	for range 7 {
 		want, err := json.MarshalIndent(record, "", " ")
 		if err != nil {
 			t.Fatal(err)

@@ -81,7 +81,52 @@ func (f File) appendJSON(to []byte) []byte {
 	to = strconv.AppendInt(append(to, ",\n   \"size\": "...), f.Size, 10)
 	to = hex.AppendEncode(append(to, ",\n   \"sha256\": \""...), f.Object[:])
 	to = append(append(to, "\",\n   \"promised\": \""...), f.Expected.String()...)
-	return append(to, "\"\n  }"...)
+	to = append(to, '"')
+	if f.Slash {
+		to = append(to, ",\n   \"slash\": true"...)
+	}
+	if f.Position != 0 {
+		to = strconv.AppendInt(append(to, ",\n   \"position\": "...), int64(f.Position), 10)
+	}
+	if f.Metadata != nil {
+		to = appendMetadata(append(to, ",\n   \"metadata\": "...), f.Metadata)
+	}
+	return append(to, "\n  }"...)
+}
+
+// appendMetadata is appendJSON for the metadata of a file.
+func appendMetadata(to []byte, m *manifest.Metadata) []byte {
+	before := "{\n    "
+	member := func(name string) {
+		to = append(append(append(append(to, before...), '"'), name...), "\": "...)
+		before = ",\n    "
+	}
+	if !m.MD5.IsZero() {
+		member("md5")
+		to = appendQuoted(to, m.MD5.String())
+	}
+	if !m.SHA1.IsZero() {
+		member("sha1")
+		to = appendQuoted(to, m.SHA1.String())
+	}
+	if len(m.Members) > 0 {
+		member("members")
+		to = appendMembers(to, m.Members)
+	}
+	if before == "{\n    " {
+		return append(to, "{}"...)
+	}
+	return append(to, "\n   }"...)
+}
+
+func appendMembers(to []byte, members []manifest.Member) []byte {
+	before := "[\n     {\n      \"name\": "
+	for _, m := range members {
+		to = appendQuoted(append(to, before...), m.Name)
+		to = appendQuoted(append(to, ",\n      \"value\": "...), m.Value)
+		before = "\n     },\n     {\n      \"name\": "
+	}
+	return append(to, "\n     }\n    ]"...)
 }
 
 // appendQuoted appends text as a JSON string.
@@ -104,7 +149,29 @@ func decodeRecord(name string, text io.Reader) (record Record, err error) {
 	if record.Manifest != name {
 		return Record{}, fmt.Errorf("it is a record of manifest %.80q", record.Manifest)
 	}
+	shareMetadata(record.Files)
 	return record, record.check()
+}
+
+// shareMetadata keeps equal members once: thousands of files have the same. It drops
+// metadata that syncd does not write.
+func shareMetadata(files []File) {
+	known := map[string][]manifest.Member{}
+	for i := range files {
+		m := files[i].Metadata
+		if m == nil {
+			continue
+		}
+		if !m.Valid() {
+			files[i].Metadata = nil
+			continue
+		}
+		key := string(appendMembers(nil, m.Members))
+		if _, found := known[key]; !found {
+			known[key] = m.Members
+		}
+		m.Members = known[key]
+	}
 }
 
 // parseListed is json.Unmarshal, but it returns the member files, file by file: the text

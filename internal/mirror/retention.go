@@ -18,6 +18,11 @@ type Retention struct {
 	Staged    []Record                   // revisions that no generation shows yet
 	Views     []string                   // keys of trees that show them
 	Unknown   bool                       // Objects may be incomplete: remove only objects that were served
+	Asked     map[string]time.Time       // revisions that other hosts use, by Key, and until when; the zero time for as long as they are here
+
+	// Retire is called with what stays before anything is removed. False means that
+	// Asked has changed, and nothing is removed. Nil allows all.
+	Retire func(stays func(key string) bool) bool
 }
 
 // earlier returns how many earlier revisions of a manifest stay.
@@ -47,7 +52,7 @@ func (c choice) keeps(path string) bool {
 }
 
 func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice, error) {
-	retained, err := m.retained(all, keep)
+	retained, asked, err := m.retained(all, keep)
 	if err != nil {
 		return choice{}, err
 	}
@@ -58,6 +63,10 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	}
 	for _, record := range keep.Staged {
 		c.keep(record)
+	}
+	for _, record := range asked {
+		c.keep(record)
+		c.waitUntil(keep.Asked[record.Key()])
 	}
 	for _, key := range keep.Views {
 		c.views[key] = true
@@ -79,7 +88,7 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 }
 
 func (c *choice) keep(record Record) {
-	c.revisions[record.key()] = true
+	c.revisions[record.Key()] = true
 	for _, f := range record.Files {
 		c.objects[f.Object] = true
 	}
@@ -148,7 +157,7 @@ func (m *Mirror) decide(all []Generation, retained map[string]Record, recent tim
 
 func isRetained(g Generation, retained map[string]Record) bool {
 	for _, record := range g.Records {
-		if _, ok := retained[record.key()]; !ok {
+		if _, ok := retained[record.Key()]; !ok {
 			return false
 		}
 	}
@@ -156,25 +165,32 @@ func isRetained(g Generation, retained map[string]Record) bool {
 }
 
 // retained chooses, for each served manifest, the served revision and the ones most
-// recently served before it, also those that no generation shows any more.
-func (m *Mirror) retained(all []Generation, keep Retention) (map[string]Record, error) {
-	retained := map[string]Record{}
+// recently served before it, also those that no generation shows any more. asked are
+// further ones that other hosts use.
+func (m *Mirror) retained(all []Generation, keep Retention) (retained map[string]Record, asked []Record, err error) {
+	retained = map[string]Record{}
 	for name, served := range m.Current().Records {
-		retained[served.key()] = served
+		retained[served.Key()] = served
 		records, err := m.revisionsOf(name, all)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		records = slices.DeleteFunc(records, func(r Record) bool { return r.ID() == served.ID() })
-		for _, record := range records[:min(keep.earlier(name), len(records))] {
-			retained[record.key()] = record
+		earlier := min(keep.earlier(name), len(records))
+		for _, record := range records[:earlier] {
+			retained[record.Key()] = record
+		}
+		for _, record := range records[earlier:] {
+			if _, isAsked := keep.Asked[record.Key()]; isAsked {
+				asked = append(asked, record)
+			}
 		}
 	}
-	return retained, nil
+	return retained, asked, nil
 }
 
-// key is the path of a revision below `revisions`.
-func (r Record) key() string { return filepath.Join(r.Manifest, r.ID()) }
+// Key is the path of a revision below `revisions`.
+func (r Record) Key() string { return filepath.Join(r.Manifest, r.ID()) }
 
 // revisions is a text that is equal for generations that show the same revisions.
 func (g Generation) revisions() string {

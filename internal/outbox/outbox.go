@@ -62,7 +62,7 @@ func New(cfg Config) *Outbox {
 // Subscribe replaces the subscribers. Events from now on are for them.
 func (o *Outbox) Subscribe(subscribers []Subscriber) { o.subscribers.Store(&subscribers) }
 
-// News is what happened, beside what the served generation shows.
+// News is the part of a change that the served generation does not show.
 type News struct {
 	Events []event.Event
 
@@ -91,26 +91,27 @@ func (o *Outbox) Commit(changes store.Changes, served mirror.Generation, news Ne
 	return nil
 }
 
-// CatchUp tells what a crash or a lost state left untold. After a crash nobody knows why
-// the bytes of a release changed, so it counts as republished.
-func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record) error {
+// CatchUp adds the events that a crash or a lost state prevented. isRepublished decides whether the
+// provider changed the bytes of a release, whose revision before is given.
+func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record, isRepublished func(before string, now mirror.Record) bool) error {
 	told, err := o.cfg.Store.Told()
 	if err != nil {
 		return err
 	}
-	news := News{Staged: staged}
-	for name, record := range served.Records {
-		if told[name].Release == string(record.Release) {
-			news.Republished = append(news.Republished, name)
-		}
-	}
 	if maps.EqualFunc(told, toldOf(served, staged), isSame) { // write nothing
 		return nil
+	}
+	news := News{Staged: staged}
+	for name, record := range served.Records {
+		then := told[name]
+		if then.Release == string(record.Release) && then.Revision != record.Revision && isRepublished(then.Revision, record) {
+			news.Republished = append(news.Republished, name)
+		}
 	}
 	return o.Commit(store.Changes{}, served, news)
 }
 
-// toldOf is what hooks were told when everything is told.
+// toldOf is the state of each manifest once no event is missing.
 func toldOf(served mirror.Generation, staged map[string]mirror.Record) map[string]store.Told {
 	all := map[string]store.Told{}
 	for name, record := range served.Records {

@@ -1,6 +1,7 @@
 // Package processgroup runs a command of the operator and leaves nothing behind. When
 // the command ends, at its timeout, and when this process dies, everything that the
-// command started is killed, whatever process group or session it moved to.
+// command started is killed, whatever process group or session it moved to. The same holds
+// when only the supervisor is killed.
 //
 // A supervisor does that: this program, started again. Orphans become its children
 // (PR_SET_CHILD_SUBREAPER). It holds one end of a pipe, and kills all once the other
@@ -18,6 +19,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command is a program to run, without a shell.
@@ -32,6 +35,10 @@ type Command struct {
 
 // ErrTimeout says that the command did not end in time, so it was killed.
 var ErrTimeout = errors.New("timeout")
+
+// ErrSupervisor says that the supervisor could not be started or was killed, such as when
+// memory is short. It says nothing about the command.
+var ErrSupervisor = errors.New("supervisor")
 
 // ExitError is the verdict of a command that began and ended by itself.
 type ExitError struct {
@@ -58,7 +65,7 @@ type result struct {
 const patience = 15 * time.Second
 
 // Run runs the command until it ends. Its error is ErrTimeout, the context's cause, an
-// *ExitError, or why the command could not be started. On return, nothing of it is
+// *ExitError, ErrSupervisor, or why the command could not be started. On return, nothing of it is
 // running any more.
 func (c Command) Run(ctx context.Context) error {
 	if len(c.Argv) == 0 {
@@ -74,14 +81,14 @@ func (c Command) Run(ctx context.Context) error {
 	}
 	s, err := c.start()
 	if err != nil {
-		return fmt.Errorf("start the supervisor: %w", err)
+		return fmt.Errorf("start the %w: %w", ErrSupervisor, err)
 	}
 	found, err := s.wait(ctx)
 	switch {
 	case ctx.Err() != nil && (err != nil || found.Signal == syscall.SIGKILL):
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("supervisor: %w", err)
+		return fmt.Errorf("%w: %w", ErrSupervisor, err)
 	case found.Error != "":
 		return errors.New(found.Error)
 	case found.Status != 0 || found.Signal != 0:
@@ -98,6 +105,9 @@ type supervisor struct {
 }
 
 func (c Command) start() (*supervisor, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
+	}
 	lifeline, keep, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -135,6 +145,7 @@ func (s *supervisor) wait(ctx context.Context) (found result, err error) {
 	late := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() }) }) // fails when it has ended
 	defer late()
 	readErr := json.NewDecoder(s.results).Decode(&found)
+	s.killOrphans()
 	waitErr := s.cmd.Wait()
 	return found, errors.Join(readErr, waitErr)
 }

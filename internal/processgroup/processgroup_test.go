@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // callerVariable makes the test binary a caller that waits for a command until it is
@@ -80,6 +82,18 @@ func TestArgumentsInputAndEnvironmentArePassedAsTheyAre(t *testing.T) {
 	}
 	if err := c.Run(context.Background()); err != nil || out.String() != "a b; $(c) *|1||input" {
 		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
+// Such as a lock of the script that started the daemon, or the Customer ID in /dev/fd/9.
+func TestACommandGetsNoFileThatTheCallerInherited(t *testing.T) {
+	const inherited = 99
+	if err := unix.Dup3(0, inherited, 0); err != nil { // without O_CLOEXEC
+		t.Fatal(err)
+	}
+	defer unix.Close(inherited)
+	if err := shell(`test ! -e /proc/$$/fd/$1`, strconv.Itoa(inherited)).Run(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -162,19 +176,70 @@ func TestNothingOutlivesAKilledCaller(t *testing.T) {
 	if err := caller.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(waiting); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(dir, "ready")); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the command does not start")
-		}
-	}
+	wantFile(t, filepath.Join(dir, "ready"))
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = caller.Wait() // it was killed
 	wantGone(t, dir)
+}
+
+// The kernel kills a supervisor when memory is short. Other commands go on.
+func TestNothingOutlivesAKilledSupervisor(t *testing.T) {
+	other := t.TempDir()
+	var group errgroup.Group
+	group.Go(func() error {
+		return shell(`: >"$1/ready"; until [ -e "$1/done" ]; do sleep 0.01; done`, other).Run(t.Context())
+	})
+	wantFile(t, filepath.Join(other, "ready"))
+	for _, result := range []string{"", `echo '{"status":0}' >/proc/$PPID/fd/4;`} { // which a command can forge
+		dir := t.TempDir()
+		var out strings.Builder // the orphans keep its pipe open
+		c := shell(spawning+result+"kill -9 $PPID; sleep 1000", dir)
+		c.Stdout = &out
+		var exit *ExitError
+		if err := c.Run(t.Context()); err == nil || errors.As(err, &exit) {
+			t.Errorf("got %v", err)
+		}
+		wantGone(t, dir)
+	}
+	if err := os.WriteFile(filepath.Join(other, "done"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := group.Wait(); err != nil {
+		t.Errorf("the other command: %v", err)
+	}
+}
+
+// Each Run looks for orphans at its end, and the supervisors of others are none.
+func TestCommandsThatRunAtOnceLeaveEachOtherAlone(t *testing.T) {
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			for range 15 {
+				if err := shell("exit 0").Run(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantFile waits for a file.
+func wantFile(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(waiting); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not appear", name)
+		}
+	}
 }
 
 func TestLongOutputTakesLittleMemory(t *testing.T) {

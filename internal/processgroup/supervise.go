@@ -3,12 +3,11 @@ package processgroup
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -30,8 +29,12 @@ func IsSupervisor() bool { return len(os.Args) > 1 && os.Args[0] == name }
 // Supervise runs the command of its arguments and returns when nothing of it is left. It
 // is all that a supervisor does: the caller exits with what it returns.
 func Supervise() (code int) {
-	unix.CloseOnExec(lifelineFD)
-	unix.CloseOnExec(resultsFD)
+	// The command gets the first three descriptors only: none of these two, and none that
+	// the caller inherited. A kernel before 5.11 knows no CLOSE_RANGE_CLOEXEC.
+	if unix.CloseRange(lifelineFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
+		unix.CloseOnExec(lifelineFD)
+		unix.CloseOnExec(resultsFD)
+	}
 	// PDEATHSIG is sent when the thread ends that started the command, so this goroutine
 	// keeps its thread.
 	runtime.LockOSThread()
@@ -111,8 +114,8 @@ func verdict(err error) result {
 func killAll(group int) {
 	_ = syscall.Kill(-group, syscall.SIGKILL) // fails when the group is empty
 	for deadline := time.Now().Add(patience - 5*time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // fails when it has just ended
+		for _, p := range children() {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL) // fails when it has just ended
 		}
 		if !reap() {
 			return
@@ -132,26 +135,4 @@ func reap() (some bool) {
 			return true
 		}
 	}
-}
-
-// children lists the children of this process.
-func children() (pids []int) {
-	entries, _ := os.ReadDir("/proc")
-	own := strconv.Itoa(os.Getpid())
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// The name of the program, in parentheses, can hold anything.
-		_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == own {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

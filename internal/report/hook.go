@@ -31,7 +31,7 @@ type ConfiguredHook struct {
 	On       []string
 }
 
-// HookState is what a running hook does now.
+// HookState is the state of a hook in a running daemon.
 type HookState struct {
 	Disabled bool
 	NextTry  time.Time // zero for none

@@ -22,7 +22,7 @@ type QuarantinedRevision struct {
 	Differences []string  `json:"differences"` // the first ones, if outputs were compared
 }
 
-// StagedOf returns what is staged, nil for nothing.
+// StagedOf returns the revision that is staged, nil for none.
 func StagedOf(e staging.Entry) *StagedRevision {
 	if !e.IsStaged() {
 		return nil
@@ -30,7 +30,7 @@ func StagedOf(e staging.Entry) *StagedRevision {
 	return &StagedRevision{Release: string(e.Release), Revision: e.Revision, Since: e.Since}
 }
 
-// quarantinedOf returns what the gate refused, nil for nothing.
+// quarantinedOf returns the revision that the gate refused, nil for none.
 func quarantinedOf(e staging.Entry) *QuarantinedRevision {
 	if e.Dropped || !e.IsQuarantined() {
 		return nil

@@ -91,6 +91,7 @@ type StateReader interface {
 	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
+	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader
 }
 

@@ -28,6 +28,8 @@ type Sync struct {
 	Views      []ViewResult     `json:"views,omitempty"`
 	Removed    []string         `json:"removed,omitempty"` // what is no longer served
 	Exports    []ExportResult   `json:"exports,omitempty"`
+
+	Publication *Publication `json:"publication,omitempty"` // to object storage; nil if none is configured
 }
 
 // ViewResult is one view's part of a Sync.
@@ -74,9 +76,11 @@ type ManifestResult struct {
 	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
 }
 
-// OK is true when no manifest, view or export failed or was refused.
+// OK is true when no manifest, view or export failed or was refused, and the outcome was
+// published.
 func (s Sync) OK() bool {
-	return !slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused }) &&
+	return (s.Publication == nil || s.Publication.Error == "") &&
+		!slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused }) &&
 		!slices.ContainsFunc(s.Views, func(v ViewResult) bool { return v.Error != "" }) &&
 		!slices.ContainsFunc(s.Exports, func(e ExportResult) bool { return e.Error != "" })
 }

@@ -59,6 +59,12 @@ type Rollback struct {
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
 }
 
+// Publish asks to publish what is served to object storage.
+type Publish struct {
+	DryRun  bool `json:"dry_run,omitempty"` // only say what would be done
+	Collect bool `json:"collect,omitempty"` // also delete what nothing names any more
+}
+
 // Forget asks for a new generation without what left the configuration.
 type Forget struct {
 	Names   []string `json:"names,omitempty"` // empty for all that left it
@@ -101,6 +107,11 @@ type Deliveries struct {
 	ID   string `json:"id"`             // of the event
 	Hook string `json:"hook,omitempty"` // empty for all
 	Drop bool   `json:"drop,omitempty"`
+}
+
+// ServeRelease asks to let a release go on to later rings.
+type ServeRelease struct {
+	Release string `json:"release"`
 }
 
 // UnknownManifestError says that a request names a manifest that is not in the

@@ -241,7 +241,11 @@ func (s *Scrubber) repair(ctx context.Context, id manifest.ObjectID, damage erro
 			state.Repaired++
 			return
 		}
-		state.Left = append(state.Left, store.ScrubDamage{Object: id, File: file, Error: fmt.Sprintf("%v; not repaired: %v", damage, err), At: time.Now().UTC()})
+		now := time.Now().UTC()
+		if now.Before(state.StartedAt) { // the clock was set back; end must not drop this
+			now = state.StartedAt
+		}
+		state.Left = append(state.Left, store.ScrubDamage{Object: id, File: file, Error: fmt.Sprintf("%v; not repaired: %v", damage, err), At: now})
 	})
 	return nil
 }

@@ -272,3 +272,17 @@ func TestAnEndedContextEndsASlice(t *testing.T) {
 		d.must(s.Close())
 	})
 }
+
+// A clock that is set back during a scrub makes its damage older than its beginning.
+func TestAClockThatIsSetBackLosesNoDamage(t *testing.T) {
+	d := newDisk(t)
+	id := d.add(random(1, 8))
+	d.damage(id)
+	d.refuse = errors.New("the provider is down")
+	d.saved = store.Scrub{StartedAt: time.Now().Add(24 * time.Hour), TotalObjects: 1}
+	s := d.open()
+	d.finish(s)
+	if left := s.Progress().Left; len(left) != 1 || left[0].Object != id {
+		t.Errorf("left %+v", left)
+	}
+}

@@ -22,7 +22,8 @@ func (s *Store) check() error {
 	_, err3 := s.CoolDowns()
 	_, err4 := s.Told()
 	_, err5 := s.Deliveries()
-	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
+	err6 := s.Fleet(func(string, json.RawMessage) error { return nil })
+	if err := cmp.Or(err1, err2, err3, err4, err5, err6); err != nil {
 		return err
 	}
 	entries, err := s.History(2 * maxHistory)

@@ -32,6 +32,8 @@ type Manifest struct {
 
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one
+
+	Generation int `json:"generation,omitempty"` // of a bucket, the last one that was followed
 }
 
 // FileReleases is the newest release of a single file.

@@ -35,7 +35,7 @@ type Delivery struct {
 	GaveUp   time.Time       `json:"gave_up,omitzero"` // when it was given up
 }
 
-// Told is what hooks were told of a manifest.
+// Told is the state of a manifest that the events so far describe.
 type Told struct {
 	Release  string `json:"release,omitempty"`  // served; "" for none
 	Revision string `json:"revision,omitempty"` // served
@@ -148,13 +148,11 @@ func (o *Outbox) Deliveries() ([]Delivery, error) { return deliveriesIn(o.tx) }
 func above(bucket *bbolt.Bucket, hook string, most, bytesAtMost int) (keys [][]byte) {
 	prefix, size, count := []byte(hook+"\x00"), 0, 0
 	cursor := bucket.Cursor()
-	k, v := cursor.Seek([]byte(hook + "\x01"))
-	if k == nil {
-		k, v = cursor.Last()
-	} else {
-		k, v = cursor.Prev()
+	newest := cursor.Prev
+	if behind, _ := cursor.Seek([]byte(hook + "\x01")); behind == nil {
+		newest = cursor.Last
 	}
-	for ; k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Prev() {
+	for k, v := newest(); k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Prev() {
 		count, size = count+1, size+len(v)
 		if count > 1 && (count > most || size > bytesAtMost) {
 			keys = append(keys, bytes.Clone(k)) // a change of the bucket may move k

@@ -36,6 +36,7 @@ var (
 	bucketTold      = []byte("told")      // name -> Told; files of earlier versions have none
 	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery that waits; files of earlier versions have none
 	bucketGivenUp   = []byte("given_up")  // as bucketOutbox, of deliveries that were given up
+	bucketFleet     = []byte("fleet")     // see package fleet; files of earlier versions have none
 
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")
@@ -121,17 +122,20 @@ func (s *Store) SetCoolDown(origin string, until time.Time) error {
 }
 
 // dropExpired removes cool-downs that have ended.
-func dropExpired(bucket *bbolt.Bucket) error {
-	var expired [][]byte
-	err := bucket.ForEach(func(origin, v []byte) error {
+func dropExpired(bucket *bbolt.Bucket) error { return dropOlder(bucket, time.Now()) }
+
+// dropOlder removes the times before horizon from a bucket that holds nothing else.
+func dropOlder(bucket *bbolt.Bucket, horizon time.Time) error {
+	var old [][]byte
+	err := bucket.ForEach(func(key, v []byte) error {
 		var t time.Time
-		if t.UnmarshalText(v) != nil || t.Before(time.Now()) {
-			expired = append(expired, bytes.Clone(origin))
+		if t.UnmarshalText(v) != nil || t.Before(horizon) {
+			old = append(old, bytes.Clone(key))
 		}
 		return nil
 	})
-	for _, origin := range expired {
-		err = errors.Join(err, bucket.Delete(origin))
+	for _, key := range old {
+		err = errors.Join(err, bucket.Delete(key))
 	}
 	return err
 }

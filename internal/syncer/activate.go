@@ -1,15 +1,14 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"syncd/internal/event"
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
@@ -22,8 +21,9 @@ import (
 )
 
 // Activate publishes what is staged, or discards it. It does not wait for downloads, not
-// even of the same manifest. Without names it takes what is ready; with names, it is an
-// error if something of them is staged and cannot go live.
+// even of the same manifest. A manifest whose gate refuses it, or that cannot be built,
+// holds up its group and no other. With names, it is also a failure if something of them is
+// staged and must wait. The error says why nothing went live.
 func (s *Syncer) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
 	names, err := s.cfg.namesOf(req.Names)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Syncer) Activate(ctx context.Context, req request.Activate) (result rep
 		})
 		return result, err
 	}
-	refused := s.judgeStaged(ctx, names, req)
+	stay := s.judgeStaged(ctx, names, req)
 	if ctx.Err() != nil {
 		return report.Sync{}, context.Cause(ctx)
 	}
@@ -44,13 +44,24 @@ func (s *Syncer) Activate(ctx context.Context, req request.Activate) (result rep
 		if err := s.refresh(); err != nil {
 			return err
 		}
-		result, err = s.activate(ctx, names, req)
+		result, err = s.activate(ctx, names, req, stay)
 		return err
 	})
-	if err == nil && result.Changed {
+	if result.Changed {
 		result.Exports = s.cfg.export(ctx, s.cfg.Exports, export.Options{}, nil)
 	}
-	return result, errors.Join(refused, err)
+	return result, err
+}
+
+// reasons say why manifests do not go live, by name.
+type reasons map[string]error
+
+// err is nil for no reason.
+func (r reasons) err() (err error) {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		err = errors.Join(err, fmt.Errorf("%s: %w", name, r[name]))
+	}
+	return err
 }
 
 // namesOf returns the manifests that names of manifests and groups mean, each with its
@@ -73,168 +84,109 @@ func (c *Config) namesOf(asked []string) (names []string, err error) {
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
 }
 
-// judgeStaged runs the gates of staged revisions that have no verdict, such as after a
-// kill, and with Again those that refused. It returns the refusals of the latter.
-func (s *Syncer) judgeStaged(ctx context.Context, names []string, req request.Activate) (refused error) {
-	for _, name := range names {
-		t, e := s.cfg.target(name), s.cfg.Staging.Get(name)
-		again := req.Again && e.IsQuarantined()
-		if e.Manifest == "" || e.Dropped || !again && (!e.IsStaged() || e.Passes(t.gate(), s.cfg.Mirror.Current().Records[name].ID())) {
-			continue
-		}
-		if t.gate().ID == "" { // it was removed from the configuration
-			_, err := s.cfg.Staging.Judge(e, staging.Verdict{At: time.Now().UTC(), Passed: true})
-			refused = errors.Join(refused, err)
-			continue
-		}
-		if err := s.judgeEntry(ctx, t, e, again); err != nil {
-			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	return refused
-}
-
-func (s *Syncer) judgeEntry(ctx context.Context, t Target, e staging.Entry, again bool) error {
-	var p prepared
-	err := s.cfg.Shared.change(ctx, func() error {
-		record, err := s.cfg.Staging.Record(e)
-		if err == nil {
-			p, err = s.cfg.prepareGate(ctx, t, record, nil)
-		}
-		return err
-	})
-	if err == nil {
-		err = s.cfg.judge(ctx, t, p, again)
-	}
-	if err != nil && refusal.ReasonOf(err) != "" {
-		s.cfg.Metrics.Synced(t.Name, string(report.Refused), string(refusal.ReasonOf(err)))
-		s.noteRefusal(t.Name, err)
-	}
-	return err
-}
-
-// noteRefusal records what a gate said outside of a sync.
-func (s *Syncer) noteRefusal(name string, err error) {
-	served := s.cfg.Mirror.Current()
-	record := served.Records[name]
-	entry := report.HistoryEntry{Time: time.Now().UTC(), Trigger: request.TriggerActivate, Sync: report.Sync{
-		Generation: served.Number, Manifests: []report.ManifestResult{{
-			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Refused,
-			Reason: string(refusal.ReasonOf(err)), Error: report.OneLine(err.Error()),
-		}},
-	}}
-	refused := s.cfg.problem(event.Refused, name, s.cfg.Staging.Get(name).Release, err)
-	if err := s.cfg.commit(store.Changes{History: entry}, outbox.News{Events: []event.Event{refused}}); err != nil {
-		s.cfg.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
-	}
-}
-
-func (s *Syncer) activate(ctx context.Context, names []string, req request.Activate) (report.Sync, error) {
+// activate publishes what is ready. stay has what gates said before. The caller has the
+// turn.
+func (s *Syncer) activate(ctx context.Context, names []string, req request.Activate, stay reasons) (report.Sync, error) {
 	started := time.Now()
 	result := report.Sync{Generation: s.cfg.Mirror.Current().Number, Manifests: []report.ManifestResult{}}
 	asked := req.Trigger != request.TriggerWindow
 	records := s.cfg.ready(names, started, asked)
-	if why := s.cfg.waiting(names, records, started, asked); len(req.Names) > 0 && why != "" || len(records) == 0 && why != "" && asked {
-		return result, errors.New(why)
+	if asked && (len(req.Names) > 0 || len(records) == 0) {
+		s.cfg.addWaiting(stay, names, records, started)
 	}
-	if len(records) == 0 {
-		return result, nil
-	}
-	change := mirror.Change{Set: records}
-	if err := s.followViews(&change); err != nil {
-		return result, err
-	}
-	news := outbox.News{Republished: republished(s.cfg.Mirror.Current(), records)}
-	next, err := s.cfg.Mirror.Publish(ctx, change)
-	if err != nil {
-		return result, space.RefuseIfFull(err)
+	before := s.cfg.Mirror.Current()
+	live, views, err := s.goLive(ctx, records, stay)
+	if len(live) == 0 {
+		return result, cmp.Or(err, stay.err())
 	}
 	s.cfg.Shared.pruning.request()
-	result.Generation, result.Changed = next.Number, true
-	for _, record := range records {
+	s.cfg.showViews(views)
+	result.Views = views
+	result.Generation, result.Changed = s.cfg.Mirror.Current().Number, true
+	for _, record := range live {
 		err = errors.Join(err, s.cfg.Staging.Remove(record.Manifest))
 		result.Manifests = append(result.Manifests, liveResult(record))
+	}
+	for _, name := range slices.Sorted(maps.Keys(stay)) {
+		result.Manifests = append(result.Manifests, s.cfg.stayResult(name, stay[name]))
 	}
 	changes := store.Changes{Manifests: map[string]store.Manifest{}, History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: req.Trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,
 	}}
-	s.cfg.recordLive(records, &changes)
-	return result, errors.Join(err, s.cfg.commit(changes, news))
+	s.cfg.recordLive(live, &changes)
+	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{Republished: republished(before, live)}))
 }
 
-// waiting says what of the names is staged or quarantined and not among the records, and
-// why; "" for nothing.
-func (c *Config) waiting(names []string, records []mirror.Record, now time.Time, asked bool) string {
+// goLive publishes staged revisions with the views that follow, in one generation. A
+// revision that cannot be built stays staged with its whole group. goLive returns the
+// records that went live, the outcome of each view, and an error that is about none of them.
+func (s *Syncer) goLive(ctx context.Context, records []mirror.Record, stay reasons) ([]mirror.Record, []report.ViewResult, error) {
+	together := s.cfg.groupsOf(records)
+	for len(records) > 0 {
+		change := mirror.Change{Set: records}
+		views, err := s.followViews(&change)
+		if err == nil {
+			_, err = s.cfg.Mirror.Publish(ctx, change)
+		}
+		if err == nil {
+			return records, views, nil
+		}
+		broken := s.cfg.heldUpBy(err, change)
+		if len(broken) == 0 {
+			return nil, nil, space.RefuseIfFull(err)
+		}
+		left := slices.DeleteFunc(slices.Clone(records), func(r mirror.Record) bool { return slices.Contains(broken, r.Manifest) })
+		left = wholeGroups(left, together)
+		for _, r := range records {
+			if !slices.ContainsFunc(left, func(other mirror.Record) bool { return other.Manifest == r.Manifest }) {
+				stay[r.Manifest] = space.RefuseIfFull(err)
+			}
+		}
+		records = left
+	}
+	return nil, nil, nil
+}
+
+// heldUpBy lists the manifests of a change that an error is about, none if it is about all.
+func (c *Config) heldUpBy(err error, change mirror.Change) []string {
+	var broken *mirror.BuildError
+	if named := namedBy(err, change); len(named) > 0 || !errors.As(err, &broken) {
+		return named
+	}
+	names := []string{broken.Manifest}
+	if i := slices.IndexFunc(c.Views, func(v ViewTarget) bool { return v.View.Name == broken.View }); i >= 0 {
+		names = c.Views[i].View.Manifests
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !sets(change, name) })
+}
+
+// stayResult is the outcome of a manifest that stays as it is, although its staged revision
+// was to go live.
+func (c *Config) stayResult(name string, why error) report.ManifestResult {
+	served := c.Mirror.Current().Records[name]
+	result := report.ManifestResult{
+		Name: name, Release: string(served.Release), Revision: served.Revision, Result: report.Failed,
+		Reason: string(refusal.ReasonOf(why)), Error: report.OneLine(why.Error()),
+	}
+	if result.Reason != "" {
+		result.Result = report.Refused
+	}
+	return result
+}
+
+// addWaiting adds the manifests whose staged or quarantined revision is not among the
+// records, each with the reason.
+func (c *Config) addWaiting(stay reasons, names []string, records []mirror.Record, now time.Time) {
 	entries := c.Staging.All()
-	why := map[string]bool{}
 	for _, name := range names {
 		e := entries[name]
 		goes := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == name })
 		switch {
-		case e.Manifest == "" || e.Dropped || goes:
+		case e.Manifest == "" || e.Dropped || goes || stay[name] != nil:
 		case e.IsQuarantined():
-			why[fmt.Sprintf("the gate refused release %s of %s: `syncd activate --again %s` asks it again", e.Release, name, name)] = true
+			stay[name] = fmt.Errorf("the gate refused release %s: `syncd activate --again %s` asks it again", e.Release, name)
 		default:
-			why[fmt.Sprintf("release %s of %s stays staged: %s", e.Release, name, staging.Waits(c.members(c.groupOf(name), entries, now), now, asked))] = true
+			stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, staging.Waits(c.members(c.groupOf(name), entries, now), now, true))
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(why)), "; ")
-}
-
-// discard drops what is staged or quarantined of the names. The caller has the turn.
-func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
-	current := s.cfg.Mirror.Current()
-	result := report.Sync{Generation: current.Number, Manifests: []report.ManifestResult{}}
-	states, err := s.cfg.Store.Manifests()
-	if err != nil {
-		return result, err
-	}
-	changes := store.Changes{Manifests: map[string]store.Manifest{}}
-	for _, name := range names {
-		e := s.cfg.Staging.Get(name)
-		if e.Manifest == "" || e.Dropped {
-			continue
-		}
-		if err := s.cfg.Staging.Discard(name); err != nil {
-			return result, err
-		}
-		state, record := states[name], current.Records[name]
-		if state.Failure != nil && state.Failure.Reason == string(refusal.Gate) {
-			state.Failure = nil
-			changes.Manifests[name] = state
-		}
-		report.ShowManifest(s.cfg.Metrics, name, record, state, s.cfg.Staging.Get(name))
-		result.Manifests = append(result.Manifests, report.ManifestResult{
-			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Unchanged,
-			FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,
-		})
-	}
-	if len(result.Manifests) == 0 {
-		return result, nil
-	}
-	s.cfg.Shared.pruning.request()
-	changes.History = report.HistoryEntry{Time: time.Now().UTC(), Trigger: trigger, Sync: result}
-	return result, s.cfg.commit(changes, outbox.News{})
-}
-
-// DueAt returns when something staged may go live by itself, the zero time for never. What
-// may go live now and waits for something else is left to the next sync.
-func (s *Syncer) DueAt(now time.Time) (next time.Time) {
-	for name, e := range s.cfg.Staging.All() {
-		policy := s.cfg.target(name).Activate
-		opens := policy.Opens(now)
-		if !e.IsStaged() || opens.IsZero() || policy.Open(now) {
-			continue
-		}
-		if next.IsZero() || opens.Before(next) {
-			next = opens
-		}
-	}
-	return next
-}
-
-// HasDue is true if something staged may go live now.
-func (s *Syncer) HasDue(now time.Time) bool {
-	entries := s.cfg.Staging.All()
-	return len(s.cfg.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
 }

@@ -300,7 +300,7 @@ func (r *run) downloadReplaced(ctx context.Context, j *job) {
 	}
 	r.session.Flush() // the new plan can use what has arrived
 	j.reopen()
-	r.take(ctx, j, r.listFiles, r.askDigests, r.requireChange, r.plan)
+	r.take(ctx, j, r.listFiles, r.findDigests, r.requireChange, r.plan, r.describe)
 	r.obtainAll(ctx, []*job{j})
 }
 

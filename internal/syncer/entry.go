@@ -23,10 +23,15 @@ type entry interface {
 	checkDowngrade(j *job) error
 	// list returns the files of the job's release.
 	list(ctx context.Context, j *job) (*manifest.List, error)
+	// askDigests finds the expected digest of each of the job's files.
+	askDigests(ctx context.Context, j *job) error
 }
 
 func (r *run) entryOf(j *job) entry {
-	if len(j.target.Files) > 0 {
+	switch {
+	case r.cfg.Bucket != nil:
+		return bucketEntry{r}
+	case len(j.target.Files) > 0:
 		return filesEntry{r}
 	}
 	return manifestEntry{r}

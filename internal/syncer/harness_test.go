@@ -18,13 +18,16 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"syncd/internal/bucket/buckettest"
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/emulator"
 	"syncd/internal/event"
 	"syncd/internal/fetcher"
+	"syncd/internal/follower"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
@@ -62,9 +65,11 @@ type world struct {
 
 	registry *prometheus.Registry
 	progress *report.Progress
-	client   *releases.Client
+	client   interface{ Close() }
 	syncer   *syncer.Syncer
 	log      bytes.Buffer
+	store    *buckettest.Server       // instead of provider, see follow
+	front    *buckettest.Front        // before store
 	gates    map[string]chan struct{} // of files whose downloads are held back, see gate
 }
 
@@ -156,17 +161,27 @@ func (w *world) configure() {
 	known, err := w.cfg.Store.CoolDowns()
 	must(w, err)
 	gate := transport.NewGate(known, func(origin string, until time.Time) { must(w, w.cfg.Store.SetCoolDown(origin, until)) })
-	carrier, err := transport.New(transport.Config{
+	settings := transport.Config{
 		Base: w.source.URL, CustomerID: w.id, IDParam: "id", StallTimeout: w.source.StallTimeout, Retry: transport.Retry(w.source.Retry),
 		Observer: w.cfg.Metrics, Gate: gate,
-	})
+	}
+	if w.store != nil {
+		settings.CustomerID, settings.IDParam, settings.Sign = "", "", signature.Signer(signature.Credentials(), buckettest.Region)
+	}
+	carrier, err := transport.New(settings)
 	must(w, err)
-	client := releases.New(carrier)
 	if w.client != nil {
 		w.client.Close()
 	}
-	w.client = client
-	w.cfg.Provider, w.cfg.Fetcher = client, fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
+	if w.store != nil {
+		client := follower.New(carrier)
+		w.client, w.cfg.Provider, w.cfg.Bucket = client, nil, client
+		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
+	} else {
+		client := releases.New(carrier)
+		w.client, w.cfg.Provider = client, client
+		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
+	}
 	w.cfg.Source = transport.PublicURL(w.source.URL)
 	if w.gates != nil {
 		w.cfg.Fetcher = &gated{Fetcher: w.cfg.Fetcher, gates: maps.Clone(w.gates)}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -32,6 +33,9 @@ type job struct {
 	release  manifest.Release          // chosen; "" until then
 	news     bool                      // files may differ from the served ones, whatever the release
 	list     *manifest.List            // asked for with the release; nil once it was used
+	told     telling                   // for other hosts
+	offer    offer                     // of a bucket
+	record   []bucket.File             // of a bucket's record; nil once its digests were taken
 	refs     []manifest.Reference      // of single files, with their releases
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
@@ -72,7 +76,7 @@ var errAborted = errors.New("another file of the manifest failed")
 
 // endList frees the list when there is a plan, or none is needed.
 func (j *job) endList() {
-	j.files, j.list = nil, nil
+	j.files, j.list, j.record = nil, nil, nil
 	j.share.Release()
 }
 
@@ -88,6 +92,13 @@ func (j *job) hasFailed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.result == report.Failed || j.result == report.Refused
+}
+
+// isUpdated is true when the job's revision went live.
+func (j *job) isUpdated() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.result == report.Updated
 }
 
 // signal wakes the goroutine that publishes.
@@ -107,20 +118,12 @@ func (j *job) settle(result report.Result) {
 	j.signal()
 }
 
-// repeat ends the job with the failure of an earlier sync.
-func (j *job) repeat(failure *store.Failure) {
+// repeat ends the job with the outcome of an earlier sync: its backoff is not over, or the
+// gate is not asked again.
+func (j *job) repeat(result report.Result, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.result, j.err, j.repeated, j.finished = report.Result(failure.Result), errors.New(failure.Error), true, time.Now()
-	j.endList()
-	j.signal()
-}
-
-// repeatRefusal ends the job with the refusal of a gate, which is not asked again.
-func (j *job) repeatRefusal(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.result, j.err, j.repeated, j.finished = report.Refused, err, true, time.Now()
+	j.result, j.err, j.repeated, j.finished = result, err, true, time.Now()
 	j.endList()
 	j.signal()
 }
@@ -290,6 +293,7 @@ func (j *job) freeMemory() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.isUnfinishedLocked() {
+		j.told.forget()
 		j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/gate"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
+	"syncd/internal/space"
 	"syncd/internal/staging"
 )
 
@@ -34,11 +34,14 @@ func (r *run) judge(ctx context.Context, j *job) {
 		j.newlyStaged = p.isNew
 		return err
 	})
+	asked := false
 	if err == nil && p.entry.Manifest != "" {
-		err = r.cfg.judge(ctx, j.target, p, false)
+		asked, err = r.cfg.judge(ctx, j.target, p, false)
 	}
 	switch {
 	case ctx.Err() != nil:
+	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
+		j.repeat(report.Refused, err)
 	case err != nil:
 		j.fail(err)
 	default:
@@ -58,83 +61,45 @@ func (r *run) mates(j *job) (records []mirror.Record) {
 	return records
 }
 
-// prepared is a staged revision that its gate can look at.
-type prepared struct {
-	entry   staging.Entry
-	isNew   bool
-	subject gate.Subject
-}
-
-// prepareGate stages a revision with the views that show it, as they would be after its
-// activation. The caller has the turn.
-func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record, mates []mirror.Record) (p prepared, err error) {
-	change := mirror.Change{Set: append([]mirror.Record{record}, c.stagedMates(t.Name, mates)...)}
-	current := c.Mirror.Current()
-	p.subject = gate.Subject{
-		Manifest: t.Name, Release: string(record.Release), Revision: record.Revision,
-		Path: c.Mirror.RevisionPath(record), Views: map[string]string{},
-	}
-	if served, found := current.Records[t.Name]; found {
-		p.subject.Current = c.Mirror.RevisionPath(served)
-	}
-	views := []mirror.View{}
-	for _, v := range c.wantedViews() {
-		if !slices.Contains(v.Manifests, t.Name) {
-			continue
-		}
-		made, err := c.arrangeView(v, current, change, c.Shared.reserved(nil))
-		switch {
-		case refusal.ReasonOf(err) != "":
-			return p, err
-		case made != nil:
-			views = append(views, *made)
-			p.subject.Views[v.Name] = c.Mirror.ViewPath(*made)
-		case current.Views[v.Name].Name != "":
-			p.subject.Views[v.Name] = c.Mirror.ViewPath(current.Views[v.Name])
-		}
-	}
-	p.entry, p.isNew, err = c.stage(ctx, record, views)
-	return p, err
-}
-
-// stagedMates adds what is staged of a manifest's group.
-func (c *Config) stagedMates(name string, records []mirror.Record) []mirror.Record {
-	for _, mate := range c.groupOf(name) {
-		e := c.Staging.Get(mate)
-		known := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == mate })
-		if mate == name || known || !e.IsStaged() {
-			continue
-		}
-		if record, err := c.Staging.Record(e); err == nil {
-			records = append(records, record)
-		}
-	}
-	return records
-}
-
 // judge runs the gate, unless a verdict is known already, and makes the verdict durable.
-// The error is a refusal, or why there is no verdict. again asks a gate that refused the
-// revision once more. The caller must not have the turn.
-func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) error {
-	served := c.Mirror.Current().Records[t.Name].ID()
-	if known := p.entry.Judged(t.gate(), served); known != nil && (known.Passed || !again) {
-		return refusedBy(*known)
+// asked is true if the verdict comes from this call. The error is a refusal, or why there
+// is no verdict. again asks a gate that refused the revision once more. A gate that runs
+// for the manifest ends first, and its verdict counts. The caller must not have the turn.
+func (c *Config) judge(ctx context.Context, t Target, p prepared, again bool) (asked bool, err error) {
+	gating, err := c.Shared.gating.Take(ctx, []string{t.Name})
+	if err != nil {
+		return false, err
 	}
+	defer gating.Close()
+	entry := c.Staging.Get(t.Name)
+	if entry.ID() != p.entry.ID() { // it went live or was replaced meanwhile
+		return false, nil
+	}
+	if known := entry.Judged(t.gate(), p.served); known != nil && (known.Passed || !again || known != p.entry.Verdict) {
+		return false, refusedBy(*known)
+	}
+	if err := c.Shared.gates.Acquire(ctx, 1); err != nil {
+		return false, context.Cause(ctx)
+	}
+	defer c.Shared.gates.Release(1)
 	found, err := t.Gate.Check(ctx, p.subject, c.spool)
 	if err != nil {
-		return err
+		return false, space.RefuseIfFull(err)
+	}
+	if err := c.dropChanged(ctx, t, p); err != nil {
+		return true, err
 	}
 	verdict := staging.Verdict{
 		Gate: t.Gate.ID(), At: time.Now().UTC(), Passed: found.Passed, Error: report.OneLine(c.Redact(found.Error)),
 		Lines: c.oneLines(found.Lines), Differences: c.oneLines(found.Differences),
 	}
 	if t.Gate.Compare {
-		verdict.Against = served
+		verdict.Against = p.served
 	}
-	if _, err := c.Staging.Judge(p.entry, verdict); err != nil {
-		return err
+	if _, err := c.Staging.Judge(entry, verdict); err != nil {
+		return false, err
 	}
-	return refusedBy(verdict)
+	return true, refusedBy(verdict)
 }
 
 func refusedBy(v staging.Verdict) error {

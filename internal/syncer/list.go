@@ -17,6 +17,7 @@ import (
 // keeps those that pass the filter, without digests yet.
 func (r *run) listFiles(ctx context.Context, j *job) error {
 	j.files = nil
+	j.told.forget() // of an earlier plan
 	list, err := r.entryOf(j).list(ctx, j)
 	if err != nil {
 		return err
@@ -51,6 +52,11 @@ func (r *run) checkListed(j *job) error {
 			j.release, j.active.Listed, j.listed, r.cfg.MinKeepRatio, j.target.Name, j.target.Name)
 	}
 	return nil
+}
+
+// findDigests lets the entry find the expected digest of each file.
+func (r *run) findDigests(ctx context.Context, j *job) error {
+	return r.entryOf(j).askDigests(ctx, j)
 }
 
 // askDigests asks for the expected digest of each file and, right after the

@@ -10,13 +10,18 @@ import (
 )
 
 // A file takes about fileMemory bytes from its list to the end of its sync, viewMemory
-// more for each view, and the rest of the process baseMemory. They were measured with
+// more for each view, servedMemory more if other hosts can ask about it and about two
+// earlier releases, and the rest of the process baseMemory. They were measured with
 // 100,000 and 250,000 files.
-const fileMemory, viewMemory, baseMemory = 1700, 700, 64 << 20
+const fileMemory, viewMemory, servedMemory, baseMemory = 1700, 700, 1200, 64 << 20
 
 // roomFor is how many files of all manifests fit in memory.
-func roomFor(limit int64, views int) int {
-	return int((limit - baseMemory) / int64(fileMemory+views*viewMemory))
+func roomFor(limit int64, views int, serves bool) int {
+	perFile := fileMemory + views*viewMemory
+	if serves {
+		perFile += servedMemory
+	}
+	return int((limit - baseMemory) / int64(perFile))
 }
 
 // smallList is a number of files that is never refused: a manifest with very many files
@@ -27,7 +32,7 @@ const smallList = 5_000
 // of all manifests. The kernel would kill it then, at every start anew.
 func (r *run) checkMemory(j *job, files int) error {
 	limit := debug.SetMemoryLimit(-1) // only reads it
-	room := roomFor(limit, len(r.cfg.Views))
+	room := roomFor(limit, len(r.cfg.Views), r.cfg.Followers != nil)
 	others, fits := r.cfg.Shared.takeFiles(j, files, room, r.cfg.Mirror.Current().Records)
 	if fits {
 		return nil

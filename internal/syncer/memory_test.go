@@ -9,12 +9,15 @@ import (
 func TestFilesOfViewsTakeMemory(t *testing.T) {
 	const limit = 1 << 30 * 9 / 10 // of the unit
 	for views, least := range []int{500_000, 350_000, 250_000} {
-		if room := roomFor(limit, views); room < least {
+		if room := roomFor(limit, views, false); room < least {
 			t.Errorf("%d views: room for %d files, want %d", views, room, least)
 		}
-		if roomFor(limit, views) <= roomFor(limit, views+1) {
+		if roomFor(limit, views, false) <= roomFor(limit, views+1, false) {
 			t.Errorf("%d views take no memory", views+1)
 		}
+	}
+	if room := roomFor(limit, 0, true); room < 250_000 || room >= roomFor(limit, 0, false) {
+		t.Errorf("serving others: room for %d files", room)
 	}
 }
 

@@ -103,7 +103,7 @@ func (r *run) predict(j *job, m *report.ManifestResult) {
 func (r *run) record(jobs []*job) error {
 	now := time.Now().UTC()
 	changes := store.Changes{Forgotten: r.removed, Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
-	news, told := r.published, outbox.News{}
+	news, told := r.published, outbox.News{Republished: r.republished}
 	r.recordMates(&changes)
 	for _, j := range jobs {
 		j.markRecorded()
@@ -227,7 +227,7 @@ func (r *run) recordMates(changes *store.Changes) {
 		r.unlisted = append(r.unlisted, liveResult(record))
 	}
 	r.cfg.recordLive(r.mateRecords, changes)
-	r.mateRecords = nil
+	r.mateRecords, r.republished = nil, nil
 }
 
 // recordLive adds what is saved of staged manifests that went live. Their digests were

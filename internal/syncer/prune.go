@@ -79,6 +79,9 @@ func (p *pruner) prune(ctx context.Context, displaced map[string]bool) {
 	keep, partials, err := p.retention(ctx)
 	if err == nil {
 		keep.Displaced = displaced
+		if followers := p.cfg().Followers; followers != nil {
+			keep.Retire = func(stays func(string) bool) bool { return followers.Retire(stays, now) }
+		}
 		var next time.Time
 		if next, err = p.cfg().Mirror.Prune(keep, now); err == nil && !keep.Unknown {
 			if err = fetcher.Sweep(p.cfg().Mirror.Partial(), partials); err == nil {
@@ -134,6 +137,9 @@ func (p *pruner) retention(ctx context.Context) (keep mirror.Retention, partials
 			unnamed = append(unnamed, w.Expected)
 		}
 		partials[fetcher.Name(w.Expected)] = true
+	}
+	if followers := p.cfg().Followers; followers != nil {
+		keep.Asked = followers.Kept(time.Now())
 	}
 	if err := p.cfg().Staging.Retain(&keep); err != nil {
 		return keep, nil, err

@@ -25,6 +25,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 			r.recheck(j)
 		}
 		r.requireAll()
+		r.relinkReplaced()
 		if err := r.publishReady(ctx, jobs); err != nil {
 			return err
 		}
@@ -37,8 +38,17 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 	return err
 }
 
+// relinkReplaced gives earlier revisions the objects that this sync downloaded again.
+func (r *run) relinkReplaced() {
+	for _, id := range r.session.TakeReplaced() {
+		if err := r.cfg.Mirror.Relink(id); err != nil {
+			r.cfg.Log.Warn().Err(err).Stringer("object", id).Msg("files of earlier revisions stay damaged: run `syncd verify --repair`")
+		}
+	}
+}
+
 func (r *run) publishReady(ctx context.Context, jobs []*job) error {
-	change := r.change(ctx, jobs)
+	change, served := r.change(ctx, jobs), r.cfg.Mirror.Current()
 	err := r.swap(ctx, jobs, &change)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
@@ -57,20 +67,21 @@ func (r *run) publishReady(ctx context.Context, jobs []*job) error {
 		case sets(change, j.target.Name):
 			before := j.active
 			j.active = r.cfg.Mirror.Current().Records[j.target.Name]
-			j.republished = r.cfg.isRepublished(j, before, j.active)
+			j.republished = r.cfg.isRepublished(j.target, j.state, before, j.active)
 			j.settle(report.Updated)
 		default: // it waits for its group
 			j.settle(report.Unchanged)
 		}
 	}
 	if err == nil {
-		r.noteLive(jobs, change)
+		r.noteLive(jobs, change, served)
 	}
 	return nil
 }
 
-// noteLive forgets what is staged of the manifests that went live.
-func (r *run) noteLive(jobs []*job, change mirror.Change) {
+// noteLive forgets what is staged of the manifests that went live. served is what was
+// served before.
+func (r *run) noteLive(jobs []*job, change mirror.Change, served mirror.Generation) {
 	r.dropWithdrawn(jobs)
 	for _, record := range change.Set {
 		r.forgetStaged(record.Manifest)
@@ -78,6 +89,7 @@ func (r *run) noteLive(jobs []*job, change mirror.Change) {
 			r.mateRecords = append(r.mateRecords, record)
 		}
 	}
+	r.republished = republished(served, r.mateRecords)
 }
 
 // recheck compares a ready job with what is served now. Since the sync began, a
@@ -193,6 +205,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	record := mirror.Record{
 		Manifest: j.target.Name, Source: r.cfg.Source, Release: j.release, Listed: j.listed,
 		MirroredAt: now, PublishedAt: now, Version: r.cfg.Version,
+		Chosen: len(j.target.Files) > 0,
 	}
 	sums := make([]manifest.Sum, len(j.plan.Files))
 	record.Files = make([]mirror.File, 0, len(j.plan.Files))
@@ -202,9 +215,10 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{
 			Path: f.Path, Reference: f.Reference.String(), Size: object.Size,
-			Object: object.ID, Expected: f.Expected,
+			Object: object.ID, Expected: f.Expected, Slash: f.Slash, Position: f.Position,
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
+	j.told.fill(&record)
 	return record
 }

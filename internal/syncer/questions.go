@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
+	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
@@ -23,11 +24,13 @@ const maxRequests = 64
 // use.
 type questions struct {
 	provider  Provider
+	bucket    Bucket // instead of provider
 	algorithm manifest.Algorithm
 	slots     *semaphore.Weighted // maxRequests of them
 	log       zerolog.Logger
 	progress  *report.Progress
 	sizes     sizes
+	describes bool // what Metadata says is kept
 }
 
 // ask runs one request for a manifest when a slot is free. A slow request gives its
@@ -81,6 +84,34 @@ func (q *questions) files(ctx context.Context, release manifest.Release, name st
 	}
 }
 
+// generation asks for the generation of the bucket.
+func (q *questions) generation(ctx context.Context, name string) (g bucket.Generation, err error) {
+	err = q.ask(ctx, name, func() (err error) {
+		g, err = q.bucket.Generation(ctx)
+		return err
+	})
+	return g, err
+}
+
+// recordMemory is about what a file of a record takes while it is read, in bytes.
+const recordMemory = 1 << 10
+
+// record asks for the files of what the bucket has of a job's manifest. A long record
+// first waits for memory, like other lists.
+func (q *questions) record(ctx context.Context, j *job) (files []bucket.File, err error) {
+	if j.offer.Files > smallList {
+		if err := j.share.Wait(ctx, j.offer.Files*recordMemory); err != nil {
+			return nil, err
+		}
+	}
+	err = q.ask(ctx, j.target.Name, func() error {
+		record, err := q.bucket.Record(ctx, j.offer.Manifest)
+		files = record.Files
+		return err
+	})
+	return files, err
+}
+
 // digest asks for the expected digest of a file of a manifest.
 func (q *questions) digest(ctx context.Context, name string, ref manifest.Reference) (digest manifest.Digest, err error) {
 	err = q.ask(ctx, name, func() (err error) {
@@ -98,24 +129,51 @@ const metadataTimeout = 10 * time.Second
 // failure it asks no more for this manifest, and Content-Length gives the sizes. It
 // returns an error only when the context has ended.
 func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
-	if j.noSizes.Load() || !q.sizes.claim(f.Expected) {
+	if q.bucket != nil || j.noSizes.Load() || !q.sizes.claim(f.Expected) {
 		return nil
 	}
-	var meta releases.Metadata
-	err := q.ask(ctx, j.target.Name, func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
-		defer cancel()
-		meta, err = q.provider.Metadata(ctx, f.Reference)
-		return err
-	})
+	meta, err := q.metadata(ctx, j.target.Name, f.Reference)
 	q.sizes.answer(f.Expected, meta.Size, err)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if q.describes && err == nil {
+		j.told.note(f, meta)
 	}
 	if err != nil && !j.noSizes.Swap(true) {
 		q.log.Warn().Err(err).Str("manifest", j.target.Name).Msg("Metadata failed; using Content-Length for sizes")
 	}
 	return nil
+}
+
+func (q *questions) metadata(ctx context.Context, name string, ref manifest.Reference) (meta releases.Metadata, err error) {
+	err = q.ask(ctx, name, func() (err error) {
+		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
+		defer cancel()
+		meta, err = q.provider.Metadata(ctx, ref)
+		return err
+	})
+	return meta, err
+}
+
+// tell asks for the metadata of a file for other hosts. A file without usable metadata is
+// not asked about again.
+func (q *questions) tell(ctx context.Context, name string, told *telling, f manifest.File) error {
+	meta, err := q.metadata(ctx, name, f.Reference)
+	if err != nil && !isFinal(err) {
+		return err
+	}
+	told.note(f, meta)
+	return nil
+}
+
+// manifests asks for the manifests of a release, for one of them.
+func (q *questions) manifests(ctx context.Context, name string, release manifest.Release) (entries []releases.Entry, err error) {
+	err = q.ask(ctx, name, func() (err error) {
+		entries, err = q.provider.ManifestList(ctx, release)
+		return err
+	})
+	return entries, err
 }
 
 // sizes are the sizes from Metadata. One request is made for each content, even if

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"syncd/internal/clock"
@@ -95,6 +96,6 @@ func (r *run) waitAfterFailure(_ context.Context, j *job) error {
 		failure.NextTry.Sub(r.started) > r.cfg.Recheck { // the clock was set back
 		return nil
 	}
-	j.repeat(failure)
+	j.repeat(report.Result(failure.Result), errors.New(failure.Error))
 	return nil
 }

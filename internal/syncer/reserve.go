@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"time"
 
 	"syncd/internal/fetcher"
 	"syncd/internal/fsops"
@@ -127,19 +128,27 @@ func (s *reservation) outlook(ctx context.Context, name string, need, free space
 	s.displaced[name] = true
 	defer delete(s.displaced, name)
 	_, last := s.pruner.freeable(ctx, s.displaced, nil)
-	later, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For = 0 })
-	most, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Revisions = 0, 0 })
+	later, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
+	most, _ := s.pruner.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
 	text := ""
 	if amount := space.Lacking(need, free).Text(later.Minus(now)); amount != "" {
 		text = "; " + amount + " more could be freed"
 		if !last.IsZero() {
-			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
+			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `" + s.waitsFor() + "` is over"
 		}
 	}
 	if amount := space.Lacking(need, free).Text(most.Minus(later)); amount != "" {
 		text += "; " + amount + " more with `retain: 0`"
 	}
 	return text
+}
+
+// waitsFor names the setting for which pruning waits.
+func (s *reservation) waitsFor() string {
+	if s.cfg.Followers != nil && len(s.cfg.Followers.Kept(time.Now())) > 0 {
+		return "serve.keep"
+	}
+	return "retain_for"
 }
 
 // need is the space that a job will take: the missing bytes that are not in

@@ -53,7 +53,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	if len(change.Set) == 0 {
 		return report.Sync{}, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
 	}
-	if err := s.followViews(&change); err != nil {
+	if result.Views, err = s.followViews(&change); err != nil {
 		return report.Sync{}, err
 	}
 	next, err := s.cfg.Mirror.Publish(ctx, change)
@@ -61,6 +61,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 		return report.Sync{}, space.RefuseIfFull(err)
 	}
 	s.cfg.Shared.pruning.request()
+	s.cfg.showViews(result.Views)
 	result.Generation, result.Changed = next.Number, true
 	states, err := s.cfg.Store.Manifests()
 	for _, record := range change.Set {
@@ -72,22 +73,29 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	return result, errors.Join(err, s.cfg.commit(changes, outbox.News{}))
 }
 
-// followViews completes the change of a rollback. A view that cannot hold the earlier
-// files prevents the rollback; one that cannot be made for another reason stays.
-func (s *Syncer) followViews(change *mirror.Change) error {
+// followViews completes the change of a rollback or an activation, and returns the outcome
+// of each view if the change is published. A view that cannot hold the files prevents it;
+// one that cannot be made for another reason stays.
+func (s *Syncer) followViews(change *mirror.Change) (outcomes []report.ViewResult, err error) {
 	current := s.cfg.Mirror.Current()
 	for _, v := range s.cfg.wantedViews() {
 		made, err := s.cfg.arrangeView(v, current, *change, s.cfg.Shared.reserved(nil))
-		switch {
-		case refusal.ReasonOf(err) != "":
-			return err
-		case err != nil:
-			s.cfg.Log.Warn().Err(err).Str("view", v.Name).Msg("the view stays as it is")
-		case made != nil:
+		if refusal.ReasonOf(err) != "" {
+			return nil, err
+		}
+		if made != nil {
 			change.Views = append(change.Views, *made)
 		}
+		outcomes = append(outcomes, viewResult(v, current.Views[v.Name], made, err))
 	}
-	return s.takeOrphansAlong(current, change)
+	return outcomes, s.takeOrphansAlong(current, change)
+}
+
+// showViews shows the outcome of views in the metrics.
+func (c *Config) showViews(outcomes []report.ViewResult) {
+	for _, v := range outcomes {
+		report.ShowView(c.Metrics, v.Name, v.State())
+	}
 }
 
 // takeOrphansAlong adds views that left the configuration and show what the rollback
@@ -185,6 +193,7 @@ func (s *Syncer) goBack(goal mirror.Generation, targets []Target) (mirror.Change
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
+		then = s.cfg.Mirror.Described(then)
 		then.Held, then.PublishedAt = s.holdFrom(withOrders(t, now.Orders), now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
 		result.Manifests = append(result.Manifests, report.ManifestResult{

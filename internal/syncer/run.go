@@ -25,6 +25,7 @@ type run struct {
 	started time.Time
 	jobs    []*job
 	lock    *locked.Lock              // what to make, instead of asking the provider; nil for none
+	offers  offers                    // of a bucket
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
 	views   []wantedView
 	changed chan struct{} // signals that a job was settled, failed or is ready
@@ -33,10 +34,13 @@ type run struct {
 	removed     []string                // manifests that left with this sync's generations
 	together    [][]string              // the staged manifests that go live in one generation, by group
 	mateRecords []mirror.Record         // went live with the jobs of this sync, and are in none of them
+	republished []string                // of these, the release with other bytes
 	published   bool                    // since the last entry of the history
 	isNew       bool                    // a generation was published at all
 	unlisted    []report.ManifestResult // recorded, and in no entry of the history
 	recordErr   error
+
+	summaries summaries
 
 	viewResults map[string]report.ViewResult // by name
 

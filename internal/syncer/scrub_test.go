@@ -7,10 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"syncd/internal/gate"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/request"
 	"syncd/internal/syncer"
+	"syncd/internal/view"
 )
 
 var errTest = errors.New("damaged on purpose")
@@ -86,4 +90,40 @@ func TestADamagedObjectOfAStagedRevisionIsRepaired(t *testing.T) {
 	content, err := os.ReadFile(links[0])
 	must(t, err)
 	equal(t, "content", string(content), "staged")
+}
+
+// The sync finds the damage because it reuses the object for another release.
+func TestAnObjectThatASyncDownloadsAgainReplacesItsFilesInEarlierRevisions(t *testing.T) {
+	w := served(t)
+	w.view(ref(view.Flat, "data"))
+	w.demand()
+	w.spoil("a of september")
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand(), "data", report.Updated)
+	equal(t, "downloads", w.downloads(), []string{"a.dat", "b.dat"})
+	w.rollback(request.Rollback{})
+	w.serves("data", september())
+	w.serves("ref", september())
+	if again, err := w.syncer.Repair(t.Context(), request.Verify{}); err != nil || len(again.Damage) > 0 {
+		t.Errorf("verify %+v, %v", again, err)
+	}
+}
+
+// The gate's view is built when the revision is staged, and no generation shows it.
+func TestADamagedObjectInTheViewOfAStagedRevisionNeverGoesLive(t *testing.T) {
+	w := served(t)
+	w.target("data", func(t *syncer.Target) {
+		t.Activate, t.Gate = manual, gate.Gate{Command: []string{"/bin/true"}, Timeout: time.Minute}
+	})
+	w.view(ref(view.Flat, "data"))
+	w.demand()
+	w.publish("data", "2026.10", october())
+	w.demand()
+	w.spoil("b of october")
+	_, err := w.syncer.RepairObject(t.Context(), idOf("b of october"), errTest, true)
+	must(t, err)
+	_, err = w.activate("data")
+	must(t, err)
+	w.serves("data", october())
+	w.serves("ref", october())
 }

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
+	"syncd/internal/claims"
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/space"
@@ -15,16 +18,19 @@ import (
 // reload, syncs of the earlier Syncer still run beside those of the new one. Safe for
 // concurrent use.
 type Shared struct {
-	turn     chan struct{}          // holds one token while nothing changes the tree
-	check    func() error           // fails when the data directory must not be changed
-	newest   atomic.Pointer[Config] // of the Syncer that was made last
-	pruning  pruneSchedule
-	contents contents
-	adopting adoptions
-	large    slots          // of large files
-	small    slots          // of small files
-	lists    *releases.Room // until there are plans
-	exports  exports
+	turn      chan struct{}          // holds one token while nothing changes the tree
+	check     func() error           // fails when the data directory must not be changed
+	newest    atomic.Pointer[Config] // of the Syncer that was made last
+	pruning   pruneSchedule
+	contents  contents
+	adopting  adoptions
+	large     slots          // of large files
+	small     slots          // of small files
+	lists     *releases.Room // until there are plans
+	exports   exports
+	described keys                // earlier revisions that the provider was asked about
+	gating    claims.Set          // manifests whose gate runs, or waits to run
+	gates     *semaphore.Weighted // that run
 
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
@@ -32,10 +38,13 @@ type Shared struct {
 	verifying int                        // repairs that read the published files
 }
 
+// maxGates is how many gates run at once. Each may read a whole revision.
+const maxGates = 4
+
 // NewShared returns the Shared of one data directory. check is called before each
 // change; an error prevents it.
 func NewShared(check func() error) *Shared {
-	s := &Shared{turn: make(chan struct{}, 1), check: check, lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
+	s := &Shared{turn: make(chan struct{}, 1), check: check, lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}, gates: semaphore.NewWeighted(maxGates)}
 	s.turn <- struct{}{}
 	s.exports.turn = make(chan struct{}, 1)
 	s.exports.turn <- struct{}{}

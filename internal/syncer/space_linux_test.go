@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/catalog"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
@@ -259,4 +260,35 @@ func TestViewsOfOneSwapShareTheFreeSpace(t *testing.T) {
 	w.configure()
 	result := w.demand()
 	equal(t, "results", []report.Result{result.Views[0].Result, result.Views[1].Result}, []report.Result{report.Updated, report.Refused})
+}
+
+func TestReleasesThatOtherHostsUseAreNotPrunedForSpace(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "data")
+	hosts := catalog.New(catalog.Config{
+		Mirror: w.cfg.Mirror, Store: w.cfg.Store, Live: func(string) map[string]time.Time { return nil },
+		IsStaged: func(string, string) bool { return false }, Warn: func(message string, err error) { t.Errorf("%s: %v", message, err) },
+	}, time.Hour)
+	w.cfg.Followers, w.cfg.Retain = hosts, 0
+	w.configure()
+	for month := 1; month <= 3; month++ {
+		w.offer(month, 2*mib)
+		w.expect(w.demand(), "data", report.Updated)
+		hosts.Rebuild()
+		for _, r := range hosts.Snapshot().Revisions("data") {
+			if !hosts.Asked(t.Context(), r) {
+				t.Fatal("it is being removed")
+			}
+		}
+	}
+	equal(t, "revisions", w.releases(), "01 02 03")
+	w.offer(4, 2*mib)
+	w.expect(w.dry(), "data", report.Refused)
+	m := w.refuses(refusal.NoSpace)
+	equal(t, "revisions", w.releases(), "01 02 03")
+	if want := "more could be freed at "; !strings.Contains(m.Error, want) || !strings.Contains(m.Error, "`serve.keep` is over") {
+		t.Errorf("error %q", m.Error)
+	}
+	hosts.SetKeep(time.Nanosecond)
+	w.expect(w.demand(), "data", report.Updated)
+	equal(t, "revisions", w.releases(), "04")
 }

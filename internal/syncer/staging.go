@@ -70,7 +70,7 @@ func (r *run) settleIfStaged(j *job) {
 	case e.Dropped, e.Passes(j.target.gate(), j.active.ID()):
 		j.settle(report.Unchanged)
 	case verdict != nil:
-		j.repeatRefusal(refusal.New(refusal.Gate, "%s", verdict.Error))
+		j.repeat(report.Refused, refusal.New(refusal.Gate, "%s", verdict.Error))
 	}
 }
 
@@ -79,7 +79,6 @@ func (c *Config) stage(ctx context.Context, record mirror.Record, views []mirror
 	e = staging.Of(record, views, time.Now())
 	before := c.Staging.Get(record.Manifest)
 	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
-		e.Verdict = before.Verdict
 		if views == nil {
 			e.Views = before.Views
 		}
@@ -97,8 +96,8 @@ func (c *Config) stage(ctx context.Context, record mirror.Record, views []mirror
 	return c.Staging.Get(record.Manifest), isNew, nil
 }
 
-// ready returns the records of what may go live now, of those manifests and of their
-// groups. What cannot be read stays staged.
+// ready returns the records of the staged revisions that may go live now, of those manifests
+// and of their groups. A revision whose record cannot be read stays staged.
 func (c *Config) ready(names []string, now time.Time, asked bool) (records []mirror.Record) {
 	entries := c.Staging.All()
 	for _, group := range c.readyGroups(names, entries, now, asked) {

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/clock"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
+	"syncd/internal/fleet"
 	"syncd/internal/gate"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
@@ -35,12 +36,25 @@ type Provider interface {
 	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
 }
 
 // Fetcher downloads one file and proves it. Safe for concurrent use for different
 // digests.
 type Fetcher interface {
 	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
+}
+
+// Followers are other hosts that take the data from this one. Safe for concurrent use.
+type Followers interface {
+	// Kept returns until when revisions must stay on disk, by mirror.Record.Key; the zero
+	// time for as long as they are here.
+	Kept(now time.Time) map[string]time.Time
+	// Retire is called before the revisions that do not stay are removed. False means that
+	// Kept has changed.
+	Retire(stays func(key string) bool, now time.Time) bool
+	// Refresh is called when more is known of an earlier revision.
+	Refresh()
 }
 
 // Target is one entry to mirror: a manifest of the provider with that name, or single
@@ -58,11 +72,12 @@ type Target struct {
 
 // Config is what New needs; every field is required unless it says so.
 type Config struct {
-	Provider Provider
+	Provider Provider // nil for a follower
+	Bucket   Bucket   // of a follower; nil for others
 	Fetcher  Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
-	Staging  *staging.Room  // of Mirror
+	Staging  *staging.Area  // of Mirror
 	Store    *store.Store
 	Outbox   *outbox.Outbox // of Store
 	Metrics  *metrics.Metrics
@@ -84,8 +99,11 @@ type Config struct {
 	Exports       []export.Target
 	Access        mirror.Access // of all that readers see
 	DropRemoved   bool          // what left the configuration goes at once
+	Followers     Followers     // nil if this host serves no others
+	Describe      bool          // records get what the provider says about files, for other hosts
 	Groups        []Group
 	Redact        func(string) string // removes the Customer ID from the output of a gate
+	Follower      fleet.State         // of this host, for an upstream that is a syncd
 }
 
 // selection identifies which files of a target are mirrored and by which digests
@@ -156,6 +174,8 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return r.interrupted(err)
 	}
 	exported()
+	r.describeEarlier(ctx)
+	r.describeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
 	r.pruner.pruneIfDue(ctx)
@@ -169,13 +189,15 @@ func (r *run) ask(ctx context.Context, j *job) {
 		r.askNothing(ctx, j)
 		return
 	}
+	ctx = releases.WithState(ctx, r.stateOf(j).Header())
 	r.take(ctx, j,
 		r.chooseRelease, // asks ManifestReleases, one request (see entry for single files)
 		r.waitAfterFailure,
-		r.listFiles,  // asks Manifest, one request
-		r.askDigests, // asks Hash of every file, and Metadata of the surely new ones
+		r.listFiles,   // asks Manifest, one request
+		r.findDigests, // asks Hash of every file, and Metadata of the surely new ones
 		r.settleIfCurrent,
-		r.plan)
+		r.plan,
+		r.describe) // asks Metadata of the other files, if this host serves others
 }
 
 // start reads what is saved and served of each manifest.
@@ -231,7 +253,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress},
+		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress, describes: s.cfg.Describe},
 		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
 	}
 }

@@ -24,9 +24,20 @@ func (c *Config) commit(changes store.Changes, news outbox.News) error {
 	return c.Outbox.Commit(changes, c.Mirror.Current(), news)
 }
 
-// CatchUp tells hooks what a crash or a lost state left untold.
+// CatchUp saves the events that a crash or a lost state prevented.
 func (s *Syncer) CatchUp() error {
-	return s.cfg.Outbox.CatchUp(s.cfg.Mirror.Current(), s.cfg.waitingToGoLive())
+	states, err := s.cfg.Store.Manifests()
+	if err != nil {
+		return err
+	}
+	return s.cfg.Outbox.CatchUp(s.cfg.Mirror.Current(), s.cfg.waitingToGoLive(), func(before string, now mirror.Record) bool {
+		records, err := s.cfg.Mirror.Revisions(now.Manifest)
+		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == now.Release && r.Revision == before })
+		if err != nil || i < 0 { // not known: hooks rather hear too much
+			return true
+		}
+		return s.cfg.isRepublished(s.cfg.target(now.Manifest), states[now.Manifest], records[i], now)
+	})
 }
 
 // waitingToGoLive returns the staged revisions that their gates, if any, have passed.
@@ -54,7 +65,7 @@ func (c *Config) problem(kind event.Kind, name string, release manifest.Release,
 	return c.Outbox.Problem(kind, about, current.Records[name], current.Number, text, string(reason))
 }
 
-// tell adds what hooks must be told of a job beside what it published. It must run before
+// tell adds the events of a job except those of going live. It must run before
 // the job's failure or success is noted in its state.
 func (r *run) tell(j *job, news *outbox.News) {
 	name, before := j.target.Name, j.state.Failure
@@ -82,9 +93,9 @@ func (r *run) tell(j *job, news *outbox.News) {
 
 // isRepublished is true when the provider changed the bytes of a release. Another
 // selection of its files is no such change, but it only adds and removes files.
-func (c *Config) isRepublished(j *job, before, after mirror.Record) bool {
+func (c *Config) isRepublished(t Target, state store.Manifest, before, after mirror.Record) bool {
 	sameRelease := before.Release == after.Release && before.Revision != after.Revision
-	return sameRelease && j.state.Config == c.fingerprint(j.target) || hasNewBytes(before, after)
+	return sameRelease && state.Config == c.fingerprint(t) || hasNewBytes(before, after)
 }
 
 // republished names the manifests of records whose served release has other bytes.

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/event"
 	"syncd/internal/manifest"
 	"syncd/internal/request"
+	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -77,6 +78,57 @@ func TestARepublishedReleaseIsToldAndAnotherFilterIsNot(t *testing.T) {
 	w.target("m", func(t *syncer.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
 	w.demand()
 	w.wantTold("activated")
+}
+
+func TestARepublishedReleaseOfAGroupIsToldOfEachManifest(t *testing.T) {
+	w := start(t, "a", "b")
+	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.configure()
+	for _, content := range []string{"1", "2"} {
+		w.publish("a", "2026.09", files{"a": content})
+		w.publish("b", "2026.09", files{"b": content})
+		w.policy(manual)
+		w.demand("a") // staged, and a mate of the next sync
+		w.policy(staging.Policy{})
+		w.told()
+		w.demand("b")
+	}
+	var told []string
+	all, kinds := w.told()
+	for i, e := range all {
+		told = append(told, e.Manifest+" "+kinds[i])
+	}
+	equal(t, "told", told, []string{"a republished", "a activated", "b republished", "b activated"})
+}
+
+// A crash came between the swap and its record.
+func TestAStartTellsARepublishedReleaseAndNotAnotherFilter(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*world)
+		want   []string
+	}{
+		"other bytes":    {func(w *world) { w.publish("m", "2026.09", files{"a": "1", "b": "2"}) }, []string{"republished", "activated"}},
+		"a further file": {func(w *world) { w.publish("m", "2026.09", files{"a": "1", "b": "1", "c": "1"}) }, []string{"republished", "activated"}},
+		"another filter": {func(w *world) {
+			w.target("m", func(t *syncer.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
+		}, []string{"activated"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "m")
+			w.publish("m", "2026.09", files{"a": "1", "b": "1"})
+			w.demand()
+			w.told()
+			state, err := os.ReadFile(filepath.Join(w.dir, "state", "syncd.db"))
+			must(t, err)
+			row.change(w)
+			w.demand()
+			w.close()
+			must(t, os.WriteFile(filepath.Join(w.dir, "state", "syncd.db"), state, 0o600))
+			w.open()
+			must(t, w.syncer.CatchUp())
+			w.wantTold(row.want...)
+		})
+	}
 }
 
 func TestAFailureIsToldOnceAndItsEndToo(t *testing.T) {

@@ -173,6 +173,33 @@ func TestAnUnreadableMapLeavesTheViewAsItIs(t *testing.T) {
 	w.serves("ref", files{"one/data/a": "1"})
 }
 
+func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
+	w := start(t, "one")
+	w.view(ref(view.Provider, "one"))
+	for _, content := range []string{"1", "2"} {
+		w.publish("one", "2026.0"+content, files{"a": content})
+		w.demand()
+	}
+	states := func() [2]float64 {
+		return [2]float64{w.metric("syncd_view_state", "view=ref", "state=failed"), w.metric("syncd_view_state", "view=ref", "state=in_sync")}
+	}
+	w.cfg.Views[0].ReadMaps = func() (map[string]*updater.Map, error) { return nil, errors.New("no such file") }
+	w.configure()
+	result, err := w.syncer.Rollback(t.Context(), request.Rollback{})
+	must(t, err)
+	if result.OK() || !strings.Contains(result.Views[0].Error, "no such file") {
+		t.Errorf("%+v", result)
+	}
+	w.serves("one", files{"a": "1"})
+	w.serves("ref", files{"one/data/a": "2"})
+	equal(t, "failed, in_sync", states(), [2]float64{1, 0})
+	w.view(ref(view.Provider, "one"))
+	if result := w.rollback(request.Rollback{}); !result.OK() { // forward again
+		t.Errorf("%+v", result)
+	}
+	equal(t, "failed, in_sync", states(), [2]float64{0, 1})
+}
+
 func TestARollbackTakesAViewThatLeftTheConfigurationAlong(t *testing.T) {
 	w := start(t, "one")
 	w.view(ref(view.Provider, "one"))

@@ -23,6 +23,9 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 	}
 	printExported(w, s)
 	fmt.Fprintln(w, generationLine(s, dryRun))
+	if s.Publication != nil && s.Publication.Error == "" {
+		PrintPublication(w, *s.Publication, dryRun)
+	}
 }
 
 func printExported(w io.Writer, s report.Sync) {
@@ -33,7 +36,8 @@ func printExported(w io.Writer, s report.Sync) {
 	}
 }
 
-// PrintErrors writes a line for each manifest, view and export that failed or was refused.
+// PrintErrors writes a line for each manifest, view and export that failed or was refused,
+// and for an outcome that could not be published.
 func PrintErrors(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		if m.Error != "" {
@@ -49,6 +53,9 @@ func PrintErrors(w io.Writer, s report.Sync) {
 		if e.Error != "" {
 			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", e.View, e.Result, inBrackets(e.Reason), e.Error)
 		}
+	}
+	if s.Publication != nil && s.Publication.Error != "" {
+		fmt.Fprintf(w, "syncd: publish: %s\n", s.Publication.Error)
 	}
 }
 
@@ -66,6 +73,9 @@ func PrintRollback(w io.Writer, s report.Sync) {
 // was dropped.
 func PrintActivation(w io.Writer, s report.Sync, discarded bool) {
 	for _, m := range s.Manifests {
+		if m.Error != "" { // it stays
+			continue
+		}
 		if discarded {
 			fmt.Fprintf(w, "%s  dropped what was staged; %s stays\n", m.Name, orDash(releaseName(m.Release, m.Revision)))
 		} else {

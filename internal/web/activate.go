@@ -2,10 +2,8 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"golang.org/x/time/rate"
 
@@ -23,35 +21,11 @@ func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "discard": false}`, http.StatusBadRequest)
 		return
 	}
-	if !limit.Allow() {
-		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
-		http.Error(w, "too many requests", http.StatusTooManyRequests)
-		return
-	}
-	status, err := source.Status()
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	if name, found := unknown(status, names); found {
-		http.Error(w, (&request.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
-		return
-	}
-	req, what := request.Activate{Names: names, Discard: discard, Trigger: request.TriggerActivate}, "activated"
+	req, told := request.Activate{Names: names, Discard: discard, Trigger: request.TriggerActivate}, "activated"
 	if discard {
-		req.Trigger, what = request.TriggerDiscard, "discarded"
+		req.Trigger, told = request.TriggerDiscard, "discarded"
 	}
-	if err := source.TriggerActivation(r.Context(), req); err != nil {
-		answer(w, nil, err)
-		return
-	}
-	if form {
-		http.Redirect(w, r, "/?"+what+"="+url.QueryEscape(append(names, "")[0]), http.StatusSeeOther)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{"accepted":true}`+"\n")
+	order{names, form, told, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
 }
 
 // activation reads the names in a request, and whether they are to be discarded.

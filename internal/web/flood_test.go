@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -298,32 +299,61 @@ func TestRequestsThatNeverEndLeaveRoomForHealthz(t *testing.T) {
 	requests.Wait()
 }
 
+// room is a bound on connections that come from nowhere.
+type room struct {
+	connections
+	ours []*connection
+}
+
+func newRoom(t *testing.T, most, perAddress, clients int) *room {
+	t.Helper()
+	r := &room{connections: connections{most: most, perAddress: perAddress}}
+	for range clients {
+		conn, _ := net.Pipe()
+		r.ours = append(r.ours, &connection{Conn: conn, of: &r.connections})
+	}
+	return r
+}
+
+// enter lets a connection in and names the one that it replaces, -1 for none.
+func (r *room) enter(i int) (replaced int, ok bool) {
+	conn, ok := r.add(r.ours[i])
+	return slices.Index(r.ours, conn), ok
+}
+
 func TestABusyConnectionIsNotReplaced(t *testing.T) {
-	conns := &connections{most: 2}
-	var open [4]net.Conn
-	var ours [4]*connection
-	for i := range open {
-		open[i], _ = net.Pipe()
-		ours[i] = &connection{Conn: open[i], of: conns}
+	r := newRoom(t, 2, 0, 4)
+	r.enter(0)
+	r.enter(1)
+	r.ours[0].begin()
+	if replaced, ok := r.enter(2); !ok || replaced != 1 {
+		t.Errorf("replaced %d instead of the idle one", replaced)
 	}
-	conns.add(ours[0])
-	conns.add(ours[1])
-	ours[0].begin()
-	if !conns.add(ours[2]) || slices.Contains(conns.open, ours[1]) || !slices.Contains(conns.open, ours[0]) {
-		t.Error("the idle one was not replaced")
-	}
-	ours[2].begin()
-	if conns.add(ours[3]) {
+	r.ours[2].begin()
+	if _, ok := r.enter(3); ok {
 		t.Error("a busy one was replaced")
 	}
-	ours[0].end()
-	if !conns.add(ours[3]) || slices.Contains(conns.open, ours[0]) {
-		t.Error("the one whose request ended was not replaced")
+	r.ours[0].end()
+	if replaced, ok := r.enter(3); !ok || replaced != 0 {
+		t.Errorf("replaced %d instead of the one whose request ended", replaced)
 	}
-	for _, conn := range ours {
+	for _, conn := range r.ours {
 		conn.Close()
 	}
-	if len(conns.open) != 0 {
-		t.Errorf("%d open after all were closed", len(conns.open))
+	if r.open != 0 || r.waiting.Len() != 0 || len(r.hosts) != 0 {
+		t.Errorf("%d open after all were closed", r.open)
+	}
+}
+
+func TestAnAddressReplacesOnlyItsOwnConnections(t *testing.T) {
+	r := newRoom(t, 4, 2, 5)
+	r.ours[0].host = hostOf(&net.TCPAddr{IP: net.ParseIP("10.0.0.1")})
+	for i := range r.ours[1:] {
+		r.ours[i+1].host = hostOf(&net.TCPAddr{IP: net.ParseIP(fmt.Sprintf("2001:db8::%d", i))})
+	}
+	for i, want := range []int{-1, -1, -1, 1, 2} {
+		if replaced, ok := r.enter(i); !ok || replaced != want {
+			t.Errorf("connection %d replaced %d, want %d", i, replaced, want)
+		}
 	}
 }

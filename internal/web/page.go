@@ -40,6 +40,7 @@ type page struct {
 	Exports    []report.ExportStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
+	Fleet      *fleetCard // nil if there are no followers
 }
 
 // card is one manifest.
@@ -150,6 +151,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	view := page{
 		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
 		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub,
+		Fleet: cardOfFleet(p.source.Followers()),
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))

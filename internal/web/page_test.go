@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/emulator"
+	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/signals"
@@ -27,12 +28,14 @@ type scene struct {
 	status  report.Status
 	history report.History
 	disk    report.DiskUse
+	fleet   *fleet.View
 	wanted  []request.Sync
 }
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
 func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
+func (s *scene) Followers() *fleet.View              { return s.fleet }
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil
@@ -107,6 +110,8 @@ func scenes() map[string]*scene {
 			Error: "export /srv/syncd/by_map: the folder was changed since it was exported: \"notes\" is new: `syncd sync --take-over by_map` replaces it and keeps it as /srv/syncd/by_map.before-syncd"},
 	}
 	all["views"] = &views
+	all["staged"] = stagedScene(idle)
+	all["followers"] = followersScene(idle)
 	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}
@@ -115,6 +120,27 @@ func scenes() map[string]*scene {
 		s.status.Explain(time.Now())
 	}
 	return all
+}
+
+// stagedScene shows a release that waits to go live, and one that the gate refused.
+func stagedScene(idle *scene) *scene {
+	staged := *idle
+	staged.status.Manifests = slices.Clone(idle.status.Manifests)
+	data, bins := &staged.status.Manifests[0], &staged.status.Manifests[1]
+	waits := report.StagedRevision{Release: "2026.11", Revision: "77d1c09be25a", Since: *ago(9 * time.Hour)}
+	data.State, data.Newest, data.Staged = report.StateStaged, "2026.11", &waits
+	refused := report.StagedRevision{Release: "2026.10", Revision: "0c44e1f7a9d2", Since: *ago(10 * time.Hour)}
+	bins.State, bins.Wanted, bins.Newest, bins.Pin, bins.Failing, bins.Reason = report.StateQuarantined, "2026.10", "2026.11", "2026.10", "2026.10", "gate"
+	bins.Error = "gate: 412 of 10000 lines differ, more than 2%"
+	bins.Quarantined = &report.QuarantinedRevision{StagedRevision: refused, RefusedAt: *ago(10 * time.Hour), Error: bins.Error, Differences: []string{
+		"line 17: - 90210 BEVERLY HILLS CA", "line 17: + 90210 BEVERLY HILLS", "line 203: - 10001 NEW YORK NY", "line 203: + 10001",
+	}}
+	staged.status.Hooks = []report.HookStatus{
+		{Name: "reload-geo", Receiver: "/usr/bin/reload-geo", On: []string{"activated", "rolled_back"}},
+		{Name: "ops", Receiver: "https://ops.example.net", On: []string{"refused", "failed", "stale"}, Pending: 2, OldestAt: ago(10 * time.Hour), Attempts: 41, NextTry: ago(-20 * time.Minute), GivenUp: 1, Error: "HTTP status 503"},
+	}
+	staged.status.Scrub = &report.ScrubStatus{State: "running", StartedAt: ago(2 * time.Hour), Objects: 61, TotalObjects: 190, Bytes: 7 * gib, TotalBytes: 18 * gib, Damaged: 1, Repaired: 1}
+	return &staged
 }
 
 func handlerOf(s Source) http.Handler { return Handler(s, prometheus.NewRegistry()) }
@@ -145,7 +171,7 @@ func TestPageIsCompleteWithoutScript(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", name, want, body)
 			}
 		}
-		for _, bad := range []string{"ZgotmplZ", "style=", "onclick", "http-equiv", "<script>", "%!", "http://", "https://"} {
+		for _, bad := range []string{"ZgotmplZ", "style=", "onclick", "http-equiv", "<script>", "%!", `="http`, `="//`} {
 			if strings.Contains(body, bad) {
 				t.Errorf("%s: %q in the page", name, bad)
 			}

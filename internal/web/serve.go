@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log"
@@ -18,25 +19,46 @@ type Options struct {
 	Config *Config  // TLS and authentication
 	Hosts  []string // names that requests may have in Host, besides addresses and localhost
 	Log    *slog.Logger
+	Limits Limits
+}
+
+// Limits bound what clients can take. Their zero values are those of the status page.
+type Limits struct {
+	Connections int // open at once
+	PerAddress  int // of them, of one address; 0 for as many
+	Requests    int // handled at once
+	// LongAnswers leaves it to the handler to end a request that is slow to be answered. A
+	// request must then have no body.
+	LongAnswers bool
+	// AnyHost lets requests have every name in Host. A handler that strangers cannot use
+	// needs no check of it.
+	AnyHost bool
 }
 
 // Serve answers requests on listener until ctx ends; then it returns nil. The limits on
 // requests stand behind authentication, so that strangers cannot use them up.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o Options) error {
-	conns := &connections{Listener: listener, most: maxConnections}
+	conns := &connections{Listener: listener, most: cmp.Or(o.Limits.Connections, maxConnections), perAddress: o.Limits.PerAddress}
 	users := newPasswords()
+	if !o.Limits.AnyHost {
+		handler = answerTo(o.Hosts, handler)
+	}
 	server := &http.Server{
-		Handler:     users.passed(conns.working(bounded(maxRequests, answerTo(o.Hosts, handler)))),
+		Handler:     users.passed(conns.working(bounded(cmp.Or(o.Limits.Requests, maxRequests), handler))),
 		ConnContext: conns.remember, ErrorLog: sparseLog(o.Log), Protocols: new(http.Protocols),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+	}
+	if o.Limits.LongAnswers {
+		server.ReadTimeout = 0 // when it passes, net/http ends the request's context, also after the request was read
 	}
 	// Over HTTP/2, strangers could keep hundreds of requests waiting on each connection.
 	server.Protocols.SetHTTP1(true)
 	// The toolkit puts the check of passwords around Handler, and then starts the server,
 	// which calls BaseContext before it accepts a connection.
+	direct := server.Handler
 	server.BaseContext = func(net.Listener) context.Context {
-		server.Handler = users.limited(server.Handler)
+		server.Handler = o.Config.unlessBare(direct, users.limited(server.Handler))
 		return context.Background()
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -47,6 +48,7 @@ type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
 	DiskUse() (report.DiskUse, error)
+	Followers() *fleet.View // nil if none are served
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error
@@ -127,9 +129,25 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		http.Error(w, `body is not JSON such as {"manifests": ["name"]}`, http.StatusBadRequest)
 		return
 	}
+	order{names, form, "asked", func() error {
+		return source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: "api"})
+	}}.take(w, r, source, limit)
+}
+
+// order is a request for work on manifests.
+type order struct {
+	names []string
+	form  bool   // the form of the page sent it
+	told  string // parameter by which the page says that it was taken
+	pass  func() error
+}
+
+// take checks an order, passes it on and answers: a program gets 202, the form of the page
+// is redirected to the page.
+func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	if !limit.Allow() {
 		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
-		http.Error(w, "too many requests for a sync: earlier ones are still queued", http.StatusTooManyRequests)
+		http.Error(w, "too many requests: earlier ones are still queued", http.StatusTooManyRequests)
 		return
 	}
 	status, err := source.Status()
@@ -137,16 +155,16 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		answer(w, nil, err)
 		return
 	}
-	if name, found := unknown(status, names); found {
+	if name, found := unknown(status, o.names); found {
 		http.Error(w, (&request.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
 		return
 	}
-	if err := source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: "api"}); err != nil {
+	if err := o.pass(); err != nil {
 		answer(w, nil, err)
 		return
 	}
-	if form {
-		http.Redirect(w, r, "/?asked="+url.QueryEscape(append(names, "")[0]), http.StatusSeeOther)
+	if o.form {
+		http.Redirect(w, r, "/?"+o.told+"="+url.QueryEscape(append(o.names, "")[0]), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -81,6 +82,30 @@ func (c *Config) CheckFiles() error {
 func (c *Config) copyPath() string { return descriptorPath(c.copy) }
 
 func descriptorPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// unlessBare leaves the toolkit's handler out while the file says nothing but TLS: it reads
+// and parses the file at each request, which takes longer than most answers.
+func (c *Config) unlessBare(direct, toolkits http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.isBare() {
+			direct.ServeHTTP(w, r)
+			return
+		}
+		toolkits.ServeHTTP(w, r)
+	})
+}
+
+func (c *Config) isBare() bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.parsed.Users) == 0 && len(c.parsed.HTTPConfig.Header) == 0 && c.parsed.RateLimiterConfig.Interval == 0
+}
+
+// HasUsers is true when the file asks clients for a password.
+func (c *Config) HasUsers() bool { return c != nil && len(c.parsed.Users) > 0 }
 
 // readPart reads a file. Its error does not name the file.
 func readPart(path string) ([]byte, error) {

@@ -37,11 +37,17 @@ func SyncCommand(binary string, p provider.Provider, dir string, set Settings) (
 	return exec.Command(binary, "--config", path, "sync", "--quiet"), err
 }
 
-// WriteConfig writes a configuration of syncd for p and appends more to it.
-func WriteConfig(p provider.Provider, dir, more string) (path string, err error) {
+// Source is where syncd takes its data from.
+type Source interface {
+	URL() string
+	CAFile() string // certificate to trust; "" over plain HTTP
+}
+
+// WriteConfig writes a configuration of syncd for a source and appends more to it.
+func WriteConfig(from Source, dir, more string) (path string, err error) {
 	path = filepath.Join(dir, "syncd.yaml")
 	text := fmt.Sprintf("source: {url: %q, customer_id: %q, ca_file: %q}\ndata_dir: %q\n%s",
-		p.URL(), provider.CustomerID, p.CAFile(), filepath.Join(dir, "data"), more)
+		from.URL(), provider.CustomerID, from.CAFile(), filepath.Join(dir, "data"), more)
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 

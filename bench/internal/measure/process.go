@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -92,6 +95,30 @@ func CPUOf(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	return time.Duration(t.Nano()), nil
+}
+
+// CPUWithChildren is as CPUOf, with the running processes that pid started.
+func CPUWithChildren(pid int) (time.Duration, error) {
+	total, err := CPUOf(pid)
+	if err != nil {
+		return 0, err
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return 0, err
+	}
+	for text := range strings.FieldsSeq(string(children)) {
+		child, err := strconv.Atoi(text)
+		if err != nil {
+			return 0, err
+		}
+		cpu, err := CPUOf(child)
+		if err != nil {
+			return 0, err
+		}
+		total += cpu
+	}
+	return total, nil
 }
 
 // WaitFor polls done until it returns true or an error. what names the condition in the

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// writeCertificates makes a CA and a P-256 certificate for 127.0.0.1, and writes ca.pem,
+// WriteCertificates makes a CA and a P-256 certificate for 127.0.0.1, and writes ca.pem,
 // cert.pem and key.pem.
-func writeCertificates(dir string) error {
+func WriteCertificates(dir string) error {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func Emulate(ctx context.Context, dir string, sizes []int64) (*Emulated, error) 
 // contents lie on disk and are sent by sendfile, so that generating bytes costs the
 // server nothing during a run.
 func (e *Emulated) Content(number int, size int64) (emulator.File, error) {
-	f := emulator.File{Name: nameOf(number)}
+	f := emulator.File{Name: NameOf(number)}
 	if size > MiB {
 		path := filepath.Join(e.dir, f.Name)
 		f.Content = emulator.OnDisk(path)

@@ -75,7 +75,7 @@ func (n *nginx) start(https bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeCertificates(n.dir); err != nil {
+	if err := WriteCertificates(n.dir); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -58,7 +58,8 @@ func Start(ctx context.Context, dir string, sizes []int64, over link.Link) (Prov
 	return startNginx(ctx, filepath.Join(dir, "nginx"), sizes, over)
 }
 
-func nameOf(number int) string { return fmt.Sprintf("file%06d.dat", number) }
+// NameOf is the name of a file by its number.
+func NameOf(number int) string { return fmt.Sprintf("file%06d.dat", number) }
 
 // Repeat returns n equal sizes.
 func Repeat(n, size int64) []int64 { return slices.Repeat([]int64{size}, int(n)) }

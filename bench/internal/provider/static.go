@@ -14,7 +14,7 @@ func writeRelease(root, url string, sizes []int64) ([]File, error) {
 	var files []File
 	var links []string
 	for i, size := range sizes {
-		f := File{nameOf(i), size}
+		f := File{NameOf(i), size}
 		if err := writeFile(root, f, i); err != nil {
 			return nil, err
 		}

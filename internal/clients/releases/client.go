@@ -166,10 +166,11 @@ func (c *Client) Hash(ctx context.Context, algorithm manifest.Algorithm, ref man
 	return digest, nil
 }
 
-// Download opens one file of one release and follows redirects. header may ask for a
+// Download opens a file by its reference and follows redirects. header may ask for a
 // range, and isBulk for a connection that no other request shares. It makes one attempt:
 // the caller retries with Retry and closes the body.
-func (c *Client) Download(ctx context.Context, ref manifest.Reference, header http.Header, isBulk bool) (*transport.Response, error) {
+func (c *Client) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
+	ref := file.Reference
 	segments := append([]string{"Download"}, ref.Segments()...)
 	if err := checkSegments(segments); err != nil {
 		return nil, c.refuse("Download", err, segments...)
@@ -187,7 +188,7 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	if err := checkSegments(segments); err != nil {
 		return c.refuse(endpoint, err, segments...)
 	}
-	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat}
+	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: stateIn(ctx)}
 	err := c.t.Read(ctx, req, decode)
 	var failed *transport.Error
 	if refusal.ReasonOf(err) != "" && !errors.As(err, &failed) {

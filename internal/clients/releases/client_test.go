@@ -51,9 +51,13 @@ var (
 	allRefs      = []manifest.Reference{dataRef, productRef, libraryRef, interfaceRef}
 )
 
+// behindURL is set by a test of the server for followers, which then answers in place of
+// the emulator. It has the same files.
+const behindURL = "SYNCD_TEST_RELEASES_BEHIND"
+
 func startEmulator(t testing.TB) *emulator.Emulator {
 	t.Helper()
-	e, err := emulator.Start(emulator.Config{CustomerID: testID})
+	e, err := emulator.Start(emulator.Config{CustomerID: testID, Behind: os.Getenv(behindURL)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +111,7 @@ func client(base string) (*Client, error) {
 // downloadAll returns the body of a download.
 func downloadAll(t testing.TB, c *Client, ref manifest.Reference, header http.Header) (int, string) {
 	t.Helper()
-	res, err := c.Download(t.Context(), ref, header, false)
+	res, err := c.Download(t.Context(), manifest.File{Reference: ref}, header, false)
 	if err != nil {
 		t.Errorf("%s: %v", ref, err)
 		return 0, ""
@@ -442,7 +446,7 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 			"Releases":         func() error { _, _, _, err := c.FileReleases(ctx, ref, Validators{}); return err },
 			"Metadata":         func() error { _, err := c.Metadata(ctx, ref); return err },
 			"Hash":             func() error { _, err := c.Hash(ctx, manifest.SHA1, ref); return err },
-			"Download":         func() error { _, err := c.Download(ctx, ref, nil, false); return err },
+			"Download":         func() error { _, err := c.Download(ctx, manifest.File{Reference: ref}, nil, false); return err },
 		}
 		for name, call := range calls {
 			err := call()

@@ -80,5 +80,5 @@ func (c *Client) addLink(list *manifest.ListBuilder, link string) error {
 	if c.t.HoldsID(ref.String()) {
 		return refusal.New(refusal.BadName, "file name with the Customer ID")
 	}
-	return list.Add(ref)
+	return list.AddLink(ref, link)
 }

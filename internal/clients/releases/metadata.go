@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,29 +21,63 @@ type Metadata struct {
 	FileName string
 	Release  string
 	Size     int64 // in bytes, -1 when missing or not a number
+
+	SHA256 manifest.Digest // zero when missing or not a digest
+	Told   manifest.Metadata
 }
 
 // maxSize limits a file's announced size, so that no sum of sizes overflows.
 const maxSize = 1 << 50
 
 func parseMetadata(body []byte) (Metadata, error) {
-	var members struct{ FileName, Release, FileSize anyText } // names match in any case
+	var members map[string]anyText
 	body = trim(body)
 	if !bytes.HasPrefix(body, []byte("{")) || json.Unmarshal(body, &members) != nil || !utf8.Valid(body) {
 		return Metadata{}, refusal.New(refusal.BadShape, "metadata is not a JSON object")
 	}
-	meta := Metadata{FileName: string(members.FileName), Release: string(members.Release), Size: -1}
-	size, err := strconv.ParseInt(strings.TrimSpace(string(members.FileSize)), 10, 64)
-	if err == nil && size >= 0 && size <= maxSize {
-		meta.Size = size
+	meta := Metadata{Size: -1}
+	for name, value := range members {
+		meta.set(name, string(value))
 	}
+	meta.Told.Members = manifest.SortMembers(meta.Told.Members)
 	return meta, nil
+}
+
+// set takes one member. Names match in any case.
+func (m *Metadata) set(name, value string) {
+	switch strings.ToLower(name) {
+	case "filename":
+		m.FileName = value
+	case "release":
+		m.Release = value
+	case "filesize":
+		size, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err == nil && size >= 0 && size <= maxSize {
+			m.Size = size
+		}
+	case "sha256":
+		m.SHA256, _ = manifest.ParseDigest(manifest.SHA256, value) // the zero value after an error
+	case "sha1":
+		m.Told.SHA1, _ = manifest.ParseDigest(manifest.SHA1, value)
+	case "md5":
+		m.Told.MD5, _ = manifest.ParseDigest(manifest.MD5, value)
+	default:
+		if value != "" && len(name)+len(value) <= manifest.MaxMembers {
+			m.Told.Members = append(m.Told.Members, manifest.Member{Name: name, Value: value})
+		}
+	}
 }
 
 // redacted returns m without the Customer ID in its texts. Names stay as they are when
 // they hold a short ID.
 func (m Metadata) redacted(r transport.Redactor) Metadata {
 	m.FileName, m.Release = r.Name(m.FileName), r.Name(m.Release)
+	m.Told.Members = slices.DeleteFunc(m.Told.Members, func(member manifest.Member) bool {
+		if manifest.IsWireMember(member.Name) { // its value is a date, a number or a name
+			return r.Name(member.Value) != member.Value
+		}
+		return r.Contains(member.Name) || r.Contains(member.Value)
+	})
 	return m
 }
 

@@ -162,7 +162,9 @@ func TestParseEntriesReadsEveryFormat(t *testing.T) {
 }
 
 func TestParseMetadataReadsEveryForm(t *testing.T) {
-	full := Metadata{FileName: "a.dat", Release: "2026.10", Size: 9959574360}
+	full := Metadata{FileName: "a.dat", Release: "2026.10", Size: 9959574360, Told: manifest.Metadata{
+		Members: []manifest.Member{{Name: "BuildDate", Value: "2026-10"}, {Name: "OS", Value: "LINUX"}},
+	}}
 	got, err := parseMetadata([]byte("\ufeff" + `{"FileName":"a.dat","Release":"2026.10","FileSize":"9959574360","MD5":"m","SHA1":"s","SHA256":"S","BuildDate":"2026-10","OS":"LINUX"}` + "\r\n"))
 	if diff := cmp.Diff(full, got); diff != "" || err != nil {
 		t.Errorf("as the service writes it: %v %s", err, diff)
@@ -172,9 +174,20 @@ func TestParseMetadataReadsEveryForm(t *testing.T) {
 		t.Errorf("in other letters, number as number: %v %s", err, diff)
 	}
 	got, err = parseMetadata([]byte(`{"x":null,"y":1.50,"z":true,"a":[1, {"b":"c"}],"Release":7,"FileName":null}`))
-	want := Metadata{Release: "7", Size: -1}
+	want := Metadata{Release: "7", Size: -1, Told: manifest.Metadata{
+		Members: []manifest.Member{{Name: "a", Value: `[1, {"b":"c"}]`}, {Name: "y", Value: "1.50"}, {Name: "z", Value: "true"}},
+	}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("odd values: %v %s", err, diff)
+	}
+	sum := strings.Repeat("0a", 32)
+	got, err = parseMetadata([]byte(`{"Z":"z","BuildNumber":"7","a b":"no name","big":"` + strings.Repeat("x", manifest.MaxMembers) + `","SHA256":"` + sum + `","md5":"` + sum[:32] + `","SHA1":"` + sum[:40] + `"}`))
+	want = Metadata{Size: -1, SHA256: digestOf(manifest.SHA256, sum), Told: manifest.Metadata{
+		MD5: digestOf(manifest.MD5, sum[:32]), SHA1: digestOf(manifest.SHA1, sum[:40]),
+		Members: []manifest.Member{{Name: "BuildNumber", Value: "7"}, {Name: "Z", Value: "z"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("digests and unknown members: %v %s", err, diff)
 	}
 	for value, want := range map[string]int64{
 		`"0"`: 0, `0`: 0, `" 12 "`: 12, `"1125899906842624"`: maxSize, `1125899906842624`: maxSize,
@@ -330,4 +343,9 @@ func FuzzParseHash(f *testing.F) {
 			}
 		}
 	})
+}
+
+func digestOf(algorithm manifest.Algorithm, hex string) manifest.Digest {
+	digest, _ := manifest.ParseDigest(algorithm, hex)
+	return digest
 }

@@ -9,7 +9,9 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"syncd/internal/clients/certificate"
@@ -52,7 +54,8 @@ type Config struct {
 	Retry             Retry
 	UserAgent         string
 	Observer          Observer
-	Gate              *Gate // nil for one of its own
+	Gate              *Gate                     // nil for one of its own
+	Sign              func(*http.Request) error // adds headers that prove who asks, to each request to the origin of Base; nil for none
 }
 
 // Client sends requests below one base URL. Safe for concurrent use.
@@ -65,6 +68,8 @@ type Client struct {
 	small  pool             // HTTP/2 where the server offers it; every request over plain http
 	bulk   pool             // HTTP/1.1
 	conns  openConnections
+
+	isSyncd atomic.Bool // the last answer of the base's origin was that of a syncd
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails

@@ -51,6 +51,7 @@ type Error struct {
 	Err        error         // the cause, when no response came or a malformed one
 
 	origin string // of the server that responded, for Retry
+	signed bool   // the request had a signature instead of a Customer ID
 }
 
 // Error prints ENDPOINT PATH: STATUS: DETAILS: CAUSE, without what is empty.
@@ -73,6 +74,8 @@ func (e *Error) Error() string {
 	}
 	text := joinNonEmpty(parts, ": ")
 	switch {
+	case e.Kind == Licence && e.signed:
+		text += "; check the credentials, what they allow, and the clock"
 	case e.Kind == Licence:
 		text += "; check the Customer ID and its licence"
 	case e.Type == "invalidManifest":

@@ -131,7 +131,10 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
 	}
 	request.URL, request.Host = target.url, target.url.Host
-	request.Header = c.base.header(req, target.origin)
+	request.Header = c.tell(req, target.origin, c.base.header(req, target.origin))
+	if err := c.sign(request, target); err != nil {
+		return nil, c.fail(ctx, req, 0, err)
+	}
 	p := c.poolFor(req, target.url)
 	answer, err := c.roundTrip(p, request, watch)
 	if p == &c.bulk && refusesHTTP1(err) {
@@ -143,7 +146,18 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainAlert(err)))
 	}
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
+	c.recognise(target.origin, answer)
 	return answer, nil
+}
+
+// sign signs a request to the origin of the base. Each attempt has a signature of its own,
+// because servers accept one for a few minutes only.
+func (c *Client) sign(request *http.Request, target address) error {
+	if c.cfg.Sign == nil || target.origin != c.base.origin {
+		return nil
+	}
+	request.Header = request.Header.Clone() // other requests share it
+	return c.cfg.Sign(request)
 }
 
 // response returns answer with its body under the watch.
@@ -201,7 +215,7 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message, Body: c.redact.Body(body), origin: target.origin,
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Body(body), origin: target.origin, signed: c.cfg.Sign != nil,
 	}
 	if failed.Kind == Transient {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {

@@ -54,7 +54,7 @@ func (c *Client) newHTTP2Transport() (*http.Transport, error) {
 		// costs a sixth of the CPU time of a request, and would keep the Customer ID.
 		MaxEncoderHeaderTableSize: noTable, MaxDecoderHeaderTableSize: noTable,
 	}
-	_, err := http2.ConfigureTransports(rt)
+	_, err := http2.ConfigureTransports(rt) //nolint:staticcheck // deprecated for net/http's own, see above
 	return rt, err
 }
 

@@ -1,7 +1,9 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"maps"
 	"slices"
@@ -11,13 +13,13 @@ import (
 
 // problem is an error body in either of the provider's two shapes: {type, message,
 // more_info} or {type, title, status, errors, traceId} (docs/wire/releases.md,
-// "Errors").
+// "Errors"). Object storage has a third: <Error><Code/><Message/></Error>.
 type problem struct {
-	Type    string                     `json:"type"`
-	Title   string                     `json:"title"`
-	Message string                     `json:"message"`
-	Errors  map[string]json.RawMessage `json:"errors"` // by field: a list of texts, or one text
-	TraceID string                     `json:"traceId"`
+	Type    string                     `json:"type" xml:"Code"`
+	Title   string                     `json:"title" xml:"-"`
+	Message string                     `json:"message" xml:"Message"`
+	Errors  map[string]json.RawMessage `json:"errors" xml:"-"` // by field: a list of texts, or one text
+	TraceID string                     `json:"traceId" xml:"-"`
 }
 
 // maxDetail limits a provider's text in an error, in bytes.
@@ -27,9 +29,8 @@ const maxDetail = 300
 // It redacts before and after decoding, because decoding can bring the Customer ID to
 // light.
 func parseProblem(body []byte, redact Redactor) (kind, message string) {
-	var p problem
-	var otherType *json.UnmarshalTypeError // one member has another type; the others are still decoded
-	if err := json.Unmarshal(redact.Body(body), &p); err != nil && !errors.As(err, &otherType) {
+	p, isKnown := decodeProblem(redact.Body(body))
+	if !isKnown {
 		return "", ""
 	}
 	texts := []string{p.Message, p.Title}
@@ -43,6 +44,20 @@ func parseProblem(body []byte, redact Redactor) (kind, message string) {
 	}
 	joined := strings.ReplaceAll(joinNonEmpty(texts, "; "), ".; ", "; ")
 	return Printable(redact.String(p.Type)), Printable(redact.String(joined))
+}
+
+func decodeProblem(body []byte) (p problem, isKnown bool) {
+	if bytes.HasPrefix(body, []byte("<")) {
+		root := struct {
+			XMLName xml.Name `xml:"Error"`
+			problem
+		}{}
+		err := xml.Unmarshal(body, &root)
+		return root.problem, err == nil
+	}
+	var otherType *json.UnmarshalTypeError // one member has another type; the others are still decoded
+	err := json.Unmarshal(body, &p)
+	return p, err == nil || errors.As(err, &otherType)
 }
 
 // fieldText returns the texts of one field of problem.Errors.

@@ -29,7 +29,7 @@ func newProxy(t *testing.T) *proxyServer {
 	t.Helper()
 	p := &proxyServer{}
 	want := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+proxyPassword))
-	forward := httputil.ReverseProxy{Director: func(*http.Request) {}, Transport: &http.Transport{}}
+	forward := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: &http.Transport{}}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Proxy-Authorization") != want:

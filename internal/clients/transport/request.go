@@ -17,6 +17,8 @@ type Request struct {
 	Limit    int64 // for Do: the largest response body, in bytes
 	Once     bool  // for Do: never send the request twice
 	Bulk     bool  // the body is long: over https it gets a connection of its own
+
+	State string // what an upstream that is a syncd is told; no other server gets it
 }
 
 // Response is a response with a 2xx status, or a 304 to a conditional request.

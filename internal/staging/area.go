@@ -18,10 +18,14 @@ import (
 // entryFile is the file of an entry. The records beside it end in .json.
 const entryFile = "entry"
 
-// Room holds the entries of a data directory, at most one for each manifest. Safe for
-// concurrent use.
-type Room struct {
+// Area is the staging area of a data directory: its entries, at most one for each manifest.
+// Safe for concurrent use.
+type Area struct {
 	mirror *mirror.Mirror
+
+	// Changed is called after each change, by the goroutine that made it. It is set before
+	// the first one; nil means not at all.
+	Changed func()
 
 	writing sync.Mutex // held while files change; a change is on disk before it is in entries
 
@@ -31,8 +35,8 @@ type Room struct {
 
 // Open reads the entries of a mirror that was recovered. It drops those that are not
 // whole: the next sync stages them again.
-func Open(m *mirror.Mirror, warn func(string)) (*Room, error) {
-	r := &Room{mirror: m, entries: map[string]Entry{}}
+func Open(m *mirror.Mirror, warn func(string)) (*Area, error) {
+	a := &Area{mirror: m, entries: map[string]Entry{}}
 	if err := m.Root().SweepTemps(mirror.StagedDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -50,19 +54,19 @@ func Open(m *mirror.Mirror, warn func(string)) (*Room, error) {
 		switch {
 		case !isEntry || m.Current().Records[name].ID() == e.ID(): // a crash came before it was staged, or right after it went live
 		case e.Dropped:
-			keep, r.entries[name] = e.ID(), e
+			keep, a.entries[name] = e.ID(), e
 		default:
 			if _, err := m.Staged(name, e.ID()); err != nil {
 				warn(fmt.Sprintf("the staged revision %s of %s is not whole, the next sync stages it again: %v", e.ID(), name, err))
 				break
 			}
-			keep, r.entries[name] = e.ID(), e
+			keep, a.entries[name] = e.ID(), e
 		}
 		if err := m.DropStaged(name, keep); err != nil {
 			warn(fmt.Sprintf("removing what is left of a staged revision of %s failed: %v", name, err))
 		}
 	}
-	return r, nil
+	return a, nil
 }
 
 // Read returns the entries on disk, by manifest. It leaves out those that it cannot read.
@@ -87,109 +91,118 @@ func Read(root *fsops.Dir) (map[string]Entry, error) {
 }
 
 // All returns the entries by manifest.
-func (r *Room) All() map[string]Entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.entries)
+func (a *Area) All() map[string]Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.entries)
 }
 
 // Get returns the entry of a manifest, the zero value for none.
-func (r *Room) Get(name string) Entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.entries[name]
+func (a *Area) Get(name string) Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.entries[name]
 }
 
 // Record reads the record of an entry. An entry whose revision is lost is forgotten, so
 // that the next sync stages it again.
-func (r *Room) Record(e Entry) (mirror.Record, error) {
-	record, err := r.mirror.Staged(e.Manifest, e.ID())
-	if mirror.IsLost(err) && r.Get(e.Manifest).ID() == e.ID() {
-		err = errors.Join(err, r.Remove(e.Manifest))
+func (a *Area) Record(e Entry) (mirror.Record, error) {
+	record, err := a.mirror.Staged(e.Manifest, e.ID())
+	if mirror.IsLost(err) && a.Get(e.Manifest).ID() == e.ID() {
+		err = errors.Join(err, a.Remove(e.Manifest))
 	}
 	return record, err
 }
 
 // Put makes an entry durable that replaces the one of its manifest. Mirror.Stage has made
-// its revision durable before. An entry for the same revision keeps its time.
-func (r *Room) Put(e Entry) error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	if before := r.Get(e.Manifest); before.ID() == e.ID() && !before.Dropped {
-		e.Since = before.Since
+// its revision durable before. An entry for the same revision keeps its time and its verdict:
+// a gate may have ended just now.
+func (a *Area) Put(e Entry) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	if before := a.Get(e.Manifest); before.ID() == e.ID() && !before.Dropped {
+		e.Since, e.Verdict = before.Since, before.Verdict
 	}
-	if err := r.write(e); err != nil {
+	if err := a.write(e); err != nil {
 		return err
 	}
-	return r.mirror.DropStaged(e.Manifest, e.ID())
+	return a.mirror.DropStaged(e.Manifest, e.ID())
 }
 
 // Judge makes a verdict durable, unless the entry is of another revision by now. It
 // returns the entry of the manifest.
-func (r *Room) Judge(e Entry, verdict Verdict) (Entry, error) {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	now := r.Get(e.Manifest)
+func (a *Area) Judge(e Entry, verdict Verdict) (Entry, error) {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	now := a.Get(e.Manifest)
 	if now.ID() != e.ID() || now.Dropped {
 		return now, nil
 	}
 	now.Verdict = &verdict
-	return now, r.write(now)
+	return now, a.write(now)
 }
 
 // Discard drops the revision of an entry. The entry stays, so that a scheduled sync does
 // not stage the revision again.
-func (r *Room) Discard(name string) error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	e := r.Get(name)
+func (a *Area) Discard(name string) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	e := a.Get(name)
 	if e.Manifest == "" {
 		return nil
 	}
 	e.Dropped, e.Views = true, nil
-	if err := r.write(e); err != nil {
+	if err := a.write(e); err != nil {
 		return err
 	}
-	return r.mirror.DropStaged(name, "-") // no ID: all records go, and the entry stays
+	return a.mirror.DropStaged(name, "-") // no ID: all records go, and the entry stays
 }
 
 // Remove forgets the entry of a manifest: its revision is served, or not wanted any more.
-func (r *Room) Remove(name string) error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	if r.Get(name).Manifest == "" {
+func (a *Area) Remove(name string) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	if a.Get(name).Manifest == "" {
 		return nil
 	}
-	if err := r.mirror.DropStaged(name, ""); err != nil {
+	if err := a.mirror.DropStaged(name, ""); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.entries, name)
+	a.mu.Lock()
+	delete(a.entries, name)
+	a.mu.Unlock()
+	a.tell()
 	return nil
 }
 
-func (r *Room) write(e Entry) error {
-	err := r.mirror.WriteStaged(e.Manifest, entryFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
+func (a *Area) tell() {
+	if a.Changed != nil {
+		a.Changed()
+	}
+}
+
+func (a *Area) write(e Entry) error {
+	err := a.mirror.WriteStaged(e.Manifest, entryFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.entries[e.Manifest] = e
+	a.mu.Lock()
+	a.entries[e.Manifest] = e
+	a.mu.Unlock()
+	a.tell()
 	return nil
 }
 
 // Retain adds everything that is staged to what pruning keeps. A record that cannot be
 // read now is an error, because pruning would remove its objects.
-func (r *Room) Retain(keep *mirror.Retention) error {
-	entries := r.All()
+func (a *Area) Retain(keep *mirror.Retention) error {
+	entries := a.All()
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
 		if e.Dropped {
 			continue
 		}
-		record, err := r.Record(e)
+		record, err := a.Record(e)
 		if mirror.IsLost(err) {
 			continue
 		}

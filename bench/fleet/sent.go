@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"syncd/bench/internal/daemon"
+)
+
+// sentBytes returns what an upstream has sent to followers, by its metrics.
+func sentBytes(ctx context.Context, up *daemon.Daemon) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+up.Address+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), "syncd_serve_sent_bytes_total "); found {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("the upstream has no syncd_serve_sent_bytes_total")
+}

@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Folder is nginx as a plain server of a folder's files.
+type Folder struct{ nginx *nginx }
+
+// ServeFolder starts nginx, with its own files in dir.
+func ServeFolder(ctx context.Context, dir, folder string) (*Folder, error) {
+	n := &nginx{dir: dir}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Symlink(folder, filepath.Join(dir, "root"))); err != nil {
+		return nil, err
+	}
+	err := n.start(false)
+	if err == nil {
+		n.url = "http://" + n.address
+		err = n.wait(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return &Folder{n}, nil
+}
+
+// URL is the address of the folder, without a slash at its end.
+func (f *Folder) URL() string { return f.nginx.url }
+
+// PID is the process of nginx's master.
+func (f *Folder) PID() int { return f.nginx.cmd.Process.Pid }
+
+// Close ends nginx.
+func (f *Folder) Close() error { return f.nginx.Close() }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+	"syncd/internal/control"
+	"syncd/internal/engine"
+	"syncd/internal/fleet"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/terminal"
+)
+
+func (a *app) fleetCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "fleet", Short: "Show the hosts that follow this one, with or without a daemon", Args: arguments(0, 0),
+		Long: `Show the hosts that follow this one: what each serves, and which release it refused.
+Below the table stand the releases that are kept from later rings, because too many
+hosts of an earlier one refused them.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadServing()
+			if err != nil {
+				return err
+			}
+			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (fleet.View, error) { return c.FleetView(cmd.Context()) },
+				func(m *mirror.Mirror, s report.StateReader) (fleet.View, error) {
+					return engine.FleetOnDisk(cfg, m, s)
+				})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(view)
+			}
+			return terminal.PrintFleet(a.stdout, view)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "serve", Short: "Change what followers see"}
+	cmd.AddCommand(a.serveReleaseCommand())
+	return cmd
+}
+
+func (a *app) serveReleaseCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "release RELEASE", Short: "Let a release go on to later rings although hosts refused it", Args: arguments(1, 1),
+		Long: `Let a release go on to the rings from which it was kept because too many hosts of an
+earlier ring refused it. Each ring sees it after its delay. From now on, no refusal
+stops this release again.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			release, err := manifest.ParseRelease(args[0])
+			if err != nil || release == manifest.Latest {
+				return usagef("%q is not a release: write it in the form YYYY.MM", args[0])
+			}
+			return a.serveRelease(cmd.Context(), string(release), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array of what had been stopped")
+	return cmd
+}
+
+func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) error {
+	cfg, err := a.loadServing()
+	if err != nil {
+		return err
+	}
+	ended := []fleet.Stop{}
+	err = a.withEngine(ctx, cfg, func(e engineClient) error {
+		found, err := e.ServeRelease(ctx, request.ServeRelease{Release: release})
+		ended = append(ended, found...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(ended)
+	}
+	terminal.PrintServed(a.stdout, release, ended)
+	return nil
+}
+
+// loadServing reads a configuration that serves followers.
+func (a *app) loadServing() (*config.Config, error) {
+	cfg, err := a.loadAndWarn()
+	if err == nil && !cfg.Serve.IsOn() {
+		err = &config.Error{File: cfg.Path, Key: "serve.listen", Problem: "is missing", Suggestion: "set it on the host that others follow"}
+	}
+	return cfg, err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/bandwidth"
+	"syncd/internal/config"
+	"syncd/internal/engine"
+	"syncd/internal/metrics"
+	"syncd/internal/serve"
+	"syncd/internal/web"
+)
+
+// followers are the files and limits of the server for followers. A nil one is no server.
+type followers struct {
+	webConfig *web.Config
+	ids       *serve.IDs
+	budget    *bandwidth.Budget
+}
+
+// openFollowers reads serve.web_config, unless there is no server.
+func openFollowers(cfg *config.Config) (*followers, error) {
+	if !cfg.Serve.IsOn() {
+		return nil, nil
+	}
+	webConfig, err := web.OpenConfig(cfg.Serve.WebConfig)
+	if err == nil && webConfig.HasUsers() {
+		err = errors.Join(errors.New("has basic_auth_users, but followers show an id and no password"), webConfig.Close())
+	}
+	if err != nil {
+		return nil, serveConfigError(cfg, err)
+	}
+	return &followers{webConfig: webConfig, budget: bandwidth.NewBudget(cfg.Serve.Bandwidth)}, nil
+}
+
+func serveConfigError(cfg *config.Config, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &config.Error{File: cfg.Path, Key: "serve.web_config", Problem: err.Error(), Suggestion: "correct the file, or leave the key out for plain http"}
+}
+
+// openIDs reads the ids and checks the files that are read again later. It must run as the
+// user who does that.
+func (f *followers) openIDs(cfg *config.Config) error {
+	if f == nil {
+		return nil
+	}
+	if err := f.webConfig.CheckFiles(); err != nil {
+		return serveConfigError(cfg, err)
+	}
+	if cfg.Serve.IDsFile == "" {
+		return nil
+	}
+	ids, err := serve.OpenIDs(cfg.Serve.IDsFile)
+	if err != nil {
+		return &config.Error{File: cfg.Path, Key: "serve.ids_file", Problem: err.Error(), Suggestion: "`syncd serve-id add` makes the file"}
+	}
+	f.ids = ids
+	return nil
+}
+
+// Close closes the copy of web_config.
+func (f *followers) Close() error {
+	if f == nil {
+		return nil
+	}
+	return f.webConfig.Close()
+}
+
+// reload puts changed files and another bandwidth in force. After an error the old files
+// stay in force.
+func (f *followers) reload(cfg *config.Config, log zerolog.Logger) {
+	if f == nil {
+		return
+	}
+	f.budget.Set(cfg.Serve.Bandwidth)
+	if err := f.webConfig.Reload(); err != nil {
+		log.Error().Err(err).Msg("serve.web_config not reloaded: the old one stays in force")
+	}
+	if err := f.ids.Reload(); err != nil {
+		log.Error().Err(err).Msg("serve.ids_file not reloaded: the old ids stay in force")
+	}
+}
+
+// serve answers followers for as long as the group runs.
+func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *config.Config, e *engine.Engine, registry prometheus.Registerer, log zerolog.Logger) error {
+	if f == nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", cfg.Serve.Listen)
+	if err != nil {
+		return fmt.Errorf("serve.listen: %w: free the address or configure another one", err)
+	}
+	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
+	service := serve.New(serve.Config{
+		Catalog: e.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
+		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Fleet()), Observe: metrics.NewServe(registry).Request,
+	})
+	group.Go(func() error {
+		return serve.Serve(ctx, listener, service, web.Options{Config: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Log: slogTo(log)})
+	})
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"syncd/internal/emulator"
+)
+
+// has requires that a follower finds a release with its file, or that it is gone.
+func (u *upstream) has(release, id string, want bool) {
+	u.Helper()
+	status, text := u.ask("/Download/Data/"+release+"/m.dat", id)
+	if (status == http.StatusOK && text == release) != want || !want && status != http.StatusNotFound {
+		u.Errorf("%s: status %d, %q", release, status, text)
+	}
+}
+
+func TestAReleaseThatAFollowerAskedAboutOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t, []string{"m"})
+	keep := func(keep string) {
+		u.serve("http", "keep: "+keep)
+		u.settings.more += "\nretain: 0\nretain_for: 0s"
+		u.configure()
+	}
+	keep("1h")
+	id := u.addID("db01")
+	publish := func(release string) {
+		u.provider.SetManifest("m", release, emulator.File{Name: "m.dat", Content: emulator.Text(release)})
+	}
+	publish("2026.08")
+	u.sync(0)
+	p := u.daemon()
+	if status, text := u.ask("/Manifest/2026.08/m", id); status != http.StatusOK || !strings.Contains(text, "/Download/Data/2026.08/m.dat") {
+		t.Fatalf("%d %s", status, text)
+	}
+	u.must(p.cmd.Process.Kill()) // right after the answer
+	p.wait()
+
+	for _, release := range []string{"2026.09", "2026.10"} {
+		publish(release)
+		u.sync(0)
+		u.sync(0) // prunes once more
+	}
+	p = u.daemon()
+	u.has("2026.10", id, true)
+	u.has("2026.09", id, false) // no follower asked about it
+	u.has("2026.08", id, true)
+	if _, text := u.ask("/ManifestReleases/m", id); text != `["2026.08","2026.10"]` {
+		t.Errorf("releases %s", text)
+	}
+	p.terminate()
+	u.expect(0, "verify")
+
+	keep("1ms")
+	u.sync(0)
+	p = u.daemon()
+	u.has("2026.08", id, false)
+	p.terminate()
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package buckettest
+
+import "syscall"
+
+func endWithTest() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,119 @@
+// Package buckettest runs a real S3 server for tests: versitygw, which keeps each object
+// as a file in a folder.
+package buckettest
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The only bucket of a Server, and who may use it.
+const (
+	Bucket    = "refdata"
+	Region    = "us-east-1"
+	AccessKey = "ACCESSKEYofTESTS"
+	SecretKey = "secret-key-of-tests"
+)
+
+// patience is how long a server may take to start on a busy machine.
+const patience = 2 * time.Minute
+
+// Server is a running S3 server with an empty bucket.
+type Server struct {
+	Endpoint string // http://ADDRESS; it stays the same after Kill and Start
+
+	t       testing.TB
+	address string
+	folder  string
+	process *exec.Cmd
+	log     bytes.Buffer
+	wire    http.Transport // of Client
+}
+
+// New starts a server that ends with the test. Without versitygw the test is skipped, and
+// CI fails.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, address: freeAddress(t), folder: t.TempDir()}
+	s.Endpoint = "http://" + s.address
+	if err := os.Mkdir(filepath.Join(s.folder, Bucket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.wire.CloseIdleConnections()
+		s.Kill()
+		if t.Failed() {
+			t.Logf("versitygw wrote:\n%s", &s.log)
+		}
+	})
+	return s
+}
+
+// Start starts the server again after Kill, with the same address and objects.
+func (s *Server) Start() {
+	s.t.Helper()
+	program, err := exec.LookPath("versitygw")
+	if err != nil {
+		s.t.Skip("NOT TESTED: object storage: install versitygw, see .ci/parts")
+	}
+	s.process = exec.Command(program, "--quiet", "--port", s.address, "--health", "/health", "--region", Region, "posix", s.folder)
+	s.process.Env = []string{"ROOT_ACCESS_KEY_ID=" + AccessKey, "ROOT_SECRET_ACCESS_KEY=" + SecretKey, "HOME=" + s.folder, "TMPDIR=" + os.TempDir()}
+	s.process.Stdout, s.process.Stderr = &s.log, &s.log
+	s.process.SysProcAttr = endWithTest()
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.wait()
+}
+
+// wait waits until the server answers.
+func (s *Server) wait() {
+	s.t.Helper()
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for limit := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		answer, err := client.Get(s.Endpoint + "/health")
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(limit) {
+			s.Kill()
+			s.t.Fatalf("versitygw does not answer: %v\n%s", err, &s.log)
+		}
+	}
+}
+
+// Kill ends the server as kill -9 does. Its connections break.
+func (s *Server) Kill() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill() // it may have ended by itself
+	_ = s.process.Wait()         // killed
+	s.process = nil
+}
+
+// Path is the file of an object with a name in the bucket.
+func (s *Server) Path(name string) string {
+	return filepath.Join(s.folder, Bucket, filepath.FromSlash(name))
+}
+
+// freeAddress is a free address: Kill and Start need one that stays.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}

@@ -1,0 +1,111 @@
+package bucket
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Current is current.json: it names the generation that followers mirror. It is written
+// last, and only in the place of the one that its writer has read.
+type Current struct {
+	Form        int               `json:"syncd_bucket"`
+	Generation  int               `json:"generation"`
+	SHA256      manifest.ObjectID `json:"sha256"`    // of the generation's text
+	Fence       int64             `json:"fence"`     // of the writer's lease; 0 without election
+	Publisher   string            `json:"publisher"` // who wrote it
+	PublishedAt time.Time         `json:"published_at"`
+}
+
+// Text is the text of current.json.
+func (c Current) Text() []byte {
+	c.Form = form
+	return encode(c)
+}
+
+// ParseCurrent reads current.json.
+func ParseCurrent(data []byte) (Current, error) {
+	var c Current
+	err := decode(CurrentName, data, &c)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return Current{}, err
+	}
+	return c, nil
+}
+
+// maxGeneration is more than a publisher can write, and leaves room for those after it: a
+// harmful number must not end the counting.
+const maxGeneration = 1 << 30
+
+func (c Current) check() error {
+	err := checkForm(c.Form)
+	switch {
+	case err != nil:
+	case c.Generation < 1 || c.Generation > maxGeneration:
+		err = fmt.Errorf("generation %d", c.Generation)
+	case c.SHA256.IsZero():
+		err = errors.New("no sha256 of its generation")
+	case c.Fence < 0:
+		err = fmt.Errorf("fence %d", c.Fence)
+	default:
+		err = checkLine("publisher", c.Publisher)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", CurrentName, err)
+	}
+	return nil
+}
+
+// Lease is lease.json: it names the publisher that may write. Another one may take it once
+// the text has not changed for Seconds by that one's own clock.
+type Lease struct {
+	Form    int    `json:"syncd_bucket"`
+	Holder  string `json:"holder"`  // publisher; "" after it gave the lease back
+	Fence   int64  `json:"fence"`   // grows by one with each holder
+	Renewal int64  `json:"renewal"` // grows by one with each renewal, so that the text changes
+	Seconds int    `json:"seconds"`
+}
+
+// Text is the text of lease.json.
+func (l Lease) Text() []byte {
+	l.Form = form
+	return encode(l)
+}
+
+// maxLease is a day: a longer one would keep a bucket without a publisher for too long.
+const maxLease = 86400
+
+// ParseLease reads lease.json.
+func ParseLease(data []byte) (Lease, error) {
+	var l Lease
+	err := decode(LeaseName, data, &l)
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		return Lease{}, err
+	}
+	return l, nil
+}
+
+func (l Lease) check() error {
+	err := checkForm(l.Form)
+	switch {
+	case err != nil:
+	case l.Fence < 1 || l.Renewal < 0:
+		err = fmt.Errorf("fence %d, renewal %d", l.Fence, l.Renewal)
+	case l.Seconds < 1 || l.Seconds > maxLease:
+		err = fmt.Errorf("a lease of %d seconds, expected 1 to %d", l.Seconds, maxLease)
+	default:
+		err = checkLine("holder", l.Holder)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", LeaseName, err)
+	}
+	return nil
+}

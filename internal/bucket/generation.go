@@ -1,0 +1,123 @@
+package bucket
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Generation names one revision of each manifest in the bucket. It is never changed.
+type Generation struct {
+	Form        int        `json:"syncd_bucket"`
+	Number      int        `json:"generation"`
+	Previous    int        `json:"previous"` // that current.json named before; 0 for none
+	Fence       int64      `json:"fence"`
+	Publisher   string     `json:"publisher"`
+	PublishedAt time.Time  `json:"published_at"`
+	Version     string     `json:"version"`   // of syncd
+	Manifests   []Manifest `json:"manifests"` // sorted by name
+}
+
+// Manifest is one manifest of a Generation.
+type Manifest struct {
+	Name     string           `json:"name"`
+	Release  manifest.Release `json:"release"`
+	Revision string           `json:"revision"`
+	Files    int              `json:"files"`
+	Bytes    int64            `json:"bytes"`
+	Held     bool             `json:"held,omitempty"` // the publisher's operator wants it, although there may be a newer one
+
+	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
+}
+
+// Record is the name of its record.
+func (m Manifest) Record() string { return RecordName(m.Name, m.Release, m.Revision) }
+
+// Text is the text of a generation.
+func (g Generation) Text() []byte {
+	g.Form = form
+	if g.Manifests == nil {
+		g.Manifests = []Manifest{}
+	}
+	return encode(g)
+}
+
+// ParseGeneration reads the generation with a number.
+func ParseGeneration(number int, data []byte) (Generation, error) {
+	var g Generation
+	what := GenerationName(number)
+	err := decode(what, data, &g)
+	if err != nil {
+		return Generation{}, err
+	}
+	if err = g.check(number); err != nil {
+		return Generation{}, fmt.Errorf("%s: %w", what, err)
+	}
+	return g, nil
+}
+
+func (g Generation) check(number int) error {
+	if err := checkForm(g.Form); err != nil {
+		return err
+	}
+	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
+		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
+	}
+	if err := checkLine("publisher", g.Publisher); err != nil {
+		return err
+	}
+	if err := checkLine("version", g.Version); err != nil {
+		return err
+	}
+	last := ""
+	for _, m := range g.Manifests {
+		if err := m.check(); err != nil {
+			return fmt.Errorf("manifest %.80q: %w", m.Name, err)
+		}
+		if m.Name <= last {
+			return fmt.Errorf("manifest %.80q is named twice or is not in order", m.Name)
+		}
+		last = m.Name
+	}
+	return nil
+}
+
+// revisionForm is the form of manifest.RevisionID.
+var revisionForm = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+func (m Manifest) check() error {
+	if m.Files < 1 || m.Files > MaxFiles || m.Bytes < 0 {
+		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
+	}
+	return checkNames(m.Name, m.Release, m.Revision)
+}
+
+// checkNames requires the parts of a record's name to be safe in paths.
+func checkNames(name string, release manifest.Release, revision string) error {
+	if err := manifest.CheckSegment(name); err != nil {
+		return err
+	}
+	parsed, err := manifest.ParseRelease(string(release))
+	if err != nil {
+		return err
+	}
+	if parsed != release {
+		return fmt.Errorf("release %q is not in its usual form", release)
+	}
+	if !revisionForm.MatchString(revision) {
+		return fmt.Errorf("revision %.40q is not 12 hex digits", revision)
+	}
+	return nil
+}
+
+// Manifest returns the manifest with a name.
+func (g Generation) Manifest(name string) (Manifest, bool) {
+	for _, m := range g.Manifests {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Manifest{}, false
+}

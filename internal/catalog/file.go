@@ -1,0 +1,92 @@
+package catalog
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"syncd/internal/manifest"
+)
+
+// file is one content under one reference. The revisions that have it share it.
+type file struct {
+	text     string // the reference, as the provider spelled it
+	size     int64
+	object   manifest.ObjectID
+	expected manifest.Digest
+	slash    bool
+	meta     *manifest.Metadata // nil if nothing is known
+	exact    uint64             // hash of the reference
+	series   uint64             // hash of the reference without release and tag
+}
+
+// File is a file of a revision.
+type File struct {
+	Revision *Revision
+	file     *file
+}
+
+// Reference is the file's reference, as the provider spelled it.
+func (f File) Reference() manifest.Reference {
+	ref, _ := manifest.ParseReference(f.file.text) // it was parsed before
+	return ref
+}
+
+// Size is the size in bytes.
+func (f File) Size() int64 { return f.file.size }
+
+// Object is the SHA-256 of the content.
+func (f File) Object() manifest.ObjectID { return f.file.object }
+
+// Slash is true if the provider's link has a slash before its query.
+func (f File) Slash() bool { return f.file.slash }
+
+// Digest returns a digest of the content; false if the provider never told it.
+func (f File) Digest(algorithm manifest.Algorithm) (manifest.Digest, bool) {
+	if algorithm == manifest.SHA256 {
+		return f.file.object.Digest(), true
+	}
+	for _, digest := range []manifest.Digest{f.file.expected, f.told().MD5, f.told().SHA1} {
+		if digest.Algorithm == algorithm {
+			return digest, true
+		}
+	}
+	return manifest.Digest{}, false
+}
+
+func (f File) told() manifest.Metadata {
+	if f.file.meta == nil {
+		return manifest.Metadata{}
+	}
+	return *f.file.meta
+}
+
+// Metadata returns what Metadata says about the file, in the order of the wire.
+func (f File) Metadata() []manifest.Member {
+	ref, told := f.Reference(), f.told()
+	members := make([]manifest.Member, 0, 6+max(len(told.Members), 4))
+	members = append(members,
+		manifest.Member{Name: "FileName", Value: ref.Name},
+		manifest.Member{Name: "Release", Value: string(ref.Release)},
+		manifest.Member{Name: "FileSize", Value: strconv.FormatInt(f.file.size, 10)})
+	for _, algorithm := range []manifest.Algorithm{manifest.MD5, manifest.SHA1} {
+		if digest, known := f.Digest(algorithm); known {
+			members = append(members, manifest.Member{Name: algorithm.String(), Value: digest.Hex()})
+		}
+	}
+	members = append(members, manifest.Member{Name: "SHA256", Value: hex.EncodeToString(f.file.object[:])})
+	if f.file.meta == nil {
+		return append(members, segmentsOf(ref)...)
+	}
+	return append(members, told.Members...)
+}
+
+// segmentsOf are the members that a reference tells.
+func segmentsOf(ref manifest.Reference) []manifest.Member {
+	switch ref.Class {
+	case manifest.Library:
+		return []manifest.Member{{Name: "OS", Value: ref.OS}, {Name: "Compiler", Value: ref.Compiler}, {Name: "Architecture", Value: ref.Architecture}}
+	case manifest.Interface:
+		return []manifest.Member{{Name: "Language", Value: ref.Language}, {Name: "Architecture", Value: ref.Architecture}}
+	}
+	return nil
+}

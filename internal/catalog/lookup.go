@@ -1,0 +1,117 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"syncd/internal/manifest"
+)
+
+// FileReleases returns the months of a file that lists show, the newest last. The release
+// and the tag of ref do not matter.
+func (s *Snapshot) FileReleases(ref manifest.Reference, sees Sees) []manifest.Release {
+	months := map[manifest.Release]bool{}
+	for _, e := range s.chain(s.series, seriesHash(ref), nextSeries) {
+		if r := s.best(e, s.inLists(sees)); r != nil {
+			if own := (File{r, e.file}).Reference(); isSameSeries(own, ref) && own.Release.IsMonth() {
+				months[own.Release] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(months))
+}
+
+// inLists sees what lists show to a follower.
+func (s *Snapshot) inLists(sees Sees) Sees {
+	return func(r *Revision) bool { return s.listed[r] && sees.sees(r) }
+}
+
+// best returns the revision of an entry that goes first among those that sees sees.
+func (s *Snapshot) best(e *entry, sees Sees) (first *Revision) {
+	for _, r := range e.in.revisions {
+		if sees.sees(r) && (first == nil || s.rank[r] < s.rank[first]) {
+			first = r
+		}
+	}
+	return first
+}
+
+// File finds a file. Its release may be latest, a quarter or a two-month period. A month
+// is found also if no list shows it, because a follower may be in the middle of it.
+func (s *Snapshot) File(ref manifest.Reference, sees Sees) (File, bool) {
+	release, err := manifest.ParseRelease(string(ref.Release))
+	if err != nil {
+		release = ref.Release
+	}
+	ref.Release = release
+	if f, found := s.exactly(ref, sees); found {
+		return f, true
+	}
+	if err != nil || release.IsMonth() {
+		return File{}, false
+	}
+	return s.resolve(ref, sees)
+}
+
+// exactly finds a file by its reference. Among several contents, the visible one that
+// came into service last goes first. So does a name in the same spelling.
+func (s *Snapshot) exactly(ref manifest.Reference, sees Sees) (found File, ok bool) {
+	const otherSpelling, hidden = 1 << 31, 1 << 30
+	least := 0
+	for _, e := range s.chain(s.exact, exactHash(ref), nextExact) {
+		r, rank := s.best(e, s.inLists(sees)), 0
+		if r == nil {
+			r, rank = s.best(e, nil), hidden
+		}
+		f := File{r, e.file}
+		own := f.Reference()
+		if !isSameSeries(own, ref) || !strings.EqualFold(string(own.Release), string(ref.Release)) || !strings.EqualFold(own.Tag, ref.Tag) {
+			continue
+		}
+		rank += s.rank[r]
+		if own.Name != ref.Name {
+			rank += otherSpelling
+		}
+		if !ok || rank < least {
+			found, least, ok = f, rank, true
+		}
+	}
+	return found, ok
+}
+
+// resolve finds the file that latest or an alias means.
+func (s *Snapshot) resolve(ref manifest.Reference, sees Sees) (found File, ok bool) {
+	alias := ref.Release
+	fits := func(r *Revision) bool { return alias == manifest.Latest || r.holds(alias) }
+	var month manifest.Release
+	for _, e := range s.chain(s.series, seriesHash(ref), nextSeries) {
+		r := s.best(e, func(r *Revision) bool { return s.inLists(sees).sees(r) && fits(r) })
+		if r == nil {
+			continue
+		}
+		own := File{r, e.file}.Reference()
+		if isSameSeries(own, ref) && strings.EqualFold(own.Tag, ref.Tag) && own.Release.IsMonth() && own.Release > month && own.Release >= begin(alias) {
+			month = own.Release
+		}
+	}
+	if month == "" {
+		return File{}, false
+	}
+	ref.Release = month
+	return s.exactly(ref, sees)
+}
+
+// begin is the first month of a quarter or two-month period. A file that is older is not
+// of the period, although a manifest of the period may list it.
+func begin(alias manifest.Release) manifest.Release {
+	var year, n int
+	if _, err := fmt.Sscanf(string(alias), "%4d.Q%d", &year, &n); err == nil {
+		return manifest.Release(fmt.Sprintf("%04d.%02d", year, 3*n-2))
+	}
+	if _, err := fmt.Sscanf(string(alias), "%4d.B%d", &year, &n); err == nil {
+		return manifest.Release(fmt.Sprintf("%04d.%02d", year, 2*n))
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package catalog
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// Revision is one revision of a manifest. Its fields do not change.
+type Revision struct {
+	Manifest    string
+	Release     manifest.Release // a month, or the alias by which it is mirrored
+	ID          string           // release and revision
+	Description string           // by the provider, "" if it gave none
+	LiveAt      time.Time        // when the release first went live here
+	PublishedAt time.Time        // when the revision last came into service
+
+	aliases   []manifest.Release // for which the provider had the same list
+	isChosen  bool               // single files, and no manifest of the provider
+	described bool
+	files     []*file // in the provider's order
+	ask       *ask
+}
+
+// with returns r with another LiveAt, r itself if it has that already.
+func (r *Revision) with(liveAt time.Time) *Revision {
+	if r.LiveAt.Equal(liveAt) {
+		return r
+	}
+	next := r.clone()
+	next.LiveAt = liveAt
+	return next
+}
+
+func (r *Revision) clone() *Revision {
+	next := *r
+	return &next
+}
+
+// Key names the revision in Kept and Retire.
+func (r *Revision) Key() string { return Key(r.Manifest, r.ID) }
+
+// Len returns the number of files.
+func (r *Revision) Len() int { return len(r.files) }
+
+// Files returns the files in the provider's order.
+func (r *Revision) Files() iter.Seq[File] {
+	return func(yield func(File) bool) {
+		for _, f := range r.files {
+			if !yield(File{r, f}) {
+				return
+			}
+		}
+	}
+}
+
+// holds is true if the provider resolved an alias to this revision's release.
+func (r *Revision) holds(alias manifest.Release) bool { return slices.Contains(r.aliases, alias) }

@@ -1,0 +1,76 @@
+// Package signature signs requests to object storage (AWS Signature Version 4). The
+// credentials come from where all tools of S3 look for them, and never from the
+// configuration.
+package signature
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/signer"
+)
+
+// Credentials returns the credentials of the environment (AWS_ACCESS_KEY_ID and its like),
+// of the shared file (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE), or of the role of this
+// machine, pod or task. Those of a role are renewed. Without any, requests are not signed.
+func Credentials() *credentials.Credentials {
+	return credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &role{},
+	})
+}
+
+// Secrets returns the secrets in the environment. Nothing else that runs on this machine
+// needs those of syncd.
+func Secrets() (secrets []string) {
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD"} {
+		if value := os.Getenv(name); value != "" {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+// emptyBody is the SHA-256 of no bytes.
+const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// Signer returns a function that signs requests without a body, for a region.
+func Signer(keys *credentials.Credentials, region string) func(*http.Request) error {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		key, err := keys.GetWithContext(&credentials.CredContext{Context: ctx})
+		if err != nil || key.SignerType.IsAnonymous() {
+			return err
+		}
+		r.Header.Set("X-Amz-Content-Sha256", emptyBody)
+		signer.SignV4(*r, key.AccessKeyID, key.SecretAccessKey, key.SessionToken, region) // changes the headers only
+		return nil
+	}
+}
+
+// patience is how long the service that gives a role its keys may take.
+const patience = 10 * time.Second
+
+// role asks for the keys of a role. On machines without roles it would ask in vain before
+// each request, so that it asks again after a while only.
+type role struct {
+	credentials.IAM
+	failedAt time.Time
+	err      error
+}
+
+// pause is how long role does not ask again.
+const pause = time.Minute
+
+// RetrieveWithCredContext is called by one goroutine at a time.
+func (r *role) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+	if r.err != nil && time.Since(r.failedAt) < pause {
+		return credentials.Value{}, r.err
+	}
+	value, err := r.IAM.RetrieveWithCredContext(c)
+	r.failedAt, r.err = time.Now(), err
+	return value, err
+}

@@ -1,0 +1,31 @@
+package transport
+
+import (
+	"maps"
+	"net/http"
+)
+
+// The headers by which a follower and its upstream, another syncd, recognise each other.
+const (
+	HeaderState    = "Syncd-State"    // what a follower tells, in requests
+	HeaderUpstream = "Syncd-Upstream" // in each answer of an upstream
+	Upstream       = "1"              // its value
+)
+
+// tell adds what an upstream is told to the headers of a request. The provider, and
+// origins that a redirect names, never get it.
+func (c *Client) tell(req *Request, origin string, header http.Header) http.Header {
+	if req.State == "" || origin != c.base.origin || !c.isSyncd.Load() {
+		return header
+	}
+	header = maps.Clone(header) // it may be shared
+	header.Set(HeaderState, req.State)
+	return header
+}
+
+// recognise notes whether the base's origin is a syncd. Its answers say so.
+func (c *Client) recognise(origin string, answer *http.Response) {
+	if origin == c.base.origin {
+		c.isSyncd.Store(answer.Header.Get(HeaderUpstream) == Upstream)
+	}
+}

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+)
+
+func TestOnlyAnUpstreamThatIsASyncdIsTold(t *testing.T) {
+	other := plainServer(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(HeaderUpstream, Upstream) })
+	names := ""
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if names != "" {
+			w.Header().Set(HeaderUpstream, names)
+		}
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		case "/along":
+			http.Redirect(w, r, "/here", http.StatusFound)
+		}
+	})
+	c := newClient(t, server.URL)
+	told := func(s *recorder) (told []string) {
+		for _, r := range s.requests() {
+			told = append(told, r.Header.Get(HeaderState))
+		}
+		return told
+	}
+	ask := func(segment string) {
+		t.Helper()
+		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{segment}, Limit: 100, State: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		names, segment string
+		want           []string // told with the requests of this step
+	}{
+		{"", "a", []string{""}}, {"", "a", []string{""}}, // the provider
+		{"2", "a", []string{""}}, {"", "a", []string{""}}, // another version
+		{"1", "a", []string{""}}, {"1", "a", []string{"s"}}, {"1", "along", []string{"s", "s"}}, {"1", "away", []string{"s"}},
+		{"", "a", []string{"s"}}, {"", "a", []string{""}}, // the provider took its place
+	} {
+		before := len(server.requests())
+		names = step.names
+		ask(step.segment)
+		if got := told(server)[before:]; !slices.Equal(got, step.want) {
+			t.Errorf("%+v: told %q", step, got)
+		}
+	}
+	if got := told(other); !slices.Equal(got, []string{""}) {
+		t.Errorf("another origin was told %q", got)
+	}
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config"
+	"syncd/internal/fleet"
+	"syncd/internal/request"
+)
+
+// serving is a world whose engine serves followers in two rings and keeps no earlier
+// revisions by itself.
+func serving(t *testing.T) *world {
+	w := start(t, "one")
+	w.cfg.Serve = config.Serve{Listen: "127.0.0.1:0", Rings: []config.Ring{{Name: "canary", StopAbove: -1}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0}}}
+	w.cfg.Retain, w.cfg.RetainFor = 0, 0
+	return w
+}
+
+func asker(e *Engine, ring, told string) fleet.Asker {
+	return e.Fleet().Asker(ring, ring, http.Header{fleet.HeaderState: {"host=h; id=1; " + told}})
+}
+
+// seen are the releases of a manifest that a follower sees.
+func seen(e *Engine, a fleet.Asker, name string) (releases []string) {
+	e.Fleet().Seen(a, name)
+	for _, r := range e.Catalog().Snapshot().Revisions(name) {
+		if e.Fleet().Visible(a, r.Manifest, r.Release, r.LiveAt) {
+			releases = append(releases, string(r.Release))
+		}
+	}
+	return releases
+}
+
+func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
+	w := serving(t)
+	w.cfg.Serve.Rings[1].Delay = 0
+	w.cfg.Retain = 1
+	e := w.open()
+	sync := func(release string) {
+		t.Helper()
+		w.publish("one", release, release)
+		if _, err := e.Sync(t.Context(), request.Sync{Demand: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sync("2026.09")
+	sync("2026.10")
+	seen(e, asker(e, "canary", "release=2026.09; refused=2026.10; reason=gate"), "one")
+	rest := asker(e, "rest", "release=2026.09")
+	if diff := cmp.Diff([]string{"2026.09"}, seen(e, rest, "one")); diff != "" {
+		t.Error(diff)
+	}
+	w.cfg.Retain = 0
+	must(t, e.Configure(w.cfg))
+	must(t, e.Close())
+
+	e = w.open() // a command without a server prunes, too
+	sync("2026.10")
+	e.Close()
+	e = w.open()
+	defer e.Close()
+	if diff := cmp.Diff([]string{"2026.09"}, seen(e, rest, "one")); diff != "" {
+		t.Errorf("after a restart and a sync of its own: %s", diff)
+	}
+	sync("2026.11")
+	seen(e, asker(e, "canary", "release=2026.09; refused=2026.11; reason=gate"), "one")
+	if diff := cmp.Diff([]string{"2026.09"}, seen(e, rest, "one")); diff != "" {
+		t.Errorf("two stopped: %s", diff)
+	}
+
+	view, err := e.FleetView()
+	must(t, err)
+	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != fleet.Refused || view.Followers[1].State != fleet.InSync {
+		t.Errorf("%+v", view)
+	}
+	families, err := w.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if name := family.GetName(); strings.HasPrefix(name, "syncd_fleet_") && len(family.GetMetric()) != 2 {
+			t.Errorf("%s: %v", name, family.GetMetric())
+		}
+	}
+	if ended, err := e.ServeRelease(t.Context(), request.ServeRelease{Release: "2026.11"}); len(ended) != 1 || err != nil {
+		t.Errorf("%v, %v", ended, err)
+	}
+	if diff := cmp.Diff("2026.11", seen(e, rest, "one")[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEngineWithoutServeHasNoFleet(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	defer e.Close()
+	if _, err := e.FleetView(); err == nil || e.Fleet() != nil {
+		t.Errorf("%v", err)
+	}
+	if _, err := e.ServeRelease(t.Context(), request.ServeRelease{Release: "2026.09"}); err == nil {
+		t.Error("a release was served to nobody")
+	}
+	e.RunFleet(t.Context())
+}

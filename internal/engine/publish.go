@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"syncd/internal/clients/certificate"
+	"syncd/internal/config"
+	"syncd/internal/publish"
+	"syncd/internal/report"
+	"syncd/internal/request"
+)
+
+// errNoPlace says that there is nowhere to publish to.
+var errNoPlace = errors.New("publish.s3 is not in the configuration: say there where this host publishes")
+
+// publishing is the publisher with the settings that it was made with.
+type publishing struct {
+	*publish.Publisher
+	settings publishSettings
+}
+
+// publishSettings are the settings of a publisher: another one is made when they change.
+type publishSettings struct {
+	publish  config.Publish
+	election config.Election
+	source   config.Source // for its ca_file and its patience
+}
+
+// preparePublisher returns the publisher of a configuration: that in force, a new one, or
+// nil for none.
+func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
+	if !cfg.Publish.S3.IsSet() {
+		return nil, nil
+	}
+	source := config.Source{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}
+	settings := publishSettings{cfg.Publish, cfg.Election, source}
+	if before := e.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
+		return before.publisher, nil
+	}
+	roots, err := certificate.Roots(source.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	s3 := cfg.Publish.S3
+	p, err := publish.New(publish.Config{
+		Place: publish.Place{
+			Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
+			StallTimeout: source.StallTimeout, Retry: publish.Retry(source.Retry),
+		},
+		Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Log: e.options.Log,
+		Configured: func(name string) bool { return e.Config().Has(name) }, Version: e.options.Version, Recheck: cfg.RecheckInterval,
+	})
+	return &publishing{p, settings}, err
+}
+
+// replacePublisher ends the publisher of an earlier configuration. Others may hold it
+// still: they get an error.
+func (e *Engine) replacePublisher(before, now *publishing) {
+	if before != nil && before != now {
+		before.Close()
+	}
+	if now == nil {
+		e.metrics.PublishesNothing()
+	}
+}
+
+// publish publishes what is served, if a place is configured. nil means that there is no
+// outcome.
+func (e *Engine) publish(ctx context.Context) *report.Publication {
+	p := e.active.Load().publisher
+	if p == nil {
+		return nil
+	}
+	done, err := p.Publish(ctx, publish.Request{})
+	if err != nil && ctx.Err() != nil {
+		return nil // this process ends: the next sync publishes
+	}
+	return &done
+}
+
+// Publish publishes what is served, although no sync has run.
+func (e *Engine) Publish(ctx context.Context, req request.Publish) (done report.Publication, err error) {
+	err = e.work(ctx, func() error {
+		p := e.active.Load().publisher
+		if p == nil {
+			return errNoPlace
+		}
+		done, err = p.Publish(ctx, publish.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
+		return err
+	})
+	return done, err
+}

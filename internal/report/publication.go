@@ -1,0 +1,31 @@
+package report
+
+// The results of publishing to object storage, as JSON and metrics name them.
+const (
+	Published        Result = "published"
+	PublishUnchanged Result = "unchanged"
+	Standby          Result = "standby" // another publisher holds the lease
+	PublishFailed    Result = "failed"
+)
+
+// PublishResults returns every result of publishing.
+func PublishResults() []Result { return []Result{Published, PublishUnchanged, Standby, PublishFailed} }
+
+// Publication is the outcome of publishing to object storage.
+type Publication struct {
+	Result     Result      `json:"result"`
+	Generation int         `json:"generation"`          // in the bucket
+	Objects    int         `json:"objects"`             // uploaded
+	Bytes      int64       `json:"bytes"`               // of these
+	Kept       []string    `json:"kept,omitempty"`      // manifests that another publisher has newer
+	Collected  *Collection `json:"collected,omitempty"` // what was deleted; nil if nothing was looked for
+	Error      string      `json:"error"`
+}
+
+// Collection is what a garbage collection of the bucket deleted.
+type Collection struct {
+	Objects int   `json:"objects"`
+	Bytes   int64 `json:"bytes"`   // of these
+	Texts   int   `json:"texts"`   // records and generations
+	Uploads int   `json:"uploads"` // that were never finished
+}

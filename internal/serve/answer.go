@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"syncd/internal/bandwidth"
+)
+
+// chunk is how many bytes a client must take within the service's patience.
+const chunk = 1 << 20
+
+// answer writes the answer of one request. Its body keeps within the bandwidth of all
+// followers, and ends when a client takes it too slowly.
+type answer struct {
+	http.ResponseWriter
+	ctx      context.Context //nolint:containedctx // an answer lives as long as its request
+	head     bool
+	budget   *bandwidth.Budget
+	patience time.Duration
+	status   int
+	sent     int64 // bytes of the body
+}
+
+func (a *answer) controller() *http.ResponseController {
+	return http.NewResponseController(a.ResponseWriter)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// reply sends a small answer. An empty contentType sends no Content-Type.
+func (a *answer) reply(status int, contentType string, body []byte) {
+	if contentType != "" {
+		a.Header().Set("Content-Type", contentType)
+	}
+	a.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	a.WriteHeader(status)
+	if len(body) > 0 && !a.head {
+		n, _ := a.ResponseWriter.Write(body) // it fails when the client is gone
+		a.sent += int64(n)
+	}
+}
+
+// Write sends a part of a long body.
+func (a *answer) Write(p []byte) (sent int, err error) {
+	for sent < len(p) {
+		part, err := a.pace(int64(len(p) - sent))
+		if err != nil {
+			return sent, err
+		}
+		n, err := a.ResponseWriter.Write(p[sent : sent+int(part)])
+		sent, a.sent = sent+n, a.sent+int64(n)
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// ReadFrom sends a file in parts, each of them by sendfile where the connection is plain.
+func (a *answer) ReadFrom(src io.Reader) (sent int64, err error) {
+	limited, isLimited := src.(*io.LimitedReader)
+	if !isLimited {
+		return io.Copy(struct{ io.Writer }{a}, src)
+	}
+	for limited.N > 0 {
+		part, err := a.pace(limited.N)
+		if err != nil {
+			return sent, err
+		}
+		n, err := io.CopyN(a.ResponseWriter, limited.R, part) // net/http finds a file only behind one LimitedReader
+		sent, a.sent, limited.N = sent+n, a.sent+n, limited.N-n
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// pace waits until some of n bytes may pass, and says how many. From then on, the client
+// has a limited time to take them.
+func (a *answer) pace(n int64) (int64, error) {
+	n = min(n, chunk)
+	if a.budget != nil {
+		n = min(n, int64(a.budget.Most()))
+		if err := a.budget.Wait(a.ctx, int(n)); err != nil {
+			return 0, err
+		}
+	}
+	return n, a.controller().SetWriteDeadline(time.Now().Add(a.patience))
+}

@@ -1,0 +1,131 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/durable"
+	"syncd/internal/fsops"
+	"syncd/internal/regular"
+)
+
+// idBytes is the length of a new id before its encoding: 160 random bits.
+const idBytes = 20
+
+// idsMode lets the daemon read a new file, whoever made it. It holds no id, only sums.
+const idsMode = 0o644
+
+// AddID makes an id and adds a line for it to the file. The id is shown once: the file
+// has only its sum.
+func AddID(path, name, ring string) (id string, err error) {
+	for _, text := range []string{name, ring} {
+		if text != "" && !nameForm.MatchString(text) || name == "" {
+			return "", errors.New("a name has up to 64 letters, digits, dots, underscores and dashes")
+		}
+	}
+	secret := make([]byte, idBytes)
+	if _, err := rand.Read(secret); err != nil {
+		return "", err
+	}
+	id = strings.ToLower(base32.StdEncoding.EncodeToString(secret))
+	err = changeIDs(path, func(text []byte, all []Identity) ([]byte, error) {
+		if slices.ContainsFunc(all, func(known Identity) bool { return known.Name == name }) {
+			return nil, fmt.Errorf("%s has an id already: remove it first, or choose another name", name)
+		}
+		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+			text = append(text, '\n')
+		}
+		return append(text, Identity{Name: name, Ring: ring, sum: sha256.Sum256([]byte(id))}.line()...), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// RemoveID removes the line of a name. Comments stay.
+func RemoveID(path, name string) error {
+	return changeIDs(path, func(text []byte, all []Identity) ([]byte, error) {
+		if !slices.ContainsFunc(all, func(known Identity) bool { return known.Name == name }) {
+			return nil, fmt.Errorf("%s has no id: `syncd serve-id list` shows the names", name)
+		}
+		var rest []byte
+		for line := range bytes.Lines(text) {
+			if words := strings.Fields(string(line)); len(words) < 2 || strings.HasPrefix(words[0], "#") || words[1] != name {
+				rest = append(rest, line...)
+			}
+		}
+		return rest, nil
+	})
+}
+
+// changeIDs replaces the file in one step, and keeps its owner and permissions. Other
+// changes wait.
+func changeIDs(path string, change func(text []byte, all []Identity) ([]byte, error)) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	dir, err := fsops.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	unlock, err := lockFolder(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text, info, err := regular.Read(path, maxIDs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all, err := parseIDs(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if text, err = change(text, all); err != nil {
+		return err
+	}
+	return replaceIDs(dir, path, info, text)
+}
+
+// lockFolder keeps other changes away until the returned function is called.
+func lockFolder(path string) (unlock func(), err error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return func() { folder.Close() }, nil
+}
+
+func replaceIDs(dir *fsops.Dir, path string, before fs.FileInfo, text []byte) error {
+	mode := fs.FileMode(idsMode)
+	if before != nil {
+		mode = before.Mode().Perm()
+	}
+	err := (&durable.Disk{}).ReplaceFile(dir, filepath.Base(path), mode, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil || before == nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner := before.Sys().(*syscall.Stat_t) //nolint:forcetypeassert // on Linux it has no other type
+	return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+}

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// splitPath decodes the segments of a path one by one, so that an encoded slash stays
+// within its name. A slash at the end is allowed. Segments are only looked up in the
+// catalog, so none of them is a path on the disk.
+func splitPath(escaped string) (verb string, args []string, ok bool) {
+	path := strings.TrimSuffix(strings.TrimPrefix(escaped, "/"), "/")
+	args = make([]string, 0, 8)
+	for s := range strings.SplitSeq(path, "/") {
+		decoded, err := url.PathUnescape(s)
+		if err != nil {
+			return "", nil, false
+		}
+		args = append(args, decoded)
+	}
+	return args[0], args[1:], true
+}
+
+// parameter returns the first value of a query parameter, "" for none. Names are matched
+// without case: the provider's own links spell id as ID. A name with escapes is unknown, as
+// it is to caches: otherwise they would take a file with a tag for the one without.
+func parameter(query, name string) string {
+	for part := range strings.SplitSeq(query, "&") {
+		key, value, isPair := strings.Cut(part, "=")
+		if !isPair || !strings.EqualFold(key, name) {
+			continue
+		}
+		if decoded, err := url.QueryUnescape(value); err == nil {
+			return decoded
+		}
+	}
+	return ""
+}
+
+// reference reads the segments of a file: the class, the segments of the class, the
+// release when released is true, and the name.
+func reference(args []string, released bool) (ref manifest.Reference, ok bool) {
+	if len(args) == 0 {
+		return ref, false
+	}
+	class, rest := args[0], args[1:]
+	if ref.Class = classOf(class); ref.Class == "" {
+		return ref, false
+	}
+	if ref.Class == manifest.Library || ref.Class == manifest.Interface {
+		if len(rest) < 3 {
+			return ref, false
+		}
+		ref.OS, ref.Architecture = rest[0], rest[2]
+		if ref.Class == manifest.Library {
+			ref.Compiler = rest[1]
+		} else {
+			ref.Language = rest[1]
+		}
+		rest = rest[3:]
+	}
+	switch {
+	case released && len(rest) == 2:
+		ref.Release, ref.Name = manifest.Release(rest[0]), rest[1]
+	case !released && len(rest) == 1:
+		ref.Name = rest[0]
+	default:
+		return ref, false
+	}
+	return ref, true
+}
+
+// classOf finds a class without case, "" for an unknown one.
+func classOf(name string) manifest.Class {
+	for _, class := range []manifest.Class{manifest.Data, manifest.Library, manifest.Interface, manifest.Product} {
+		if strings.EqualFold(name, string(class)) {
+			return class
+		}
+	}
+	return ""
+}
+
+// authorise returns the id of a request and who asks.
+func (s *Service) authorise(r *http.Request) (id string, asker Asker, ok bool) {
+	if id = parameter(r.URL.RawQuery, s.cfg.IDParam); id == "" {
+		return "", nil, false
+	}
+	if s.cfg.IDs == nil {
+		return id, s.cfg.Asker("", "", r.Header), isLoopback(r.RemoteAddr)
+	}
+	who, ok := s.cfg.IDs.find(id)
+	if !ok {
+		return "", nil, false
+	}
+	return id, s.cfg.Asker(who.Name, who.Ring, r.Header), true
+}
+
+func isLoopback(remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// wrongPause is how long the answer to a wrong id takes.
+const wrongPause = time.Second
+
+// refuse answers a wrong id as the provider does, after a pause, and closes the
+// connection. Above a number of such answers at once, it closes without an answer, so that
+// guessing at speed takes neither memory nor places of others.
+func (s *Service) refuse(a *answer) {
+	select {
+	case s.wrong <- struct{}{}:
+		defer func() { <-s.wrong }()
+	default:
+		panic(http.ErrAbortHandler) // net/http closes the connection and logs nothing
+	}
+	pause := time.NewTimer(wrongPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-a.ctx.Done():
+	}
+	a.Header().Set("Connection", "close")
+	a.problem(http.StatusUnauthorized, typeProblem("invalidLicense", "The Customer ID is missing or not valid."))
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFleetEntriesOutliveARestart(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	read := func() map[string]string {
+		all := map[string]string{}
+		if err := s.Fleet(func(key string, value json.RawMessage) error {
+			all[key] = string(value)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if diff := cmp.Diff(map[string]string{}, read()); diff != "" {
+		t.Error(diff)
+	}
+	for _, change := range []map[string]any{{"a": 1, "b": []int{2}}, {"a": nil, "c": "3", "unknown": nil}} {
+		if err := s.SetFleet(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path)
+	if diff := cmp.Diff(map[string]string{"b": "[2]", "c": `"3"`}, read()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,343 @@
+package syncer_test
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"syncd/internal/bucket"
+	"syncd/internal/bucket/buckettest"
+	"syncd/internal/locked"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+	"syncd/internal/report"
+	"syncd/internal/request"
+	"syncd/internal/syncer"
+)
+
+const prefix = "mirror/"
+
+// follow is a world that mirrors a bucket of a real S3 server, and not the provider.
+func follow(t *testing.T, names ...string) *world {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.SecretKey)
+	store := buckettest.New(t)
+	front := buckettest.NewFront(t, store)
+	w := start(t, names...)
+	w.store, w.front = store, front
+	w.source.URL = parseURL(t, front.Endpoint+"/"+buckettest.Bucket+"/"+prefix)
+	w.configure()
+	return w
+}
+
+func (w *world) put(generation int, releases ...buckettest.Release) {
+	w.Helper()
+	w.store.Publish(prefix, generation, releases...)
+}
+
+func of(release manifest.Release, content files) buckettest.Release {
+	return buckettest.Release{Manifest: "data", Release: release, Files: content}
+}
+
+// askedBucket returns the requests since the last call, below the prefix.
+func (w *world) askedBucket() string {
+	var names []string
+	for _, r := range w.front.Requests() {
+		names = append(names, strings.TrimPrefix(r.Name, prefix))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestFollowerMirrorsWhatTheBucketHas(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", september())
+	w.askedBucket()
+	w.expect(w.poll(), "data", report.Unchanged)
+	equal(t, "a poll", w.askedBucket(), "current.json")
+	w.restart()
+	w.expect(w.poll(), "data", report.Unchanged)
+	equal(t, "a poll after a restart", w.askedBucket(), "current.json generations/1.json")
+
+	w.put(2, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", october())
+	asked := strings.Fields(w.askedBucket())
+	if len(asked) != 4 || !strings.HasPrefix(asked[2], "records/data/2026.10-") || !strings.HasPrefix(asked[3], "objects/") {
+		t.Errorf("a new release with one new file: %v", asked)
+	}
+	equal(t, "requests to the provider", len(w.provider.Requests()), 0)
+}
+
+func TestFollowerGetsANewRevisionOfARelease(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(2, of("2026.09", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", october())
+	w.expect(w.demand(), "data", report.Unchanged)
+}
+
+func TestManifestsOfOneGenerationGoLiveTogether(t *testing.T) {
+	w := follow(t, "data", "more")
+	both := func(release manifest.Release, content files) []buckettest.Release {
+		return []buckettest.Release{of(release, content), {Manifest: "more", Release: release, Files: content}}
+	}
+	w.put(1, both("2026.09", september())...)
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(2, both("2026.10", october())...)
+	w.askedBucket()
+	before := w.cfg.Mirror.Current().Number
+	w.expect(w.poll(), "more", report.Updated)
+	w.serves("more", october())
+	equal(t, "generations", w.cfg.Mirror.Current().Number, before+1)
+	equal(t, "requests for current.json", strings.Count(w.askedBucket(), "current.json"), 1)
+}
+
+func TestOldGenerationOfABucketIsRefused(t *testing.T) {
+	w := follow(t, "data", "more")
+	more := buckettest.Release{Manifest: "more", Release: "2026.09", Files: files{"m": "same"}}
+	w.put(4, of("2026.09", september()), more)
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(5, of("2026.09", october()), more)
+	w.expect(w.poll(), "data", report.Updated)
+	w.restart()
+	w.put(4, of("2026.09", september()), more) // as a store that gives old data
+	for range 2 {
+		result := w.poll()
+		w.expect(result, "data", report.Refused)
+		w.expect(result, "more", report.Unchanged)
+		equal(t, "reason", only(t, result, "data").Reason, string(refusal.Downgrade))
+		w.serves("data", october())
+		w.pass(w.cfg.Recheck)
+	}
+	w.expect(w.force(), "data", report.Updated)
+	w.serves("data", september())
+	w.expect(w.poll(), "data", report.Unchanged)
+}
+
+func TestFollowerGoesBackWithItsPublisherOnly(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	back := of("2026.09", september())
+	w.put(2, back)
+	result := w.poll()
+	w.expect(result, "data", report.Refused)
+	equal(t, "reason", only(t, result, "data").Reason, string(refusal.Downgrade))
+	w.serves("data", october())
+	back.Held = true
+	w.put(3, back)
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", september())
+	w.put(4, of("2026.11", october()))
+	w.expect(w.poll(), "data", report.Updated)
+}
+
+func TestFollowersOwnRollbackHolds(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.poll()
+	w.put(2, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.rollback(request.Rollback{})
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.serves("data", september())
+	w.put(3, of("2026.11", files{"a.dat": "1", "b.dat": "2"}))
+	w.expect(w.poll(), "data", report.Updated)
+}
+
+func TestMissingAndWrongObjectsStayOut(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(2, of("2026.10", october()))
+	object := prefix + bucket.ObjectName(objectOf("b of october"))
+	w.store.Remove(object)
+	result := w.demand()
+	w.expect(result, "data", report.Failed)
+	if text := only(t, result, "data").Error; !strings.Contains(text, "NoSuchKey") {
+		t.Error(text)
+	}
+	w.store.Put(object, []byte("b OF october"))
+	result = w.demand()
+	w.expect(result, "data", report.Refused)
+	equal(t, "reason", only(t, result, "data").Reason, string(refusal.HashMismatch))
+	w.serves("data", september())
+	w.store.Put(object, []byte("b of october"))
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", october())
+}
+
+func TestPinnedReleaseOfABucketStays(t *testing.T) {
+	w := follow(t, "data")
+	w.target("data", func(target *syncer.Target) { target.Release = "2026.09" })
+	w.put(1, of("2026.10", october()))
+	result := w.poll()
+	w.expect(result, "data", report.Failed)
+	if text := only(t, result, "data").Error; !strings.Contains(text, "the bucket has release 2026.10 of data, not 2026.09") {
+		t.Error(text)
+	}
+	w.put(2, of("2026.09", september()))
+	w.expect(w.demand(), "data", report.Updated)
+	w.put(3, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.serves("data", september())
+}
+
+func TestGuardsAndFiltersHoldForABucket(t *testing.T) {
+	w := follow(t, "data", "absent")
+	w.target("data", func(target *syncer.Target) { target.Filter.Exclude = []string{"*.lic"} })
+	w.put(1, of("2026.09", september()))
+	result := w.poll()
+	w.expect(result, "data", report.Updated)
+	w.expect(result, "absent", report.Failed)
+	filtered := september()
+	delete(filtered, "d.lic")
+	w.serves("data", filtered)
+	w.put(2, of("2026.10", files{"a.dat": "alone"}))
+	equal(t, "reason", only(t, w.poll(), "data").Reason, string(refusal.Shrink))
+	w.put(3, of("2027.10", october()))
+	equal(t, "reason", only(t, w.poll(), "data").Reason, string(refusal.BadRelease))
+	w.serves("data", filtered)
+}
+
+func TestServerThatIsKilledDuringDownloadsLosesNothing(t *testing.T) {
+	w := follow(t, "data")
+	big := strings.Repeat("0123456789abcdef", 3<<16) // 3 MiB
+	w.put(1, of("2026.09", files{"big": big, "small": "s"}))
+	object := prefix + bucket.ObjectName(objectOf(big))
+	var kills atomic.Int64
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		if buckettest.Name(r) != object || kills.Add(1) > 2 {
+			return false
+		}
+		w.store.Kill()
+		w.store.Start()
+		rw.Header().Set("Content-Length", "3145728")
+		_, _ = rw.Write([]byte(big[:1<<20]))
+		panic(http.ErrAbortHandler)
+	})
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", files{"big": big, "small": "s"})
+}
+
+func TestThrottlingDelaysASyncOnly(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	var requests atomic.Int64
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		if requests.Add(1)%3 == 0 {
+			return false
+		}
+		return buckettest.SlowDown(rw, r)
+	})
+	w.cfg.Transfers = 1
+	w.configure()
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", september())
+}
+
+func TestLockFileIsMadeFromABucket(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	record := w.cfg.Mirror.Current().Records["data"]
+	lock := locked.Manifest{Name: "data", Release: record.Release, Revision: record.Revision, Listed: record.Listed}
+	for _, f := range record.Files {
+		lock.Files = append(lock.Files, locked.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
+	}
+	var text strings.Builder
+	must(t, locked.Write(&text, w.cfg.Source, []locked.Manifest{lock}))
+	w.close()
+	must(t, os.RemoveAll(w.dir))
+	w.open()
+	w.put(2, of("2026.10", october()))
+	w.expect(w.sync(request.Sync{Trigger: "command", Demand: true, Locked: []byte(text.String())}), "data", report.Updated)
+	w.serves("data", september())
+}
+
+func objectOf(content string) manifest.ObjectID { return sha256.Sum256([]byte(content)) }
+
+func TestSwitchToABucketDownloadsOnlyWhatDiffers(t *testing.T) {
+	w := follow(t, "data")
+	store, ofBucket, ofProvider := w.store, w.source.URL, parseURL(t, w.provider.URL())
+	for _, algorithm := range []manifest.Algorithm{manifest.SHA256, manifest.MD5} {
+		w.store, w.cfg.Bucket, w.source.URL, w.cfg.Algorithm = nil, nil, ofProvider, algorithm
+		w.configure()
+		w.publish("data", "2026.09", september())
+		w.demand()
+		w.serves("data", september())
+		w.store, w.source.URL, w.cfg.Algorithm = store, ofBucket, manifest.SHA256
+		w.configure()
+		w.put(1, of("2026.09", september()))
+		w.askedBucket()
+		w.expect(w.poll(), "data", report.Unchanged)
+		changed := october()
+		changed["b.dat"] = algorithm.String()
+		w.put(2, of("2026.09", changed))
+		w.expect(w.poll(), "data", report.Updated)
+		w.serves("data", changed)
+		equal(t, "downloads", strings.Count(w.askedBucket(), "objects/"), 1)
+	}
+}
+
+func TestAFollowerOfABucketKnowsWhatItsPublisherWasTold(t *testing.T) {
+	for name, row := range map[string]struct {
+		metadata string
+		known    bool
+	}{
+		"told":     {`{"md5":"md5:00112233445566778899aabbccddeeff","members":[{"name":"BuildDate","value":"2026-09"}]}`, true},
+		"nothing":  {"", false},
+		"hostile":  {`{"md5":"sha1:0011","members":[{"name":"<script>","value":"x"}]}`, false},
+		"odd":      {`[1]`, false},
+		"too much": {`{"members":[{"name":"a","value":"` + strings.Repeat("x", 1000) + `"}]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := follow(t, "data")
+			w.cfg.Describe = true
+			w.configure()
+			release := of("2026.09", september())
+			release.Metadata = row.metadata
+			w.put(1, release)
+			w.expect(w.poll(), "data", report.Updated)
+			record := w.record("data")
+			if m := record.Files[0].Metadata; !record.Described || (m != nil) != row.known || row.known && (m.MD5.IsZero() || m.Members[0].Value != "2026-09") {
+				t.Errorf("described %t: %+v", record.Described, m)
+			}
+			w.askedBucket()
+			w.poll()
+			equal(t, "a poll", w.askedBucket(), "current.json")
+		})
+	}
+}
+
+func TestOrdersHoldForABucket(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.poll()
+	w.put(2, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.askedBucket()
+	w.orders(request.Order{Release: "2026.09", Trigger: request.TriggerPin}) // it is on disk
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", september())
+	equal(t, "requests", w.askedBucket(), "current.json")
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.orders(request.Order{Trigger: request.TriggerUnpin})
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", october())
+	w.orders(request.Order{Release: "2026.11", Trigger: request.TriggerSkip})
+	w.put(3, of("2026.11", files{"a.dat": "1", "b.dat": "2", "c.txt": "3"}))
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.serves("data", october())
+}

@@ -1,0 +1,129 @@
+package syncer
+
+import (
+	"encoding/json"
+	"sync"
+
+	"syncd/internal/bucket"
+	"syncd/internal/clients/releases"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// telling is what the provider told about the files of one release of a manifest, for
+// other hosts that ask this one. Safe for concurrent use.
+type telling struct {
+	mu       sync.Mutex
+	files    map[string]*manifest.Metadata // by path; of a file that the provider was asked about
+	shared   map[string][]manifest.Member  // thousands of files have the same members
+	text     int                           // bytes of members
+	aliases  []manifest.Release
+	summary  string // of the manifest, in ManifestList
+	complete bool   // nothing is left to ask
+}
+
+// forget begins anew.
+func (t *telling) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files, t.shared, t.text, t.aliases, t.summary, t.complete = nil, nil, 0, nil, "", false
+}
+
+// note keeps what Metadata said of a file. It leaves out what is of another content: the
+// provider may have published the file again between two questions.
+func (t *telling) note(f manifest.File, meta releases.Metadata) {
+	told := &manifest.Metadata{}
+	if isOf(meta, f.Expected) {
+		*told = meta.Told
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keepLocked(f.Path, told)
+}
+
+func (t *telling) keepLocked(path string, told *manifest.Metadata) {
+	if t.files == nil {
+		t.files, t.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
+	}
+	told.Members = t.shareLocked(told.Members)
+	t.files[path] = told
+}
+
+// take keeps what the record of a bucket has of a file.
+func (t *telling) take(f bucket.File) {
+	var told manifest.Metadata
+	if len(f.Metadata) == 0 || json.Unmarshal(f.Metadata, &told) != nil || !told.Valid() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keepLocked(f.Path, &told)
+}
+
+// isOf is true unless the metadata has another digest than expected.
+func isOf(meta releases.Metadata, expected manifest.Digest) bool {
+	for _, digest := range []manifest.Digest{meta.SHA256, meta.Told.SHA1, meta.Told.MD5} {
+		if digest.Algorithm == expected.Algorithm && digest != expected {
+			return false
+		}
+	}
+	return true
+}
+
+// shareLocked keeps equal members once, and no more text than a list of files may have.
+func (t *telling) shareLocked(members []manifest.Member) []manifest.Member {
+	key, size := "", 0
+	for _, m := range members {
+		key += m.Name + "\x00" + m.Value + "\x00"
+		size += len(m.Name) + len(m.Value)
+	}
+	known, found := t.shared[key]
+	switch {
+	case found:
+		return known
+	case t.text+size > manifest.MaxText:
+		return nil
+	}
+	t.text += size
+	t.shared[key] = members
+	return members
+}
+
+// reuse takes over what an earlier record has of the same files.
+func (t *telling) reuse(files []manifest.File, earlier mirror.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.files == nil {
+		t.files, t.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
+	}
+	for _, f := range files {
+		then, found := earlier.File(f.Path)
+		if found && then.Metadata != nil && then.Expected == f.Expected && then.Reference == f.Reference.String() {
+			t.files[f.Path] = then.Metadata
+		}
+	}
+}
+
+// lacking returns the files that the provider was not asked about.
+func (t *telling) lacking(files []manifest.File) (left []manifest.File) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range files {
+		if t.files[f.Path] == nil {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+// fill adds what is known to a record of the same files.
+func (t *telling) fill(record *mirror.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range record.Files {
+		if told := t.files[record.Files[i].Path]; told != nil {
+			record.Files[i].Metadata = told
+		}
+	}
+	record.Described, record.Aliases, record.Description = t.complete, t.aliases, t.summary
+}

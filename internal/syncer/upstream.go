@@ -1,0 +1,27 @@
+package syncer
+
+import (
+	"cmp"
+
+	"syncd/internal/fleet"
+	"syncd/internal/manifest"
+	"syncd/internal/refusal"
+)
+
+// stateOf is what an upstream that is a syncd is told of a manifest: what this host
+// serves, and which release it could not take.
+func (r *run) stateOf(j *job) fleet.State {
+	s := r.cfg.Follower
+	if j.served {
+		s.Release, s.Revision = j.active.Release, j.active.Revision
+	}
+	failure := j.state.Failure
+	isGate := failure == nil || failure.Reason == string(refusal.Gate)
+	switch {
+	case isGate && j.staged.IsQuarantined():
+		s.Refused, s.Reason, s.Attempts = j.staged.Release, string(refusal.Gate), 1
+	case failure != nil && failure.Release != "":
+		s.Refused, s.Reason, s.Attempts = manifest.Release(failure.Release), cmp.Or(failure.Reason, fleet.ReasonFailed), failure.Count
+	}
+	return s
+}

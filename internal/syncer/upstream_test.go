@@ -1,0 +1,107 @@
+package syncer_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/emulator"
+	"syncd/internal/fleet"
+	"syncd/internal/gate"
+	"syncd/internal/request"
+	"syncd/internal/syncer"
+)
+
+// upstream stands before the emulator as another syncd would.
+type upstream struct {
+	*httptest.Server
+	mu   sync.Mutex
+	told []string // by each request: endpoint and state
+}
+
+func (w *world) behindUpstream() *upstream {
+	w.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(parseURL(w, w.provider.URL()))
+	u := &upstream{}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		endpoint, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		u.mu.Lock()
+		u.told = append(u.told, endpoint+" "+r.Header.Get(fleet.HeaderState))
+		u.mu.Unlock()
+		rw.Header().Set(fleet.HeaderUpstream, fleet.Upstream)
+		proxy.ServeHTTP(rw, r)
+	}))
+	w.Cleanup(u.Close)
+	w.source.URL = parseURL(w, u.URL)
+	w.cfg.Follower = fleet.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
+	w.configure()
+	return u
+}
+
+// take returns what was told since the last call, each text once.
+func (u *upstream) take() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	told := slices.Compact(slices.Sorted(slices.Values(u.told)))
+	u.told = nil
+	return told
+}
+
+func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
+	const self = "host=db01; id=5f3a9c01; version=1"
+	w := start(t, "data")
+	u := w.behindUpstream()
+	poll := func() { w.syncer.Sync(t.Context(), request.Sync{}) }
+	wants := func(what string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, u.take()); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+
+	w.publish("data", "2026.10", files{"a": "1"})
+	poll()
+	wants("the first poll finds out that it is a syncd", "Download ", "Manifest "+self, "ManifestReleases ", "Metadata ", "SHA256 ")
+	revision := w.cfg.Mirror.Current().Records["data"].Revision
+	serves := self + "; release=2026.10; revision=" + revision
+	poll()
+	wants("in sync", "ManifestReleases "+serves)
+
+	w.target("data", func(t *syncer.Target) { t.Gate = gate.Gate{Command: []string{"false"}} })
+	w.publish("data", "2026.11", files{"a": "2"})
+	poll()
+	u.take()
+	poll()
+	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; reason=gate; attempts=1")
+
+	w.target("data", func(t *syncer.Target) { t.Gate = gate.Gate{} })
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*"})
+	w.publish("data", "2026.12", files{"a": "3"})
+	poll()
+	u.take()
+	poll()
+	if told := u.take(); len(told) == 0 || !strings.HasSuffix(told[len(told)-1], serves+"; refused=2026.12; reason=failed; attempts=1") {
+		t.Errorf("failed: %q", told)
+	}
+}
+
+func TestProviderIsToldNothing(t *testing.T) {
+	w := start(t, "data")
+	w.cfg.Follower = fleet.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
+	w.configure()
+	w.publish("data", "2026.10", files{"a": "1"})
+	for range 2 {
+		w.syncer.Sync(t.Context(), request.Sync{Demand: true})
+	}
+	for _, r := range w.provider.Requests() {
+		if r.Header.Get(fleet.HeaderState) != "" {
+			t.Errorf("%s: %s", r.Path, r.Header.Get(fleet.HeaderState))
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"syncd/internal/report"
+)
+
+// PrintPublication writes the outcome of publishing to object storage.
+func PrintPublication(w io.Writer, p report.Publication, dryRun bool) {
+	switch p.Result {
+	case report.Published:
+		fmt.Fprintln(w, publishedLine(p, dryRun))
+	case report.PublishUnchanged:
+		fmt.Fprintf(w, "the bucket shows what is served: generation %d\n", p.Generation)
+	case report.Standby:
+		fmt.Fprintln(w, "another publisher holds the lease: nothing was published")
+	}
+	if len(p.Kept) > 0 {
+		fmt.Fprintf(w, "kept what another publisher has newer: %s\n", strings.Join(p.Kept, ", "))
+	}
+	if c := p.Collected; c != nil {
+		verb := "deleted"
+		if dryRun {
+			verb = "would delete"
+		}
+		fmt.Fprintf(w, "%s %d objects (%s), %d records and generations, %d unfinished uploads\n", verb, c.Objects, humanize.IBytes(uint64(max(c.Bytes, 0))), c.Texts, c.Uploads)
+	}
+}
+
+func publishedLine(p report.Publication, dryRun bool) string {
+	amount := fmt.Sprintf("%d objects (%s)", p.Objects, humanize.IBytes(uint64(max(p.Bytes, 0))))
+	if dryRun {
+		return "would upload " + amount
+	}
+	return fmt.Sprintf("published generation %d to the bucket: %s uploaded", p.Generation, amount)
+}

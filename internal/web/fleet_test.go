@@ -1,0 +1,63 @@
+package web
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"syncd/internal/fleet"
+)
+
+// followersScene shows a release that was stopped.
+func followersScene(idle *scene) *scene {
+	s := *idle
+	s.fleet = &fleet.View{
+		Followers: []fleet.FollowerView{
+			{Name: "eu", Host: "db01", Ring: "canary", LastSeen: *ago(4 * time.Minute), Told: fleet.Told{Release: "2026.10", State: fleet.InSync}},
+			{Name: "eu", Host: "db02", Ring: "canary", LastSeen: *ago(9 * time.Minute), Told: fleet.Told{Release: "2026.09", State: fleet.Refused, Refused: "2026.10", Reason: "hash_mismatch"}},
+			{Name: "us", Ring: "rest", LastSeen: *ago(time.Hour), Told: fleet.Told{State: fleet.Unknown}},
+		},
+		Stopped: []fleet.Stop{{Manifest: "dq_addr_data", Release: "2026.10", By: "canary", From: "rest", Refused: 1, Of: 2, Hosts: []string{"eu/db02"}}},
+	}
+	return &s
+}
+
+// pageOf renders a scene.
+func pageOf(t *testing.T, s *scene) string {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	Handler(s, prometheus.NewRegistry()).ServeHTTP(rec, httptest.NewRequest("GET", "http://127.0.0.1/", nil))
+	return rec.Body.String()
+}
+
+func TestPageShowsTheFollowersAndWhatWasStopped(t *testing.T) {
+	page := pageOf(t, scenes()["followers"])
+	for _, want := range []string{
+		"1 refused, 1 unknown, 1 in sync", "2026.10 of dq_addr_data is stopped", "1 of 2 hosts of ring canary", "syncd serve release 2026.10", "2026.10 (hash mismatch)",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Index(page, "db02") > strings.Index(page, "db01") {
+		t.Error("the worst state is not the first")
+	}
+	if page := pageOf(t, scenes()["idle"]); strings.Contains(page, "Followers") {
+		t.Error("a host without serve shows followers")
+	}
+}
+
+func TestPageWithManyFollowersStaysSmall(t *testing.T) {
+	s := scenes()["followers"]
+	for n := range 10_000 {
+		s.fleet.Followers = append(s.fleet.Followers, fleet.FollowerView{Name: "eu", Host: fmt.Sprint("h", n), Told: fleet.Told{State: fleet.InSync}})
+	}
+	page := pageOf(t, s)
+	if !strings.Contains(page, "9903 more are not shown") || !strings.Contains(page, "10001 in sync") || len(page) > 200_000 {
+		t.Errorf("%d bytes", len(page))
+	}
+}
