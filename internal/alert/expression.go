@@ -71,8 +71,8 @@ func (p *parser) next() string {
 }
 
 // take takes the next token if it is one of those.
-func (p *parser) take(any ...string) (t string, ok bool) {
-	if t = p.next(); t == "" || !slices.Contains(any, t) {
+func (p *parser) take(texts ...string) (t string, ok bool) {
+	if t = p.next(); t == "" || !slices.Contains(texts, t) {
 		return "", false
 	}
 	p.tokens = p.tokens[1:]

@@ -59,21 +59,26 @@ func (e *examination) askLists(ctx context.Context) ([]list, []error) {
 	group.SetLimit(listsAtOnce)
 	for i, m := range e.cfg.Manifests {
 		group.Go(func() error {
-			lists[i].manifest = m
-			files, err := e.source.Files(ctx, m.Name, m.Release)
-			if failed[i] = err; err != nil {
-				return nil // it stands in failed
-			}
-			for ref := range files {
-				if m.Filter.Passes(ref) {
-					lists[i].files = append(lists[i].files, ref)
-				}
-			}
+			lists[i], failed[i] = e.askList(ctx, m)
 			return nil
 		})
 	}
 	_ = group.Wait() // no function fails
 	return lists, failed
+}
+
+func (e *examination) askList(ctx context.Context, m config.Manifest) (list, error) {
+	l := list{manifest: m}
+	files, err := e.source.Files(ctx, m.Name, m.Release)
+	if err != nil {
+		return l, err
+	}
+	for ref := range files {
+		if m.Filter.Passes(ref) {
+			l.files = append(l.files, ref)
+		}
+	}
+	return l, nil
 }
 
 func explainManifest(m config.Manifest, err error) Finding {

@@ -124,8 +124,8 @@ func (u *Unit) paths(key string) (paths []string) {
 // resolve follows symlinks, as far as the path exists.
 func resolve(path string) string {
 	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	if parent := filepath.Dir(path); parent != path {
 		return filepath.Join(resolve(parent), filepath.Base(path))
