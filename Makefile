@@ -27,10 +27,11 @@ test: ## run every test under the race detector; with CI set, a skipped test is 
 torture: ## run the crash and fault tests at full counts, then fuzz (FUZZTIME=0: no fuzzing); takes hours, needs root
 	bash .ci/torture
 
-lint: .tools/golangci-lint ## check formatting, go vet, staticcheck and the other linters of .golangci.yml, and links in documents
+lint: .tools/golangci-lint ## check formatting, the linters of .golangci.yml, links in documents, and scripts
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	.tools/golangci-lint run
 	bash .ci/links
+	bash .ci/shellcheck
 
 fuzz: ## run each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
