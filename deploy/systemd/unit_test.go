@@ -68,20 +68,27 @@ func TestExposureIsLow(t *testing.T) {
 	t.Log(level)
 }
 
-func TestSystemdAcceptsTheUnitOfAFollower(t *testing.T) {
-	unit := installed(t)
-	dropIn, err := os.ReadFile(filepath.Join("syncd.service.d", "bucket.conf"))
-	if err != nil {
-		t.Fatal(err)
+func TestSystemdAcceptsEveryDropIn(t *testing.T) {
+	dropIns, err := filepath.Glob(filepath.Join("syncd.service.d", "*.conf"))
+	if err != nil || len(dropIns) == 0 {
+		t.Fatalf("%q, %v", dropIns, err)
 	}
-	folder := unit + ".d"
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "bucket.conf"), dropIn, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := analyze(t, "verify", "--man=no", "--recursive-errors=no", unit); err != nil || out != "" {
-		t.Errorf("%v: %s", err, out)
+	for _, dropIn := range dropIns {
+		t.Run(filepath.Base(dropIn), func(t *testing.T) {
+			unit := installed(t)
+			text, err := os.ReadFile(dropIn)
+			if err == nil {
+				err = os.Mkdir(unit+".d", 0o755)
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(unit+".d", filepath.Base(dropIn)), text, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := analyze(t, "verify", "--man=no", "--recursive-errors=no", unit); err != nil || out != "" {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
