@@ -1,13 +1,15 @@
 # Tools are built into .tools at a fixed version and are no dependencies of the module.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT    := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME      ?= 20000x
 CASE          ?= https-big
-VERSION       ?= $(shell git describe --tags --always 2>/dev/null || echo devel)
+VERSION       ?= $(or $(shell git describe --tags --always 2>/dev/null | sed 's/^v//'),devel)
 
 # The version of packages: that of the tag, else the next one of the changelog with the time
 # of the commit. All files in packages get that time.
 COMMIT_TIME      = $(shell git log -1 --format=%ct)
+COMMIT_DATE      = $(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ)
 PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
 
 .PHONY: help build demo test torture lint fuzz bench profile image package clean
@@ -27,11 +29,12 @@ test: ## run every test under the race detector; with CI set, a skipped test is 
 torture: ## run the crash and fault tests at full counts, then fuzz (FUZZTIME=0: no fuzzing); takes hours, needs root
 	bash .ci/torture
 
-lint: .tools/golangci-lint ## check formatting, the linters of .golangci.yml, links in documents, and scripts
+lint: .tools/golangci-lint .tools/actionlint ## check formatting, the linters of .golangci.yml, links in documents, scripts and workflows
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	.tools/golangci-lint run
 	bash .ci/links
 	bash .ci/shellcheck
+	bash .ci/workflows
 
 fuzz: ## run each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
@@ -47,7 +50,7 @@ image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t syncd .
 
 package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
-	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ) \
+	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(COMMIT_DATE) \
 		.tools/goreleaser release --snapshot --clean
 
 clean: ## remove what the other targets built
@@ -55,6 +58,9 @@ clean: ## remove what the other targets built
 
 .tools/golangci-lint:
 	GOBIN=$(CURDIR)/.tools go install $(GOLANGCI_LINT)
+
+.tools/actionlint:
+	GOBIN=$(CURDIR)/.tools go install $(ACTIONLINT)
 
 .tools/goreleaser:
 	GOBIN=$(CURDIR)/.tools go install $(GORELEASER)
