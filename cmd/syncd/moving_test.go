@@ -54,7 +54,7 @@ func movedFiles(mapped bool) []movedFile {
 	return files
 }
 
-// moving is a host that the updater has served, and the chapter of the README.
+// moving is a host that the updater has served, and the steps of docs/moving-in.md.
 type moving struct {
 	*host
 	mapped, hashes bool
@@ -67,7 +67,7 @@ type moving struct {
 	ran            int
 }
 
-func TestMovingInWorksWordForWordAsInTheREADME(t *testing.T) {
+func TestMovingInWorksWordForWordAsDocumented(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ mapped, hashes bool }{
 		"flat": {false, false}, "flat, with hash files": {false, true},
@@ -111,7 +111,7 @@ func newMoving(t *testing.T, mapped, hashes bool) *moving {
 	m := &moving{host: asRoot(t), mapped: mapped, hashes: hashes, files: movedFiles(mapped)}
 	m.data, m.folder = m.path("srv/provider/syncd"), m.path("srv/provider/refdata")
 	m.publishMoved("2026.10")
-	m.readChapter()
+	m.readSteps()
 	for _, dir := range []string{"root", "srv/provider", "opt/updater/maps", "log", "bin"} {
 		m.must(os.MkdirAll(m.path(dir), 0o755))
 	}
@@ -138,19 +138,22 @@ func (m *moving) publishMoved(release string) {
 	}
 }
 
-// readChapter takes the commands, and the line of the crontab, from the README.
-func (m *moving) readChapter() {
+// readSteps takes the commands, and the line of the crontab, from docs/moving-in.md. The
+// first block makes the user and the unit, as docs/first-hour.md does without a package.
+func (m *moving) readSteps() {
 	m.Helper()
-	text, err := os.ReadFile("../../README.md")
-	m.must(err)
-	_, chapter, found := strings.Cut(string(text), "\n## Moving in from the provider's updater\n")
-	chapter, _, ended := strings.Cut(chapter, "\n## ")
-	parts := strings.Split(chapter, "\n```")
-	if !found || !ended || len(parts)%2 == 0 {
-		m.Fatal("README.md has no chapter on moving in, or one without its end")
+	parts := strings.Split(m.section("moving-in.md", "The steps"), "\n```")
+	if len(parts)%2 == 0 {
+		m.Fatal("docs/moving-in.md has a block without its end")
 	}
-	install := string(text)[strings.Index(string(text), "\nuseradd ")+1:]
-	m.blocks = []string{install[:strings.Index(install, "\n")]}
+	var install []string
+	for line := range strings.Lines(m.section("first-hour.md", "Without a package")) {
+		if strings.HasPrefix(line, "useradd ") || strings.HasPrefix(line, "install -m 644 deploy/systemd/") {
+			install = append(install, line)
+		}
+	}
+	same(m.host, "lines that make the user and the unit", 2, len(install))
+	m.blocks = []string{strings.Join(install, "")}
 	for i := 1; i < len(parts); i += 2 {
 		kind, block, _ := strings.Cut(parts[i], "\n")
 		if kind == "text" {
@@ -159,7 +162,19 @@ func (m *moving) readChapter() {
 		}
 		m.blocks = append(m.blocks, block)
 	}
-	same(m.host, "the chapter begins with the installed user", true, strings.Contains(chapter, "the first two commands of [Without a package](#without-a-package)"))
+}
+
+// section is the text below a heading of a document.
+func (m *moving) section(document, heading string) string {
+	m.Helper()
+	text, err := os.ReadFile("../../docs/" + document)
+	m.must(err)
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	section, _, ended := strings.Cut(section, "\n## ")
+	if !found || !ended {
+		m.Fatalf("docs/%s has no section %q, or it is the last one", document, heading)
+	}
+	return section
 }
 
 // crontabOf puts the licence, and the map files if there are any, into the example.
@@ -216,7 +231,7 @@ func (m *moving) oldStats() map[string]string {
 	return all
 }
 
-// Neither program belongs to syncd. These do what the chapter needs of them.
+// Neither program belongs to syncd. These do what the steps need of them.
 const (
 	fakeCrontab = `#!/bin/sh
 case $1 in
@@ -242,7 +257,7 @@ esac > /dev/null 2>&1
 )
 
 // startShell starts the terminal session: bash in a mount namespace, where the paths of
-// the README are folders of this test. All that it starts ends with it.
+// the document are folders of this test. All that it starts ends with it.
 func (m *moving) startShell() {
 	m.Helper()
 	const namespace = `cd "$0/../.."

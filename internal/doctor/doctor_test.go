@@ -61,7 +61,7 @@ func TestChecksComeAfterTheirCauses(t *testing.T) {
 }
 
 func TestTheDocumentExplainsEachCheck(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestTheDocumentExplainsEachCheck(t *testing.T) {
 	}
 	for _, c := range checks {
 		if !explained[c.name] {
-			t.Errorf("docs/operating.md does not explain %q", c.name)
+			t.Errorf("docs/troubleshooting.md does not explain %q", c.name)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (p *plan) yaml(unread []int) []byte {
 
 func (p *plan) head(b *bytes.Buffer, unread []int) {
 	comment(b, "", "Made by `syncd config from-updater`. Check every comment, then run `syncd config check`.")
-	comment(b, "", "The README's chapter on moving in has the next steps: `syncd adopt DIR` uses the files that")
+	comment(b, "", "docs/moving-in.md has the next steps: `syncd adopt DIR` uses the files that")
 	comment(b, "", "the updater has fetched, `syncd sync --take-over VIEW` replaces its folder and keeps it.")
 	for _, note := range p.notes {
 		comment(b, "", note)
