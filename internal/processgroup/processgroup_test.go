@@ -255,10 +255,10 @@ func TestLongOutputTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// `systemctl kill -s USR1` asks the daemon for a sync and reaches its commands, too.
-func TestACommandOutlivesTheSignalThatAsksForASync(t *testing.T) {
+// `systemctl kill -s` reaches the supervisor and the command, too.
+func TestACommandOutlivesTheSignalsOfTheDaemon(t *testing.T) {
 	var out strings.Builder
-	c := shell("kill -USR1 $PPID $$; echo alive")
+	c := shell("kill -USR1 $PPID $$; kill -HUP $PPID $$; sleep 0.1; echo alive")
 	c.Stdout = &out
 	if err := c.Run(t.Context()); err != nil || out.String() != "alive\n" {
 		t.Errorf("%q, %v", out.String(), err)

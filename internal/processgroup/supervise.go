@@ -49,9 +49,9 @@ func supervise(argv []string) result {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return result{Error: "PR_SET_CHILD_SUBREAPER: " + err.Error()}
 	}
-	// `systemctl kill -s USR1` asks the daemon for a sync, and reaches every process of its
-	// unit. The command inherits that the signal is ignored.
-	signal.Ignore(syscall.SIGUSR1)
+	// `systemctl kill -s USR1` asks the daemon for a sync, -s HUP for a reload. Both reach
+	// every process of its unit. The command inherits that they are ignored.
+	signal.Ignore(syscall.SIGUSR1, syscall.SIGHUP)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -78,7 +78,7 @@ func supervise(argv []string) result {
 func callerIsGone() <-chan struct{} {
 	gone := make(chan struct{})
 	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
 	read := make(chan struct{})
 	go func() {
 		_, _ = os.NewFile(lifelineFD, "lifeline").Read(make([]byte, 1)) // nothing is ever written
