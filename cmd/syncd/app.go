@@ -24,10 +24,11 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
+	"syncd/internal/unitfile"
 )
 
 // defaultConfig is the path that packages of syncd use.
-const defaultConfig = "/etc/syncd/syncd.yaml"
+const defaultConfig = unitfile.DefaultConfig
 
 // browsePatience bounds the retries of commands that a person waits for.
 const browsePatience = 30 * time.Second
@@ -179,7 +180,13 @@ func (a *app) exitCode(err error) int {
 
 // load reads the configuration.
 func (a *app) load() (*config.Config, error) {
-	return config.Load(a.configFile(), config.Environment{Getenv: a.getenv})
+	return config.Load(a.configFile(), a.environment())
+}
+
+func (a *app) environment() config.Environment {
+	return config.Environment{Getenv: a.getenv, UnitCredential: func(configFile string) string {
+		return unitfile.IDFile(configFile, unitfile.Dirs(a.getenv))
+	}}
 }
 
 func (a *app) configFile() string {
@@ -247,12 +254,14 @@ type source interface {
 	Close()
 }
 
-// connect returns a client of the source for commands that a person waits for.
+// connect returns a client of the source for commands that a person waits for. Their
+// configuration may have no manifests: they help to find names.
 func (a *app) connect() (*config.Config, source, error) {
-	cfg, err := a.loadAndWarn()
+	cfg, err := config.LoadSource(a.configFile(), a.environment())
 	if err != nil {
 		return nil, nil, err
 	}
+	a.warnOf(cfg)
 	id, err := a.readID(cfg)
 	if err != nil {
 		return nil, nil, err

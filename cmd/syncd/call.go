@@ -19,6 +19,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
+	"syncd/internal/config"
 )
 
 // callable is a service that `syncd call` knows.
@@ -217,10 +218,11 @@ func errorAnswer(err error) *service.Answer {
 
 // connectService returns a client for a service by its name in the configuration.
 func (a *app) connectService(name string) (*service.Client, error) {
-	cfg, err := a.loadAndWarn()
+	cfg, err := config.LoadSource(a.configFile(), a.environment())
 	if err != nil {
 		return nil, err
 	}
+	a.warnOf(cfg)
 	s := cfg.Services.ByKey(name)
 	if s == nil {
 		s = new(cfg.Source.Service())

@@ -21,7 +21,7 @@ func (a *app) mapCommand() *cobra.Command {
 revision, or of the latest release at the provider if nothing is served. Edit it, and
 name it in map_files of a view.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := a.load()
+			cfg, err := config.LoadSource(a.configFile(), a.environment())
 			if err != nil {
 				return err
 			}

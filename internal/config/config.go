@@ -114,6 +114,11 @@ func (h HTTP) Names() []string {
 // is an empty environment.
 type Environment struct {
 	Getenv func(string) string
+
+	// UnitCredential returns the file from which the systemd unit that uses a configuration
+	// file loads the Customer ID, "" for none. It counts when nothing else sets an ID. nil
+	// is no unit.
+	UnitCredential func(configFile string) string
 }
 
 // get returns a variable, or "" when it is not set.
@@ -161,12 +166,18 @@ func Default() *Config {
 
 // Load reads and checks a file. Its error is one *Error or several joined ones,
 // sorted by position. Each prints one line, and none quotes the file.
-func Load(path string, env Environment) (*Config, error) {
+func Load(path string, env Environment) (*Config, error) { return loadFile(path, env, false) }
+
+// LoadSource is Load for commands that only ask the source: the file may have no manifests
+// yet.
+func LoadSource(path string, env Environment) (*Config, error) { return loadFile(path, env, true) }
+
+func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
 	data, mode, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := parse(path, data, env)
+	c, err := decode(path, data, env, sourceOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -255,9 +266,9 @@ func (c *Config) Notes() []string {
 	return nil
 }
 
-// parse is Load on the bytes of a file. It lists the secrets in the file, whatever
+// decode is loadFile on the bytes of a file. It lists the secrets in the file, whatever
 // the file's mode.
-func parse(path string, data []byte, env Environment) (*Config, error) {
+func decode(path string, data []byte, env Environment, sourceOnly bool) (*Config, error) {
 	root, problem := readDocument(data)
 	if problem != nil {
 		return nil, problem.error(path)
@@ -266,6 +277,7 @@ func parse(path string, data []byte, env Environment) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.sourceOnly = sourceOnly
 	c := d.config(root)
 	if err := d.err(); err != nil {
 		return nil, err

@@ -61,6 +61,9 @@ func (c Credential) Read() (Secret, error) {
 	case 1:
 		return c.read(found[0])
 	case 0:
+		if path := c.unitFile(); path != "" {
+			return c.readUnitFile(path)
+		}
 		return "", c.error(place{key: c.parent}, fault{"no Customer ID is configured", fourWays})
 	}
 	names := make([]string, len(found))
@@ -70,6 +73,33 @@ func (c Credential) Read() (Secret, error) {
 	return "", c.error(place{key: c.parent}, fault{
 		"the Customer ID is set more than once: " + strings.Join(names, " and "), "keep just one",
 	})
+}
+
+// unitFile is the file from which the systemd unit loads the Customer ID, "" for none.
+func (c Credential) unitFile() string {
+	if c.env == nil || c.env.UnitCredential == nil {
+		return ""
+	}
+	return c.env.UnitCredential(c.config)
+}
+
+// readUnitFile reads what systemd would give to the daemon, if this user may.
+func (c Credential) readUnitFile(path string) (Secret, error) {
+	id, err := c.read(way{"", place{key: path}, func() (string, error) { return readCredential(path) }})
+	var problem *Error
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		problem = c.error(place{key: c.parent}, fault{
+			"no Customer ID is configured for this shell, and this user cannot read " + path + ", from which the systemd unit loads it",
+			"run this as root, or put " + variableName + "=\"$(sudo cat " + path + ")\" in front of the command",
+		})
+	case errors.Is(err, fs.ErrNotExist):
+		problem = c.error(place{key: c.parent}, fault{"no Customer ID is configured", "write it to " + path + " with mode 600: the systemd unit loads it from there"})
+	default:
+		return id, err
+	}
+	problem.cause = errors.Unwrap(err)
+	return "", problem
 }
 
 // fromUpdater is true when the variable of the provider's updater gives the Customer ID.

@@ -23,6 +23,8 @@ type decoder struct {
 	plain    []place
 	keys     []keyFile
 	unsigned []place // webhooks without a secret
+
+	sourceOnly bool // the file may have no manifests
 }
 
 // table holds the setter of each key of a mapping.

@@ -32,9 +32,19 @@ func readFile(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode(), nil
 }
 
+// example is where packages install configs/syncd.yaml.
+const example = "/usr/share/doc/syncd/examples/syncd.yaml"
+
 func unreadable(path string, err error) *Error {
 	cause := systemError(err)
-	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: "name the file with --config or $SYNCD_CONFIG", cause: cause}
+	next := "name the file with --config or $SYNCD_CONFIG"
+	switch {
+	case errors.Is(cause, fs.ErrNotExist):
+		next += ", write one as in " + example + ", or make one with `syncd config from-updater`; `syncd demo` needs none"
+	case errors.Is(cause, fs.ErrPermission):
+		next = "run this as root, or let this user read it"
+	}
+	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: next, cause: cause}
 }
 
 // readDocument parses a file that holds one YAML document, a mapping. A panic of

@@ -26,16 +26,20 @@ type Manifest struct {
 // manifests decodes the list of manifests. general has the values of a manifest without
 // its own.
 func (d *decoder) manifests(n *node, general Manifest) []Manifest {
+	const next = "run `syncd manifests` for the names, and list at least one"
+	if d.sourceOnly && (n == nil || n.null) {
+		return nil
+	}
 	if n == nil || n.null {
-		d.fail("manifests", fault{"is missing", "list at least one manifest by name"})
+		d.fail("manifests", fault{"is missing", next})
 		return nil
 	}
 	if n.kind != listKind {
 		d.fail("manifests", fault{"must be a list", "write each manifest as an entry that begins with \"- name: \""})
 		return nil
 	}
-	if len(n.items) == 0 {
-		d.fail("manifests", fault{"is empty", "list at least one manifest by name"})
+	if len(n.items) == 0 && !d.sourceOnly {
+		d.fail("manifests", fault{"is empty", next})
 	}
 	list := make([]Manifest, len(n.items))
 	for i, item := range n.items {

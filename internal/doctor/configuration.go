@@ -15,6 +15,7 @@ import (
 	"syncd/internal/account"
 	"syncd/internal/config"
 	"syncd/internal/regular"
+	"syncd/internal/unitfile"
 )
 
 func (e *examination) checkConfiguration(context.Context) []Finding {
@@ -61,7 +62,7 @@ func (e *examination) checkHookCredentials() (found []Finding) {
 	if e.unit == nil {
 		return nil
 	}
-	for _, name := range e.cfg.DropHookSecretsIn("/run/credentials/" + unitName) {
+	for _, name := range e.cfg.DropHookSecretsIn("/run/credentials/" + unitfile.Name) {
 		path, isOpaque := e.unit.Credential(name)
 		if path == "" && !isOpaque {
 			found = append(found, failure(dropIn("LoadCredential="+name+":/etc/syncd/"+name), "hooks: the unit does not load the credential %s, which secret_file names", name))
@@ -112,7 +113,7 @@ func (e *examination) checkID(context.Context) []Finding {
 	reader, path := e.starter, ""
 	if e.unit != nil {
 		var isOpaque bool
-		if path, isOpaque = e.unit.Credential(idCredential); isOpaque {
+		if path, isOpaque = e.unit.Credential(unitfile.IDCredential); isOpaque {
 			return e.useOwnID(skipped("the unit gives the Customer ID in a form that only systemd can read; set %s here to check it", idVariable))
 		}
 	}

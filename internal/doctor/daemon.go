@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/control"
 	"syncd/internal/report"
+	"syncd/internal/unitfile"
 )
 
 // checkDaemon asks the running daemon over its control socket.
@@ -64,7 +65,7 @@ func failedUnit(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState,SubState,Result,ExecMainStatus", unitName).Output()
+	out, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState,SubState,Result,ExecMainStatus", unitfile.Name).Output()
 	text := strings.Join(strings.Fields(string(out)), " ")
 	if err != nil || !strings.Contains(text, "ActiveState=failed") && !strings.Contains(text, "SubState=auto-restart") {
 		return ""

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -13,29 +12,21 @@ import (
 	"syncd/internal/unitfile"
 )
 
-// unitName is the unit that syncd ships.
-const unitName = "syncd.service"
-
-// idName is the name of the Customer ID's variable and, in lower case, credential.
-const (
-	idVariable   = "SYNCD_CUSTOMER_ID"
-	idCredential = "customer_id"
-	defaultFile  = "/etc/syncd/syncd.yaml"
-)
+const idVariable = "SYNCD_CUSTOMER_ID"
 
 // checkUnit finds the unit, and takes over its environment if it uses this configuration.
 func (e *examination) checkUnit(context.Context) []Finding {
-	u, err := unitfile.Find(unitName, unitfile.Dirs(e.Getenv))
+	u, err := unitfile.Find(unitfile.Name, unitfile.Dirs(e.Getenv))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Finding{hint("install the package or deploy/systemd/syncd.service; in a container no unit is needed", "no systemd unit %s is installed", unitName)}
+		return []Finding{hint("install the package or deploy/systemd/syncd.service; in a container no unit is needed", "no systemd unit %s is installed", unitfile.Name)}
 	case err != nil:
 		return []Finding{failure("check that file with `systemd-analyze verify`", "%v", err)}
 	case u.IsMasked:
 		return []Finding{hint("run `systemctl unmask syncd`", "the systemd unit %s is masked", u.Path)}
 	}
 	environ, err := u.Environment()
-	if uses := unitConfig(u, environ); !isSameFile(uses, e.ConfigFile) {
+	if uses := u.ConfigFile(environ); !unitfile.IsSameFile(uses, e.ConfigFile) {
 		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, e.ConfigFile)}
 	}
 	e.unit, e.environ = u, environ
@@ -62,31 +53,6 @@ func (e *examination) checkProgram() []Finding {
 	return nil
 }
 
-// unitConfig is the configuration file that the unit uses.
-func unitConfig(u *unitfile.Unit, environ map[string]string) string {
-	command := u.Command()
-	for i, word := range command {
-		if path, isPath := strings.CutPrefix(word, "--config="); isPath {
-			return path
-		}
-		if word == "--config" && i+1 < len(command) {
-			return command[i+1]
-		}
-	}
-	return cmp.Or(environ["SYNCD_CONFIG"], defaultFile)
-}
-
-func isSameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	other, otherErr := os.Stat(b)
-	if err == nil && otherErr == nil {
-		return os.SameFile(one, other)
-	}
-	a, err = filepath.Abs(a)
-	b, otherErr = filepath.Abs(b)
-	return err == nil && otherErr == nil && a == b
-}
-
 // daemonEnv is the environment in which the daemon reads the configuration: that of the
 // unit, or else of this process.
 func (e *examination) daemonEnv() func(string) string {
@@ -94,7 +60,7 @@ func (e *examination) daemonEnv() func(string) string {
 		return e.Getenv
 	}
 	environ := maps.Clone(e.environ)
-	if path, _ := e.unit.Credential(idCredential); filepath.Base(path) == idCredential {
+	if path, _ := e.unit.Credential(unitfile.IDCredential); filepath.Base(path) == unitfile.IDCredential {
 		environ["CREDENTIALS_DIRECTORY"] = filepath.Dir(path) // as systemd makes one
 	} else if id, err := os.ReadFile(path); err == nil {
 		environ[idVariable] = string(id)
