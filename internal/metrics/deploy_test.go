@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,8 +74,7 @@ func TestDashboardShowsEveryMetric(t *testing.T) {
 	dashboard := read(t, dashboardFile)
 	for _, family := range families {
 		switch name := family.GetName(); name {
-		case "syncd_last_check_timestamp_seconds", "syncd_release_pinned", "syncd_sync_last_progress_timestamp_seconds", "syncd_orphaned_manifests",
-			"syncd_staged_since_timestamp_seconds", "syncd_quarantined_since_timestamp_seconds", "syncd_held_until_timestamp_seconds", "syncd_hook_oldest_pending_timestamp_seconds": // only alerts use them
+		case "syncd_last_check_timestamp_seconds", "syncd_release_pinned", "syncd_sync_last_progress_timestamp_seconds": // only alerts use them
 		default:
 			if !strings.Contains(dashboard, name) {
 				t.Errorf("%s is on no panel", name)
@@ -96,18 +93,27 @@ type fixtures struct {
 	} `yaml:"tests"`
 }
 
-func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
+// rule is a shipped alert.
+type rule struct {
+	Alert               string
+	Labels, Annotations map[string]string
+}
+
+func alerts(t *testing.T) []rule {
+	t.Helper()
 	var rules struct {
-		Groups []struct {
-			Rules []struct {
-				Alert       string
-				Annotations map[string]string
-			}
-		}
+		Groups []struct{ Rules []rule }
 	}
 	if err := yaml.Unmarshal([]byte(read(t, rulesFile)), &rules); err != nil {
 		t.Fatal(err)
 	}
+	if len(rules.Groups) != 1 { // another would go untested
+		t.Fatalf("%d groups of rules", len(rules.Groups))
+	}
+	return rules.Groups[0].Rules
+}
+
+func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, path := range []string{fixturesFile, longFixtures} {
 		var tested fixtures
@@ -121,10 +127,7 @@ func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 			}
 		}
 	}
-	if len(rules.Groups) != 1 { // another would go untested here
-		t.Fatalf("%d groups of rules", len(rules.Groups))
-	}
-	for _, rule := range rules.Groups[0].Rules {
+	for _, rule := range alerts(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: a fixture where it fires: %v, one where it does not: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
 		}
@@ -132,33 +135,6 @@ func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 			t.Errorf("%s does not say what to do", rule.Alert)
 		}
 	}
-}
-
-// board is the part of a dashboard that is asked of Prometheus.
-type board struct {
-	Panels []struct {
-		ID      int
-		Title   string
-		Targets []struct{ Expr string }
-	}
-}
-
-func TestDashboardPanelsAreValid(t *testing.T) {
-	seen := map[int]string{}
-	for _, panel := range dashboard(t).Panels {
-		if other, taken := seen[panel.ID]; taken || panel.Title == "" {
-			t.Errorf("panel %d is %q and %q", panel.ID, other, panel.Title)
-		}
-		seen[panel.ID] = panel.Title
-	}
-}
-
-func dashboard(t *testing.T) (b board) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &b); err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // promtool runs Prometheus' own checker, which must be content, and returns what it printed.
@@ -186,29 +162,4 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 func TestPromtoolAcceptsTheRulesAndTheirFixtures(t *testing.T) {
 	promtool(t, "", "check", "rules", "--lint=all", "--lint-fatal", rulesFile)
 	promtool(t, "", "test", "rules", fixturesFile, longFixtures)
-}
-
-// Prometheus reads the queries of the dashboard as rules; Grafana's own variables
-// are filled in.
-func TestDashboardQueriesParse(t *testing.T) {
-	type rule struct {
-		Record string `yaml:"record"`
-		Expr   string `yaml:"expr"`
-	}
-	var rules []rule
-	for _, panel := range dashboard(t).Panels {
-		for _, target := range panel.Targets {
-			expr := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
-			rules = append(rules, rule{Record: fmt.Sprintf("q%d", len(rules)), Expr: expr})
-		}
-	}
-	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "", "check", "rules", path)
 }

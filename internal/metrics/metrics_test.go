@@ -63,6 +63,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	m.Request("Hash", "799")
 	m.Retry("Hash")
 	m.ScrubRead(11)
+	NewServe(reg).Request("Manifest", 200, 13)
 	return m, reg
 }
 
@@ -187,6 +188,10 @@ syncd_scrub_completed_timestamp_seconds 10.5
 syncd_scrub_progress_ratio 0.25
 # TYPE syncd_scrub_read_bytes_total counter
 syncd_scrub_read_bytes_total 11
+# TYPE syncd_serve_requests_total counter
+syncd_serve_requests_total{code="200",endpoint="Manifest"} 1
+# TYPE syncd_serve_sent_bytes_total counter
+syncd_serve_sent_bytes_total 13
 # TYPE syncd_staged_since_timestamp_seconds gauge
 syncd_staged_since_timestamp_seconds{manifest="one"} 0
 syncd_staged_since_timestamp_seconds{manifest="two"} 0
