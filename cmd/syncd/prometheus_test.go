@@ -157,27 +157,37 @@ func freeAddress(h *host) string {
 	return listener.Addr().String()
 }
 
-// ask returns the series of a query; none while Prometheus is not ready.
-func (m *monitor) ask(query string) (series []struct {
+// measured is a series with its present value.
+type measured struct {
 	Metric map[string]string
-	Value  [2]any
-}) {
+	Value  [2]any // time and number
+}
+
+// ask returns the series of a query; none while Prometheus is not ready.
+func (m *monitor) ask(query string) (series []measured) {
+	m.h.Helper()
+	m.fetch("query", url.Values{"query": {query}}, &struct{ Result any }{&series})
+	return series
+}
+
+// fetch reads an answer of the API into data, which stays as it is while Prometheus is not
+// ready. A query that Prometheus refuses fails the test.
+func (m *monitor) fetch(path string, parameters url.Values, data any) {
+	m.h.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	res, err := client.Get(m.url + "/api/v1/query?query=" + url.QueryEscape(query))
+	res, err := client.Get(m.url + "/api/v1/" + path + "?" + parameters.Encode())
 	if err != nil {
-		return nil
+		return
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	m.h.must(err)
-	var answer struct {
-		Data struct{ Result any }
+	switch res.StatusCode {
+	case http.StatusOK:
+		m.h.must(json.Unmarshal(text, &struct{ Data any }{data}))
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		m.h.Fatalf("prometheus refuses %s: %s", parameters, text)
 	}
-	answer.Data.Result = &series
-	if res.StatusCode == http.StatusOK {
-		m.h.must(json.Unmarshal(text, &answer))
-	}
-	return series
 }
 
 // value is the value of the first series of a query, "" for none.
