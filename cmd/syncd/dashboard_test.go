@@ -191,15 +191,15 @@ func (m *monitor) wantHealthyRules() {
 	})
 }
 
-// wantDocumented expects every series of the daemon in docs/series.md.
+// wantDocumented expects every series of the daemon in docs/metrics.md.
 func (u *upstream) wantDocumented(p *process) {
 	u.Helper()
-	reference, err := os.ReadFile(filepath.Join("..", "..", "docs", "series.md"))
+	reference, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	u.must(err)
 	_, text := p.get("/metrics")
 	for _, match := range regexp.MustCompile(`(?m)^# TYPE (syncd_\w+)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(string(reference), "| `"+match[1]+"` |") {
-			u.Errorf("docs/series.md lacks %s", match[1])
+			u.Errorf("docs/metrics.md lacks %s", match[1])
 		}
 	}
 }

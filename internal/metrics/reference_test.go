@@ -11,16 +11,18 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-const referenceFile = "../../docs/series.md"
+const referenceFile = "../../docs/metrics.md"
 
-const referenceHead = `# Series and alerts
+const referenceHead = `# Metrics and alerts
 
 <!-- Generated: SYNCD_UPDATE_DOCS=1 go test ./internal/metrics -run TestSeriesReference -->
 
-- [The series](#series) of syncd at ` + "`/metrics`" + `. The answer also has those of the Go runtime and of the process (` + "`go_*`, `process_*`" + `).
+- [The metrics](#metrics) of syncd at ` + "`/metrics`" + `. The answer also has those of the Go runtime and of the process (` + "`go_*`, `process_*`" + `).
 - [The alerts](#alerts) of [deploy/prometheus/syncd.rules.yml](../deploy/prometheus/syncd.rules.yml), and what to do when one fires.
 
-## Series
+[monitoring.md](monitoring.md) says how to collect them, [events.md](events.md) how to be told of events.
+
+## Metrics
 
 Series with the label ` + "`manifest`, `view` or `hook`" + ` exist from the start for everything that is configured. ` + "`syncd_serve_*`" + ` exist while ` + "`serve`" + ` is configured, and ` + "`syncd_fleet_hosts`" + ` once a follower has asked.
 
@@ -35,7 +37,7 @@ const alertsHead = `
 |---|---|---|---|
 `
 
-// TestSeriesReferenceIsCurrent compares docs/series.md with the registered series and the
+// TestSeriesReferenceIsCurrent compares docs/metrics.md with the registered series and the
 // shipped alerts. With SYNCD_UPDATE_DOCS=1 it writes the document.
 func TestSeriesReferenceIsCurrent(t *testing.T) {
 	_, reg := used(t)
@@ -58,7 +60,7 @@ func TestSeriesReferenceIsCurrent(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(read(t, referenceFile), "\n")); diff != "" {
-		t.Errorf("docs/series.md is not current: see its first comment\n%s", diff)
+		t.Errorf("docs/metrics.md is not current: see its first comment\n%s", diff)
 	}
 }
 
