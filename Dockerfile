@@ -1,29 +1,30 @@
-# Build:  docker build -t syncd .
-# Run:    docker run --read-only -v syncd:/var/lib/syncd -v ./syncd.yaml:/etc/syncd/syncd.yaml:ro \
-#                -e SYNCD_CUSTOMER_ID syncd
+# Build:  docker build -t syncd .                     (make image also sets the version and the labels)
+#         docker build --platform linux/arm64 -t syncd .     (Go cross-compiles, so this needs no emulation)
+# Run:    docker run --read-only -p 127.0.0.1:9797:9797 -v syncd:/var/lib/syncd \
+#                -v ./syncd.yaml:/etc/syncd/syncd.yaml:ro -e SYNCD_CUSTOMER_ID syncd
 # GO_IMAGE is the base of the build stage.
 ARG GO_IMAGE=golang:1.26-bookworm
 
-FROM ${GO_IMAGE} AS build
+FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
-COPY cmd cmd
-COPY internal internal
+# .dockerignore lists the sources.
+COPY . .
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.buildVersion=${VERSION}" -o /out/syncd ./cmd/syncd \
- && cp /etc/ssl/certs/ca-certificates.crt /out/ \
- && mkdir -p /out/var/lib && mkdir -m 775 /out/var/lib/syncd
+ARG TARGETOS TARGETARCH
+RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
+    go build -trimpath -ldflags "-s -w -X main.buildVersion=${VERSION}" -o /out/usr/bin/syncd ./cmd/syncd \
+ && mkdir -p /out/usr/share/doc/syncd /out/etc/ssl/certs /out/var/lib \
+ && go run ./deploy/sbom /out/usr/bin/syncd ${VERSION} /out/usr/share/doc/syncd/syncd.cdx.json \
+ && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ \
+ && mkdir -m 775 /out/var/lib/syncd
 
 # The binary contains the time zones.
 FROM scratch
-ARG VERSION=devel
-LABEL org.opencontainers.image.title="syncd" \
-      org.opencontainers.image.description="Keeps a local, verified mirror of a provider's reference data" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}"
-COPY --from=build /out/syncd /usr/bin/syncd
-COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/usr /usr
+COPY --from=build /out/etc /etc
+COPY LICENSE /usr/share/doc/syncd/
 # Any uid can run the image: a new volume is writable for group 0, which engines assign
 # to a uid without a passwd entry.
 COPY --from=build --chown=65532:0 /out/var /var
@@ -36,3 +37,13 @@ EXPOSE 9797
 HEALTHCHECK --interval=1m --timeout=10s --start-period=30s CMD ["/usr/bin/syncd", "healthcheck"]
 ENTRYPOINT ["/usr/bin/syncd"]
 CMD ["run"]
+# The labels come last: they change with each commit, and the layers above can stay.
+ARG VERSION=devel
+ARG REVISION=
+ARG CREATED=
+LABEL org.opencontainers.image.title="syncd" \
+      org.opencontainers.image.description="Keeps a local, verified mirror of a provider's reference data" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}"

@@ -5,9 +5,12 @@ GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME      ?= 20000x
 CASE          ?= https-big
 VERSION       ?= $(or $(shell git describe --tags --always 2>/dev/null | sed 's/^v//'),devel)
+# The image's name, and more options for docker build, such as --platform linux/arm64.
+IMAGE         ?= syncd
+IMAGE_OPTIONS ?=
 
 # The version of packages: that of the tag, else the next one of the changelog with the time
-# of the commit. All files in packages get that time.
+# of the commit. All files in packages and in the image get that time.
 COMMIT_TIME      = $(shell git log -1 --format=%ct)
 COMMIT_DATE      = $(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ)
 PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
@@ -47,7 +50,8 @@ profile: ## show where one sync of CASE (default https-big) spends its CPU time;
 	go run ./bench -syncd bin/syncd-symbols -only $(CASE) -profile bin/$(CASE).perf
 
 image: ## build the container image
-	docker build --build-arg VERSION=$(VERSION) -t syncd .
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) docker build --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) \
+		--build-arg CREATED=$(COMMIT_DATE) $(IMAGE_OPTIONS) -t $(IMAGE) .
 
 package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
 	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(COMMIT_DATE) \
