@@ -15,7 +15,7 @@ COMMIT_TIME      = $(shell git log -1 --format=%ct)
 COMMIT_DATE      = $(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ)
 PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
 
-.PHONY: help build demo test torture lint fuzz bench profile image package clean
+.PHONY: help build demo test torture lint fuzz bench profile pictures image package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,9 @@ bench: build ## run every case of BENCHMARKS.md and write its tables; needs ngin
 profile: ## show where one sync of CASE (default https-big) spends its CPU time; needs perf
 	CGO_ENABLED=0 go build -trimpath -o bin/syncd-symbols ./cmd/syncd
 	go run ./bench -syncd bin/syncd-symbols -only $(CASE) -profile bin/$(CASE).perf
+
+pictures: build ## record the terminal session and take the pictures of docs/images; needs chromium and npm
+	bash .ci/pictures
 
 image: ## build the container image
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) docker build --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) \
