@@ -163,3 +163,22 @@ func TestPromtoolAcceptsTheRulesAndTheirFixtures(t *testing.T) {
 	promtool(t, "", "check", "rules", "--lint=all", "--lint-fatal", rulesFile)
 	promtool(t, "", "test", "rules", fixturesFile, longFixtures)
 }
+
+// TestPromtoolAcceptsTheConfigurationOfTheDocuments checks what docs/monitoring.md shows,
+// with the rules of this folder in place of those of the package.
+func TestPromtoolAcceptsTheConfigurationOfTheDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yaml\n(rule_files:.*?)```").FindStringSubmatch(read(t, filepath.Join("..", "..", "docs", "monitoring.md")))
+	rules, err := filepath.Abs(rulesFile)
+	if err != nil || block == nil {
+		t.Fatalf("docs/monitoring.md: the block %q, %v", block, err)
+	}
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	config := strings.Replace(block[1], "/usr/share/syncd/prometheus/syncd.rules.yml", rules, 1)
+	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "config", "--lint=all", "--lint-fatal", path)
+	if !strings.Contains(config, rules) {
+		t.Errorf("the configuration does not name the rules of the package:\n%s", config)
+	}
+}
