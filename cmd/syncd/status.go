@@ -90,6 +90,9 @@ func (a *app) printExplanations(status report.Status, names []string) error {
 	if status.Scrub != nil && len(names) == 0 {
 		fmt.Fprintf(a.stdout, "scrub: %s\n", status.Scrub.Explanation)
 	}
+	if status.Publish != nil && len(names) == 0 {
+		fmt.Fprintf(a.stdout, "publish: %s\n", status.Publish.Explanation)
+	}
 	for _, h := range status.Hooks {
 		if text := h.Explanation(); text != "" && len(names) == 0 {
 			fmt.Fprintf(a.stdout, "hook %s: %s\n", h.Name, text)

@@ -44,12 +44,13 @@ func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
 		return nil, err
 	}
 	s3 := cfg.Publish.S3
+	outcomes := &publications{place: placeOf(cfg.Publish), store: e.store}
 	p, err := publish.New(publish.Config{
 		Place: publish.Place{
 			Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
 			StallTimeout: source.StallTimeout, Retry: publish.Retry(source.Retry),
 		},
-		Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Log: e.options.Log,
+		Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Keep: outcomes.keep, Log: e.options.Log,
 		Configured: func(name string) bool { return e.Config().Has(name) }, Version: e.options.Version, Recheck: cfg.RecheckInterval,
 	})
 	return &publishing{p, settings}, err

@@ -25,6 +25,9 @@ func (e *Engine) Status() (report.Status, error) {
 	if err == nil {
 		status.Hooks, err = report.ReadHooks(e.store, configuredHooks(e.Config()), e.hookStates())
 	}
+	if err == nil {
+		status.Publish, err = e.publishStatus(status.Generation)
+	}
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
 			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
@@ -50,6 +53,9 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader
 	}
 	if err == nil && state != nil {
 		status.Hooks, err = report.ReadHooks(state, configuredHooks(cfg), nil)
+	}
+	if err == nil {
+		status.Publish, err = publishStatusOnDisk(cfg, state, status.Generation)
 	}
 	status.Explain(time.Now())
 	return status, err

@@ -29,6 +29,7 @@ type election struct {
 	until   time.Duration // by uptime; this publisher writes nothing from then on
 	seen    string        // ETag of another one's lease
 	seenAt  time.Duration // when it was first seen
+	other   string        // the holder of that lease
 	renewed bool          // another one renewed its lease while this one looked
 	err     error         // of the last round
 	rounds  chan struct{} // closed at the end of a round
@@ -72,6 +73,16 @@ func (e *election) fence() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.lease.Fence
+}
+
+// leader names the publisher that holds the lease, and says whether it is this one.
+func (e *election) leader() (name string, own bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held && uptime() < e.until {
+		return e.holder, true
+	}
+	return e.other, false
 }
 
 // run keeps the lease, or tries to get it, until ctx ends; then it gives it back. It calls
@@ -147,6 +158,7 @@ func (e *election) drop() {
 func (e *election) isOver(lease bucket.Lease, etag string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.other = lease.Holder
 	if lease.Holder == "" || lease.Holder == e.holder { // its own one: an answer was lost
 		return true
 	}

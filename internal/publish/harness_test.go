@@ -112,7 +112,7 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
-		Grace: 72 * time.Hour, Mirror: h, Configured: func(string) bool { return true }, Observer: &counts{},
+		Grace: 72 * time.Hour, Mirror: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Publication, time.Time) error { return nil },
 		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {

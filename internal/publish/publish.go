@@ -34,6 +34,7 @@ type Config struct {
 	Mirror     Mirror
 	Configured func(manifest string) bool
 	Observer   Observer
+	Keep       func(done report.Publication, at time.Time) error // saves the outcome of each attempt
 	Log        zerolog.Logger
 	Version    string
 	Recheck    time.Duration // how long the bucket is trusted to be as it was left
@@ -152,9 +153,25 @@ func (p *Publisher) Publish(ctx context.Context, req Request) (report.Publicatio
 		done.Result, done.Error = report.PublishFailed, report.OneLine(err.Error())
 	}
 	if !req.DryRun && ctx.Err() == nil {
-		p.cfg.Observer.Published(string(done.Result), done.Generation, time.Now())
+		p.tell(done, time.Now())
 	}
 	return done, err
+}
+
+func (p *Publisher) tell(done report.Publication, at time.Time) {
+	p.cfg.Observer.Published(string(done.Result), done.Generation, at)
+	if err := p.cfg.Keep(done, at); err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of publishing failed; syncd status may show an older one")
+	}
+}
+
+// Holder names the publisher that holds the lease, and says whether it is this one. The
+// name is "" without an election, and before the first look at the lease.
+func (p *Publisher) Holder() (name string, own bool) {
+	if p.election == nil {
+		return "", false
+	}
+	return p.election.leader()
 }
 
 func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publication, err error) {
@@ -165,7 +182,7 @@ func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publi
 		return done, context.Cause(ctx)
 	}
 	if p.isConfirmed() && req == (Request{}) && p.holds() {
-		return report.Publication{Result: report.PublishUnchanged, Generation: p.number}, nil
+		return report.Publication{Result: report.PublishUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
 	}
 	if err := p.store.checkCredentials(); err != nil {
 		return done, err
@@ -233,6 +250,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Publication,
 		}
 		if err == nil && !req.DryRun {
 			p.confirm(served, at.Generation)
+			done.Served = served.Number
 		}
 		return done, err
 	}
@@ -244,6 +262,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Publication,
 		return done, err
 	}
 	p.confirm(served, done.Generation)
+	done.Served = served.Number
 	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
 	return done, nil
 }

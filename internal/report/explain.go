@@ -22,6 +22,9 @@ func (s *Status) Explain(now time.Time) {
 	if s.Scrub != nil {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
 	}
+	if s.Publish != nil {
+		s.Publish.Explanation = OneLine(s.Publish.sentence(now))
+	}
 }
 
 // headlineLimit is how many characters of a line `systemctl status` shows.

@@ -20,6 +20,8 @@ type Publication struct {
 	Kept       []string    `json:"kept,omitempty"`      // manifests that another publisher has newer
 	Collected  *Collection `json:"collected,omitempty"` // what was deleted; nil if nothing was looked for
 	Error      string      `json:"error"`
+
+	Served int `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
 }
 
 // Collection is what a garbage collection of the bucket deleted.

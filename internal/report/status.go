@@ -41,6 +41,7 @@ type Status struct {
 	Exports    []ExportStatus   `json:"exports,omitempty"`
 	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
 	Hooks      []HookStatus     `json:"hooks,omitempty"`
+	Publish    *PublishStatus   `json:"publish,omitempty"` // nil if no place is configured
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.
@@ -91,6 +92,7 @@ type StateReader interface {
 	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
+	Publication() (store.Publication, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader
 }

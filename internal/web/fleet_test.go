@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/fleet"
+	"syncd/internal/report"
 )
 
 // followersScene shows a release that was stopped.
@@ -23,6 +24,20 @@ func followersScene(idle *scene) *scene {
 		},
 		Stopped: []fleet.Stop{{Manifest: "dq_addr_data", Release: "2026.10", By: "canary", From: "rest", Refused: 1, Of: 2, Hosts: []string{"eu/db02"}}},
 	}
+	s.status.Publish = &report.PublishStatus{
+		Place: "https://s3.example.net/refdata/mirror/", State: report.StateInSync, Generation: 12, PublishedAt: ago(11 * 24 * time.Hour),
+		Election: &report.ElectionStatus{Leads: true, Holder: "db01-4f0c2d JBSWY3DP"},
+	}
+	return &s
+}
+
+// bucketScene shows a host that cannot publish to its bucket.
+func bucketScene(idle *scene) *scene {
+	s := *idle
+	s.status.Publish = &report.PublishStatus{
+		Place: "https://s3.example.net/refdata/mirror/", State: report.StateFailed, Generation: 11, PublishedAt: ago(41 * 24 * time.Hour), FailingSince: ago(5 * time.Hour),
+		Error: "put objects/9f/9f86d081884c7d65: 507 Insufficient Storage: the bucket is full",
+	}
 	return &s
 }
 
@@ -32,6 +47,20 @@ func pageOf(t *testing.T, s *scene) string {
 	rec := httptest.NewRecorder()
 	Handler(s, prometheus.NewRegistry()).ServeHTTP(rec, httptest.NewRequest("GET", "http://127.0.0.1/", nil))
 	return rec.Body.String()
+}
+
+func TestPageShowsPublishing(t *testing.T) {
+	for name, wants := range map[string][]string{
+		"followers": {"Object storage", "Generation 12 in https://s3.example.net/refdata/mirror/ shows what is served", "this host holds the lease"},
+		"bucket":    {"<title>(1) syncd</title>", "fails since", "the bucket is full", "followers keep generation 11"},
+	} {
+		page := pageOf(t, scenes()[name])
+		for _, want := range wants {
+			if !strings.Contains(strings.ToLower(page), strings.ToLower(want)) {
+				t.Errorf("%s: no %q in\n%s", name, want, page)
+			}
+		}
+	}
 }
 
 func TestPageShowsTheFollowersAndWhatWasStopped(t *testing.T) {

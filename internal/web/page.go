@@ -40,6 +40,7 @@ type page struct {
 	Exports    []report.ExportStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
+	Publish    *report.PublishStatus
 	Fleet      *fleetCard // nil if there are no followers
 }
 
@@ -150,7 +151,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	}
 	view := page{
 		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
-		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub,
+		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub, Publish: status.Publish,
 		Fleet: cardOfFleet(p.source.Followers()),
 	}
 	for _, m := range status.Manifests {
@@ -159,7 +160,8 @@ func (p *pages) view(query url.Values) (page, error) {
 	return view, nil
 }
 
-// title shows in the browser's tab how many manifests, views, exports and hooks need attention.
+// title shows in the browser's tab how much needs attention: manifests, views, exports, hooks and
+// publishing.
 func title(status report.Status) string {
 	bad := 0
 	count := func(state string) {
@@ -180,6 +182,9 @@ func title(status report.Status) string {
 		if h.IsFailing() {
 			bad++
 		}
+	}
+	if status.Publish != nil {
+		count(string(status.Publish.State))
 	}
 	if bad > 0 {
 		return fmt.Sprintf("(%d) syncd", bad)

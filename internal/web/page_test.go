@@ -112,6 +112,7 @@ func scenes() map[string]*scene {
 	all["views"] = &views
 	all["staged"] = stagedScene(idle)
 	all["followers"] = followersScene(idle)
+	all["bucket"] = bucketScene(idle)
 	empty := &scene{status: report.Status{DataDir: "/var/lib/syncd", Daemon: true, Manifests: []report.ManifestStatus{
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"syncd/internal/store"
+)
+
+// PublishStatus is what `status --json` prints of publishing to object storage. Unknown
+// times are null.
+type PublishStatus struct {
+	Place        string          `json:"place"`
+	State        State           `json:"state"`         // in_sync, pending, failed or standby
+	Generation   int             `json:"generation"`    // in the bucket, when this host looked last; 0 for none
+	PublishedAt  *time.Time      `json:"published_at"`  // when this host wrote a generation last
+	FailingSince *time.Time      `json:"failing_since"` // null while it does not fail
+	Error        string          `json:"error"`         // of the last attempt
+	Election     *ElectionStatus `json:"election"`      // null without one
+	Explanation  string          `json:"explanation"`
+}
+
+// StateStandby says that another publisher holds the lease.
+const StateStandby State = "standby"
+
+// ElectionStatus says who publishes.
+type ElectionStatus struct {
+	Leads  bool   `json:"leads"`  // this host does
+	Holder string `json:"holder"` // of the lease; "" while it is unknown, and without a daemon
+}
+
+// PublishStatusOf returns the status of publishing the generation served to place.
+func PublishStatusOf(p store.Publication, place string, served int, election *ElectionStatus) *PublishStatus {
+	if p.Place != place {
+		p = store.Publication{}
+	}
+	status := &PublishStatus{
+		Place: place, State: StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
+		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
+	}
+	switch {
+	case p.Error != "":
+		status.State = StateFailed
+	case p.Standby:
+		status.State = StateStandby
+	case p.Generation > 0 && p.Shown == served:
+		status.State = StateInSync
+	}
+	return status
+}
+
+// sentence explains the state of the bucket.
+func (p PublishStatus) sentence(now time.Time) string {
+	at := func(t *time.Time) string { return t.In(now.Location()).Format("2006-01-02 15:04 MST") }
+	var text string
+	switch {
+	case p.State == StateFailed:
+		text = fmt.Sprintf("publishing to %s fails since %s: %s", p.Place, at(p.FailingSince), p.Error)
+		if p.Generation > 0 {
+			text += fmt.Sprintf("; followers keep generation %d", p.Generation)
+		}
+	case p.State == StateStandby:
+		text = fmt.Sprintf("this host is on standby and does not publish to %s", p.Place)
+	case p.State == StateInSync:
+		text = fmt.Sprintf("generation %d in %s shows what is served", p.Generation, p.Place)
+		if p.PublishedAt != nil {
+			text += ", this host published last at " + at(p.PublishedAt)
+		}
+	case p.Generation > 0:
+		text = fmt.Sprintf("what is served is not yet in %s, followers see its generation %d", p.Place, p.Generation)
+	default:
+		text = fmt.Sprintf("this host has published nothing to %s yet", p.Place)
+	}
+	switch e := p.Election; {
+	case e == nil || e.Holder == "":
+	case e.Leads:
+		text += "; this host holds the lease"
+	default:
+		text += "; " + e.Holder + " holds the lease"
+	}
+	return text
+}
