@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -111,7 +110,7 @@ func (r *recording) record(cmd *exec.Cmd) error {
 	buffer, last := make([]byte, 1<<16), time.Now()
 	for {
 		n, err := terminal.Read(buffer)
-		if err != nil && err != io.EOF && !isHangup(err) {
+		if err != nil && !isHangup(err) {
 			return err
 		}
 		r.pause(min(time.Since(last), longestGap))

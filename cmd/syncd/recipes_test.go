@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"syncd/internal/clients/certificate/certificatetest"
+	"syncd/internal/emulator"
+)
+
+const recipesFile = "../../docs/recipes.md"
+
+// recipe is a question of docs/recipes.md and the blocks of its answer.
+type recipe struct {
+	question string
+	blocks   []block
+}
+
+// block is a fenced block: yaml is a part of a configuration, sh are commands, and text
+// is what the commands before it print.
+type block struct {
+	kind, text string
+	run        bool
+}
+
+func recipes(t *testing.T) (all []recipe) {
+	t.Helper()
+	text, err := os.ReadFile(recipesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range strings.Split(string(text), "\n### ")[1:] {
+		section, _, _ = strings.Cut(section, "\n## ")
+		question, answer, _ := strings.Cut(section, "\n")
+		all = append(all, recipe{question, blocksOf(answer)})
+	}
+	if len(all) < 30 {
+		t.Fatalf("%d recipes found in %s", len(all), recipesFile)
+	}
+	return all
+}
+
+// blocksOf returns the fenced blocks of a Markdown text.
+func blocksOf(text string) (blocks []block) {
+	parts := strings.Split("\n"+text, "\n```")
+	for i := 1; i < len(parts); i += 2 {
+		kind, text, _ := strings.Cut(parts[i], "\n")
+		blocks = append(blocks, block{kind, text + "\n", strings.HasSuffix(parts[i-1], "<!-- run -->")})
+	}
+	return blocks
+}
+
+// kitchen is a host that serves release 2026.11 and keeps 2026.10. Its provider has just
+// published 2026.12. Paths and addresses of the recipes are its own.
+type kitchen struct {
+	*host
+	output  string    // of the last commands
+	moment  time.Time // at which 2026.11 was served
+	address string    // of the daemon's web server
+	server  string    // that takes JSON
+}
+
+func newKitchen(t *testing.T, provider *emulator.Emulator) *kitchen {
+	t.Helper()
+	k := &kitchen{host: newHostOf(t, provider), address: "127.0.0.1:0", server: "http://127.0.0.1:1"}
+	for _, dir := range []string{"etc", "bin", "srv", "usb", "work", "units"} {
+		k.must(os.Mkdir(k.path(dir), 0o755))
+	}
+	k.must(os.Symlink(k.binary, k.path("bin/syncd")))
+	k.must(os.Remove(k.path("syncd.yaml")))
+	k.must(os.Symlink("etc/syncd.yaml", k.path("syncd.yaml")))
+	k.complete("")
+	return k
+}
+
+// own replaces the paths and addresses of a recipe by those of this host.
+func (k *kitchen) own(text string) string {
+	k.Helper()
+	shipped, err := filepath.Abs("../../deploy/systemd")
+	k.must(err)
+	return strings.NewReplacer(
+		"https://releases.example.net", k.provider.URL(), "127.0.0.1:9797", k.address, "http://127.0.0.1:9200", k.server,
+		"/etc/syncd", k.path("etc"), "/var/lib/syncd", k.data, "/srv", k.path("srv"), "/media/usb", k.path("usb"),
+		"/usr/local/bin", k.path("bin"), "/etc/systemd/system", k.path("units"), "/usr/lib/systemd/system", shipped,
+		"group: refdata", `group: "0"`, "2026-10-03T12:00:00Z", k.moment.Format(time.RFC3339Nano),
+	).Replace(text)
+}
+
+// complete writes the configuration file: the given parts, and the rest of a small one.
+func (k *kitchen) complete(parts string) {
+	k.Helper()
+	for _, rest := range []string{
+		"source:\n  url: https://releases.example.net\n", "data_dir: /var/lib/syncd\n", "jitter: 0s\n", "http: {listen: 127.0.0.1:9797}\n",
+		"manifests:\n  - name: dq_addr_data\n  - name: dq_addr_bins\n",
+	} {
+		if key, _, _ := strings.Cut(rest, ":"); !regexp.MustCompile(`(?m)^` + key + `:`).MatchString(parts) {
+			parts += rest
+		}
+	}
+	k.environ = nil
+	if !strings.Contains(parts, "customer_id") {
+		k.environ = []string{"SYNCD_CUSTOMER_ID=" + customerID}
+	}
+	k.write("syncd.yaml", k.own(parts), 0o600)
+}
+
+// firstKitchen makes the state that recipes begin with. The others copy it.
+func firstKitchen(t *testing.T) *kitchen {
+	t.Helper()
+	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { provider.Close() })
+	provider.AddSample()
+	k := newKitchen(t, provider)
+	k.sync(0)
+	provider.AdvanceSample()
+	k.sync(0)
+	provider.AdvanceSample()
+	k.moment = time.Now().UTC()
+	return k
+}
+
+func (k *kitchen) copy(t *testing.T) *kitchen {
+	t.Helper()
+	another := newKitchen(t, k.provider)
+	another.moment = k.moment
+	if out, err := exec.Command("cp", "-a", k.data, another.data).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return another
+}
+
+// cook runs the commands of a block with bash, as an operator would paste them.
+func (k *kitchen) cook(commands string) {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", k.own(commands))
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, k.path("work")
+	cmd.Env = append(k.command().Env, "PATH="+k.path("bin")+":"+os.Getenv("PATH"), "SYNCD_CONFIG="+k.path("etc/syncd.yaml"), "HOME="+k.path("work"), "TZ=UTC")
+	err := cmd.Run()
+	k.output = output.String()
+	k.secretFree("the output", k.output)
+	if err != nil {
+		k.Fatalf("%v\n%s\n%s", err, commands, k.output)
+	}
+}
+
+// sees requires that the last commands printed these lines, in this order and perhaps
+// between others. In a line, … is any text.
+func (k *kitchen) sees(lines string) {
+	k.Helper()
+	rest := spaced(k.output)
+	for line := range strings.Lines(spaced(k.own(lines))) {
+		want := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSuffix(line, "\n")), "…", ".*")
+		found := regexp.MustCompile(`(?m)^` + want + `$`).FindStringIndex(rest)
+		if found == nil {
+			k.Errorf("the commands do not print %q, but\n%s", line, k.output)
+			return
+		}
+		rest = rest[found[1]:]
+	}
+}
+
+// spaced makes columns independent of the width of others.
+func spaced(text string) string {
+	return strings.TrimSpace(regexp.MustCompile(`(?m) +$`).ReplaceAllString(regexp.MustCompile(` +`).ReplaceAllString(text, " "), ""))
+}
+
+func TestEveryConfigurationOfTheRecipesIsValid(t *testing.T) {
+	t.Parallel()
+	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { provider.Close() })
+	k := newKitchen(t, provider)
+	k.addFiles()
+	for _, r := range recipes(t) {
+		for _, b := range r.blocks {
+			if b.kind != "yaml" {
+				continue
+			}
+			k.complete(b.text)
+			if result := k.syncd("config", "check"); result.code != 0 || strings.Contains(result.stderr, "warning") {
+				t.Errorf("%s: exit %d\n%s%s", r.question, result.code, result.stderr, b.text)
+			}
+		}
+	}
+}
+
+// addFiles makes those that configurations of the recipes name.
+func (k *kitchen) addFiles() {
+	k.Helper()
+	certificate, key, _ := certificatetest.Pair(k.T, k.dir, "upstream")
+	k.must(os.Symlink(certificate, k.path("etc/ca.pem")))
+	k.write("etc/serve.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
+	k.complete("serve: {listen: 127.0.0.1:0, public_url: https://mirror.example.net, ids_file: /etc/syncd/downstream_ids}\n")
+	k.expect(0, "serve-id", "add", "db01")
+}
+
+func TestTheCommandsOfTheRecipesRunAndPrintWhatTheySay(t *testing.T) {
+	t.Parallel()
+	first := firstKitchen(t)
+	for _, r := range recipes(t) {
+		if !slices.ContainsFunc(r.blocks, func(b block) bool { return b.run }) {
+			continue
+		}
+		t.Run(r.question, func(t *testing.T) {
+			t.Parallel()
+			k := first.copy(t)
+			k.prepare(r.question)
+			k.follow(r)
+		})
+	}
+}
+
+// follow does what a recipe says, from its first block to its last.
+func (k *kitchen) follow(r recipe) {
+	k.Helper()
+	parts := ""
+	for _, b := range r.blocks {
+		switch {
+		case b.kind == "yaml":
+			parts += b.text
+			k.complete(parts)
+		case b.run:
+			k.cook(b.text)
+		case b.kind == "text":
+			k.sees(b.text)
+		}
+	}
+}
+
+// prepare makes what a recipe finds on its host.
+func (k *kitchen) prepare(question string) {
+	k.Helper()
+	switch {
+	case strings.Contains(question, "PostgreSQL"):
+		k.write("bin/psql", "#!/bin/sh\nexec grep -q \"FROM '$SYNCD_PATH/Congress.csv'\"\n", 0o755)
+	case strings.Contains(question, "Elasticsearch"):
+		k.takeJSON()
+		k.write("bin/refdata-to-bulk", "#!/bin/sh\n[ -d $1 ] && printf '%s\\n' '{\"index\": {}}' '{\"code\": \"CA12\"}'\n", 0o755)
+	case strings.Contains(question, "chat"):
+		k.takeJSON()
+		k.write("etc/chat.curl", "url = \""+k.server+"\"\n", 0o600)
+	case strings.Contains(question, "still read"):
+		k.keepOpen("2026.10")
+	case strings.Contains(question, "by disk"):
+		k.expect(0, "get", "Data/2026.12/mdAddrKey.db", "-o", k.path("usb"))
+	case strings.Contains(question, "without Prometheus"):
+		k.address = strings.TrimPrefix(k.daemon().web, "http://")
+	}
+}
+
+// takeJSON starts a server that refuses what is not JSON, or lines of it.
+func (k *kitchen) takeJSON() {
+	k.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		decoder := json.NewDecoder(r.Body)
+		for {
+			var value map[string]any
+			switch err := decoder.Decode(&value); {
+			case err == io.EOF:
+				fmt.Fprint(w, `{"errors":false}`)
+				return
+			case err != nil:
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+		}
+	}))
+	k.Cleanup(server.Close)
+	k.server = server.URL
+}
+
+// keepOpen starts a program that has a file of a release open.
+func (k *kitchen) keepOpen(release string) {
+	k.Helper()
+	names, err := filepath.Glob(filepath.Join(k.data, "revisions/dq_addr_data", release+"-*", "ews.txt"))
+	k.must(err)
+	file, err := os.Open(names[0])
+	k.must(err)
+	defer file.Close()
+	reader := exec.Command("sleep", "600")
+	reader.Stdin = file
+	k.must(reader.Start())
+	k.Cleanup(func() {
+		_ = reader.Process.Kill()
+		_ = reader.Wait()
+	})
+}
+
+func TestEveryCommandOfTheRecipesIsOneOfSyncd(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, r := range recipes(t) {
+		for _, b := range r.blocks {
+			switch b.kind {
+			case "yaml", "text":
+			case "sh":
+				found += checkCommands(t, r.question, b.text)
+			default:
+				t.Errorf("%s: a block is none of yaml, sh and text: %q", r.question, b.kind)
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d commands found", found)
+	}
+}
+
+// wrappers run the command that follows them.
+var wrappers = []string{"syncd", "sudo", "env", "docker", "kubectl", "timeout", "while", "until"}
+
+// checkCommands parses a script, and requires that each syncd in it has a known command,
+// known flags and a fitting number of arguments.
+func checkCommands(t *testing.T, where, script string) (found int) {
+	t.Helper()
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return 0
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok {
+			return true
+		}
+		words := make([]string, len(call.Args))
+		for i, word := range call.Args {
+			if words[i] = word.Lit(); words[i] == "" {
+				words[i] = "value"
+			}
+		}
+		if at := slices.Index(words, "syncd"); at >= 0 && slices.Contains(wrappers, words[0]) {
+			found++
+			checkCommand(t, where, words[at+1:])
+		}
+		return true
+	})
+	return found
+}
+
+func checkCommand(t *testing.T, where string, args []string) {
+	t.Helper()
+	cmd, rest, err := documented(t).Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil || !cmd.Runnable() {
+		t.Errorf("%s: syncd %s: %v", where, strings.Join(args, " "), err)
+	}
+}
