@@ -201,10 +201,10 @@ func TestFullDiskAtAnyPointKeepsTheOldRelease(t *testing.T) {
 		left          func(n int) (blocks, inodes int64)
 		noSize, early bool
 	}{
-		"another writer takes the bytes":                   {disk: onSmallTmpfs, rounds: times(12, 120), most: 140, left: bytes},
-		"another writer takes the bytes, beside a journal": {disk: (*host).onSmallExt4, rounds: times(12, 120), most: 240, left: bytes},
+		"another writer takes the bytes":                   {disk: onSmallTmpfs, rounds: times(6, 120), most: 140, left: bytes},
+		"another writer takes the bytes, beside a journal": {disk: (*host).onSmallExt4, rounds: times(6, 120), most: 240, left: bytes},
 		"another writer takes the inodes":                  {disk: onSmallTmpfs, rounds: times(8, 80), most: 70, left: func(n int) (int64, int64) { return -1, int64(n) }},
-		"nothing foresees the bytes":                       {disk: onSmallTmpfs, rounds: times(8, 80), most: 140, left: bytes, noSize: true, early: true},
+		"nothing foresees the bytes":                       {disk: onSmallTmpfs, rounds: times(4, 80), most: 140, left: bytes, noSize: true, early: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ func TestPowerCutsOfStagingAndActivating(t *testing.T) {
 		c.settings.more = "retain: 0\nretain_for: 0s\nactivate: manual\ngate: {command: [" + c.path("gate.sh") + "]}\ngroups: [{name: g, manifests: [m, n]}]"
 		c.configure()
 		c.write("gate.sh", "#!/bin/sh\n"+notesWhatItPasses(c.path("passed"))+"\n", 0o755)
-		for range times(3, 50) {
+		for range times(2, 50) {
 			c.round()
 		}
 		reliability(t, "power cuts of staging on "+d.fs(), "power cuts while a group was staged or went live, or right after", c.cuts)
