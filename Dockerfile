@@ -2,10 +2,9 @@
 #         docker build --platform linux/arm64 -t syncd .     (Go cross-compiles, so this needs no emulation)
 # Run:    docker run --read-only -p 127.0.0.1:9797:9797 -v syncd:/var/lib/syncd \
 #                -v ./syncd.yaml:/etc/syncd/syncd.yaml:ro -e SYNCD_CUSTOMER_ID syncd
-# GO_IMAGE is the base of the build stage.
-ARG GO_IMAGE=golang:1.26-bookworm
-
-FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build
+# The base of the build stage has no ARG, because dependabot would not update it. Another
+# one:    docker build --build-context golang:1.26-bookworm=docker-image://OTHER -t syncd .
+FROM --platform=${BUILDPLATFORM} golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
