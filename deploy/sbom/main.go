@@ -1,16 +1,21 @@
 // Command sbom lists the modules that a Go program contains, in CycloneDX's JSON. It reads
-// them from the program itself.
+// them from the program itself, and names the program by its digest.
 //
 //	go run ./deploy/sbom PROGRAM VERSION OUTPUT
 package main
 
 import (
+	"crypto/sha256"
 	"debug/buildinfo"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
+
+// spec is the newest version that common scanners read.
+const spec = cdx.SpecVersion1_6
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -27,11 +32,20 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	bom := describe(info, args[1])
+	bom.Metadata.Component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(program))}}
+	if err := os.MkdirAll(filepath.Dir(args[2]), 0o755); err != nil {
+		return err
+	}
 	out, err := os.Create(args[2])
 	if err != nil {
 		return err
 	}
-	if err := cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(describe(info, args[1])); err != nil {
+	if err := cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, spec); err != nil {
 		_ = out.Close() // the first error counts
 		return err
 	}
