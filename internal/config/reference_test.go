@@ -27,15 +27,7 @@ These are all keys of the configuration file. Its path is ` + "`--config`, else 
 // TestConfigurationReferenceIsCurrent compares docs/configuration.md with the tables
 // that check the keys. With SYNCD_UPDATE_DOCS=1 it writes the document.
 func TestConfigurationReferenceIsCurrent(t *testing.T) {
-	known := map[string]bool{}
-	for _, k := range knownKeys() {
-		known[k.path] = true
-	}
-	sample, err := os.ReadFile("../../configs/syncd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	explained := readSample(string(sample), known)
+	explained := shippedSample(t)
 	for _, k := range knownKeys() {
 		if !k.parent && explained.meaning(k.path) == "" {
 			t.Errorf("configs/syncd.yaml does not explain %s", k.path)
@@ -57,43 +49,72 @@ func TestConfigurationReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// reference writes a table of the keys at the top, and one for each key that has keys
-// below it. Both have the order of configs/syncd.yaml.
-func reference(explained sample) string {
+// shippedSample returns what configs/syncd.yaml says.
+func shippedSample(t *testing.T) sample {
+	t.Helper()
+	known := map[string]bool{}
+	for _, k := range knownKeys() {
+		known[k.path] = true
+	}
+	text, err := os.ReadFile("../../configs/syncd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readSample(string(text), known)
+}
+
+// section is the keys at the top, or those below one of them.
+type section struct {
+	name, intro string
+	keys        []key
+}
+
+// sections have the order of configs/syncd.yaml.
+func sections(explained sample) []section {
 	all := knownKeys()
 	slices.SortStableFunc(all, func(a, b key) int { return explained.order(a.path) - explained.order(b.path) })
-	var general, nested strings.Builder
-	section := ""
+	list := []section{{name: "General"}}
 	for _, k := range all {
 		top, _, _ := strings.Cut(strings.TrimSuffix(k.path, "[]"), ".")
 		top = strings.TrimSuffix(top, "[]")
+		last := &list[len(list)-1]
 		switch {
 		case top == k.path && !k.parent:
-			general.WriteString(k.row(explained))
+			list[0].keys = append(list[0].keys, k)
 			continue
-		case top != section:
-			section = top
-			fmt.Fprintf(&nested, "\n## %s\n\n", top)
-			if text := explained.own[top]; text != "" {
-				fmt.Fprintf(&nested, "%s\n\n", cell(text))
-			}
-			nested.WriteString(tableHead)
+		case top != last.name:
+			list = append(list, section{name: top, intro: explained.own[top]})
+			last = &list[len(list)-1]
 		}
 		if !k.parent || k.accepts != "" || k.path != top && explained.own[k.path] != "" {
-			nested.WriteString(k.row(explained))
+			last.keys = append(last.keys, k)
 		}
 	}
-	return referenceHead + "\n## General\n\n" + tableHead + general.String() + nested.String()
+	return list
 }
 
-const tableHead = "| key | default | accepts | meaning |\n|---|---|---|---|\n"
-
-func (k key) row(explained sample) string {
-	value := code(explained.value[k.path])
-	if k.required {
-		value = "required"
+// reference writes a table for each section.
+func reference(explained sample) string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	for _, s := range sections(explained) {
+		fmt.Fprintf(&b, "\n## %s\n\n", s.name)
+		if s.intro != "" {
+			fmt.Fprintf(&b, "%s\n\n", cell(s.intro))
+		}
+		b.WriteString("| key | default | accepts | meaning |\n|---|---|---|---|\n")
+		for _, k := range s.keys {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, k.value(explained), cell(k.accepts), cell(explained.meaning(k.path)))
+		}
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.path, value, cell(k.accepts), cell(explained.meaning(k.path)))
+	return b.String()
+}
+
+func (k key) value(explained sample) string {
+	if k.required {
+		return "required"
+	}
+	return code(explained.value[k.path])
 }
 
 func code(text string) string {
