@@ -58,7 +58,7 @@ image: ## build the container image
 
 package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
 	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(COMMIT_DATE) \
-		.tools/goreleaser release --snapshot --clean
+		.tools/goreleaser release --snapshot --clean $(GORELEASER_FLAGS)
 
 clean: ## remove what the other targets built
 	rm -rf bin dist .cache .tools
