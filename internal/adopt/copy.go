@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
@@ -42,5 +40,5 @@ func (f *Folder) CanClone(c Candidate, into *fsops.Dir, name string) bool {
 	}
 	defer into.Discard(name)
 	defer to.Close()
-	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil
+	return fsops.Clone(from, to) == nil
 }

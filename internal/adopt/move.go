@@ -7,8 +7,6 @@ import (
 	"os"
 	"path"
 
-	"golang.org/x/sys/unix"
-
 	"syncd/internal/directio"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
@@ -50,7 +48,7 @@ func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorit
 		return err
 	}
 	if err := seal(file, into, name); err != nil {
-		return errors.Join(err, unix.Renameat2(int(into.Self().Fd()), name, int(dir.Self().Fd()), path.Base(c.Path), unix.RENAME_NOREPLACE))
+		return errors.Join(err, fsops.MoveNew(into, name, dir, path.Base(c.Path)))
 	}
 	return nil
 }
@@ -86,26 +84,6 @@ func (f *Folder) CanMove(c Candidate, into *fsops.Dir) bool {
 	}
 	defer file.Close()
 	return isMovable(file, into)
-}
-
-// isMovable is true for a file of this user with one name, on the file system of into.
-func isMovable(file *os.File, into *fsops.Dir) bool {
-	var st, dir unix.Stat_t
-	if unix.Fstat(int(file.Fd()), &st) != nil || unix.Fstat(int(into.Self().Fd()), &dir) != nil {
-		return false
-	}
-	return st.Nlink == 1 && int(st.Uid) == os.Geteuid() && st.Dev == dir.Dev
-}
-
-// lease fails while a program has the file open for writing.
-func lease(file *os.File) error {
-	_, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
-	return err
-}
-
-func isLeased(file *os.File) bool {
-	kind, err := unix.FcntlInt(file.Fd(), unix.F_GETLEASE, 0)
-	return err == nil && kind == unix.F_RDLCK
 }
 
 // Seen describes a candidate, so that Remove removes no other file.

@@ -18,6 +18,7 @@ import (
 
 	"syncd/internal/bandwidth"
 	"syncd/internal/manifest"
+	"syncd/internal/regular"
 )
 
 // Config is one checked configuration file, defaults filled in.
@@ -64,7 +65,7 @@ type keyFile struct {
 // isExposed is true when others than the file's owner can read or change it.
 func (k keyFile) isExposed() bool {
 	info, err := os.Stat(k.path)
-	return err == nil && info.Mode().Perm()&0o066 != 0
+	return err == nil && regular.PermOf(info)&0o066 != 0
 }
 
 // Scrub says when all objects are re-read.
@@ -173,7 +174,7 @@ func Load(path string, env Environment) (*Config, error) { return loadFile(path,
 func LoadSource(path string, env Environment) (*Config, error) { return loadFile(path, env, true) }
 
 func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
-	data, mode, err := readFile(path)
+	data, perm, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -181,10 +182,10 @@ func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode.Perm()&0o044 == 0 {
+	if perm&0o044 == 0 {
 		c.secrets = nil
 	}
-	c.writable = mode.Perm()&0o022 != 0
+	c.writable = perm&0o022 != 0
 	return c, nil
 }
 

@@ -23,13 +23,13 @@ const (
 	maxFile   = 1 << 20
 )
 
-// readFile reads the configuration file and its mode.
+// readFile reads the configuration file and its permissions.
 func readFile(path string) ([]byte, fs.FileMode, error) {
 	data, info, err := regular.Read(path, maxFile)
 	if err != nil && !errors.Is(err, regular.ErrTooLarge) { // checkText refuses a file that is too large
 		return nil, 0, unreadable(path, err)
 	}
-	return data, info.Mode(), nil
+	return data, regular.PermOf(info), nil
 }
 
 // example is where packages install configs/syncd.yaml.

@@ -1,20 +1,20 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	"syncd/internal/fsops"
 )
 
 // peerUID is the user of the process at the other end of a Unix socket: of a client
 // when it connected, of a server when it began to listen.
-func peerUID(conn net.Conn) (int, error) {
+func peerUID(conn net.Conn) (uid int, err error) {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, fmt.Errorf("%T is no Unix socket", conn)
@@ -23,16 +23,9 @@ func peerUID(conn net.Conn) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var peer *unix.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return 0, err
-	}
-	return int(peer.Uid), nil
+	err = raw.Control(func(fd uintptr) { uid, failed = peerOf(int(fd)) })
+	return uid, cmp.Or(err, failed)
 }
 
 // ownListener accepts connections of this process's user and of root.
@@ -87,8 +80,8 @@ func ownersOf(stateDir string) ([]int, error) {
 }
 
 func uidOf(info fs.FileInfo) int {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Uid)
+	if uid, _, ok := fsops.OwnerOf(info); ok {
+		return uid
 	}
 	return 0
 }

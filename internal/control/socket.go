@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // socketName is the socket's name in the state folder.
@@ -82,15 +81,4 @@ type dirListener struct {
 func (l *dirListener) Close() error {
 	defer l.dir.Close()
 	return l.Listener.Close()
-}
-
-// shortPath names the socket by way of its folder's descriptor, which the caller must
-// close. The address of a Unix socket holds 107 bytes, and many a data directory's path
-// is longer. It refuses a symlink in the place of the folder.
-func shortPath(stateDir string) (path string, dir *os.File, err error) {
-	dir, err = os.OpenFile(stateDir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), dir, nil
 }

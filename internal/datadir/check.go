@@ -6,18 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"syncd/internal/fsops"
 )
 
 // owner returns the user and the group of a file.
 func owner(info fs.FileInfo) (uid, gid int) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return -1, -1
-	}
-	return int(st.Uid), int(st.Gid)
+	uid, gid, _ = fsops.OwnerOf(info)
+	return uid, gid
 }
 
 // checkForReading checks a directory that may be another user's mirror. The owner of

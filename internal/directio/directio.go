@@ -7,30 +7,19 @@ package directio
 
 import (
 	"errors"
-	"os"
+	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Block is the alignment that direct I/O needs, in the file and in memory. Disks ask
 // for 512 or 4,096 bytes.
 const Block = 4 << 10
 
-// Flag is the flag with which a file must be opened for a Writer.
-const Flag = unix.O_DIRECT
-
 // Buffer returns n bytes that begin at a multiple of Block in memory.
 func Buffer(n int) []byte {
 	b := make([]byte, n+Block)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (Block - 1)
 	return b[skip : skip+n : skip+n]
-}
-
-// Drop removes n bytes of a file from the page cache, from offset at on; n = 0 means
-// all that follow. Bytes that are not on the disk yet stay.
-func Drop(f *os.File, at, n int64) {
-	_ = unix.Fadvise(int(f.Fd()), at, n, unix.FADV_DONTNEED)
 }
 
 func isAligned(b []byte, at int64) bool {
@@ -40,5 +29,5 @@ func isAligned(b []byte, at int64) bool {
 
 // isRefused is true for the errors of a kernel or a file system that cannot do it.
 func isRefused(err error) bool {
-	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS)
 }

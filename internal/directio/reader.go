@@ -4,17 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
-
-// dontCache (RWF_DONTCACHE, Linux 6.14) has the kernel drop the pages that it read for
-// this call. Pages that were in the page cache before are used, and stay.
-const dontCache = 0x80
-
-// lacksDontCache is set once the kernel, or a file system, refused dontCache.
-var lacksDontCache atomic.Bool
 
 // ReadAt fills b from an offset, like io.ReaderAt. Where dontCache is refused, the bytes
 // stay in the page cache until Drop.
@@ -29,28 +20,6 @@ func ReadAt(f *os.File, b []byte, at int64) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// readUncached makes one read with dontCache. It returns io.EOF at the end of the file.
-func readUncached(f *os.File, b []byte, at int64) (int, error) {
-	if lacksDontCache.Load() {
-		return 0, unix.EOPNOTSUPP
-	}
-	for {
-		n, err := unix.Preadv2(int(f.Fd()), [][]byte{b}, at, dontCache)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case isRefused(err):
-			lacksDontCache.Store(true)
-		case err == nil && n == 0:
-			return 0, io.EOF
-		}
-		if err != nil {
-			return 0, &os.PathError{Op: "read", Path: f.Name(), Err: err}
-		}
-		return n, nil
-	}
 }
 
 // Reader reads a file to its end, and leaves the page cache as it found
@@ -89,7 +58,7 @@ func (r *Reader) readDirect(b []byte) (int, error) {
 		r.isDirect = r.setDirect(true) == nil
 		r.isCached = !r.isDirect
 	}
-	n, err := unix.Pread(int(r.file.Fd()), b, r.at)
+	n, err := readAt(r.file, b, r.at)
 	switch {
 	case r.isDirect && isRefused(err):
 		r.isDirect, r.isCached = false, true
@@ -97,7 +66,7 @@ func (r *Reader) readDirect(b []byte) (int, error) {
 			return 0, err
 		}
 		return r.readDirect(b)
-	case errors.Is(err, unix.EINTR):
+	case errors.Is(err, syscall.EINTR):
 		return r.readDirect(b)
 	case err != nil:
 		return 0, &os.PathError{Op: "read", Path: r.file.Name(), Err: err}
@@ -106,18 +75,4 @@ func (r *Reader) readDirect(b []byte) (int, error) {
 	}
 	r.isAtEnd = r.isDirect && n%Block != 0
 	return n, nil
-}
-
-// setDirect switches direct I/O for the file on or off.
-func (r *Reader) setDirect(on bool) error {
-	flags, err := unix.FcntlInt(r.file.Fd(), unix.F_GETFL, 0)
-	if err != nil {
-		return err
-	}
-	flags &^= unix.O_DIRECT
-	if on {
-		flags |= unix.O_DIRECT
-	}
-	_, err = unix.FcntlInt(r.file.Fd(), unix.F_SETFL, flags)
-	return err
 }

@@ -79,7 +79,7 @@ func syncEach(names []string, syncOne func(name string) error) error {
 }
 
 func withFile(dir *fsops.Dir, name string, do func(*os.File) error) error {
-	f, err := dir.Open(name)
+	f, err := openToSync(dir, name)
 	if err != nil {
 		return err
 	}

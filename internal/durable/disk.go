@@ -13,8 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"syncd/internal/fsops"
 )
@@ -43,8 +42,8 @@ func (d *Disk) SyncDir(dir *fsops.Dir, name string) error {
 
 func (d *Disk) syncDir(f *os.File) error {
 	path := filepath.Clean(f.Name()) // without the /. of a directory that is synced by itself
-	err := fsops.Step("fsync-dir", path, func() error { return fsync(f) })
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+	err := fsops.Step("fsync-dir", path, func() error { return fsyncDir(f) })
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		d.warned.Do(func() {
 			if d.Warn != nil {
 				d.Warn(fmt.Sprintf("the file system of %s cannot sync directories: a power cut may undo the newest publish, but never leaves half of one", path))

@@ -10,6 +10,8 @@ const NoFsync = true
 
 func fsync(*os.File) error { return nil }
 
+func fsyncDir(*os.File) error { return nil }
+
 func syncfs(*os.File) error { return nil }
 
 func checkWritten(int) error { return nil }

@@ -5,9 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
-	"unsafe"
 )
 
 // reset ends the connection with a TCP reset, after the client's host has received
@@ -46,19 +44,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// unsent asks the kernel how many bytes the client's host has not acknowledged.
-func unsent(c *net.TCPConn) int {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	var n int32
-	_ = raw.Control(func(fd uintptr) {
-		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&n))); errno != 0 {
-			n = 0
-		}
-	}) // it fails on a closed connection, which has nothing to send
-	return int(n)
 }

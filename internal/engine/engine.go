@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/sys/unix"
 
 	"syncd/internal/audit"
 	"syncd/internal/bandwidth"
@@ -26,6 +25,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fleet"
+	"syncd/internal/fsops"
 	"syncd/internal/hooks"
 	"syncd/internal/lockfile"
 	"syncd/internal/metrics"
@@ -221,7 +221,7 @@ func (e *Engine) checkDataDir() error {
 // read-only mount over it does not change the directory that this process holds open.
 func (e *Engine) checkWritable() error {
 	dir := e.mirror.Dir()
-	if err := unix.Access(dir, unix.W_OK); err != nil {
+	if err := fsops.CheckWritable(dir); err != nil {
 		return openError(&fs.PathError{Op: "write to", Path: dir, Err: err})
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
@@ -110,8 +109,8 @@ func (b *builder) shareDir(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		if err := b.work.Chgrp(to, int(st.Gid)); err != nil {
+	if _, group, ok := fsops.OwnerOf(info); ok {
+		if err := b.work.Chgrp(to, group); err != nil {
 			return err
 		}
 	}
@@ -192,8 +191,8 @@ func (b *builder) copy(ctx context.Context, f File, mayClone bool) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		if err := fsops.Fchgrp(dst, int(st.Gid)); err != nil {
+	if _, group, ok := fsops.OwnerOf(info); ok {
+		if err := fsops.Fchgrp(dst, group); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"syncd/internal/datadir"
 	"syncd/internal/durable"
@@ -91,7 +88,7 @@ func checkAbove(path string) error {
 }
 
 func checkDir(dir string, info fs.FileInfo, isParent bool) error {
-	st, _ := info.Sys().(*syscall.Stat_t)
+	owner, group, _ := fsops.OwnerOf(info)
 	uid, perm := os.Geteuid(), info.Mode().Perm()
 	isSticky := info.Mode()&fs.ModeSticky != 0 && !isParent
 	switch {
@@ -99,12 +96,12 @@ func checkDir(dir string, info fs.FileInfo, isParent bool) error {
 		return refuse("write the path that it leads to", "%s is a symlink", dir)
 	case !info.IsDir():
 		return refuse("export to another path", "%s is not a directory", dir)
-	case int(st.Uid) != uid && st.Uid != 0:
-		return refuse(fmt.Sprintf("run `chown %d` on it, or export to a folder in a directory of root or of syncd's user", uid), "%s belongs to user %d", dir, st.Uid)
+	case owner != uid && owner != 0:
+		return refuse(fmt.Sprintf("run `chown %d` on it, or export to a folder in a directory of root or of syncd's user", uid), "%s belongs to user %d", dir, owner)
 	case perm&0o002 != 0 && !isSticky:
 		return refuse("run `chmod o-w` on it, or export to a new folder in it", "every user can write in %s", dir)
-	case perm&0o020 != 0 && !isSticky && st.Gid != 0 && (st.Uid != 0 || uid == 0): // as for data_dir
-		return refuse("run `chmod g-w` on it, or export to a new folder in it", "members of group %d can write in %s", st.Gid, dir)
+	case perm&0o020 != 0 && !isSticky && group != 0 && (owner != 0 || uid == 0): // as for data_dir
+		return refuse("run `chmod g-w` on it, or export to a new folder in it", "members of group %d can write in %s", group, dir)
 	}
 	return nil
 }
@@ -137,8 +134,8 @@ func (p *place) openWork() error {
 	if err != nil {
 		return err
 	}
-	st, _ := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || int(st.Uid) != os.Geteuid() && os.Geteuid() != 0 || info.Mode().Perm()&0o022 != 0 {
+	owner, _, _ := fsops.OwnerOf(info)
+	if !info.IsDir() || owner != os.Geteuid() && os.Geteuid() != 0 || info.Mode().Perm()&0o022 != 0 {
 		return refuse("move it away", "%s is not the folder that syncd makes there", path)
 	}
 	p.work, err = p.parent.OpenDir(p.workName())
@@ -220,11 +217,4 @@ func readText(dir *fsops.Dir, name string) (string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
 	return strings.TrimSpace(string(data)), err
-}
-
-// isMountPoint is true for a directory that another file system is mounted on.
-func isMountPoint(path string) bool {
-	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
-	return err == nil && st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }

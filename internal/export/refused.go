@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // RefusedError says why the folder stays as it is until someone acts.
@@ -29,13 +29,13 @@ func IsRefused(err error) bool {
 func advise(err error) error {
 	var next string
 	switch {
-	case errors.Is(err, unix.EROFS):
+	case errors.Is(err, syscall.EROFS):
 		next = "mount it for writing, and under systemd add the folder above the export to ReadWritePaths="
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		next = "export to a folder in a directory that syncd's user owns"
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		next = "make room on the disk of the export"
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EXDEV):
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.EXDEV):
 		next = "the file system may be unable to exchange two folders: export to another one"
 	default:
 		return err

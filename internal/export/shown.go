@@ -34,7 +34,7 @@ func (p *place) shown() (s shown, err error) {
 		return s, refuse("move it away, or export to another path", "%s is a symlink", path)
 	case !info.IsDir():
 		return s, refuse("move it away, or export to another path", "%s is not a folder", path)
-	case isMountPoint(path):
+	case fsops.IsMountPoint(path):
 		return s, refuse("export to a folder in it", "%s is a mount point, which cannot be exchanged", path)
 	}
 	at, err := p.parent.Info(p.name)

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Dir is an open directory. It stays the same one when its path leads elsewhere.
@@ -66,7 +64,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 		return nil, err
 	}
 	if opened, err := sub.file.Stat(); err != nil || !os.SameFile(info, opened) {
-		return nil, errors.Join(err, sub.Close(), &fs.PathError{Op: "open", Path: d.Path(name), Err: unix.ENOTDIR})
+		return nil, errors.Join(err, sub.Close(), &fs.PathError{Op: "open", Path: d.Path(name), Err: syscall.ENOTDIR})
 	}
 	return sub, nil
 }
@@ -102,4 +100,9 @@ func (d *Dir) err(err error) error {
 
 func (d *Dir) missing(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+}
+
+// isPlain is true for one path segment that is not the parent directory.
+func isPlain(name string) bool {
+	return filepath.IsLocal(name) && filepath.Base(name) == name
 }

@@ -1,19 +1,12 @@
 package fsops
 
-import (
-	"os"
-
-	"golang.org/x/sys/unix"
-)
+import "os"
 
 // Exchange swaps two files or directories in one step: at every moment both names are
 // taken. Like Move, it follows symlinks on the way to a name with several segments.
 func Exchange(a *Dir, aName string, b *Dir, bName string) error {
 	return stepIn("exchange", b.root.Name(), bName, func() error {
-		err := a.call(func(fd int) error {
-			return b.call(func(toFD int) error { return unix.Renameat2(fd, aName, toFD, bName, unix.RENAME_EXCHANGE) })
-		})
-		if err != nil {
+		if err := exchange(a, aName, b, bName); err != nil {
 			return &os.LinkError{Op: "exchange", Old: a.Path(aName), New: b.Path(bName), Err: err}
 		}
 		return nil

@@ -15,12 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// IsFull is true for errors of a file system that is full, or over this user's quota.
-func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // EnsureDir creates a directory unless it exists. It sets the permissions perm in both
 // cases, whatever the umask: an earlier attempt may have ended between the two steps.
@@ -39,7 +34,7 @@ func (d *Dir) MakeDir(name string, perm fs.FileMode) error {
 	if err := d.step("mkdir", name, func() error { return d.root.Mkdir(name, perm) }); err != nil {
 		return err
 	}
-	f, err := d.open(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	f, err := d.open(name, os.O_RDONLY|directoryOnly, 0)
 	if err != nil {
 		return d.err(err)
 	}
@@ -113,8 +108,7 @@ func (d *Dir) Chgrp(name string, group int) error {
 // Fchmod sets the permissions of an open file as a step. It changes nothing if the file
 // has them: looking is cheap, and each change goes through the journal.
 func Fchmod(f *os.File, perm fs.FileMode) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Mode&^unix.S_IFMT == uint32(perm) {
+	if hasPerm(f, perm) {
 		return nil
 	}
 	return Step("chmod", f.Name(), func() error { return f.Chmod(perm) })
@@ -122,8 +116,7 @@ func Fchmod(f *os.File, perm fs.FileMode) error {
 
 // Fchgrp sets the group of an open file as a step. It changes nothing if the file has it.
 func Fchgrp(f *os.File, gid int) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Gid == uint32(gid) {
+	if hasGroup(f, gid) {
 		return nil
 	}
 	return Step("chgrp", f.Name(), func() error { return f.Chown(-1, gid) })
@@ -131,12 +124,12 @@ func Fchgrp(f *os.File, gid int) error {
 
 // Remove removes a file, a symlink or an empty directory as a step.
 func (d *Dir) Remove(name string) error {
-	return d.step("remove", name, func() error { return d.root.Remove(name) })
+	return d.step("remove", name, func() error { return d.remove(name) })
 }
 
 // RemoveAll removes a file, a symlink or a tree as a step.
 func (d *Dir) RemoveAll(name string) error {
-	return d.step("remove", name, func() error { return d.root.RemoveAll(name) })
+	return d.step("remove", name, func() error { return d.removeAll(name) })
 }
 
 // Move renames a file in one directory to a name in another. Unlike the other methods,
@@ -144,10 +137,7 @@ func (d *Dir) RemoveAll(name string) error {
 // caller's user may be able to write in to and the directories below it.
 func Move(from *Dir, oldName string, to *Dir, newName string) error {
 	return stepIn("rename", to.root.Name(), newName, func() error {
-		err := from.call(func(fd int) error {
-			return to.call(func(toFD int) error { return unix.Renameat(fd, oldName, toFD, newName) })
-		})
-		if err != nil {
+		if err := move(from, oldName, to, newName); err != nil {
 			return &os.LinkError{Op: "rename", Old: from.Path(oldName), New: to.Path(newName), Err: err}
 		}
 		return nil
@@ -171,10 +161,4 @@ func stepIn(op, dir, name string, change func() error) error {
 		return change()
 	}
 	return Step(op, filepath.Join(dir, name), change)
-}
-
-// StartWriteBack asks the disk to begin writing n bytes of a file from offset on,
-// and does not wait. A later fsync then has less to do, and reports any error.
-func StartWriteBack(f *os.File, offset, n int64) {
-	_ = unix.SyncFileRange(int(f.Fd()), offset, n, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Link gives the file oldName in the directory from a second name, newName in the
@@ -32,13 +31,13 @@ func HardLink(from *os.File, oldName string, to *os.File, newName string) error 
 		}
 	}
 	return stepIn("link", to.Name(), newName, func() error {
-		return linkError(from, oldName, to, newName, unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0))
+		return linkError(from, oldName, to, newName, link(from, oldName, to, newName))
 	})
 }
 
 // Clone gives the empty file to the content of from by reflink, which shares the blocks.
 func Clone(from, to *os.File) error {
-	return Step("clone", to.Name(), func() error { return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) })
+	return Step("clone", to.Name(), func() error { return clone(from, to) })
 }
 
 func linkError(from *os.File, oldName string, to *os.File, newName string, err error) error {
@@ -51,7 +50,7 @@ func linkError(from *os.File, oldName string, to *os.File, newName string, err e
 // IsNoHardLink is true if the file system refuses a hard link where a copy may succeed.
 func IsNoHardLink(err error) bool {
 	return slices.ContainsFunc([]error{
-		unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL,
+		syscall.EPERM, syscall.EMLINK, syscall.EXDEV, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL,
 	}, func(no error) bool { return errors.Is(err, no) })
 }
 
@@ -67,7 +66,7 @@ func copyBetween(from *os.File, oldName string, to *os.File, newName string) err
 		return err
 	}
 	defer dst.Close()
-	if err := unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())); err != nil {
+	if err := clone(src, dst); err != nil {
 		if _, err := io.Copy(dst, src); err != nil {
 			return err
 		}
@@ -80,14 +79,4 @@ func copyBetween(from *os.File, oldName string, to *os.File, newName string) err
 		return err
 	}
 	return dst.Close()
-}
-
-// openIn opens a file in an open directory and follows no symlink.
-func openIn(dir *os.File, name string, flag int) (*os.File, error) {
-	path := filepath.Join(dir.Name(), name)
-	fd, err := openat(int(dir.Fd()), name, flag, 0o600)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
 }

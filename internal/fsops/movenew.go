@@ -4,20 +4,15 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // MoveNew is Move to a name that must not exist: it never replaces a file.
 func MoveNew(from *Dir, oldName string, to *Dir, newName string) error {
 	err := stepIn("rename", to.root.Name(), newName, func() error {
-		return from.call(func(fd int) error {
-			return to.call(func(toFD int) error {
-				return unix.Renameat2(fd, oldName, toFD, newName, unix.RENAME_NOREPLACE)
-			})
-		})
+		return moveNew(from, oldName, to, newName)
 	})
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // of file systems such as NFS
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) { // of file systems such as NFS
 		if _, err := to.Lstat(newName); errors.Is(err, fs.ErrNotExist) {
 			return Move(from, oldName, to, newName)
 		}

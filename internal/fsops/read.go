@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // Open opens a file or directory for reading.
@@ -40,7 +38,7 @@ func (d *Dir) OpenRegular(name string) (*os.File, error) {
 			return nil, &fs.PathError{Op: "open", Path: d.Path(name), Err: errNotRegular}
 		}
 	}
-	f, err := d.open(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := d.open(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return nil, d.err(err)
 	}
@@ -111,7 +109,7 @@ func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
 	if d == nil {
 		return d.missing("open", name)
 	}
-	dir, err := d.open(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	dir, err := d.open(name, os.O_RDONLY|directoryOnly|nonblocking, 0)
 	if err != nil {
 		return d.err(err)
 	}
@@ -141,15 +139,4 @@ func (d *Dir) Walk(name string, visit func(name string, entry fs.DirEntry)) erro
 		return err
 	})
 	return d.err(err)
-}
-
-// Statfs describes the file system.
-func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
-	if d == nil {
-		return st, d.missing("statfs", ".")
-	}
-	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
-		return st, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
-	}
-	return st, nil
 }

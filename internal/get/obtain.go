@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"syncd/internal/fetcher"
 	"syncd/internal/fsops"
@@ -59,7 +58,7 @@ func (g *getter) openUnfinished(name string) (*fsops.Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && (int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
+	if owner, _, ok := fsops.OwnerOf(info); ok && (owner != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
 		return nil, errors.Join(fmt.Errorf("%s is not a folder that only this user can use: remove it", g.dir.Path(name)), dir.Close())
 	}
 	return dir, nil

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"syncd/internal/fsops"
 )
 
@@ -49,30 +47,15 @@ func Acquire(dir *fsops.Dir, name string) (*Lock, error) {
 	if err := checkOwn(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(f); err != nil {
 		defer f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if isHeld(err) {
 			return nil, &HeldError{Path: path, PID: readPID(f)}
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	_ = writePID(f) // only HeldError needs the id: a full disk must not stop syncd from starting
 	return &Lock{path: path, file: f}, nil
-}
-
-// checkOwn requires a file of this user that has no second name.
-func checkOwn(f *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return &os.PathError{Op: "stat", Path: f.Name(), Err: err}
-	}
-	switch {
-	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d: remove it, or run syncd as that user", f.Name(), st.Uid)
-	case st.Nlink != 1:
-		return fmt.Errorf("%s is a hard link to another file: remove it", f.Name())
-	}
-	return nil
 }
 
 // VanishedError says that Path no longer names the locked file: another process

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"syscall"
 
 	"syncd/internal/fsops"
 )
@@ -125,7 +124,7 @@ func grant(dir *fsops.Dir, name string, a Access) error {
 			return err
 		}
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); a.Group >= 0 && ok && int(st.Gid) != a.Group {
+	if _, group, ok := fsops.OwnerOf(info); a.Group >= 0 && ok && group != a.Group {
 		return dir.Chgrp(name, a.Group)
 	}
 	return nil

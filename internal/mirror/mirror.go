@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"syncd/internal/datadir"
 	"syncd/internal/durable"
@@ -150,10 +150,10 @@ func (m *Mirror) readCurrent() (int, error) {
 	if isGone(err) {
 		return 0, nil
 	}
-	if errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		return 0, fmt.Errorf("data_dir %s is not a directory", m.dir)
 	}
-	if err != nil && !errors.Is(err, unix.EINVAL) {
+	if err != nil && !errors.Is(err, syscall.EINVAL) {
 		return 0, err
 	}
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"syncd/internal/bucket"
 )
 
@@ -37,15 +35,6 @@ type election struct {
 
 func newElection(holder string, length time.Duration) *election {
 	return &election{holder: holder, length: length, rounds: make(chan struct{})}
-}
-
-// uptime goes on while the process is stopped and while the machine is suspended.
-func uptime() time.Duration {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		panic(err) // only for a clock that the kernel does not have
-	}
-	return time.Duration(now.Nano())
 }
 
 // mayPublish is nil while the lease is held.

@@ -19,8 +19,8 @@ var ErrTooLarge = errors.New("file too large")
 // Read returns the content of a file of at most limit bytes, and what describes the
 // file. It follows links. Its errors are *fs.PathError.
 func Read(path string, limit int64) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // a FIFO opens without a writer
-	if errors.Is(err, syscall.ENXIO) {                                              // a socket, or a device without hardware
+	f, err := os.OpenFile(path, os.O_RDONLY|withoutWaiting, 0)
+	if errors.Is(err, syscall.ENXIO) { // a socket, or a device without hardware
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"syncd/internal/bandwidth"
 	"syncd/internal/directio"
@@ -109,7 +109,7 @@ func (r *reading) part() *store.ScrubPart {
 
 // isDamage is false for errors that say nothing about the object.
 func isDamage(err error) bool {
-	return !slices.ContainsFunc([]error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EACCES, unix.EPERM}, func(other error) bool { return errors.Is(err, other) })
+	return !slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.EPERM}, func(other error) bool { return errors.Is(err, other) })
 }
 
 func (r *reading) close() {

@@ -25,15 +25,8 @@ type Amount struct {
 
 // Free returns what this user may still take of the file system of dir.
 func Free(dir *fsops.Dir) (Amount, error) {
-	st, err := dir.Statfs()
-	if err != nil {
-		return Amount{}, err
-	}
-	free := Amount{Bytes: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree)}
-	if st.Files == 0 {
-		free.Inodes = -1
-	}
-	return free, nil
+	bytes, inodes, err := dir.Free()
+	return Amount{Bytes: bytes, Inodes: inodes}, err
 }
 
 // OfContent returns the space that size bytes of content take, in whole blocks.

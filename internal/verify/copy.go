@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"syncd/internal/directio"
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
@@ -31,7 +29,7 @@ func (c Copy) Make(ctx context.Context) (h *Hasher, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if unix.IoctlFileClone(int(to.Fd()), int(c.From.Fd())) == nil {
+	if fsops.Clone(c.From, to) == nil {
 		defer to.Close()
 		return Reader(ctx, c.limit(to), c.Algorithm)
 	}

@@ -14,6 +14,8 @@ const NoFsync = false
 
 func fsync(f *os.File) error { return f.Sync() }
 
+func fsyncDir(f *os.File) error { return f.Sync() }
+
 func syncfs(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) }
 
 // checkWritten returns an error if the disk refused bytes of the file. The kernel

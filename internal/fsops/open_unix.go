@@ -1,10 +1,10 @@
+//go:build !windows
+
 package fsops
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,19 +47,4 @@ func (d *Dir) Use(name string, do func(fd int) error) error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	return do(fd)
-}
-
-// isPlain is true for one path segment that is not the parent directory.
-func isPlain(name string) bool {
-	return filepath.IsLocal(name) && filepath.Base(name) == name
-}
-
-// openat opens a file in an open directory and follows no symlink.
-func openat(dir int, name string, flag int, perm fs.FileMode) (fd int, err error) {
-	for {
-		fd, err = unix.Openat(dir, name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
-		if !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
 }

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package adopt
+
+import (
+	"errors"
+	"os"
+
+	"syncd/internal/fsops"
+)
+
+// isMovable is false: without leases, nothing tells that no program writes into a file.
+func isMovable(*os.File, *fsops.Dir) bool { return false }
+
+func lease(*os.File) error { return errors.ErrUnsupported }
+
+func isLeased(*os.File) bool { return false }

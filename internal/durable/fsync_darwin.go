@@ -1,0 +1,21 @@
+//go:build !nofsync
+
+package durable
+
+import (
+	"errors"
+	"os"
+)
+
+// NoFsync is true in a build with the tag nofsync.
+const NoFsync = false
+
+// fsync asks the disk, too, to write its cache: Go uses F_FULLFSYNC.
+func fsync(f *os.File) error { return f.Sync() }
+
+func fsyncDir(f *os.File) error { return f.Sync() }
+
+// Nothing calls these: HasReliableSyncfs is false.
+func syncfs(*os.File) error { return errors.ErrUnsupported }
+
+func checkWritten(int) error { return errors.ErrUnsupported }
