@@ -17,6 +17,7 @@ import (
 	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/refusal"
 )
 
 // Provider answers questions about files and sends them. Safe for concurrent use.
@@ -122,7 +123,10 @@ func ask(ctx context.Context, cfg Config, refs []manifest.Reference) ([]wish, er
 
 func askOne(ctx context.Context, cfg Config, ref manifest.Reference) (wish, error) {
 	w := wish{ref: ref, name: ref.Name, size: -1}
-	var err error
+	err := fsops.CheckName(ref.Name)
+	if err != nil {
+		return w, refusal.New(refusal.BadName, "%w", err)
+	}
 	if w.expected, err = cfg.Provider.Hash(ctx, cfg.Algorithm, ref); err != nil {
 		return w, err
 	}
