@@ -27,9 +27,6 @@ import (
 	"syncd/internal/unitfile"
 )
 
-// defaultConfig is the path that packages of syncd use.
-const defaultConfig = unitfile.DefaultConfig
-
 // browsePatience bounds the retries of commands that a person waits for.
 const browsePatience = 30 * time.Second
 
@@ -103,15 +100,17 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("syncd {{.Version}}\n")
-	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+defaultConfig+")")
+	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+here.config+")")
 	root.AddCommand(
-		a.runCommand(), a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
+		a.syncCommand(), a.statusCommand(), a.explainCommand(), a.historyCommand(), a.verifyCommand(), a.rollbackCommand(),
 		a.activateCommand(), a.pinCommand(), a.unpinCommand(), a.holdCommand(), a.skipCommand(), a.forgetCommand(), a.publishCommand(), a.adoptCommand(),
-		a.lockCommand(), a.deliveriesCommand(), a.readersCommand(), a.servedCommand(), a.fleetCommand(), a.serveCommand(),
+		a.lockCommand(), a.deliveriesCommand(), a.servedCommand(), a.fleetCommand(), a.serveCommand(),
 		a.releasesCommand(), a.manifestsCommand(), a.filesCommand(), a.mapCommand(), a.getCommand(), a.callCommand(),
-		a.serveIDCommand(), a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(), a.healthcheckCommand(),
+		a.emulatorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), a.healthcheckCommand(),
 	)
+	root.AddCommand(a.linuxCommands()...)
 	root.InitDefaultCompletionCmd()
+	here.limit(root)
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() {
 			cmd.RunE = needSubcommand
@@ -190,7 +189,7 @@ func (a *app) environment() config.Environment {
 }
 
 func (a *app) configFile() string {
-	return cmp.Or(a.configPath, a.getenv("SYNCD_CONFIG"), defaultConfig)
+	return cmp.Or(a.configPath, a.getenv("SYNCD_CONFIG"), here.config)
 }
 
 // loadAndWarn is load for one-shot commands: it prints warnings to stderr.

@@ -41,19 +41,9 @@ func checkFiles(cfg *config.Config, id config.Secret) error {
 	if err := checkClients(cfg, id); err != nil {
 		return err
 	}
-	webConfig, err := openWebConfig(cfg)
-	if err != nil {
+	if err := checkServers(cfg); err != nil {
 		return err
 	}
-	defer webConfig.Close()
-	followers, err := openFollowers(cfg)
-	if err == nil {
-		err = followers.openIDs(cfg)
-	}
-	if err != nil {
-		return err
-	}
-	defer followers.Close()
 	return cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets())
 }
 

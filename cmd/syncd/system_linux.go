@@ -1,0 +1,31 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+)
+
+var here = linux
+
+// linuxCommands are those that are built for Linux only.
+func (a *app) linuxCommands() []*cobra.Command {
+	return []*cobra.Command{a.runCommand(), a.readersCommand(), a.serveIDCommand(), a.doctorCommand()}
+}
+
+// checkServers reads the files of the daemon's servers.
+func checkServers(cfg *config.Config) error {
+	webConfig, err := openWebConfig(cfg)
+	if err != nil {
+		return err
+	}
+	defer webConfig.Close()
+	followers, err := openFollowers(cfg)
+	if err == nil {
+		err = followers.openIDs(cfg)
+	}
+	if err != nil {
+		return err
+	}
+	return followers.Close()
+}

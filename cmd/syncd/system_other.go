@@ -1,0 +1,15 @@
+//go:build !linux
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"syncd/internal/config"
+)
+
+// linuxCommands are none: system.limit tells about them.
+func (*app) linuxCommands() []*cobra.Command { return nil }
+
+// checkServers checks nothing: only the daemon has servers.
+func checkServers(*config.Config) error { return nil }

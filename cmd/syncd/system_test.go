@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestSystemsNameCommandsThatExist(t *testing.T) {
+	var names []string
+	root := documented(t)
+	for _, cmd := range root.Commands() {
+		names = append(names, cmd.Name())
+	}
+	for _, s := range []system{macOS, windows} {
+		for _, name := range s.has {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s has %q, which is no command", s.name, name)
+			}
+		}
+	}
+	var built []string
+	for _, cmd := range new(app).linuxCommands() {
+		built = append(built, cmd.Name())
+	}
+	if !slices.Equal(built, linuxOnly) {
+		t.Errorf("built for Linux only: %q, but linuxOnly has %q", built, linuxOnly)
+	}
+}
+
+func TestACommandThatASystemLacksIsAUsageErrorWithANextStep(t *testing.T) {
+	for _, s := range []system{macOS, windows} {
+		root := &cobra.Command{Use: "syncd", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(&cobra.Command{Use: "fleet", RunE: func(*cobra.Command, []string) error { return nil }})
+		s.limit(root)
+		for _, args := range [][]string{{"run"}, {"fleet", "--json", "x"}} {
+			root.SetArgs(args)
+			err := root.Execute()
+			if code := (&app{started: true}).exitCode(err); code != exitUsage {
+				t.Errorf("%s, %s: exit code %d", s.name, args[0], code)
+			}
+			for _, part := range []string{"does not work on " + s.name, "run it on Linux", "get, call"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%s, %s: %v does not say %q", s.name, args[0], err, part)
+				}
+			}
+		}
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetArgs([]string{"fleet", "--help"})
+		if err := root.Execute(); err != nil || !strings.Contains(out.String(), "does not work on "+s.name) {
+			t.Errorf("%s: the help says %q, %v", s.name, out.String(), err)
+		}
+	}
+}
