@@ -39,21 +39,26 @@ func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
 	if before := e.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
 		return before.publisher, nil
 	}
-	roots, err := certificate.Roots(source.CAFile)
+	place, err := PublishPlace(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s3 := cfg.Publish.S3
 	outcomes := &publications{place: placeOf(cfg.Publish), store: e.store}
 	p, err := publish.New(publish.Config{
-		Place: publish.Place{
-			Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
-			StallTimeout: source.StallTimeout, Retry: publish.Retry(source.Retry),
-		},
-		Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Keep: outcomes.keep, Log: e.options.Log,
+		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Keep: outcomes.keep, Log: e.options.Log,
 		Configured: func(name string) bool { return e.Config().Has(name) }, Version: e.options.Version, Recheck: cfg.RecheckInterval,
 	})
 	return &publishing{p, settings}, err
+}
+
+// PublishPlace is the place of publish.s3.
+func PublishPlace(cfg *config.Config) (publish.Place, error) {
+	roots, err := certificate.Roots(cfg.Source.CAFile)
+	s3 := cfg.Publish.S3
+	return publish.Place{
+		Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
+		StallTimeout: cfg.Source.StallTimeout, Retry: publish.Retry(cfg.Source.Retry),
+	}, err
 }
 
 // replacePublisher ends the publisher of an earlier configuration. Others may hold it

@@ -13,7 +13,11 @@ import (
 // that ignores them would let two publishers cross.
 func (p *Publisher) probe(ctx context.Context) error {
 	if p.probed == nil {
-		knows, err := p.knowsConditions(ctx)
+		store := p.store
+		if p.election != nil {
+			store = p.election.store // nobody has the lease yet
+		}
+		knows, err := store.knowsConditions(ctx)
 		if err != nil {
 			return err
 		}
@@ -29,22 +33,18 @@ func (p *Publisher) probe(ctx context.Context) error {
 }
 
 // knowsConditions writes an object of its own under conditions that do not hold.
-func (p *Publisher) knowsConditions(ctx context.Context) (bool, error) {
-	store := *p.store
-	if p.election != nil {
-		store = *p.election.store // nobody has the lease yet
-	}
+func (s *storage) knowsConditions(ctx context.Context) (bool, error) {
 	name := bucket.ProbeName(rand.Text())
-	etag, err := store.put(ctx, name, []byte("{}\n"), condition{absent: true})
+	etag, err := s.put(ctx, name, []byte("{}\n"), condition{absent: true})
 	if isUnknown(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = store.remove(ctx, name) }() // otherwise a later collection does
+	defer func() { _ = s.remove(ctx, name) }() // otherwise a later collection does
 	for _, c := range []condition{{absent: true}, {etag: "00000000000000000000000000000000"}} {
-		_, err := store.put(ctx, name, []byte("[]\n"), c)
+		_, err := s.put(ctx, name, []byte("[]\n"), c)
 		if err == nil || isUnknown(err) {
 			return false, nil
 		}
@@ -52,7 +52,7 @@ func (p *Publisher) knowsConditions(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	_, err = store.put(ctx, name, []byte("[]\n"), condition{etag: etag})
+	_, err = s.put(ctx, name, []byte("[]\n"), condition{etag: etag})
 	if errors.Is(err, errChanged) || isUnknown(err) {
 		return false, nil
 	}
