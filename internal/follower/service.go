@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
@@ -13,10 +14,22 @@ import (
 
 // Service answers questions of the release service from a bucket, for commands that a
 // person waits for. It has the served release of each manifest. Safe for concurrent use.
-type Service struct{ client *Client }
+type Service struct {
+	client *Client
+
+	mu      sync.Mutex // guards what follows, also while a record is read
+	records map[string]record
+}
+
+// record is a record that was read, and its files by their references, with the release
+// latest in the place of their own.
+type record struct {
+	bucket.Record
+	byReference map[manifest.Reference]int
+}
 
 // NewService returns the service of a bucket.
-func NewService(c *Client) *Service { return &Service{c} }
+func NewService(c *Client) *Service { return &Service{client: c, records: map[string]record{}} }
 
 // Close closes idle connections.
 func (s *Service) Close() { s.client.Close() }
@@ -58,7 +71,7 @@ func (s *Service) Manifest(ctx context.Context, release manifest.Release, name s
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.client.Record(ctx, m)
+	record, err := s.record(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +100,30 @@ func (s *Service) find(ctx context.Context, release manifest.Release, name strin
 	return m, nil
 }
 
+// record returns the record of a manifest, which is read once.
+func (s *Service) record(ctx context.Context, m bucket.Manifest) (record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.records[m.Record()]; ok {
+		return known, nil
+	}
+	text, err := s.client.Record(ctx, m)
+	if err != nil {
+		return record{}, err
+	}
+	read := record{text, make(map[manifest.Reference]int, len(text.Files))}
+	for i, f := range text.Files {
+		ref, err := manifest.ParseReference(f.Reference)
+		if err != nil {
+			return record{}, err
+		}
+		ref.Release = manifest.Latest
+		read.byReference[ref] = i
+	}
+	s.records[m.Record()] = read
+	return read, nil
+}
+
 // Hash returns the SHA-256 of a file.
 func (s *Service) Hash(ctx context.Context, _ manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error) {
 	_, f, err := s.file(ctx, ref)
@@ -105,23 +142,20 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 	if err != nil {
 		return found, f, err
 	}
+	key := ref
+	key.Release = manifest.Latest
 	for _, m := range generation.Manifests {
-		record, err := s.client.Record(ctx, m)
+		record, err := s.record(ctx, m)
 		if err != nil {
 			return found, f, err
 		}
-		for _, f := range record.Files {
-			found, err := manifest.ParseReference(f.Reference)
-			if err != nil {
-				return found, f, err
-			}
-			asked := found
-			if ref.Release == manifest.Latest {
-				asked.Release = manifest.Latest
-			}
-			if asked == ref {
-				return found, f, nil
-			}
+		at, ok := record.byReference[key]
+		if !ok {
+			continue
+		}
+		found, err = manifest.ParseReference(record.Files[at].Reference)
+		if err != nil || ref.Release == manifest.Latest || ref.Release == found.Release {
+			return found, record.Files[at], err
 		}
 	}
 	return found, f, fmt.Errorf("the bucket has no file %s", ref)
