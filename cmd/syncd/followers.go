@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -99,7 +98,7 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 	}
 	listener, err := net.Listen("tcp", cfg.Serve.Listen)
 	if err != nil {
-		return fmt.Errorf("serve.listen: %w: free the address or configure another one", err)
+		return listenError("serve.listen", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
 	service := serve.New(serve.Config{

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/bandwidth"
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/durable"
 	"syncd/internal/fetcher"
@@ -78,6 +79,10 @@ func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
 	}
 	if err != nil && ctx.Err() != nil {
 		return errGetInterrupted
+	}
+	var failed *transport.Error
+	if errors.As(err, &failed) && failed.Kind == transport.NotFound {
+		return fmt.Errorf("%w; `syncd files MANIFEST` lists the paths of all files", err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -164,13 +165,27 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webCo
 	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return fmt.Errorf("http.listen: %w: free the address or configure another one", err)
+		return listenError("http.listen", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
 	group.Go(func() error {
 		return web.Serve(ctx, listener, handler, web.Options{Config: webConfig, Hosts: cfg.Names(), Log: slogTo(log)})
 	})
 	return nil
+}
+
+// listenError adds what to do about an address that cannot be used.
+func listenError(key string, err error) error {
+	next := "choose another address"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		next = "stop the program that `ss -ltnp` shows there, or choose another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		next = "choose an address that `ip address` shows, or a port alone"
+	case errors.Is(err, syscall.EACCES):
+		next = "choose a port from 1024 on"
+	}
+	return fmt.Errorf("%s: %w: %s", key, err, next)
 }
 
 // slogTo passes the log of the web toolkit on to log.

@@ -67,7 +67,7 @@ func dialError(stateDir string, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return ErrNotRunning
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: permission denied: run this as the user that owns data_dir", filepath.Join(stateDir, socketName))
+		return fmt.Errorf("%s: permission denied: run this as root, or as the user that owns data_dir", filepath.Join(stateDir, socketName))
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
 		return notADirectory(stateDir)

@@ -157,6 +157,8 @@ func TestOpenErrorsHaveANextStep(t *testing.T) {
 	}{
 		{"read-only", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.EROFS}, "mount it for writing"},
 		{"another user's", &fs.PathError{Op: "open", Path: "/data/state/lock", Err: syscall.EACCES}, "run syncd as the user that owns it"},
+		{"in a folder of another user", &fs.PathError{Op: "mkdir", Path: "/data", Err: syscall.EACCES}, "make it as root with `install -d -o USER DIR`"},
+		{"on a full disk", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.ENOSPC}, "make room"},
 		{"held", &lockfile.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
 		{"owned by several users", fmt.Errorf("/data/objects belongs to user 7: %w: give it to one user", fs.ErrPermission), "data_dir: /data/objects belongs"},
 		{"anything else", syscall.EIO, "data_dir: "},

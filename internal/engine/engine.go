@@ -119,11 +119,16 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 // datadir say what to do, too.
 func openError(err error) error {
 	var held *lockfile.HeldError
+	var path *fs.PathError
 	switch {
 	case errors.As(err, &held):
 		return err
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("data_dir: %w: mount it for writing to sync; readers and `syncd status` work as it is", err)
+	case fsops.IsFull(err):
+		return fmt.Errorf("data_dir: %w: make room on that file system", err)
+	case errors.Is(err, syscall.EACCES) && errors.As(err, &path) && path.Op == "mkdir":
+		return fmt.Errorf("data_dir: %w: make it as root with `install -d -o USER DIR`, or choose another data_dir", err)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("data_dir: %w: run syncd as the user that owns it", err)
 	}

@@ -41,7 +41,7 @@ func (s *Store) update(change func(*bbolt.Tx) error) error {
 	case err == nil, changeErr != nil, errors.Is(err, berrors.ErrDatabaseReadOnly), errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return err
 	case isWriteOnFullDisk(err):
-		return fmt.Errorf("state not written: %w", err)
+		return fmt.Errorf("state not written: %w: make room on that file system", err)
 	}
 	s.writeErr = err
 	return notWritten(err)
