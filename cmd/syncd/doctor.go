@@ -17,6 +17,7 @@ import (
 	"syncd/internal/doctor"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
+	"syncd/internal/serve"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -30,11 +31,12 @@ in the running daemon. The worst findings come first. Exit code 1 means that som
 fails; hints do not count.
 
 Run it as root, so that it can check with the permissions of the daemon's user. It sends
-some requests to the provider and downloads 1 MiB at most. The output holds no secret.`,
+some requests to the provider, downloads 1 MiB at most, and with publish.s3 writes and
+removes a small object. The output holds no secret.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			result := doctor.Run(cmd.Context(), doctor.Options{
 				ConfigFile: a.configFile(), User: user, Version: version(), Getenv: a.getenv,
-				AddSecret: a.secrets.add, CheckFiles: checkFiles, Connect: connectDoctor, Status: a.statusNow,
+				AddSecret: a.secrets.add, CheckFiles: checkFiles, Connect: connectDoctor, Status: a.statusNow, Rings: ringsOfIDs,
 			})
 			if asJSON {
 				if err := a.printJSON(result); err != nil {
@@ -73,6 +75,15 @@ func connectDoctor(cfg *config.Config, id config.Secret) (doctor.Source, error) 
 		return filesOf(ctx, cfg, client, name, release)
 	}
 	return doctor.Source{Carrier: carrier, Provider: client, Files: files}, nil
+}
+
+// ringsOfIDs returns the ring of each id in a file, "" for none.
+func ringsOfIDs(path string) (rings []string, err error) {
+	ids, err := serve.ReadIDs(path)
+	for _, id := range ids {
+		rings = append(rings, id.Ring)
+	}
+	return rings, err
 }
 
 func printDoctor(w io.Writer, result doctor.Report) {

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/bucket/buckettest"
 	"syncd/internal/emulator"
 )
 
@@ -293,24 +294,30 @@ func TestDoctorNamesTheCauseFirst(t *testing.T) {
 			asRoot(t)
 			h := patientHost(t, strings.FieldsFunc(s.manifests, func(r rune) bool { return r == '|' })...)
 			s.breakIt(h)
-			d := h.doctor(1, s.args...)
-			first := d.Findings[0]
-			same(h, "the first finding", [2]string{s.check, "failure"}, [2]string{first.Check, first.Severity})
-			h.contains("the first finding", first.Text, s.says...)
-			if first.Next == "" || d.OK {
-				t.Errorf("no next step in %+v", d)
-			}
-			text := h.expect(1, append([]string{"doctor"}, s.args...)...)
-			h.contains("the output", text.stdout, "failure  "+s.check+": ", "next: ")
-			for _, secret := range []string{"Secret77", "WRONG-ID-0001"} {
-				if strings.Contains(text.stdout+text.stderr, secret) {
-					t.Errorf("the output holds %q:\n%s", secret, text.stdout)
-				}
-			}
-			if t.Failed() {
-				t.Log(text.stdout)
-			}
+			h.diagnosed(s.check, s.says, s.args...)
 		})
+	}
+}
+
+// diagnosed expects that doctor names check first, and no secret.
+func (h *host) diagnosed(check string, says []string, args ...string) {
+	h.Helper()
+	d := h.doctor(1, args...)
+	first := d.Findings[0]
+	same(h, "the first finding", [2]string{check, "failure"}, [2]string{first.Check, first.Severity})
+	h.contains("the first finding", first.Text+" next: "+first.Next, says...)
+	if first.Next == "" || d.OK {
+		h.Errorf("no next step in %+v", d)
+	}
+	text := h.expect(1, append([]string{"doctor"}, args...)...)
+	h.contains("the output", text.stdout, "failure  "+check+": ", "next: ")
+	for _, secret := range []string{"Secret77", "WRONG-ID-0001", buckettest.SecretKey, "another-secret-key"} {
+		if strings.Contains(text.stdout+text.stderr, secret) {
+			h.Errorf("the output holds %q:\n%s", secret, text.stdout)
+		}
+	}
+	if h.Failed() {
+		h.Log(text.stdout)
 	}
 }
 

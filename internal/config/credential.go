@@ -52,6 +52,14 @@ func FixedCredential(id Secret) Credential {
 // Format writes REDACTED, whatever the verb.
 func (Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
+// File is the path of customer_id_file, "" for none. By mistake it may hold the ID itself.
+func (c Credential) File() string {
+	if c.file == nil {
+		return ""
+	}
+	return c.file.text()
+}
+
 // Read returns the Customer ID without surrounding white space. Each call reads it
 // again, so that a changed file counts. Its error is an *Error that shows neither the ID
 // nor a path from the configuration file.

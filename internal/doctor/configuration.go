@@ -135,6 +135,9 @@ func (e *examination) checkID(context.Context) []Finding {
 		return configFailures(err)
 	}
 	e.use(id)
+	if e.isFollower() {
+		return []Finding{good("a bucket needs no Customer ID")}
+	}
 	return []Finding{good("a Customer ID is there")}
 }
 

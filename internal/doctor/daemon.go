@@ -7,12 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dustin/go-humanize/english"
 
+	rules "syncd/deploy/prometheus"
+	"syncd/internal/alert"
 	"syncd/internal/control"
+	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/unitfile"
 )
@@ -74,38 +79,60 @@ func failedUnit(ctx context.Context) string {
 }
 
 // checkPort tries to listen as the daemon will, or to reach the daemon that runs.
-func (e *examination) checkPort(ctx context.Context) []Finding {
-	listen := e.cfg.HTTP.Listen
-	if listen == "" {
-		return []Finding{good("there is no web server")}
-	}
+func (e *examination) checkPort(ctx context.Context) (found []Finding) {
+	addresses := [][2]string{{"http.listen", e.cfg.HTTP.Listen}, {"serve.listen", e.cfg.Serve.Listen}}
 	if e.dial(ctx) == nil {
-		return e.reachWeb(ctx, listen)
+		for _, a := range addresses {
+			found = append(found, e.reachPort(ctx, a[0], a[1])...)
+		}
+		return orGood(found, "there is no web server")
+	}
+	for _, a := range addresses {
+		f, release := e.tryPort(a[0], a[1])
+		defer release() // after both: the daemon needs them at the same time
+		found = append(found, f...)
+	}
+	return orGood(found, "there is no web server")
+}
+
+// tryPort listens until release is called.
+func (e *examination) tryPort(key, listen string) (found []Finding, release func()) {
+	release = func() {}
+	if listen == "" {
+		return nil, release
 	}
 	err := e.worker.Do(func() error {
 		listener, err := net.Listen("tcp", listen)
 		if err == nil {
-			err = listener.Close()
+			release = func() { listener.Close() }
 		}
 		return err
 	})
 	switch {
+	case err == nil, errors.Is(err, syscall.EACCES) && e.mayUseLowPorts():
+		return []Finding{good("%s %s is free", key, listen)}, release
 	case errors.Is(err, syscall.EADDRINUSE):
-		return []Finding{failure("stop the program that `ss -ltnp` shows there, or choose another http.listen", "http.listen %s: another program uses the port", listen)}
+		return []Finding{failure("stop the program that `ss -ltnp` shows there, or choose another "+key, "%s %s: another program uses the port, or another key names it", key, listen)}, release
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return []Finding{failure("choose an address that `ip address` shows, or a port alone, such as \":9797\"", "http.listen %s: this machine does not have the address", listen)}
+		return []Finding{failure("choose an address that `ip address` shows, or a port alone, such as \":9797\"", "%s %s: this machine does not have the address", key, listen)}, release
 	case errors.Is(err, syscall.EACCES):
-		return []Finding{failure("choose a port from 1024 on", "http.listen %s: user %s may not use the port", listen, e.worker.Name)}
-	case err != nil:
-		return []Finding{failure("correct http.listen", "http.listen %s: %v", listen, err)}
+		return []Finding{failure("choose a port from 1024 on", "%s %s: user %s may not use the port", key, listen, e.worker.Name)}, release
 	}
-	return []Finding{good("http.listen %s is free", listen)}
+	return []Finding{failure("correct "+key, "%s %s: %v", key, listen, err)}, release
 }
 
-func (e *examination) reachWeb(ctx context.Context, listen string) []Finding {
+// mayUseLowPorts is true for a unit that lets its user use ports below 1024.
+func (e *examination) mayUseLowPorts() bool {
+	return e.unit != nil && slices.Contains(e.unit.Words("AmbientCapabilities"), "CAP_NET_BIND_SERVICE") && !e.unit.IsOn("PrivateUsers")
+}
+
+func (e *examination) reachPort(ctx context.Context, key, listen string) []Finding {
+	if listen == "" {
+		return nil
+	}
 	host, port, _ := net.SplitHostPort(listen) // the configuration is checked
 	if port == "0" {
-		return []Finding{good("the daemon chose a port")}
+		return []Finding{good("the daemon chose a port for %s", key)}
 	}
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		host = "localhost"
@@ -113,10 +140,10 @@ func (e *examination) reachWeb(ctx context.Context, listen string) []Finding {
 	dialer := net.Dialer{Timeout: netPatience}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return []Finding{failure("restart syncd: a change of http.listen needs a restart", "the running daemon does not listen on http.listen %s: %v", listen, err)}
+		return []Finding{failure("restart syncd: a change of "+key+" needs a restart", "the running daemon does not listen on %s %s: %v", key, listen, err)}
 	}
 	conn.Close()
-	return []Finding{good("the daemon listens on %s", listen)}
+	return []Finding{good("the daemon listens on %s %s", key, listen)}
 }
 
 // checkManifests looks at the state of each manifest.
@@ -135,4 +162,41 @@ func (e *examination) checkManifests(ctx context.Context) []Finding {
 		}
 	}
 	return orGood(found, "%s in sync", english.Plural(len(status.Manifests), "manifest is", "manifests are"))
+}
+
+// checkAlerts judges the shipped alerts by the metrics of the running daemon.
+func (e *examination) checkAlerts(ctx context.Context) []Finding {
+	if e.engine == nil {
+		return []Finding{skipped("not checked, because no daemon runs")}
+	}
+	samples, err := e.engine.Samples(ctx)
+	if err != nil {
+		return []Finding{skipped("the running daemon does not tell its metrics: %v", err)}
+	}
+	all, err := alert.Parse(rules.Rules)
+	if err != nil {
+		return []Finding{failing(err, "report this as a bug")}
+	}
+	return orGood(judge(all, samples, time.Now()), "no alert would fire")
+}
+
+// briefly is the longest time that an alert may wait for and still count as firing now: one
+// look does not tell how long the expression has held.
+const briefly = 15 * time.Minute
+
+func judge(all []alert.Rule, samples []metrics.Sample, now time.Time) (found []Finding) {
+	for _, rule := range all {
+		alerts, err := rule.Judge(samples, now)
+		if err != nil && !errors.Is(err, alert.ErrUnjudged) {
+			found = append(found, failing(err, "report this as a bug"))
+		}
+		for _, a := range alerts {
+			if a.Lasting() > briefly {
+				found = append(found, hint(a.Description, "%s would fire if this lasts for %s: %s", a.Name, a.For, a.Summary))
+			} else {
+				found = append(found, failure(a.Description, "%s would fire: %s", a.Name, a.Summary))
+			}
+		}
+	}
+	return found
 }

@@ -1,6 +1,7 @@
 // Package doctor looks for what keeps syncd from working on this machine: in the
 // configuration, the unit, the permissions, the file system, the network, at the provider
-// and in the running daemon. It changes nothing, except for a temporary folder in data_dir.
+// and in the running daemon. It changes nothing, except for a temporary folder in data_dir
+// and a probe in the bucket of publish.s3.
 //
 // A check is a function that returns findings. Check after check goes from causes to
 // effects, so the first failure is the one to mend first. The texts hold no secret.
@@ -32,6 +33,7 @@ type Options struct {
 	AddSecret  func(customerID string)                          // called before the first use of a Customer ID, so that output is redacted
 	CheckFiles func(cfg *config.Config, id config.Secret) error // checks the files that the configuration names
 	Connect    func(cfg *config.Config, id config.Secret) (Source, error)
+	Rings      func(idsFile string) ([]string, error) // the ring of each id, "" for none
 	Status     func(ctx context.Context, cfg *config.Config) (report.Status, error)
 }
 
@@ -66,6 +68,7 @@ var checks = []check{
 	{"user", []string{"configuration"}, (*examination).checkUser},
 	{"files", []string{"configuration", "user"}, (*examination).checkFiles},
 	{"customer ID", []string{"configuration"}, (*examination).checkID},
+	{"credentials", []string{"configuration"}, (*examination).checkCredentials},
 	{"sandbox", []string{"configuration"}, (*examination).checkSandbox},
 	{"data_dir", []string{"configuration", "user"}, (*examination).checkDataDir},
 	{"file system", []string{"data_dir"}, (*examination).checkFileSystem},
@@ -73,12 +76,14 @@ var checks = []check{
 	{"name resolution", []string{"configuration"}, (*examination).checkNames},
 	{"connection", []string{"name resolution"}, (*examination).checkConnection},
 	{"TLS", []string{"connection"}, (*examination).checkTLS},
-	{"service", []string{"TLS"}, (*examination).checkService},
+	{"service", []string{"TLS", "credentials"}, (*examination).checkService},
 	{"clock", []string{"service"}, (*examination).checkClock},
 	{"licence", []string{"service", "customer ID"}, (*examination).checkLicence},
 	{"download", []string{"service", "customer ID"}, (*examination).checkDownload},
 	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
+	{"bucket", []string{"configuration"}, (*examination).checkPublish},
 	{"port", []string{"configuration", "user"}, (*examination).checkPort},
+	{"serve", []string{"configuration", "user"}, (*examination).checkServe},
 	{"daemon", []string{"configuration"}, (*examination).checkDaemon},
 	{"manifests", []string{"configuration"}, (*examination).checkManifests},
 	{"alerts", []string{"configuration"}, (*examination).checkAlerts},
@@ -90,6 +95,7 @@ type examination struct {
 
 	unit       *unitfile.Unit    // nil unless it runs syncd with this configuration
 	environ    map[string]string // of the unit
+	isBlind    bool              // this user cannot read all of environ
 	shellProxy string            // the proxy of this shell, if the unit has none
 	cfg        *config.Config
 	starter    account.Account // reads the configuration and the files that it names

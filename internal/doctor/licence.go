@@ -15,12 +15,13 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/manifest"
+	"syncd/internal/refusal"
 )
 
 // A provider that hangs must not hold the doctor up: so long it waits for all lists.
 const listPatience, listsAtOnce = time.Minute, 4
 
-var errNoList = fmt.Errorf("the provider did not answer within %s", listPatience)
+var errNoList = fmt.Errorf("the service did not answer within %s", listPatience)
 
 // checkLicence asks for the files of each manifest. The answer tells whether the Customer
 // ID is licensed for it, and whether there is such a manifest.
@@ -36,7 +37,7 @@ func (e *examination) checkLicence(ctx context.Context) []Finding {
 			if errors.As(failed[i], &refused) && refused.Kind == transport.Licence {
 				unlicensed++
 			}
-			found = append(found, explainManifest(l.manifest, failed[i]))
+			found = append(found, e.explainManifest(l.manifest, failed[i]))
 		case len(l.files) == 0:
 			found = append(found, failure("compare its filters with `syncd files "+name+"`", "manifest %s: no file passes its filters", name))
 		default:
@@ -46,6 +47,9 @@ func (e *examination) checkLicence(ctx context.Context) []Finding {
 	if n := len(lists); n > 1 && unlicensed == n {
 		found[0].Text = "the provider rejects the Customer ID for every manifest; " + found[0].Text
 		found = found[:1]
+	}
+	if e.isFollower() {
+		return orGood(found, "the bucket has %s", english.Plural(len(lists), "configured manifest", ""))
 	}
 	return orGood(found, "the Customer ID is licensed for %s", english.Plural(len(lists), "manifest", ""))
 }
@@ -81,9 +85,15 @@ func (e *examination) askList(ctx context.Context, m config.Manifest) (list, err
 	return l, nil
 }
 
-func explainManifest(m config.Manifest, err error) Finding {
+func (e *examination) explainManifest(m config.Manifest, err error) Finding {
 	var failed *transport.Error
-	if errors.As(err, &failed) {
+	isAnswer := errors.As(err, &failed)
+	switch {
+	case e.isFollower() && isAnswer && failed.Status > 0:
+		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+	case e.isFollower() && !isAnswer && refusal.ReasonOf(err) == "":
+		return explainMissing(m, err)
+	case isAnswer:
 		switch failed.Kind {
 		case transport.Licence:
 			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)
@@ -91,7 +101,7 @@ func explainManifest(m config.Manifest, err error) Finding {
 			return failure("compare with `syncd manifests`, and `syncd releases "+m.Name+"`", "manifest %s: the provider does not have it for release %s", m.Name, m.Release)
 		}
 	}
-	return failure("try `syncd files "+m.Name+"`; if it fails the same way, tell the provider", "manifest %s: %v", m.Name, err)
+	return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+e.askFor(), "manifest %s: %v", m.Name, err)
 }
 
 // A small part of a file shows whether downloads work, and how fast.
@@ -115,21 +125,37 @@ func (e *examination) checkDownload(ctx context.Context) []Finding {
 	ref := l.largest()
 	expected, err := e.source.Provider.Hash(ctx, e.cfg.Source.Hash, ref)
 	if err != nil {
-		return []Finding{failure("try `syncd get`; if it fails the same way, tell the provider", "the digest of %s cannot be had: %v", ref, err)}
+		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+e.askFor(), "the digest of %s cannot be had: %v", ref, err)}
 	}
 	begin := time.Now()
 	answer, err := e.source.Provider.Download(ctx, manifest.File{Reference: ref, Expected: expected}, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
 	if err != nil {
-		return []Finding{failure("let this machine connect to the host that downloads are redirected to, too", "downloading %s fails: %v", ref, err)}
+		return []Finding{e.explainDownload(ref, err)}
 	}
 	defer answer.Body.Close()
 	latency := time.Since(begin)
 	n, took, err := e.receive(answer.Body)
 	if err != nil && n == 0 {
-		return []Finding{failure("try `syncd get`; if it fails the same way, tell the provider", "downloading %s fails: %v", ref, err)}
+		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+e.askFor(), "downloading %s fails: %v", ref, err)}
 	}
 	rate := float64(n) / max(took, time.Millisecond).Seconds()
 	return []Finding{e.judgeRate(n, rate, latency, took)}
+}
+
+func (e *examination) explainDownload(ref manifest.Reference, err error) Finding {
+	var failed *transport.Error
+	next := "let this machine connect to the host that downloads are redirected to, too"
+	switch {
+	case errors.As(err, &failed) && e.isFollower() && failed.Kind == transport.NotFound:
+		next = "run `syncd publish` on the publisher, which uploads what is missing"
+	case failed != nil && e.isFollower() && failed.Status > 0:
+		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+	case failed != nil && failed.Status > 0:
+		next = "try `syncd get '" + ref.String() + "'`; if it fails the same way, " + e.askFor()
+	case e.isFollower():
+		next = "check the way to the S3 service"
+	}
+	return failure(next, "downloading %s fails: %v", ref, err)
 }
 
 // receive reads a body for a while.
@@ -154,7 +180,7 @@ func (e *examination) judgeRate(n int64, rate float64, latency, took time.Durati
 	case slow && least > 0 && rate < float64(least):
 		return failure("check the line; on a slow one, lower `source.min_rate`", "downloads are too slow: %s, less than source.min_rate allows (%s/s)", shown, humanize.IBytes(uint64(least)))
 	case slow && n < measurable:
-		return hint("check the line, and the bandwidth that the provider allows", "downloads are slow: %s", shown)
+		return hint("check the line, and the bandwidth that the service allows", "downloads are slow: %s", shown)
 	case n < measurable:
 		return good("the first byte comes after %s; the file is too small to measure the rate", latency.Round(time.Millisecond))
 	}

@@ -44,10 +44,26 @@ func (e *examination) named() (what, key string) {
 
 // sourceKey is the key that names the provider, or the service of the bucket.
 func (e *examination) sourceKey() string {
-	if e.cfg.Source.S3.IsSet() {
+	if e.isFollower() {
 		return "source.s3.endpoint"
 	}
 	return "source.url"
+}
+
+// sourceName says what should answer there.
+func (e *examination) sourceName() string {
+	if e.isFollower() {
+		return "an S3 service"
+	}
+	return "the provider's release service"
+}
+
+// askFor says whom to ask about what only the source can mend.
+func (e *examination) askFor() string {
+	if e.isFollower() {
+		return "look at the publisher"
+	}
+	return "tell the provider"
 }
 
 func (e *examination) checkNames(ctx context.Context) []Finding {

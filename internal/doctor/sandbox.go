@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -29,12 +30,34 @@ func (e *examination) checkSandbox(context.Context) []Finding {
 	if access, why := e.unit.Access(e.cfg.Path); access == unitfile.Hidden {
 		found = append(found, failure("move it to /etc/syncd", "the unit hides %s from the daemon (%s)", e.cfg.Path, why))
 	}
+	for _, f := range e.namedFiles() {
+		if access, why := e.unit.Access(f.path); f.path != "" && access == unitfile.Hidden {
+			found = append(found, failure("move it to /etc/syncd, and correct "+f.key, "%s: the unit hides that file from the daemon (%s)", f.key, why))
+		}
+	}
 	for _, c := range e.commands() {
 		if filepath.IsAbs(c.program) && !e.unit.MayExecute(c.program) {
 			found = append(found, failure(dropIn("ExecPaths="+c.program)+", or move it to /usr/local/bin", "%s: the unit does not let the daemon run %s (NoExecPaths=)", c.key, c.program))
 		}
 	}
 	return orGood(found, "the unit permits what the configuration needs")
+}
+
+// namedFile is a file that the daemon reads.
+type namedFile struct{ key, path string }
+
+// namedFiles are those that the configuration and the unit's environment name, "" for none.
+func (e *examination) namedFiles() []namedFile {
+	c := e.cfg
+	files := []namedFile{
+		{"source.ca_file", c.Source.CAFile}, {"source.client_cert", c.Source.ClientCert}, {"source.client_key", c.Source.ClientKey},
+		{"source.customer_id_file", c.Source.Credential.File()},
+		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
+	}
+	if c.Source.S3.IsSet() || c.Publish.S3.IsSet() {
+		files = append(files, namedFile{"AWS_SHARED_CREDENTIALS_FILE", os.Getenv("AWS_SHARED_CREDENTIALS_FILE")})
+	}
+	return files
 }
 
 func (e *examination) needWritable(what, path string) []Finding {

@@ -40,7 +40,7 @@ func (e *examination) checkTLS(ctx context.Context) []Finding {
 	state := conn.(*tls.Conn).ConnectionState() // tls.Dialer returns no other
 	until := state.PeerCertificates[0].NotAfter
 	if time.Until(until) < soon {
-		return []Finding{hint("tell the provider", "the certificate of %s expires at %s", u.Host, until.UTC().Format(time.RFC3339))}
+		return []Finding{hint(e.askFor(), "the certificate of %s expires at %s", u.Host, until.UTC().Format(time.RFC3339))}
 	}
 	return []Finding{good("%s, the certificate is valid until %s", tls.VersionName(state.Version), until.Format(time.DateOnly))}
 }
@@ -56,7 +56,7 @@ func (e *examination) explainTLS(err error) Finding {
 	case errors.As(err, &hostname):
 		return failure("check the host in "+e.sourceKey(), "the server's certificate is for another host: %v", hostname)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return failure("check the clock with `timedatectl`; if it is right, tell the provider", "the server's certificate is not valid at the time of this machine's clock: %v", invalid)
+		return failure("check the clock with `timedatectl`; if it is right, "+e.askFor(), "the server's certificate is not valid at the time of this machine's clock: %v", invalid)
 	}
 	return failure("check that "+e.sourceKey()+" names a server that speaks TLS at that port", "the TLS handshake failed: %v", err)
 }

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
+	"syncd/internal/account"
 	"syncd/internal/unitfile"
 )
 
@@ -30,9 +32,11 @@ func (e *examination) checkUnit(context.Context) []Finding {
 		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, e.ConfigFile)}
 	}
 	e.unit, e.environ = u, environ
-	e.adoptProxy()
+	e.adoptEnvironment()
 	found := e.checkProgram()
-	if err != nil {
+	if e.isBlind = errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0; e.isBlind {
+		found = append(found, skippedUntil("run this as root", "unit %s: this user cannot read all of its environment: %v", u.Path, err))
+	} else if err != nil {
 		found = append(found, failure("make that file, or correct the unit: systemd does not start the daemon without it", "unit %s: %v", u.Path, err))
 	}
 	return orGood(found, "%s runs syncd with this configuration", u.Path)
@@ -68,9 +72,9 @@ func (e *examination) daemonEnv() func(string) string {
 	return func(name string) string { return environ[name] }
 }
 
-// adoptProxy makes this process use the proxy of the unit: that of a shell says nothing
-// about the daemon.
-func (e *examination) adoptProxy() {
+// adoptEnvironment makes this process use the proxy and the credentials for S3 of the unit:
+// those of a shell say nothing about the daemon.
+func (e *examination) adoptEnvironment() {
 	for _, upper := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
 		for _, name := range []string{upper, strings.ToLower(upper)} {
 			if e.environ[name] == "" && e.Getenv(name) != "" && upper != "NO_PROXY" {
@@ -79,4 +83,81 @@ func (e *examination) adoptProxy() {
 			os.Setenv(name, e.environ[name])
 		}
 	}
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); isOfStorage(name) {
+			os.Unsetenv(name)
+		}
+	}
+	for name, value := range e.environ {
+		if isOfStorage(name) {
+			os.Setenv(name, value)
+		}
+	}
+	os.Setenv("HOME", e.unitHome())
+}
+
+// isOfStorage is true for variables that decide about credentials for S3.
+func isOfStorage(name string) bool {
+	return strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "MINIO_")
+}
+
+// unitHome is the home folder of the daemon, as systemd sets it.
+func (e *examination) unitHome() string {
+	if home := e.environ["HOME"]; home != "" {
+		return home
+	}
+	if found, err := user.Lookup(e.unit.Value("User")); err == nil {
+		return found.HomeDir
+	}
+	return ""
+}
+
+// checkUser finds out who reads the configuration and who works in data_dir. The daemon
+// starts as the unit's user. Started as root, it becomes the owner of data_dir.
+func (e *examination) checkUser(context.Context) []Finding {
+	starter, err := e.findStarter()
+	if errors.Is(err, account.ErrNoGroup) {
+		return []Finding{failure("run `groupadd --system` with its name, or take Group= out of the unit", "%v", err)}
+	}
+	if err != nil {
+		return []Finding{failure("run `useradd --system --home-dir /var/lib/syncd --shell /usr/sbin/nologin syncd`, or name another user", "%v", err)}
+	}
+	e.starter, e.worker = starter, starter
+	if starter.UID == 0 {
+		if info, err := os.Stat(e.cfg.DataDir); err == nil {
+			if e.worker, err = account.OwnerOf(info); err != nil {
+				return []Finding{failing(err, "check /etc/passwd and /etc/group")}
+			}
+		}
+	}
+	if !e.worker.CanDo() {
+		next := "run this as root"
+		if e.worker.UID != 0 {
+			next += ", or as " + e.worker.Name
+		}
+		return []Finding{skippedUntil(next, "the permissions of user %s are not checked, because this runs as %s", e.worker.Name, account.Self().Name)}
+	}
+	return []Finding{good("permissions are checked for user %s", e.worker.Name)}
+}
+
+func (e *examination) findStarter() (account.Account, error) {
+	switch {
+	case e.User != "":
+		return account.Named(e.User)
+	case e.unit == nil:
+		return account.Self(), nil
+	}
+	name := e.unit.Value("User")
+	if name == "" {
+		name = "root"
+	}
+	found, err := account.Named(name)
+	if err != nil {
+		return found, err
+	}
+	groups := e.unit.Words("SupplementaryGroups")
+	if group := e.unit.Value("Group"); group != "" {
+		groups = append(groups, group)
+	}
+	return found.WithGroups(groups...)
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,6 +78,33 @@ func (c *Config) CheckFiles() error {
 	}
 	_, err := withAbsolutePaths(c.content, filepath.Dir(c.path))
 	return err
+}
+
+// Certificate is the one that clients see, nil for plain http. c may be nil.
+func (c *Config) Certificate() (*x509.Certificate, error) {
+	if c == nil {
+		return nil, nil
+	}
+	absolute, err := withAbsolutePaths(c.content, filepath.Dir(c.path))
+	if err != nil {
+		return nil, err
+	}
+	var file webConfigForm
+	if yaml.Unmarshal(absolute, &file) != nil {
+		return nil, errWebConfig
+	}
+	text, _ := file.TLS["cert"].(string)
+	chain := []byte(text)
+	if path, _ := file.TLS["cert_file"].(string); path != "" {
+		if chain, err = readPart(path); err != nil {
+			return nil, err
+		}
+	}
+	block, _ := pem.Decode(chain)
+	if block == nil {
+		return nil, nil
+	}
+	return x509.ParseCertificate(block.Bytes)
 }
 
 // copyPath is the path by which the toolkit reads the copy. It stays the same.

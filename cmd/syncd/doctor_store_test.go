@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"syncd/internal/bucket/buckettest"
+	"syncd/internal/emulator"
+)
+
+// sickStore is a broken set-up of a host with a bucket. All share one S3 server, so each has
+// a prefix and a front of its own.
+type sickStore struct {
+	name      string
+	publishes bool // publish.s3 instead of source.s3
+	breakIt   func(f *followerHost)
+	check     string
+	says      []string
+}
+
+// keys sets the credentials of the shell.
+func (f *followerHost) keys(id, secret string) {
+	f.environ = []string{
+		"SYSTEMD_UNIT_PATH=" + f.path("units"), "HOME=" + f.dir,
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/", // no role is looked for on the network
+	}
+	if id != "" {
+		f.environ = append(f.environ, "AWS_ACCESS_KEY_ID="+id, "AWS_SECRET_ACCESS_KEY="+secret)
+	}
+}
+
+// place changes the line of the bucket.
+func (f *followerHost) place(key, old, value string) {
+	f.Helper()
+	text, err := os.ReadFile(f.path("syncd.yaml"))
+	f.must(err)
+	if !strings.Contains(string(text), old) {
+		f.Fatalf("no %q in\n%s", old, text)
+	}
+	f.write("syncd.yaml", strings.Replace(string(text), old, key+": "+value, 1), 0o644)
+}
+
+// refuseAs lets the front answer every request that matches with an error of S3.
+func (f *followerHost) refuseAs(status int, code string, matches func(r *http.Request) bool) {
+	f.front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !matches(r) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>A message of tests.</Message></Error>", code)
+		return true
+	})
+}
+
+func always(*http.Request) bool     { return true }
+func ofWrites(r *http.Request) bool { return r.Method == http.MethodPut }
+
+var sickStores = []sickStore{
+	{name: "wrong secret key", check: "service", says: []string{"source.s3", "the secret key does not belong to the access key", "AWS_SECRET_ACCESS_KEY"},
+		breakIt: func(f *followerHost) { f.keys(buckettest.AccessKey, "another-secret-key") }},
+	{name: "unknown access key", check: "service", says: []string{"does not know the access key", "AWS_ACCESS_KEY_ID"},
+		breakIt: func(f *followerHost) { f.keys("UNKNOWNKEY", buckettest.SecretKey) }},
+	{name: "half of the credentials", check: "credentials", says: []string{"$AWS_ACCESS_KEY_ID is set, but not $AWS_SECRET_ACCESS_KEY"},
+		breakIt: func(f *followerHost) { f.keys(buckettest.AccessKey, "") }},
+	{name: "no credentials", check: "service", says: []string{"denies access to the bucket refdata, and no credentials for S3 are found", "AWS_ACCESS_KEY_ID"},
+		breakIt: func(f *followerHost) { f.keys("", "") }},
+	{name: "credentials in the shell and not in the unit", check: "service", says: []string{"no credentials for S3 are found", "systemctl edit syncd", "EnvironmentFile="},
+		breakIt: func(f *followerHost) { f.unit("Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/") }},
+	{name: "wrong key in the unit and the right one in the shell", check: "service", says: []string{"does not know the access key", "in the unit's environment"},
+		breakIt: func(f *followerHost) {
+			f.write("s3.env", "AWS_ACCESS_KEY_ID=UNKNOWNKEY\nAWS_SECRET_ACCESS_KEY=another-secret-key\n", 0o600)
+			f.unit("EnvironmentFile=" + f.path("s3.env"))
+		}},
+	{name: "shared file that the daemon's user cannot read", check: "credentials", says: []string{"user 23456 cannot read the credentials for S3 in", "s3.keys", "permission denied"},
+		breakIt: func(f *followerHost) {
+			f.write("s3.keys", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", buckettest.AccessKey, buckettest.SecretKey), 0o600)
+			f.Cleanup(func() { f.must(os.Remove(f.path("s3.keys"))) })
+			f.giveData(otherUID, otherGID, 0o755)
+			f.unit("User="+stranger, "Environment=AWS_SHARED_CREDENTIALS_FILE="+f.path("s3.keys"), "Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/")
+		}},
+	{name: "shared file that the unit hides", check: "sandbox", says: []string{"AWS_SHARED_CREDENTIALS_FILE", "InaccessiblePaths="},
+		breakIt: func(f *followerHost) {
+			f.must(os.Mkdir(f.path("hidden"), 0o755))
+			f.unit("Environment=AWS_ACCESS_KEY_ID="+buckettest.AccessKey, "EnvironmentFile="+f.secretFile(), "Environment=AWS_SHARED_CREDENTIALS_FILE="+f.path("hidden/keys"), "InaccessiblePaths="+f.path("hidden"))
+		}},
+	{name: "access denied", check: "service", says: []string{"denies access to the bucket refdata", "allow s3:GetObject and s3:ListBucket to that key"},
+		breakIt: func(f *followerHost) { f.refuseAs(http.StatusForbidden, "AccessDenied", always) }},
+	{name: "wrong bucket", check: "service", says: []string{"has no bucket wrong-bucket", "source.s3.bucket"},
+		breakIt: func(f *followerHost) { f.place("bucket", "bucket: refdata", "wrong-bucket") }},
+	{name: "nothing published yet", check: "service", says: []string{"nothing is published in the bucket refdata below the prefix \"empty/\"", "run `syncd sync` on the publisher"},
+		breakIt: func(f *followerHost) { f.place("prefix", "prefix: mirror/", "empty/") }},
+	{name: "wrong region", check: "service", says: []string{"lies in another region", "source.s3.region"},
+		breakIt: func(f *followerHost) { f.place("region", "bucket: refdata", "eu-west-9, bucket: refdata") }},
+	{name: "wrong clock", check: "service", says: []string{"this machine's clock differs too much", "timedatectl"},
+		breakIt: func(f *followerHost) { f.refuseAs(http.StatusForbidden, "RequestTimeTooSkewed", always) }},
+	{name: "session that is over", check: "service", says: []string{"session token", "AWS_SESSION_TOKEN"},
+		breakIt: func(f *followerHost) { f.refuseAs(http.StatusBadRequest, "ExpiredToken", always) }},
+	{name: "server that throttles", check: "service", says: []string{"cannot serve now", "SlowDown"},
+		breakIt: func(f *followerHost) { f.front.Answer(buckettest.SlowDown) }},
+	{name: "server that is no S3 service", check: "service", says: []string{"a web page instead of", "source.s3.endpoint"},
+		breakIt: func(f *followerHost) {
+			page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
+			f.Cleanup(page.Close)
+			f.place("endpoint", fmt.Sprintf("endpoint: %q", f.front.Endpoint), fmt.Sprintf("%q", page.URL))
+		}},
+	{name: "other content under the name of current.json", check: "service", says: []string{"no publication of syncd", "source.s3.prefix"},
+		breakIt: func(f *followerHost) {
+			f.store.Put("other/current.json", []byte("{}"))
+			f.place("prefix", "prefix: mirror/", "other/")
+		}},
+	{name: "manifest that the publisher does not mirror", check: "licence", says: []string{"the bucket has no release latest of x", "let the publisher mirror it"},
+		breakIt: func(f *followerHost) { f.place("- name", "- name: m", "x") }},
+	{name: "object that is missing", check: "download", says: []string{"404", "run `syncd publish` on the publisher"},
+		breakIt: func(f *followerHost) {
+			f.refuseAs(http.StatusNotFound, "NoSuchKey", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/objects/") })
+		}},
+
+	{name: "publisher without credentials", publishes: true, check: "bucket", says: []string{"publish.s3: no credentials for S3 are found"},
+		breakIt: func(f *followerHost) { f.keys("", "") }},
+	{name: "publisher with a wrong key", publishes: true, check: "bucket", says: []string{"publish.s3", "the secret key does not belong"},
+		breakIt: func(f *followerHost) { f.keys(buckettest.AccessKey, "another-secret-key") }},
+	{name: "publisher with a wrong bucket", publishes: true, check: "bucket", says: []string{"has no bucket wrong-bucket", "publish.s3.bucket"},
+		breakIt: func(f *followerHost) { f.place("bucket", "bucket: refdata", "wrong-bucket") }},
+	{name: "publisher with a wrong region", publishes: true, check: "bucket", says: []string{"lies in another region", "publish.s3.region"},
+		breakIt: func(f *followerHost) { f.place("region", "bucket: refdata", "eu-west-9, bucket: refdata") }},
+	{name: "publisher that may only read", publishes: true, check: "bucket", says: []string{"denies access", "s3:PutObject"},
+		breakIt: func(f *followerHost) { f.refuseAs(http.StatusForbidden, "AccessDenied", ofWrites) }},
+	{name: "publisher that may not delete", publishes: true, check: "bucket", says: []string{"denies access", "s3:DeleteObject"},
+		breakIt: func(f *followerHost) {
+			f.refuseAs(http.StatusForbidden, "AccessDenied", func(r *http.Request) bool { return r.Method == http.MethodDelete })
+		}},
+	{name: "publisher whose server cannot be reached", publishes: true, check: "bucket", says: []string{"publish.s3.endpoint", "refused"},
+		breakIt: func(f *followerHost) {
+			f.place("endpoint", fmt.Sprintf("endpoint: %q", f.front.Endpoint), "\"http://"+freeAddress(f.host)+"\"")
+		}},
+	{name: "election on a server without conditions", publishes: true, check: "bucket", says: []string{"election", "does not keep to conditions of writes"},
+		breakIt: func(f *followerHost) {
+			f.write("syncd.yaml", "election: {lease: 60s}\n"+f.config(), 0o644)
+			f.refuseAs(http.StatusNotImplemented, "NotImplemented", ofWrites)
+		}},
+}
+
+// secretFile is an environment file with the right secret key, for the time of the test.
+func (f *followerHost) secretFile() string {
+	f.write("s3.env", "AWS_SECRET_ACCESS_KEY="+buckettest.SecretKey, 0o600)
+	f.Cleanup(func() { f.must(os.Remove(f.path("s3.env"))) })
+	return f.path("s3.env")
+}
+
+func (f *followerHost) config() string {
+	text, err := os.ReadFile(f.path("syncd.yaml"))
+	f.must(err)
+	return string(text)
+}
+
+// patientStore is a sound host that follows a bucket, or publishes to it.
+func patientStore(t *testing.T, store *buckettest.Server, publishes bool) *followerHost {
+	t.Helper()
+	asRoot(t)
+	f := &followerHost{host: newHost(t, "m"), store: store, front: buckettest.NewFront(t, store)}
+	f.provider.SetManifest("m", "2026.10", emulator.File{Name: "m.dat", Content: emulator.Random(1, 1<<10)})
+	if publishes {
+		f.settings.more = fmt.Sprintf("publish: {s3: {endpoint: %q, bucket: refdata, prefix: %s/}}", f.front.Endpoint, filepath.Base(f.dir))
+		f.configure()
+		f.Cleanup(f.keyFree)
+	} else {
+		f.follow()
+	}
+	f.keys(buckettest.AccessKey, buckettest.SecretKey)
+	return f
+}
+
+func TestDoctorNamesWhatIsWrongWithABucket(t *testing.T) {
+	t.Parallel()
+	store := buckettest.New(t)
+	store.Publish("mirror/", 1, buckettest.Release{Manifest: "m", Release: "2026.10", Files: map[string]string{"m.dat": "good"}})
+	for _, s := range sickStores {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			f := patientStore(t, store, s.publishes)
+			s.breakIt(f)
+			f.diagnosed(s.check, s.says)
+		})
+	}
+	t.Run("a sound follower", func(t *testing.T) {
+		t.Parallel()
+		f := patientStore(t, store, false)
+		out := f.expect(0, "doctor").stdout
+		f.contains("the output", out, "ok       credentials: ", "ok       customer ID: a bucket needs no Customer ID", "published generation 1", "ok       licence: the bucket has 1 configured manifest", "ok       download: ")
+		f.expect(0, "sync")
+	})
+	t.Run("a sound publisher", func(t *testing.T) {
+		t.Parallel()
+		f := patientStore(t, store, true)
+		f.contains("the output", f.expect(0, "doctor").stdout, "ok       bucket: publish.s3: the bucket can be read and written")
+		left, err := filepath.Glob(f.store.Path(filepath.Base(f.dir) + "/*/*"))
+		f.must(err)
+		same(f.host, "what is left", 0, len(left))
+		f.expect(0, "sync")
+		f.contains("the output", f.expect(0, "doctor").stdout, "published generation 1")
+	})
+}

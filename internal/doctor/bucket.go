@@ -1,0 +1,214 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"syncd/internal/clients/signature"
+	"syncd/internal/config"
+	"syncd/internal/engine"
+	"syncd/internal/publish"
+)
+
+// store is a configured place in object storage.
+type store struct {
+	config.S3
+	key string // source.s3 or publish.s3
+}
+
+// checkCredentials looks for the keys that the requests to source.s3 are signed with.
+func (e *examination) checkCredentials(ctx context.Context) []Finding {
+	if !e.cfg.Source.S3.IsSet() {
+		return nil
+	}
+	found, isThere := e.lookForKeys(ctx, signature.Credentials())
+	if len(found) > 0 || isThere {
+		return orGood(found, "requests to the bucket are signed with a key")
+	}
+	return []Finding{hint(e.giveKeys(), "no credentials for S3 are found: requests are not signed, which only a public bucket permits")}
+}
+
+// lookForKeys looks for credentials as the daemon will, and keeps them out of the output.
+func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Credentials) (found []Finding, isThere bool) {
+	for _, pair := range [][2]string{{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}, {"AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"}} {
+		if os.Getenv(pair[0]) != "" && os.Getenv(pair[1]) == "" {
+			return []Finding{failure("set both, or none", "$%s is set, but not $%s", pair[0], pair[1])}, false
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, storePatience) // a role is asked for over the network
+	defer cancel()
+	var keys credentials.Value
+	err := e.worker.Do(func() (err error) {
+		keys, err = usual.GetWithContext(&credentials.CredContext{Context: ctx})
+		return err
+	})
+	for _, secret := range append(signature.Secrets(), keys.SecretAccessKey, keys.SessionToken) {
+		e.AddSecret(secret)
+	}
+	if err == nil && keys.AccessKeyID != "" {
+		return nil, true
+	}
+	return e.unreadableKeys(), false
+}
+
+// unreadableKeys says that there may be credentials which the daemon, or this user, cannot
+// read.
+func (e *examination) unreadableKeys() []Finding {
+	path, isNamed := sharedFile()
+	err := e.worker.Do(func() error { _, err := os.ReadFile(path); return err })
+	switch {
+	case e.isBlind:
+		return []Finding{skippedUntil("run this as root", "this user cannot read the unit's environment, which may have credentials for S3")}
+	case path == "" || err == nil || !isNamed && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case !e.worker.CanDo():
+		return []Finding{skippedUntil("run this as root", "this user cannot read the credentials for S3 in %s", path)}
+	}
+	return []Finding{failure(fmt.Sprintf("let user %s read it, or set AWS_SHARED_CREDENTIALS_FILE", e.worker.Name), "user %s cannot read the credentials for S3 in %s: %v", e.worker.Name, path, cause(err))}
+}
+
+// sharedFile is the file with credentials that all tools of S3 read.
+func sharedFile() (path string, isNamed bool) {
+	if path := os.Getenv("AWS_SHARED_CREDENTIALS_FILE"); path != "" {
+		return path, true
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", false
+	}
+	return filepath.Join(home, ".aws", "credentials"), false
+}
+
+func (e *examination) giveKeys() string {
+	if e.unit != nil {
+		return "run `systemctl edit syncd` and name a file with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in EnvironmentFile= below [Service], or give the machine a role"
+	}
+	return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write ~/.aws/credentials, or give the machine a role"
+}
+
+// whereKeys says where the daemon's credentials usually are.
+func (e *examination) whereKeys() string {
+	if e.unit != nil {
+		return "in the unit's environment"
+	}
+	return "in the environment"
+}
+
+// checkPublish looks at the bucket of publish.s3 as a publisher does.
+func (e *examination) checkPublish(ctx context.Context) []Finding {
+	if !e.cfg.Publish.S3.IsSet() {
+		return nil
+	}
+	found, isThere := e.lookForKeys(ctx, publish.Credentials())
+	switch {
+	case len(found) > 0:
+		return found
+	case !isThere:
+		return []Finding{failure(e.giveKeys(), "publish.s3: no credentials for S3 are found")}
+	}
+	place, err := engine.PublishPlace(e.cfg)
+	if err != nil {
+		return []Finding{failing(err, "check source.ca_file")}
+	}
+	place.Retry.MaxElapsed = min(place.Retry.MaxElapsed, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, netPatience)
+	defer cancel()
+	seen, err := place.Look(ctx)
+	at := store{e.cfg.Publish.S3, "publish.s3"}
+	if err != nil {
+		code, status := publish.AnswerOf(err)
+		return []Finding{e.explainStore(at, code, status, err)}
+	}
+	return e.judgeSeen(at, seen)
+}
+
+// storePatience is how long a request to publish.s3 is repeated.
+const storePatience = netPatience / 3
+
+func (e *examination) judgeSeen(at store, seen publish.Seen) []Finding {
+	election := e.cfg.Election.Lease > 0
+	text := "publish.s3: the bucket can be read and written"
+	if seen.Current.Generation > 0 {
+		text += fmt.Sprintf(", %s published generation %d", seen.Current.Publisher, seen.Current.Generation)
+	}
+	switch {
+	case !seen.HasConditions && election:
+		return []Finding{failure("use another server, or a single publisher without election", "election: the S3 server %s does not keep to conditions of writes", at.Endpoint.Host)}
+	case !seen.HasConditions:
+		return []Finding{hint("let no other host publish to this bucket", "publish.s3: the S3 server %s does not keep to conditions of writes", at.Endpoint.Host)}
+	case election && seen.Lease.Holder != "":
+		text += "; " + seen.Lease.Holder + " had the lease last"
+	case !election && seen.Lease.Holder != "":
+		return []Finding{hint("set election on this host, too, or let a single host publish", "publish.s3: %s publishes to this bucket with an election, and this host without", seen.Lease.Holder)}
+	}
+	return []Finding{good("%s", text)}
+}
+
+// explainStore explains an error of an S3 server by its code.
+func (e *examination) explainStore(at store, code string, status int, err error) Finding {
+	host, bucket := at.Endpoint.Host, at.Bucket
+	fail := func(next, text string, values ...any) Finding {
+		return failure(next, "%s: %s", at.key, fmt.Sprintf(text, values...))
+	}
+	switch code {
+	case "NoSuchBucket", "InvalidBucketName":
+		return fail("correct "+at.key+".bucket, or make the bucket", "%s has no bucket %s", host, bucket)
+	case "NoSuchKey":
+		return fail("run `syncd sync` on the publisher, or correct "+at.key+".prefix", "nothing is published in the bucket %s below the prefix %q", bucket, at.Prefix)
+	case "InvalidAccessKeyId", "XAdminUserNotFound": // of AWS, of versitygw
+		return fail("correct AWS_ACCESS_KEY_ID "+e.whereKeys(), "%s does not know the access key", host)
+	case "SignatureDoesNotMatch":
+		return fail("correct AWS_SECRET_ACCESS_KEY "+e.whereKeys()+"; if it is right, let no proxy change the Host header", "%s says that the secret key does not belong to the access key", host)
+	case "RequestTimeTooSkewed", "RequestExpired":
+		return fail(nextClock, "this machine's clock differs too much from that of %s", host)
+	case "ExpiredToken", "InvalidToken":
+		return fail("renew AWS_SESSION_TOKEN "+e.whereKeys(), "%s does not accept the session token", host)
+	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException", "InvalidRegion", "IncorrectEndpoint":
+		return fail("correct "+at.key+".region", "%s says that the bucket %s lies in another region: %v", host, bucket, err)
+	}
+	return e.explainStatus(at, code, status, err)
+}
+
+func (e *examination) explainStatus(at store, code string, status int, err error) Finding {
+	switch {
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		text := fmt.Sprintf("%s: %s denies access to the bucket %s", at.key, at.Endpoint.Host, at.Bucket)
+		if _, isThere := e.lookForKeys(context.Background(), signature.Credentials()); !isThere {
+			return failure(e.giveKeys(), "%s, and no credentials for S3 are found", text)
+		}
+		return failure("allow "+at.actions()+" to that key; without s3:ListBucket, a bucket in which nothing is published looks the same", "%s", text)
+	case status == http.StatusNotFound:
+		return failure("check "+at.key+".endpoint, bucket and prefix", "%s: %v", at.key, err)
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		return failure("try again later; if it lasts, ask who runs the S3 service", "%s: %s cannot serve now: %v", at.key, at.Endpoint.Host, err)
+	case status > 0:
+		return failure("check that "+at.key+".endpoint names an S3 service", "%s: %v", at.key, err)
+	case isCertificate(err):
+		return e.explainTLS(err)
+	}
+	return failure("check "+at.key+".endpoint and the way to it", "%s: %s gives no valid answer: %v", at.key, at.Endpoint.Host, err)
+}
+
+// actions are what the key of a place must be allowed to do.
+func (s store) actions() string {
+	all := []string{"s3:GetObject", "s3:ListBucket"}
+	if s.key == "publish.s3" {
+		all = append(all, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
+	}
+	return english.OxfordWordSeries(all, "and")
+}
+
+// explainMissing explains why a bucket has no list of a manifest.
+func explainMissing(m config.Manifest, err error) Finding {
+	text, _, _ := strings.Cut(err.Error(), "; ")
+	return failure("compare with `syncd manifests`, or let the publisher mirror it", "manifest %s: %s", m.Name, text)
+}
