@@ -29,6 +29,8 @@ type Manifest struct {
 	Bytes    int64            `json:"bytes"`
 	Held     bool             `json:"held,omitempty"` // the publisher's operator wants it, although there may be a newer one
 
+	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
+
 	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
 }
 

@@ -49,6 +49,8 @@ type File struct {
 	Size      int64             `json:"size"`      // bytes
 	Object    manifest.ObjectID `json:"sha256"`
 	Metadata  json.RawMessage   `json:"metadata,omitempty"` // of the provider, as syncd keeps it in its records
+
+	Told *manifest.Metadata `json:"-"` // is written as Metadata: all texts together would fill the memory
 }
 
 // Entry is the record's entry in a generation.
@@ -74,7 +76,7 @@ func (r Record) Write(w io.Writer) error {
 	to := bufio.NewWriter(w)
 	before := head + "["
 	for _, f := range files {
-		text, err := json.Marshal(f)
+		text, err := f.text()
 		if err != nil {
 			return err
 		}
@@ -88,6 +90,18 @@ func (r Record) Write(w io.Writer) error {
 	_, _ = to.WriteString("\n ]\n}\n")
 	return to.Flush()
 }
+
+func (f File) text() (_ []byte, err error) {
+	if f.Told != nil {
+		if f.Metadata, err = json.Marshal(f.Told); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(f)
+}
+
+// Limit is the longest text of a record of so many files, in bytes.
+func Limit(files int) int64 { return min(headText+int64(files)*fileText, MaxRecord) }
 
 // ParseRecord reads the record of a manifest of a generation. It refuses paths and
 // references that no manifest can have, and files that do not make up the revision.
@@ -105,7 +119,7 @@ func ParseRecord(of Manifest, text io.Reader) (Record, error) {
 
 // read reads the members of a record in the order of Write, and at most so many files.
 func (r *Record) read(text io.Reader, most int) error {
-	limit := &limit{from: text, most: min(headText+int64(most)*fileText, MaxRecord)}
+	limit := &limit{from: text, most: Limit(most)}
 	decoder := json.NewDecoder(limit)
 	limit.decoder = decoder
 	if err := expect(decoder, json.Delim('{')); err != nil {

@@ -160,7 +160,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
 		Follower: e.follower(cfg),
-		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.followers(), Describe: cfg.Serve.IsOn(),
+		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.followers(), Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(),
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *Publisher) compose(served mirror.Generation, present bucket.Generation)
 	var n next
 	for _, name := range served.Names() {
 		record := served.Records[name]
-		own := entryOf(record)
+		own := entryIn(present, record)
 		theirs, there := present.Manifest(name)
 		if there && !isAuthor && isAhead(theirs, own) && !isOrdered(record, theirs) {
 			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, name)
@@ -64,7 +64,7 @@ func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
 func entryOf(r mirror.Record) bucket.Manifest {
 	m := bucket.Manifest{
 		Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC(),
-		Held: r.Held != nil || r.Orders.Pin != "",
+		Held: r.Held != nil || r.Orders.Pin != "", Described: r.Described,
 	}
 	for _, f := range r.Files {
 		m.Bytes += f.Size
@@ -72,14 +72,25 @@ func entryOf(r mirror.Record) bucket.Manifest {
 	return m
 }
 
-// recordOf is the record of a revision. It depends on the revision alone.
+// entryIn is the entry in the generation after present. Where another publisher's record of
+// the same revision says more, that one stays.
+func entryIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
+	own := entryOf(r)
+	if theirs, there := present.Manifest(r.Manifest); there && theirs.Record() == own.Record() {
+		own.Described = own.Described || theirs.Described
+	}
+	return own
+}
+
+// recordOf is the record of a revision. It depends on the revision alone, but for what the
+// provider said about the files.
 func recordOf(r mirror.Record) bucket.Record {
 	record := bucket.Record{
 		Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Source: r.Source,
 		Listed: max(r.Listed, len(r.Files)), Bytes: entryOf(r).Bytes, Files: make([]bucket.File, len(r.Files)),
 	}
 	for i, f := range r.Files {
-		record.Files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object}
+		record.Files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object, Told: f.Metadata}
 	}
 	return record
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"time"
 
 	"syncd/internal/bucket"
@@ -78,8 +79,8 @@ func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("publish %s: %w", r.Manifest, err)
 	}
-	measure := &measurer{sum: sha256.New()}
-	if err := r.Write(measure); err != nil {
+	r, measure, err := measured(r)
+	if err != nil {
 		return err
 	}
 	var last *io.PipeReader
@@ -93,6 +94,27 @@ func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
 		last = from
 		return from, nil
 	})
+}
+
+// measured takes size and sum of a record. One that followers would refuse, because it is
+// too long, has no metadata.
+func measured(r bucket.Record) (bucket.Record, *measurer, error) {
+	measure := &measurer{sum: sha256.New()}
+	err := r.Write(measure)
+	isTold := func(f bucket.File) bool { return f.Told != nil }
+	if err == nil && measure.size > bucket.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, isTold) {
+		return measured(withoutTold(r))
+	}
+	return r, measure, err
+}
+
+// withoutTold is a record with the files' names, sizes and digests only.
+func withoutTold(r bucket.Record) bucket.Record {
+	r.Files = slices.Clone(r.Files)
+	for i := range r.Files {
+		r.Files[i].Told = nil
+	}
+	return r
 }
 
 type measurer struct {

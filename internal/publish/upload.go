@@ -43,7 +43,7 @@ type uploads struct {
 func (p *Publisher) upload(ctx context.Context, records []mirror.Record, at state, dryRun bool) (int, int64, error) {
 	u := &uploads{Publisher: p, dryRun: dryRun, bodies: make(chan struct{}, maxBodies)}
 	for _, r := range records {
-		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{entryOf(r)}) {
+		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{entryIn(at.generation, r)}) {
 			continue
 		}
 		if err := u.revision(ctx, r, at); err != nil {
@@ -55,7 +55,7 @@ func (p *Publisher) upload(ctx context.Context, records []mirror.Record, at stat
 
 // revision uploads what a revision needs: its record comes last.
 func (u *uploads) revision(ctx context.Context, r mirror.Record, at state) error {
-	there := u.objectsOf(ctx, at, r.Manifest)
+	there, found := u.objectsOf(ctx, at, r.Manifest)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for _, f := range r.Files {
@@ -71,28 +71,28 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, at state) error
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("publish %s: %w", r.Manifest, err)
 	}
-	if u.dryRun {
+	if u.dryRun || found && !r.Described && entryIn(at.generation, r).Described { // their record says more
 		return nil
 	}
 	return u.writeRecord(ctx, recordOf(r))
 }
 
 // objectsOf are the objects of a manifest that the present generation keeps in the bucket.
-// Those of others are looked for one by one.
-func (u *uploads) objectsOf(ctx context.Context, at state, name string) map[manifest.ObjectID]bool {
+// Those of others are looked for one by one. It is false when the record cannot be read.
+func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[manifest.ObjectID]bool, bool) {
 	there := map[manifest.ObjectID]bool{}
 	m, found := at.generation.Manifest(name)
 	if !found {
-		return there
+		return there, false
 	}
 	record, err := u.readRecord(ctx, m)
 	if err != nil {
-		return there // slower, but right
+		return there, false // slower, but right
 	}
 	for _, f := range record.Files {
 		there[f.Object] = true
 	}
-	return there
+	return there, true
 }
 
 // bring uploads an object unless it is there. One that could soon be deleted as garbage is

@@ -99,7 +99,7 @@ func (e bucketEntry) checkDowngrade(j *job) error {
 }
 
 func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
-	files, err := e.files(ctx, j)
+	files, described, err := e.files(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -115,39 +115,41 @@ func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
 		if e.cfg.Describe {
 			j.told.take(f)
 		}
-		files[i].Reference, files[i].Metadata = "", nil // frees their memory
+		files[i].Reference, files[i].Metadata, files[i].Told = "", nil, nil // frees their memory
 	}
-	j.told.complete = e.cfg.Describe // there is nothing more to ask
+	j.told.complete = e.cfg.Describe && described
 	j.record = files
 	return list.List(), nil
 }
 
 // files returns the files of the job's release: as the bucket has it or, if it has another
-// release by now, as this host has it on disk.
-func (e bucketEntry) files(ctx context.Context, j *job) (files []bucket.File, err error) {
+// release by now, as this host has it on disk. described says that they have all that the
+// provider's Metadata says.
+func (e bucketEntry) files(ctx context.Context, j *job) (files []bucket.File, described bool, err error) {
 	if j.release == j.offer.Release {
-		return e.provider.record(ctx, j)
+		files, err = e.provider.record(ctx, j)
+		return files, j.offer.Described, err
 	}
 	if j.served && j.release == j.active.Release {
-		return filesOf(j.active), nil
+		return filesOf(j.active), j.active.Described, nil
 	}
 	err = e.cfg.Shared.change(ctx, func() error { // no pruning meanwhile
 		records, err := e.cfg.Mirror.Revisions(j.target.Name)
 		if i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == j.release }); i >= 0 {
-			files = filesOf(records[i])
+			files, described = filesOf(records[i]), records[i].Described
 		}
 		return err
 	})
 	if err == nil && files == nil {
 		err = fmt.Errorf("the bucket has release %s of %s, not %s, which is not on disk either: a follower can mirror what its publisher serves", j.offer.Release, j.target.Name, j.release)
 	}
-	return files, err
+	return files, described, err
 }
 
 func filesOf(served mirror.Record) []bucket.File {
 	files := make([]bucket.File, len(served.Files))
 	for i, f := range served.Files {
-		files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object}
+		files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object, Told: f.Metadata}
 	}
 	return files
 }

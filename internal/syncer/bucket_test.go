@@ -310,7 +310,7 @@ func TestAFollowerOfABucketKnowsWhatItsPublisherWasTold(t *testing.T) {
 			w.put(1, release)
 			w.expect(w.poll(), "data", report.Updated)
 			record := w.record("data")
-			if m := record.Files[0].Metadata; !record.Described || (m != nil) != row.known || row.known && (m.MD5.IsZero() || m.Members[0].Value != "2026-09") {
+			if m := record.Files[0].Metadata; record.Described != (row.metadata != "") || (m != nil) != row.known || row.known && (m.MD5.IsZero() || m.Members[0].Value != "2026-09") {
 				t.Errorf("described %t: %+v", record.Described, m)
 			}
 			w.askedBucket()
@@ -318,6 +318,28 @@ func TestAFollowerOfABucketKnowsWhatItsPublisherWasTold(t *testing.T) {
 			equal(t, "a poll", w.askedBucket(), "current.json")
 		})
 	}
+}
+
+// The publisher was told about the files only after it had published them.
+func TestAFollowerLearnsLaterWhatItsPublisherWasTold(t *testing.T) {
+	w := follow(t, "data")
+	w.cfg.Describe = true
+	w.configure()
+	release := of("2026.09", september())
+	w.put(1, release)
+	w.expect(w.poll(), "data", report.Updated)
+	release.Metadata = `{"members":[{"name":"BuildDate","value":"2026-09"}]}`
+	w.put(2, release)
+	w.askedBucket()
+	w.expect(w.poll(), "data", report.Unchanged)
+	if requests := w.askedBucket(); strings.Contains(requests, "objects/") || strings.Count(requests, "records/") != 1 {
+		t.Errorf("requests: %s", requests)
+	}
+	if record := w.record("data"); !record.Described || record.Files[0].Metadata == nil || record.Files[0].Metadata.Members[0].Value != "2026-09" {
+		t.Errorf("described %t: %+v", record.Described, record.Files[0].Metadata)
+	}
+	w.poll()
+	equal(t, "a poll", w.askedBucket(), "current.json")
 }
 
 func TestOrdersHoldForABucket(t *testing.T) {

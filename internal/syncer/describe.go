@@ -23,10 +23,11 @@ func (r *run) describe(ctx context.Context, j *job) error {
 	return r.learn(ctx, &j.told, release{j.target, j.release, j.plan.Files, j.links}, j.share)
 }
 
-// describes is true if this sync asks for descriptions. A bucket has them in its records.
-func (r *run) describes() bool {
-	return r.cfg.Describe && r.cfg.Bucket == nil && r.lock == nil && !r.req.DryRun
-}
+// describes is true if this sync asks the provider for descriptions. A bucket has them in
+// its records.
+func (r *run) describes() bool { return r.mayDescribe() && r.cfg.Bucket == nil }
+
+func (r *run) mayDescribe() bool { return r.cfg.Describe && r.lock == nil && !r.req.DryRun }
 
 // release is what is to be described.
 type release struct {

@@ -13,8 +13,12 @@ import (
 // describeServed completes the records of what is served, such as that from before other
 // hosts were served. It publishes a generation with the same revisions.
 func (r *run) describeServed(ctx context.Context) {
-	if !r.describes() || ctx.Err() != nil {
+	if !r.mayDescribe() || ctx.Err() != nil {
 		return
+	}
+	learn := r.describeRecord
+	if r.cfg.Bucket != nil {
+		learn = r.describeByBucket
 	}
 	var described []mirror.Record
 	current := r.cfg.Mirror.Current().Records
@@ -23,7 +27,7 @@ func (r *run) describeServed(ctx context.Context) {
 		if !served || record.Described || j.isUpdated() {
 			continue // the next sync asks again about what this one has asked
 		}
-		if record, err := r.describeRecord(ctx, j, record); err == nil {
+		if record, err := learn(ctx, j, record); err == nil {
 			described = append(described, record)
 		}
 	}
@@ -38,6 +42,26 @@ func (r *run) describeServed(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Log.Warn().Err(err).Msg("keeping the provider's descriptions failed; the next sync asks again")
 	}
+}
+
+// describeByBucket takes what the bucket's record has by now: its publisher may have
+// published the revision before it was told everything.
+func (r *run) describeByBucket(ctx context.Context, j *job, record mirror.Record) (mirror.Record, error) {
+	if !j.offer.Described || record.ID() != j.offer.id() {
+		return record, errNothingLearned
+	}
+	defer j.share.Release()
+	files, err := r.provider.record(ctx, j)
+	if err != nil {
+		return record, err
+	}
+	told := &telling{complete: true}
+	for _, f := range files {
+		told.take(f)
+	}
+	record.Files = slices.Clone(record.Files)
+	told.fill(&record)
+	return record, nil
 }
 
 // describeEarlier completes the records of earlier revisions that other hosts may ask

@@ -49,10 +49,13 @@ func (t *telling) keepLocked(path string, told *manifest.Metadata) {
 	t.files[path] = told
 }
 
-// take keeps what the record of a bucket has of a file.
+// take keeps what the record of a bucket, or of this host, has of a file.
 func (t *telling) take(f bucket.File) {
 	var told manifest.Metadata
-	if len(f.Metadata) == 0 || json.Unmarshal(f.Metadata, &told) != nil || !told.Valid() {
+	switch {
+	case f.Told != nil:
+		told = *f.Told
+	case len(f.Metadata) == 0 || json.Unmarshal(f.Metadata, &told) != nil || !told.Valid():
 		return
 	}
 	t.mu.Lock()

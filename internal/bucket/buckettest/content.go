@@ -20,7 +20,7 @@ type Release struct {
 	Release  manifest.Release
 	Files    map[string]string // contents of Data files, by name
 	Held     bool
-	Metadata string // of each file, as JSON; "" for none
+	Metadata string // of each file, as JSON; "" for a publisher that was told none
 }
 
 // Publish writes a generation below a prefix, as a publisher does: objects, records,
@@ -53,7 +53,7 @@ func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 		s.t.Fatal(err)
 	}
 	s.Put(prefix+record.Name(), text.Bytes())
-	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: record.Revision, Files: len(record.Files), Bytes: record.Bytes, Held: r.Held}
+	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: record.Revision, Files: len(record.Files), Bytes: record.Bytes, Held: r.Held, Described: r.Metadata != ""}
 }
 
 // Put writes an object.
