@@ -214,6 +214,12 @@ var sicknesses = []sick{
 		breakIt: func(h *host) { h.unit("ProtectSystem=strict", "ReadWritePaths="+h.data) }},
 	{name: "unit that hides data_dir", check: "sandbox", says: []string{"data_dir", "PrivateTmp=yes"},
 		breakIt: func(h *host) { h.unit("PrivateTmp=yes") }},
+	{name: "group of the files that the unit's user namespace lacks", check: "sandbox", says: []string{"permissions.group", "PrivateUsers="},
+		breakIt: func(h *host) {
+			h.settings.more = "permissions: {group: '23456'}"
+			h.configure()
+			h.unit("PrivateUsers=yes")
+		}},
 	{name: "unit whose user does not exist", check: "user", says: []string{`no user "nosuchuser"`},
 		breakIt: func(h *host) { h.unit("User=nosuchuser") }},
 	{name: "unit whose group does not exist", check: "user", says: []string{`no group "nosuchgroup"`},

@@ -152,6 +152,22 @@ func TestMapPrintsTheMapOfTheUpdater(t *testing.T) {
 	}
 }
 
+// The shipped unit has PrivateUsers=yes: its user namespace has no group but the daemon's.
+func TestAGroupThatTheUserNamespaceLacksIsExplained(t *testing.T) {
+	t.Parallel()
+	h := asRoot(t)
+	h.settings.more = "permissions: {group: '23456'}"
+	h.configure()
+	cmd := h.command("sync")
+	onlyRoot := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: onlyRoot, GidMappings: onlyRoot}
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatal("the sync succeeded")
+	}
+	h.contains("output", string(out), "permissions: ", "no group 23456", "PrivateUsers=no")
+}
+
 // accesses are the permissions of everything that readers see.
 func (h *host) accesses() map[string]bool {
 	h.Helper()

@@ -1,16 +1,19 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/account"
 	"syncd/internal/engine"
 	"syncd/internal/unitfile"
 )
@@ -40,6 +43,7 @@ func (e *examination) checkSandbox(context.Context) []Finding {
 			found = append(found, failure(dropIn("ExecPaths="+c.program)+", or move it to /usr/local/bin", "%s: the unit does not let the daemon run %s (NoExecPaths=)", c.key, c.program))
 		}
 	}
+	found = append(found, e.needGroup()...)
 	return orGood(found, "the unit permits what the configuration needs")
 }
 
@@ -58,6 +62,20 @@ func (e *examination) namedFiles() []namedFile {
 		files = append(files, namedFile{"AWS_SHARED_CREDENTIALS_FILE", os.Getenv("AWS_SHARED_CREDENTIALS_FILE")})
 	}
 	return files
+}
+
+// needGroup looks whether files can get the configured group. With PrivateUsers=, the
+// daemon has a user namespace without any groups but root's and that of the unit.
+func (e *examination) needGroup() []Finding {
+	group := e.cfg.Permissions.Group
+	if group <= 0 || !e.unit.IsOn("PrivateUsers") {
+		return nil
+	}
+	ofUnit, err := account.Account{}.WithGroups(cmp.Or(e.unit.Value("Group"), strconv.Itoa(e.worker.GID)))
+	if err != nil || slices.Contains(ofUnit.Groups, group) {
+		return nil
+	}
+	return []Finding{failure(dropIn("PrivateUsers=no"), "permissions.group: the unit's user namespace has no group %d (PrivateUsers=)", group)}
 }
 
 func (e *examination) needWritable(what, path string) []Finding {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"syncd/internal/fsops"
 )
@@ -69,8 +70,11 @@ func (m *Mirror) Grant(a Access) error {
 }
 
 func grantError(err error, a Access) error {
-	if a.Group >= 0 && errors.Is(err, fs.ErrPermission) {
+	switch {
+	case a.Group >= 0 && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("permissions: %w: add syncd's user to group %d, or change permissions.group", err, a.Group)
+	case a.Group >= 0 && errors.Is(err, syscall.EINVAL):
+		return fmt.Errorf("permissions: %w: syncd's user namespace has no group %d: under systemd, set PrivateUsers=no in the unit", err, a.Group)
 	}
 	return fmt.Errorf("permissions: %w", err)
 }
