@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command recording runs a short session of syncd against `syncd emulator` in a pseudo
 // terminal, and writes it as an animated SVG:
 //
