@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"os/signal"
 	"syscall"
 	"time"
@@ -74,6 +75,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		log.Error().Err(err).Msg("ended")
 	default:
 		fmt.Fprintf(a.stderr, "syncd: %v\n", err)
+		if a.started && isUnreachable(err) {
+			fmt.Fprintln(a.stderr, "Run 'syncd doctor' to find the cause.")
+		}
 		if code == exitUsage && !a.started {
 			fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
 		}
@@ -82,6 +86,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		end()
 	}
 	return code
+}
+
+// isUnreachable is true when a server gave no answer, or one that no service gives.
+func isUnreachable(err error) bool {
+	var failed *transport.Error
+	return errors.As(err, &failed) && (failed.Status == 0 || failed.Status == http.StatusNotFound && failed.Type == "")
 }
 
 func (a *app) root() *cobra.Command {

@@ -100,7 +100,10 @@ var sickStores = []sickStore{
 	{name: "wrong clock", check: "service", says: []string{"this machine's clock differs too much", "timedatectl"},
 		breakIt: func(f *followerHost) { f.refuseAs(http.StatusForbidden, "RequestTimeTooSkewed", always) }},
 	{name: "session that is over", check: "service", says: []string{"session token", "AWS_SESSION_TOKEN"},
-		breakIt: func(f *followerHost) { f.refuseAs(http.StatusBadRequest, "ExpiredToken", always) }},
+		breakIt: func(f *followerHost) {
+			f.environ = append(f.environ, "AWS_SESSION_TOKEN=Secret77-of-a-session")
+			f.refuseAs(http.StatusBadRequest, "ExpiredToken", always)
+		}},
 	{name: "server that throttles", check: "service", says: []string{"cannot serve now", "SlowDown"},
 		breakIt: func(f *followerHost) { f.front.Answer(buckettest.SlowDown) }},
 	{name: "server that is no S3 service", check: "service", says: []string{"a web page instead of", "source.s3.endpoint"},
@@ -116,6 +119,10 @@ var sickStores = []sickStore{
 		}},
 	{name: "manifest that the publisher does not mirror", check: "licence", says: []string{"the bucket has no release latest of x", "let the publisher mirror it"},
 		breakIt: func(f *followerHost) { f.place("- name", "- name: m", "x") }},
+	{name: "record that is missing", check: "licence", says: []string{"the bucket lacks a text that it names", "run `syncd publish` on the publisher"},
+		breakIt: func(f *followerHost) {
+			f.refuseAs(http.StatusNotFound, "NoSuchKey", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/records/") })
+		}},
 	{name: "object that is missing", check: "download", says: []string{"404", "run `syncd publish` on the publisher"},
 		breakIt: func(f *followerHost) {
 			f.refuseAs(http.StatusNotFound, "NoSuchKey", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/objects/") })

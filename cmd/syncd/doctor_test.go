@@ -144,6 +144,8 @@ var sicknesses = []sick{
 			h.configure()
 			h.fail(emulator.Fault{Kind: emulator.KindStall})
 		}},
+	{name: "path that leads to no release service", check: "licence", says: []string{"answers with 404, and not as the provider does", "check the path in source.url"},
+		breakIt: func(h *host) { h.settings.url += "/wrong"; h.configure() }},
 	{name: "filter that no file passes", manifests: "dq_addr_data\n    include: [nosuch]", check: "licence", says: []string{"no file passes its filters"},
 		breakIt: func(h *host) { h.provider.AddSample() }},
 	{name: "a wrong clock", check: "clock", says: []string{"clock differs by"},

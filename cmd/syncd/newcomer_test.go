@@ -66,3 +66,30 @@ func TestMissingConfigurationSaysHowToGetOne(t *testing.T) {
 	h.must(os.Remove(h.path("syncd.yaml")))
 	h.contains("stderr", h.expect(2, "sync").stderr, "--config", "/usr/share/doc/syncd/examples/syncd.yaml", "`syncd config from-updater`", "`syncd demo`")
 }
+
+func TestErrorsOfTheFirstHourNameThePlaceAndTheNextStep(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	address := strings.TrimPrefix(h.settings.url, "http://")
+	const doctor = "Run 'syncd doctor' to find the cause."
+	for _, row := range []struct{ url, says string }{
+		{"https://" + address, address + " does not speak TLS there: check scheme and port"},
+		{"http://" + freeAddress(h), "connection refused"},
+		{"https://name.invalid", "name.invalid"},
+		{"http://" + address + "/wrong", "status 404"},
+	} {
+		h.settings.url = row.url
+		h.configure()
+		h.contains("manifests", h.expect(1, "manifests").stderr, row.says, doctor)
+		r := h.expect(1, "sync")
+		h.contains("sync", r.stdout+r.stderr, row.says, "nothing is served yet: `syncd doctor` looks for the cause")
+	}
+	h.settings.url = "http://" + address
+	h.configure()
+	h.contains("get", h.expect(1, "get", "Data/latest/none.dat", "-o", h.path("got")).stderr, "none.dat", "`syncd files MANIFEST`")
+	if text := h.expect(1, "files", "nosuch").stderr; strings.Contains(text, doctor) {
+		t.Errorf("the error names its cause: %s", text)
+	}
+	h.listenOn(address)
+	h.contains("run", h.expect(1, "run").stderr, "http.listen", "`ss -ltnp`")
+}

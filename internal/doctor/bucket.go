@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -205,10 +204,4 @@ func (s store) actions() string {
 		all = append(all, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 	}
 	return english.OxfordWordSeries(all, "and")
-}
-
-// explainMissing explains why a bucket has no list of a manifest.
-func explainMissing(m config.Manifest, err error) Finding {
-	text, _, _ := strings.Cut(err.Error(), "; ")
-	return failure("compare with `syncd manifests`, or let the publisher mirror it", "manifest %s: %s", m.Name, text)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -86,22 +87,36 @@ func (e *examination) askList(ctx context.Context, m config.Manifest) (list, err
 }
 
 func (e *examination) explainManifest(m config.Manifest, err error) Finding {
+	if e.isFollower() {
+		return e.explainRecord(m, err)
+	}
 	var failed *transport.Error
-	isAnswer := errors.As(err, &failed)
-	switch {
-	case e.isFollower() && isAnswer && failed.Status > 0:
-		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
-	case e.isFollower() && !isAnswer && refusal.ReasonOf(err) == "":
-		return explainMissing(m, err)
-	case isAnswer:
-		switch failed.Kind {
-		case transport.Licence:
+	if errors.As(err, &failed) {
+		switch {
+		case failed.Kind == transport.Licence:
 			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)
-		case transport.NotFound:
+		case failed.Kind == transport.NotFound && failed.Type == "":
+			return failure("check the path in source.url, then compare with `syncd manifests`", "manifest %s: %s answers with 404, and not as the provider does", m.Name, e.cfg.Source.URL.Host)
+		case failed.Kind == transport.NotFound:
 			return failure("compare with `syncd manifests`, and `syncd releases "+m.Name+"`", "manifest %s: the provider does not have it for release %s", m.Name, m.Release)
 		}
 	}
-	return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+e.askFor(), "manifest %s: %v", m.Name, err)
+	return failure("try `syncd files "+m.Name+"`; if it fails the same way, tell the provider", "manifest %s: %v", m.Name, err)
+}
+
+// explainRecord explains why a bucket gives no list of a manifest.
+func (e *examination) explainRecord(m config.Manifest, err error) Finding {
+	var failed *transport.Error
+	switch {
+	case errors.As(err, &failed) && failed.Kind == transport.NotFound:
+		return failure("run `syncd publish` on the publisher, which writes what is missing", "manifest %s: the bucket lacks a text that it names: %v", m.Name, err)
+	case failed != nil && failed.Status > 0:
+		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+	case failed != nil, refusal.ReasonOf(err) != "":
+		return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+e.askFor(), "manifest %s: %v", m.Name, err)
+	}
+	text, _, _ := strings.Cut(err.Error(), "; ")
+	return failure("compare with `syncd manifests`, or let the publisher mirror it", "manifest %s: %s", m.Name, text)
 }
 
 // A small part of a file shows whether downloads work, and how fast.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"syncd/internal/report"
 )
@@ -132,6 +133,8 @@ func generationLine(s report.Sync, dryRun bool) string {
 		return fmt.Sprintf("dry run: nothing was changed, generation %d stays", s.Generation)
 	case s.Changed:
 		return fmt.Sprintf("generation %d is served", s.Generation)
+	case s.Generation == 0 && slices.ContainsFunc(s.Manifests, func(m report.ManifestResult) bool { return m.Result == report.Failed }):
+		return "nothing is served yet: `syncd doctor` looks for the cause"
 	case s.Generation == 0:
 		return "nothing is served yet"
 	}

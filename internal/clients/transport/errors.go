@@ -147,9 +147,14 @@ var certificateAlerts = []string{
 	"tls: unknown certificate", "tls: unknown certificate authority", "tls: access denied", "tls: certificate required",
 }
 
-// explainAlert adds to an alert about the client's certificate what the operator can check.
-func explainAlert(err error) error {
+// explainTLS adds to an error of TLS what the operator can check: an alert about the
+// client's certificate, and a server without TLS.
+func explainTLS(host string, err error) error {
 	var alert *net.OpError
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) {
+		return fmt.Errorf("%s does not speak TLS there: check scheme and port of its address (%w)", host, err)
+	}
 	if errors.As(err, &alert) && alert.Op == "remote error" && slices.Contains(certificateAlerts, alert.Err.Error()) {
 		return fmt.Errorf("%w (%w)", errNoCertificate, alert.Err)
 	}

@@ -143,7 +143,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	}
 	if err != nil {
 		c.observe(req.Endpoint, "error")
-		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainAlert(err)))
+		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainTLS(target.url.Host, err)))
 	}
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
 	c.recognise(target.origin, answer)
