@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,6 +61,7 @@ func TestStatusSaysWhatIsPublished(t *testing.T) {
 
 	daemon := p.daemon() // another process knows it, too
 	daemon.logged("sync")
+	same(p.host, "failing since, as a metric", failed.FailingSince.UnixMilli(), daemon.milliseconds("syncd_publish_failing_since_timestamp_seconds"))
 	_, page := daemon.get("/")
 	p.contains("page", page, `<h2 id="publish">Object storage</h2>`, "followers keep generation 1", "<title>(1) syncd</title>")
 	p.front.Answer(nil)
@@ -72,6 +75,21 @@ func TestStatusSaysWhatIsPublished(t *testing.T) {
 	p.settings.more = strings.Replace(p.settings.more, "mirror/", "other/", 1)
 	p.configure()
 	same(p.host, "of another place", "pending", p.publishStatus().State)
+}
+
+// milliseconds is the time that a series without labels shows.
+func (p *process) milliseconds(series string) int64 {
+	p.h.Helper()
+	_, text := p.get("/metrics")
+	for line := range strings.Lines(text) {
+		if value, found := strings.CutPrefix(line, series+" "); found {
+			seconds, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			p.h.must(err)
+			return int64(math.Round(seconds * 1000))
+		}
+	}
+	p.h.Fatalf("no %s", series)
+	return 0
 }
 
 func TestStatusSaysWhoHoldsTheLease(t *testing.T) {

@@ -54,6 +54,18 @@ func after(known store.Publication, place string, done report.Publication, at ti
 	return known
 }
 
+// publishedTo is what the state knows of a place.
+func (e *Engine) publishedTo(place string) store.Publication {
+	known, err := e.store.Publication()
+	if err != nil {
+		e.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
+	}
+	if known.Place != place {
+		return store.Publication{}
+	}
+	return known
+}
+
 // publishStatus is the status of publishing, nil without a place.
 func (e *Engine) publishStatus(served int) (*report.PublishStatus, error) {
 	p := e.active.Load().publisher

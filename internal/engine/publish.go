@@ -67,8 +67,12 @@ func (e *Engine) replacePublisher(before, now *publishing) {
 	if before != nil && before != now {
 		before.Close()
 	}
-	if now == nil {
+	switch {
+	case now == nil:
 		e.metrics.PublishesNothing()
+	case now != before:
+		known := e.publishedTo(placeOf(now.settings.publish))
+		e.metrics.PublishedBefore(known.Generation, known.FailingSince)
 	}
 }
 

@@ -61,6 +61,16 @@ func (m *Metrics) Published(result string, generation int, at time.Time) {
 	}
 }
 
+// PublishedBefore restores what an earlier process knew, so that a restart ends no alert.
+func (m *Metrics) PublishedBefore(generation int, failingSince time.Time) {
+	p := m.publish
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fails = !failingSince.IsZero()
+	p.failingSince.Set(seconds(failingSince))
+	p.generation.Set(float64(generation))
+}
+
 // publishFailed is a result, as package report names it.
 const publishFailed = "failed"
 
