@@ -171,10 +171,10 @@ func spaced(text string) string {
 func (k *kitchen) addFiles() {
 	k.Helper()
 	certificate, key, _ := certificatetest.Pair(k.T, k.dir, "upstream")
-	k.must(os.Symlink(certificate, k.path("etc/ca.pem")))
-	for _, name := range []string{"etc/serve.yml", "web.yml"} {
-		k.write(name, "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
+	for name, target := range map[string]string{"ca.pem": certificate, "web.crt": certificate, "web.key": key} {
+		k.must(os.Symlink(target, k.path("etc/"+name)))
 	}
+	k.write("etc/serve.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
 	k.write("etc/hook_secret", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)), 0o600)
 	k.complete("serve: {listen: 127.0.0.1:0, public_url: https://mirror.example.net, ids_file: /etc/syncd/downstream_ids}\n")
 	k.expect(0, "serve-id", "add", "db01")
