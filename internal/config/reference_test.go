@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,7 +72,7 @@ type section struct {
 
 // sections have the order of configs/syncd.yaml.
 func sections(explained sample) []section {
-	all := knownKeys()
+	all := slices.Clone(knownKeys())
 	slices.SortStableFunc(all, func(a, b key) int { return explained.order(a.path) - explained.order(b.path) })
 	list := []section{{name: "General"}}
 	for _, k := range all {
@@ -139,7 +140,7 @@ type key struct {
 
 // knownKeys returns all keys in the order of their paths. It learns them from the errors
 // for an unknown key and for a wrong value, at each place of a file.
-func knownKeys() []key {
+var knownKeys = sync.OnceValue(func() []key {
 	var all []key
 	seen := map[string]bool{}
 	for _, k := range keysBelow(nil) {
@@ -152,7 +153,7 @@ func knownKeys() []key {
 		}
 	}
 	return all
-}
+})
 
 // keysBelow returns the keys of the mapping at steps; the step [] is an entry of a list.
 func keysBelow(steps []string) []key {
