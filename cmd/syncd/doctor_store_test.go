@@ -70,7 +70,7 @@ var sickStores = []sickStore{
 		breakIt: func(f *followerHost) { f.keys(buckettest.AccessKey, "") }},
 	{name: "no credentials", check: "service", says: []string{"denies access to the bucket refdata, and no credentials for S3 are found", "AWS_ACCESS_KEY_ID"},
 		breakIt: func(f *followerHost) { f.keys("", "") }},
-	{name: "credentials in the shell and not in the unit", check: "service", says: []string{"no credentials for S3 are found", "systemctl edit syncd", "EnvironmentFile="},
+	{name: "credentials in the shell and not in the unit", check: "service", says: []string{"no credentials for S3 are found", "systemctl edit syncd", "Environment=AWS_SHARED_CREDENTIALS_FILE=%d/bucket"},
 		breakIt: func(f *followerHost) { f.unit("Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/") }},
 	{name: "wrong key in the unit and the right one in the shell", check: "service", says: []string{"does not know the access key", "in the unit's environment"},
 		breakIt: func(f *followerHost) {
@@ -84,12 +84,23 @@ var sickStores = []sickStore{
 			f.giveData(otherUID, otherGID, 0o755)
 			f.unit("User="+stranger, "Environment=AWS_SHARED_CREDENTIALS_FILE="+f.path("s3.keys"), "Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/")
 		}},
+	{name: "wrong key in a credential of the unit", check: "service", says: []string{"does not know the access key", "correct aws_access_key_id in ", "bucket_credentials"},
+		breakIt: func(f *followerHost) {
+			f.shippedDropIn()
+			f.write("bucket_credentials", "[default]\naws_access_key_id = UNKNOWNKEY\naws_secret_access_key = another-secret-key\n", 0o600)
+		}},
+	{name: "credential of the unit that does not exist", check: "credentials", says: []string{"the unit loads the credentials for S3 from", "bucket_credentials, which does not exist"},
+		breakIt: func(f *followerHost) { f.shippedDropIn() }},
+	{name: "shared file in a credential that the unit does not load", check: "credentials", says: []string{"does not load the credential bucket", "LoadCredential=bucket:/etc/syncd/bucket"},
+		breakIt: func(f *followerHost) {
+			f.unit("Environment=AWS_SHARED_CREDENTIALS_FILE=%d/bucket", "Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/")
+		}},
 	{name: "shared file that the unit hides", check: "sandbox", says: []string{"AWS_SHARED_CREDENTIALS_FILE", "InaccessiblePaths="},
 		breakIt: func(f *followerHost) {
 			f.must(os.Mkdir(f.path("hidden"), 0o755))
 			f.unit("Environment=AWS_ACCESS_KEY_ID="+buckettest.AccessKey, "EnvironmentFile="+f.secretFile(), "Environment=AWS_SHARED_CREDENTIALS_FILE="+f.path("hidden/keys"), "InaccessiblePaths="+f.path("hidden"))
 		}},
-	{name: "access denied", check: "service", says: []string{"denies access to the bucket refdata", "allow s3:GetObject and s3:ListBucket to that key"},
+	{name: "access denied", check: "service", says: []string{"denies access to the bucket refdata", "allow s3:GetObject to that key"},
 		breakIt: func(f *followerHost) { f.refuseAs(http.StatusForbidden, "AccessDenied", always) }},
 	{name: "wrong bucket", check: "service", says: []string{"has no bucket wrong-bucket", "source.s3.bucket"},
 		breakIt: func(f *followerHost) { f.place("bucket", "bucket: refdata", "wrong-bucket") }},
@@ -153,6 +164,17 @@ var sickStores = []sickStore{
 		}},
 }
 
+// shippedDropIn installs a unit with the drop-in for followers.
+func (f *followerHost) shippedDropIn() {
+	f.Helper()
+	text, err := os.ReadFile("../../deploy/systemd/syncd.service.d/bucket.conf")
+	f.must(err)
+	f.giveData(otherUID, otherGID, 0o755)
+	f.unit("LoadCredential=customer_id:/nonexistent/id", "User="+stranger, "Environment=AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/")
+	f.must(os.Mkdir(f.path("units/syncd.service.d"), 0o755))
+	f.write("units/syncd.service.d/bucket.conf", strings.Replace(string(text), "/etc/syncd/", f.dir+"/", 1), 0o644)
+}
+
 // secretFile is an environment file with the right secret key, for the time of the test.
 func (f *followerHost) secretFile() string {
 	f.write("s3.env", "AWS_SECRET_ACCESS_KEY="+buckettest.SecretKey, 0o600)
@@ -201,6 +223,15 @@ func TestDoctorNamesWhatIsWrongWithABucket(t *testing.T) {
 		out := f.expect(0, "doctor").stdout
 		f.contains("the output", out, "ok       credentials: ", "ok       customer ID: a bucket needs no Customer ID", "published generation 1", "ok       licence: the bucket has 1 configured manifest", "ok       download: ")
 		f.expect(0, "sync")
+	})
+	t.Run("a sound follower with the shipped drop-in", func(t *testing.T) {
+		t.Parallel()
+		f := patientStore(t, store, false)
+		f.keys("", "")
+		f.shippedDropIn()
+		f.write("bucket_credentials", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", buckettest.AccessKey, buckettest.SecretKey), 0o600)
+		f.Cleanup(func() { f.must(os.Remove(f.path("bucket_credentials"))) })
+		f.contains("the output", f.expect(0, "doctor").stdout, "ok       credentials: ", "user "+stranger, "ok       licence: the bucket has 1 configured manifest")
 	})
 	t.Run("a sound publisher", func(t *testing.T) {
 		t.Parallel()

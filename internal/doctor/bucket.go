@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"syncd/internal/account"
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
 	"syncd/internal/engine"
@@ -46,7 +48,7 @@ func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Creden
 	ctx, cancel := context.WithTimeout(ctx, storePatience) // a role is asked for over the network
 	defer cancel()
 	var keys credentials.Value
-	err := e.worker.Do(func() (err error) {
+	err := e.keyReader().Do(func() (err error) {
 		keys, err = usual.GetWithContext(&credentials.CredContext{Context: ctx})
 		return err
 	})
@@ -59,25 +61,41 @@ func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Creden
 	return e.unreadableKeys(), false
 }
 
+// keyReader is who reads the shared file: systemd, as root, or the daemon.
+func (e *examination) keyReader() account.Account {
+	if e.keyCredential != "" {
+		return account.Self()
+	}
+	return e.worker
+}
+
 // unreadableKeys says that there may be credentials which the daemon, or this user, cannot
 // read.
 func (e *examination) unreadableKeys() []Finding {
 	path, isNamed := sharedFile()
-	err := e.worker.Do(func() error { _, err := os.ReadFile(path); return err })
+	err := e.keyReader().Do(func() error { _, err := os.ReadFile(path); return err })
+	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case e.isBlind:
-		return []Finding{skippedUntil("run this as root", "this user cannot read the unit's environment, which may have credentials for S3")}
-	case path == "" || err == nil || !isNamed && errors.Is(err, fs.ErrNotExist):
+		return []Finding{skippedUntil("run this as root", "the unit may give credentials for S3 in a way that this user cannot read")}
+	case e.keyCredential != "" && os.Getenv(sharedVariable) == "":
+		return []Finding{failure(dropIn("LoadCredential="+e.keyCredential+":/etc/syncd/"+e.keyCredential), "the unit does not load the credential %s, which %s names", e.keyCredential, sharedVariable)}
+	case e.keyCredential != "" && isMissing:
+		return []Finding{failure("write the credentials there with mode 600, or take LoadCredential= out of the unit", "the unit loads the credentials for S3 from %s, which does not exist: systemd does not start the daemon", path)}
+	case path == "" || err == nil || !isNamed && isMissing:
 		return nil
-	case !e.worker.CanDo():
+	case os.Geteuid() != 0 && (e.keyCredential != "" || !e.worker.CanDo()):
 		return []Finding{skippedUntil("run this as root", "this user cannot read the credentials for S3 in %s", path)}
 	}
-	return []Finding{failure(fmt.Sprintf("let user %s read it, or set AWS_SHARED_CREDENTIALS_FILE", e.worker.Name), "user %s cannot read the credentials for S3 in %s: %v", e.worker.Name, path, cause(err))}
+	return []Finding{failure(fmt.Sprintf("let user %s read it, or set %s", e.worker.Name, sharedVariable), "user %s cannot read the credentials for S3 in %s: %v", e.worker.Name, path, cause(err))}
 }
+
+// sharedVariable names another shared file.
+const sharedVariable = "AWS_SHARED_CREDENTIALS_FILE"
 
 // sharedFile is the file with credentials that all tools of S3 read.
 func sharedFile() (path string, isNamed bool) {
-	if path := os.Getenv("AWS_SHARED_CREDENTIALS_FILE"); path != "" {
+	if path := os.Getenv(sharedVariable); path != "" {
 		return path, true
 	}
 	home, err := os.UserHomeDir()
@@ -89,17 +107,22 @@ func sharedFile() (path string, isNamed bool) {
 
 func (e *examination) giveKeys() string {
 	if e.unit != nil {
-		return "run `systemctl edit syncd` and name a file with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in EnvironmentFile= below [Service], or give the machine a role"
+		return "run `systemctl edit syncd` and add, below [Service], LoadCredential=bucket:/etc/syncd/bucket_credentials and Environment=" + sharedVariable + "=%d/bucket, or give the machine a role"
 	}
 	return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write ~/.aws/credentials, or give the machine a role"
 }
 
-// whereKeys says where the daemon's credentials usually are.
-func (e *examination) whereKeys() string {
-	if e.unit != nil {
-		return "in the unit's environment"
+// keyIn names a part of the credentials, and says where the daemon has it from.
+func (e *examination) keyIn(variable string) string {
+	path, _ := sharedFile()
+	_, err := os.Stat(path)
+	switch {
+	case os.Getenv("AWS_ACCESS_KEY_ID") == "" && err == nil:
+		return strings.ToLower(variable) + " in " + path
+	case e.unit != nil:
+		return variable + " in the unit's environment"
 	}
-	return "in the environment"
+	return variable + " in the environment"
 }
 
 // checkPublish looks at the bucket of publish.s3 as a publisher does.
@@ -164,13 +187,13 @@ func (e *examination) explainStore(at store, code string, status int, err error)
 	case "NoSuchKey":
 		return fail("run `syncd sync` on the publisher, or correct "+at.key+".prefix", "nothing is published in the bucket %s below the prefix %q", bucket, at.Prefix)
 	case "InvalidAccessKeyId", "XAdminUserNotFound": // of AWS, of versitygw
-		return fail("correct AWS_ACCESS_KEY_ID "+e.whereKeys(), "%s does not know the access key", host)
+		return fail("correct "+e.keyIn("AWS_ACCESS_KEY_ID"), "%s does not know the access key", host)
 	case "SignatureDoesNotMatch":
-		return fail("correct AWS_SECRET_ACCESS_KEY "+e.whereKeys()+"; if it is right, let no proxy change the Host header", "%s says that the secret key does not belong to the access key", host)
+		return fail("correct "+e.keyIn("AWS_SECRET_ACCESS_KEY")+"; if it is right, let no proxy change the Host header", "%s says that the secret key does not belong to the access key", host)
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return fail(nextClock, "this machine's clock differs too much from that of %s", host)
 	case "ExpiredToken", "InvalidToken":
-		return fail("renew AWS_SESSION_TOKEN "+e.whereKeys(), "%s does not accept the session token", host)
+		return fail("renew "+e.keyIn("AWS_SESSION_TOKEN"), "%s does not accept the session token", host)
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException", "InvalidRegion", "IncorrectEndpoint":
 		return fail("correct "+at.key+".region", "%s says that the bucket %s lies in another region: %v", host, bucket, err)
 	}
@@ -199,9 +222,9 @@ func (e *examination) explainStatus(at store, code string, status int, err error
 
 // actions are what the key of a place must be allowed to do.
 func (s store) actions() string {
-	all := []string{"s3:GetObject", "s3:ListBucket"}
+	all := []string{"s3:GetObject"}
 	if s.key == "publish.s3" {
-		all = append(all, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
+		all = append(all, "s3:ListBucket", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 	}
 	return english.OxfordWordSeries(all, "and")
 }

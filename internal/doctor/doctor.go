@@ -93,14 +93,15 @@ var checks = []check{
 type examination struct {
 	Options
 
-	unit       *unitfile.Unit    // nil unless it runs syncd with this configuration
-	environ    map[string]string // of the unit
-	isBlind    bool              // this user cannot read all of environ
-	shellProxy string            // the proxy of this shell, if the unit has none
-	cfg        *config.Config
-	starter    account.Account // reads the configuration and the files that it names
-	worker     account.Account // works in data_dir
-	id         config.Secret
+	unit          *unitfile.Unit    // nil unless it runs syncd with this configuration
+	environ       map[string]string // of the unit
+	isBlind       bool              // this user cannot read all of environ, or of its credentials
+	keyCredential string            // of the unit, that has the shared file of S3; "" for none
+	shellProxy    string            // the proxy of this shell, if the unit has none
+	cfg           *config.Config
+	starter       account.Account // reads the configuration and the files that it names
+	worker        account.Account // works in data_dir
+	id            config.Secret
 
 	source  Source // empty before name resolution
 	answer  *transport.Response

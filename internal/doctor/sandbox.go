@@ -58,8 +58,8 @@ func (e *examination) namedFiles() []namedFile {
 		{"source.customer_id_file", c.Source.Credential.File()},
 		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
 	}
-	if c.Source.S3.IsSet() || c.Publish.S3.IsSet() {
-		files = append(files, namedFile{"AWS_SHARED_CREDENTIALS_FILE", os.Getenv("AWS_SHARED_CREDENTIALS_FILE")})
+	if (c.Source.S3.IsSet() || c.Publish.S3.IsSet()) && e.keyCredential == "" {
+		files = append(files, namedFile{sharedVariable, os.Getenv(sharedVariable)})
 	}
 	return files
 }

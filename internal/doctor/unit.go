@@ -32,9 +32,10 @@ func (e *examination) checkUnit(context.Context) []Finding {
 		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, e.ConfigFile)}
 	}
 	e.unit, e.environ = u, environ
+	e.isBlind = errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0
 	e.adoptEnvironment()
 	found := e.checkProgram()
-	if e.isBlind = errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0; e.isBlind {
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
 		found = append(found, skippedUntil("run this as root", "unit %s: this user cannot read all of its environment: %v", u.Path, err))
 	} else if err != nil {
 		found = append(found, failure("make that file, or correct the unit: systemd does not start the daemon without it", "unit %s: %v", u.Path, err))
@@ -94,6 +95,21 @@ func (e *examination) adoptEnvironment() {
 		}
 	}
 	os.Setenv("HOME", e.unitHome())
+	if e.keyCredential = credentialName(os.Getenv(sharedVariable)); e.keyCredential != "" {
+		path, isOpaque := e.unit.Credential(e.keyCredential)
+		e.isBlind = e.isBlind || isOpaque
+		os.Setenv(sharedVariable, path)
+	}
+}
+
+// credentialName is the name of the unit's credential that a path leads to, "" for none.
+func credentialName(path string) string {
+	for _, folder := range []string{"%d/", "${CREDENTIALS_DIRECTORY}/", "/run/credentials/" + unitfile.Name + "/"} {
+		if name, isCredential := strings.CutPrefix(path, folder); isCredential {
+			return name
+		}
+	}
+	return ""
 }
 
 // isOfStorage is true for variables that decide about credentials for S3.
