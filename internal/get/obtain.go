@@ -37,7 +37,7 @@ func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
 		err = g.place(unfinished, proven.Name, w.name)
 	}
 	if err == nil || g.begun(w) == 0 {
-		err = errors.Join(err, g.dir.RemoveAll(name))
+		err = errors.Join(err, g.removeUnfinished(name, unfinished, lock))
 	}
 	return File{w.ref.String(), g.dir.Path(w.name), proven.Object.Size, proven.Object.ID, result}, err
 }
