@@ -90,7 +90,16 @@ func (d *Dir) Use(name string, do func(fd int) error) error {
 func (d *Dir) remove(name string) error {
 	err := d.root.Remove(name)
 	if errors.Is(err, windows.ERROR_INVALID_FUNCTION) {
-		return os.Remove(d.Path(name))
+		return d.removePath(name)
+	}
+	return err
+}
+
+func (d *Dir) removePath(name string) error {
+	err := os.Remove(d.Path(name))
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		path.Path = name
 	}
 	return err
 }
@@ -111,7 +120,7 @@ func (d *Dir) removeAll(name string) error {
 			}
 		}
 	}
-	return os.Remove(d.Path(name))
+	return d.removePath(name)
 }
 
 // Free returns the bytes that this user may still take. The number of files is not
