@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,36 @@ func TestACommandThatASystemLacksIsAUsageErrorWithANextStep(t *testing.T) {
 		root.SetArgs([]string{"fleet", "--help"})
 		if err := root.Execute(); err != nil || !strings.Contains(out.String(), "does not work on "+s.name) {
 			t.Errorf("%s: the help says %q, %v", s.name, out.String(), err)
+		}
+	}
+}
+
+func TestOtherSystemsListsEveryCommand(t *testing.T) {
+	text, err := os.ReadFile("../../docs/other-systems.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string][]string{}
+	for _, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for _, name := range strings.Fields(strings.ReplaceAll(cells[1], "`", "")) {
+			listed[name] = []string{strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])}
+		}
+	}
+	for _, cmd := range documented(t).Commands() {
+		name := cmd.Name()
+		if name == "help" {
+			continue
+		}
+		var want []string
+		for _, s := range []system{macOS, windows} {
+			want = append(want, map[bool]string{true: "yes", false: "no"}[slices.Contains(s.has, name)])
+		}
+		if !slices.Equal(listed[name], want) {
+			t.Errorf("docs/other-systems.md says %q about %s, want %q", listed[name], name, want)
 		}
 	}
 }
