@@ -369,7 +369,8 @@ func TestNoHTTP2PeerHoldsUpACancelledDownload(t *testing.T) {
 func TestAPostWithoutAWindowEndsAtTheStallTimeout(t *testing.T) {
 	f := newFront(t)
 	f.base = "https://" + hostilePeer(t, f.certificate, attacks["no window for the request"]).Addr().String()
-	c := f.client(t, 5*soon)
+	// With a short retry budget, that could end first on a busy machine.
+	c := newClient(t, f.base, func(cfg *Config) { cfg.CAFile, cfg.StallTimeout, cfg.Retry = f.ca, 5*soon, patient })
 	within(t, "the request", func() {
 		_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Method: http.MethodPost, Body: make([]byte, 1<<20), Once: true, Limit: 1})
 		if !errors.Is(err, errStalled) {
