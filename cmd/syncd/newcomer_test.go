@@ -93,3 +93,11 @@ func TestErrorsOfTheFirstHourNameThePlaceAndTheNextStep(t *testing.T) {
 	h.listenOn(address)
 	h.contains("run", h.expect(1, "run").stderr, "http.listen", "`ss -ltnp`")
 }
+
+func TestErrorsOfABucketSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, "m")
+	f.contains("an empty bucket", f.expect(1, "manifests").stderr, "nothing is published there: run `syncd sync` on the publisher")
+	f.place("bucket", "bucket: refdata", "wrong-bucket")
+	f.contains("a wrong bucket", f.expect(1, "manifests").stderr, "NoSuchBucket", "correct the name of the bucket")
+}

@@ -78,6 +78,10 @@ func (e *Error) Error() string {
 		text += "; check the credentials, what they allow, and the clock"
 	case e.Kind == Licence:
 		text += "; check the Customer ID and its licence"
+	case e.Type == "NoSuchKey" && e.Endpoint == "Current":
+		text += "; nothing is published there: run `syncd sync` on the publisher, or correct the prefix"
+	case e.Type == "NoSuchBucket":
+		text += "; correct the name of the bucket, or make it"
 	case e.Type == "invalidManifest":
 		text += "; `syncd manifests` lists all"
 	case e.Type == "invalidRelease":
