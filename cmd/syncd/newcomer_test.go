@@ -64,7 +64,7 @@ func TestMissingConfigurationSaysHowToGetOne(t *testing.T) {
 	h.as = &syscall.Credential{Uid: otherUID, Gid: otherGID}
 	h.contains("as another user", h.expect(2, "sync").stderr, "permission denied; run this as root")
 	h.must(os.Remove(h.path("syncd.yaml")))
-	h.contains("stderr", h.expect(2, "sync").stderr, "--config", "/usr/share/doc/syncd/examples/syncd.yaml", "`syncd config from-updater`", "`syncd demo`")
+	h.contains("stderr", h.expect(2, "sync").stderr, "--config", "/usr/share/doc/syncd/examples/configs/syncd.yaml", "`syncd config from-updater`", "`syncd demo`")
 }
 
 func TestErrorsOfTheFirstHourNameThePlaceAndTheNextStep(t *testing.T) {

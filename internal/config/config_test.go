@@ -493,7 +493,7 @@ func TestLoadRefusesUnreadableFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, path, want string }{
-		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG, write one as in /usr/share/doc/syncd/examples/syncd.yaml, or make one with `syncd config from-updater`; `syncd demo` needs none"},
+		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG, write one as in /usr/share/doc/syncd/examples/configs/syncd.yaml, or make one with `syncd config from-updater`; `syncd demo` needs none"},
 		{"directory", dir, ": cannot be read: not a regular file; name the file with --config or $SYNCD_CONFIG"},
 		{"over 1 MiB", large, "large.yaml: is larger than 1 MiB; check which file it is"},
 	}

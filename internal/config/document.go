@@ -33,7 +33,7 @@ func readFile(path string) ([]byte, fs.FileMode, error) {
 }
 
 // example is where packages install configs/syncd.yaml.
-const example = "/usr/share/doc/syncd/examples/syncd.yaml"
+const example = "/usr/share/doc/syncd/examples/configs/syncd.yaml"
 
 func unreadable(path string, err error) *Error {
 	cause := systemError(err)
