@@ -130,15 +130,11 @@ func (e *examination) reachPort(ctx context.Context, key, listen string) []Findi
 	if listen == "" {
 		return nil
 	}
-	host, port, _ := net.SplitHostPort(listen) // the configuration is checked
-	if port == "0" {
+	if _, port, _ := net.SplitHostPort(listen); port == "0" { // the configuration is checked
 		return []Finding{good("the daemon chose a port for %s", key)}
 	}
-	if host == "" || host == "0.0.0.0" || host == "::" {
-		host = "localhost"
-	}
 	dialer := net.Dialer{Timeout: netPatience}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+	conn, err := dialer.DialContext(ctx, "tcp", listen) // for no address, Dial means this host
 	if err != nil {
 		return []Finding{failure("restart syncd: a change of "+key+" needs a restart", "the running daemon does not listen on %s %s: %v", key, listen, err)}
 	}
