@@ -57,7 +57,7 @@ image: ## build the container image
 		--build-arg CREATED=$(COMMIT_DATE) $(IMAGE_OPTIONS) -t $(IMAGE) .
 
 package: .tools/goreleaser ## build packages, archives, checksums and SBOMs into dist/; the same commit gives the same bytes
-	PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(COMMIT_DATE) \
+	LINUX_ONLY=$(LINUX_ONLY) PACKAGE_VERSION=$(PACKAGE_VERSION) SOURCE_DATE_EPOCH=$(COMMIT_TIME) PACKAGE_TIME=$(COMMIT_DATE) \
 		.tools/goreleaser release --snapshot --clean $(GORELEASER_FLAGS)
 
 clean: ## remove what the other targets built
