@@ -35,7 +35,7 @@ func advise(err error) error {
 		next = "export to a folder in a directory that syncd's user owns"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		next = "make room on the disk of the export"
-	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.EXDEV):
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.EXDEV):
 		next = "the file system may be unable to exchange two folders: export to another one"
 	default:
 		return err

@@ -50,7 +50,7 @@ func linkError(from *os.File, oldName string, to *os.File, newName string, err e
 // IsNoHardLink is true if the file system refuses a hard link where a copy may succeed.
 func IsNoHardLink(err error) bool {
 	return slices.ContainsFunc([]error{
-		syscall.EPERM, syscall.EMLINK, syscall.EXDEV, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL,
+		syscall.EPERM, syscall.EMLINK, syscall.EXDEV, syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS, syscall.EINVAL,
 	}, func(no error) bool { return errors.Is(err, no) })
 }
 

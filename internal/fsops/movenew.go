@@ -12,7 +12,7 @@ func MoveNew(from *Dir, oldName string, to *Dir, newName string) error {
 	err := stepIn("rename", to.root.Name(), newName, func() error {
 		return moveNew(from, oldName, to, newName)
 	})
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) { // of file systems such as NFS
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOTSUP) { // of file systems such as NFS
 		if _, err := to.Lstat(newName); errors.Is(err, fs.ErrNotExist) {
 			return Move(from, oldName, to, newName)
 		}

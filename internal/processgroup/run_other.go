@@ -4,12 +4,12 @@ package processgroup
 
 import (
 	"context"
-	"errors"
+	"fmt"
 )
 
 // Run refuses: only Linux can kill everything that a command started.
 func (Command) Run(context.Context) error {
-	return errors.New("gates and hooks run commands on Linux only: remove them from the configuration, or run syncd in a Linux container")
+	return fmt.Errorf("%w: gates and hooks run commands on Linux only: remove them from the configuration, or run syncd in a Linux container", ErrSupervisor)
 }
 
 // IsSupervisor is false: there are none.
