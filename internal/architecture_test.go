@@ -45,6 +45,7 @@ var siblings = map[[2]string]bool{
 	{"internal/bucket", "internal/bucket"}:               true, // by its tests
 	{"internal/manifest", "internal/refusal"}:            true,
 	{"internal/expectation", "internal/manifest"}:        true,
+	{"internal/unitfile", "internal/regular"}:            true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -62,10 +62,13 @@ removes a small object. The output holds no secret.`,
 // Someone waits for the doctor, so it gives up on a provider sooner than other commands.
 const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
 
-func connectDoctor(cfg *config.Config, id config.Secret) (doctor.Source, error) {
+func connectDoctor(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
 	settings := forPerson(engine.SourceConfig(cfg.Source, id))
 	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
 	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
+	if settings.Sign != nil {
+		settings.Sign = wrap(settings.Sign)
+	}
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return doctor.Source{}, err

@@ -34,6 +34,16 @@ func mark(d *fsops.Dir, disk *durable.Disk) error {
 
 func isMarked(d *fsops.Dir) bool { return isRegular(d.Lstat(Mark)) }
 
+// IsOurs is true for a folder that is a mirror, or empty, as far as this user can see.
+func IsOurs(path string) bool {
+	d, err := fsops.OpenDir(path)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	return isMarked(d) || checkContent(d) == nil
+}
+
 func isRegular(info fs.FileInfo, err error) bool { return err == nil && info.Mode().IsRegular() }
 
 // checkContent requires that a directory without a mark is empty, or a mirror of a

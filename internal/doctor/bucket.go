@@ -18,6 +18,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/publish"
+	"syncd/internal/regular"
 )
 
 // store is a configured place in object storage.
@@ -48,16 +49,19 @@ func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Creden
 	ctx, cancel := context.WithTimeout(ctx, storePatience) // a role is asked for over the network
 	defer cancel()
 	var keys credentials.Value
-	err := e.keyReader().Do(func() (err error) {
+	err := e.asKeyReader(ctx, func() (err error) {
 		keys, err = usual.GetWithContext(&credentials.CredContext{Context: ctx})
 		return err
 	})
-	for _, secret := range append(signature.Secrets(), keys.SecretAccessKey, keys.SessionToken) {
-		if len(secret) >= minKey {
-			e.AddSecret(secret)
-		}
+	for _, secret := range signature.Secrets() {
+		e.addKey(secret)
 	}
-	if err == nil && keys.AccessKeyID != "" {
+	if err != nil {
+		return e.unreadableKeys(), false
+	}
+	e.addKey(keys.SecretAccessKey)
+	e.addKey(keys.SessionToken)
+	if e.keys = keys; keys.AccessKeyID != "" {
 		return nil, true
 	}
 	return e.unreadableKeys(), false
@@ -67,9 +71,42 @@ func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Creden
 // would hide words of the output.
 const minKey = 8
 
+func (e *examination) addKey(secret string) {
+	if len(secret) >= minKey {
+		e.AddSecret(secret)
+	}
+}
+
+// asKeyReader runs work that reads the shared file. The daemon's user may own that file, and
+// it can name a program (credential_process): that must not run as root, and it may hang.
+func (e *examination) asKeyReader(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- e.keyReader().Do(work) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// signAsDaemon signs with the keys that the daemon gets.
+func (e *examination) signAsDaemon(sign Sign) Sign {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), netPatience)
+		defer cancel()
+		signed := r.Clone(ctx)
+		if err := e.asKeyReader(ctx, func() error { return sign(signed) }); err != nil {
+			return err
+		}
+		r.Header = signed.Header
+		return nil
+	}
+}
+
 // keyReader is who reads the shared file: systemd, as root, or the daemon.
 func (e *examination) keyReader() account.Account {
-	if e.keyCredential != "" {
+	if e.keyCredential != "" && os.Getenv(sharedVariable) != "" {
 		return account.Self()
 	}
 	return e.worker
@@ -79,7 +116,7 @@ func (e *examination) keyReader() account.Account {
 // read.
 func (e *examination) unreadableKeys() []Finding {
 	path, isNamed := sharedFile()
-	err := e.keyReader().Do(func() error { _, err := os.ReadFile(path); return err })
+	err := e.keyReader().Do(func() error { _, _, err := regular.Read(path, maxKeys); return err })
 	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case e.isBlind:
@@ -95,6 +132,9 @@ func (e *examination) unreadableKeys() []Finding {
 	}
 	return []Finding{failure(fmt.Sprintf("let user %s read it, or set %s", e.worker.Name, sharedVariable), "user %s cannot read the credentials for S3 in %s: %v", e.worker.Name, path, cause(err))}
 }
+
+// maxKeys is more than a shared file has, in bytes.
+const maxKeys = 1 << 20
 
 // sharedVariable names another shared file.
 const sharedVariable = "AWS_SHARED_CREDENTIALS_FILE"
@@ -147,6 +187,7 @@ func (e *examination) checkPublish(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
 	}
+	place.Credentials = credentials.New(&credentials.Static{Value: e.keys})
 	place.Retry.MaxElapsed = min(place.Retry.MaxElapsed, storePatience)
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()

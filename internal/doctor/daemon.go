@@ -28,7 +28,7 @@ func (e *examination) checkDaemon(ctx context.Context) []Finding {
 		return e.explainStopped(ctx, err)
 	}
 	if err := e.engine.Health(ctx, false); err != nil {
-		return []Finding{failing(err, "restart syncd, and look at its log")}
+		return []Finding{failure("restart syncd, and look at its log", "%v", err)} // its text may be that of another program
 	}
 	if err := e.engine.Health(ctx, true); err != nil {
 		return []Finding{hint("wait for the first sync; `syncd explain` shows it", "the daemon runs, but it is not ready: %v", err)}
@@ -152,9 +152,9 @@ func (e *examination) checkManifests(ctx context.Context) []Finding {
 	for _, m := range status.Manifests {
 		switch m.State {
 		case report.StateFailed, report.StateRefused, report.StateQuarantined:
-			found = append(found, failure("mend the cause, then run `syncd sync "+m.Name+"`", "%s: %s", m.Name, m.Explanation))
+			found = append(found, failure("mend the cause, then run `syncd sync "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
 		case report.StateHeld, report.StateStaged, report.StateOrphaned, report.StatePending:
-			found = append(found, hint("see `syncd explain "+m.Name+"`", "%s: %s", m.Name, m.Explanation))
+			found = append(found, hint("see `syncd explain "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
 		}
 	}
 	return orGood(found, "%s in sync", english.Plural(len(status.Manifests), "manifest is", "manifests are"))
@@ -173,7 +173,17 @@ func (e *examination) checkAlerts(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{failing(err, "report this as a bug")}
 	}
-	return orGood(judge(all, samples, time.Now()), "no alert would fire")
+	return orGood(judge(all, asWords(samples), time.Now()), "no alert would fire")
+}
+
+// asWords makes the labels safe for the commands of next steps.
+func asWords(samples []metrics.Sample) []metrics.Sample {
+	for _, s := range samples {
+		for name, value := range s.Labels {
+			s.Labels[name] = word(value)
+		}
+	}
+	return samples
 }
 
 // briefly is the longest time that an alert may wait for and still count as firing now: one

@@ -38,22 +38,26 @@ func (e *examination) checkDataDir(context.Context) (found []Finding) {
 func (e *examination) refused(dir string, err error) Finding {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return e.forbidden("data_dir", path.Path, path.Err)
+		return e.forbidden("data_dir", path.Path, path.Err, e.giveStep())
 	}
-	return failing(fmt.Errorf("data_dir: %w", err), e.giveStep(dir))
+	return failing(fmt.Errorf("data_dir: %w", err), e.giveStep())
 }
 
 // forbidden explains an error of a path.
-func (e *examination) forbidden(what, path string, err error) Finding {
-	next := e.giveStep(path)
+func (e *examination) forbidden(what, path string, err error, next string) Finding {
 	if errors.Is(err, syscall.EROFS) {
 		next = "mount that file system for writing"
 	}
 	return failure(next, "%s: user %s cannot work in %s: %v", what, e.worker.Name, path, err)
 }
 
-func (e *examination) giveStep(path string) string {
-	return fmt.Sprintf("run `chown -R %s: %s`, and let the user pass through the folders above it", e.worker.Name, path)
+// giveStep gives the whole data_dir to the daemon's user, and nothing else: neither a
+// file in it, whose name may come from another user, nor a folder of other programs.
+func (e *examination) giveStep() string {
+	if !datadir.IsOurs(e.cfg.DataDir) {
+		return fmt.Sprintf("name a new folder as data_dir, and make it with `install -d -o %s`", e.worker.Name)
+	}
+	return fmt.Sprintf("run `chown -R %s: %s`, and let the user pass through the folders above it", e.worker.Name, word(e.cfg.DataDir))
 }
 
 // checkMissing asks whether the daemon could make the folder.
@@ -63,7 +67,7 @@ func (e *examination) checkMissing(dir string) []Finding {
 	}
 	parent := existingParent(dir)
 	if err := e.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) }); err != nil {
-		return []Finding{failure(fmt.Sprintf("run `install -d -o %s %s`", e.worker.Name, dir), "data_dir %s does not exist, and user %s cannot make it in %s: %v", dir, e.worker.Name, parent, err)}
+		return []Finding{failure(fmt.Sprintf("run `install -d -o %s %s`", e.worker.Name, word(dir)), "data_dir %s does not exist, and user %s cannot make it in %s: %v", dir, e.worker.Name, parent, err)}
 	}
 	return []Finding{good("data_dir %s does not exist yet; user %s can make it", dir, e.worker.Name)}
 }
@@ -88,7 +92,7 @@ func (e *examination) checkOwn(dir string) []Finding {
 	for _, path := range append(paths, states...) {
 		err := e.worker.Do(func() error { return unix.Access(path, unix.W_OK) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return []Finding{e.forbidden("data_dir", path, err)}
+			return []Finding{e.forbidden("data_dir", path, err, e.giveStep())}
 		}
 	}
 	return nil
@@ -98,7 +102,8 @@ func (e *examination) checkOwn(dir string) []Finding {
 func (e *examination) checkExport(t export.Target) []Finding {
 	parent := filepath.Dir(t.Path)
 	if err := e.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) }); err != nil {
-		return []Finding{e.forbidden("export of view "+t.View, parent, err)}
+		next := fmt.Sprintf("make a folder of that user, such as `install -d -o %s /srv/syncd`, and export below it", e.worker.Name)
+		return []Finding{e.forbidden("export of view "+t.View, parent, err, next)}
 	}
 	err := e.worker.Do(func() error { _, err := export.Look(t); return err })
 	if err != nil {

@@ -11,7 +11,10 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"slices"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"syncd/internal/account"
 	"syncd/internal/clients/transport"
@@ -32,10 +35,14 @@ type Options struct {
 
 	AddSecret  func(customerID string)                          // called before the first use of a Customer ID, so that output is redacted
 	CheckFiles func(cfg *config.Config, id config.Secret) error // checks the files that the configuration names
-	Connect    func(cfg *config.Config, id config.Secret) (Source, error)
-	Rings      func(idsFile string) ([]string, error) // the ring of each id, "" for none
-	Status     func(ctx context.Context, cfg *config.Config) (report.Status, error)
+	// Connect signs requests with permissions of the daemon's user, by what wrap returns.
+	Connect func(cfg *config.Config, id config.Secret, wrap func(Sign) Sign) (Source, error)
+	Rings   func(idsFile string) ([]string, error) // the ring of each id, "" for none
+	Status  func(ctx context.Context, cfg *config.Config) (report.Status, error)
 }
+
+// Sign adds headers to a request.
+type Sign = func(*http.Request) error
 
 // Source is the release service or the bucket of the configuration.
 type Source struct {
@@ -103,7 +110,8 @@ type examination struct {
 	worker        account.Account // works in data_dir
 	id            config.Secret
 
-	source  Source // empty before name resolution
+	keys    credentials.Value // for S3
+	source  Source            // empty before name resolution
 	answer  *transport.Response
 	lists   []list
 	noLinks bool // files are copied

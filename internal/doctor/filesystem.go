@@ -33,7 +33,7 @@ func (e *examination) checkFileSystem(context.Context) (found []Finding) {
 		return nil
 	})
 	if err != nil {
-		return []Finding{e.forbidden("data_dir", path, cause(err))}
+		return []Finding{e.forbidden("data_dir", path, cause(err), e.giveStep())}
 	}
 	return found
 }
@@ -113,7 +113,7 @@ func (e *examination) cannotWrite(err error) Finding {
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return e.forbidden("data_dir", strings.TrimSuffix(e.cfg.DataDir, "/"), path.Err)
+		return e.forbidden("data_dir", strings.TrimSuffix(e.cfg.DataDir, "/"), path.Err, e.giveStep())
 	}
-	return e.forbidden("data_dir", e.cfg.DataDir, err)
+	return e.forbidden("data_dir", e.cfg.DataDir, err, e.giveStep())
 }

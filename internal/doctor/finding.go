@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"syncd/internal/config"
@@ -102,4 +103,17 @@ func isStep(text string) bool {
 		return true
 	}
 	return false
+}
+
+// harmless matches texts that a shell takes as one word.
+var harmless = regexp.MustCompile(`^[\w./:@%+=,-]+$`)
+
+// word returns a name or a path so that it can stand in a command, which root pastes.
+// Other users can choose it: it must be one word, and no option.
+func word(text string) string {
+	text = strings.TrimLeft(text, "-")
+	if harmless.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

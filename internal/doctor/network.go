@@ -67,7 +67,7 @@ func (e *examination) askFor() string {
 }
 
 func (e *examination) checkNames(ctx context.Context) []Finding {
-	source, err := e.Connect(e.cfg, e.id)
+	source, err := e.Connect(e.cfg, e.id, e.signAsDaemon)
 	if err != nil {
 		return []Finding{skipped("not checked, because a file of the configuration cannot be used")}
 	}

@@ -11,10 +11,14 @@ import (
 	"strings"
 
 	"syncd/internal/account"
+	"syncd/internal/regular"
 	"syncd/internal/unitfile"
 )
 
 const idVariable = "SYNCD_CUSTOMER_ID"
+
+// maxID is more than a Customer ID has, in bytes.
+const maxID = 64 << 10
 
 // checkUnit finds the unit, and takes over its environment if it uses this configuration.
 func (e *examination) checkUnit(context.Context) []Finding {
@@ -67,7 +71,7 @@ func (e *examination) daemonEnv() func(string) string {
 	environ := maps.Clone(e.environ)
 	if path, _ := e.unit.Credential(unitfile.IDCredential); filepath.Base(path) == unitfile.IDCredential {
 		environ["CREDENTIALS_DIRECTORY"] = filepath.Dir(path) // as systemd makes one
-	} else if id, err := os.ReadFile(path); err == nil {
+	} else if id, _, err := regular.Read(path, maxID); err == nil {
 		environ[idVariable] = string(id)
 	}
 	return func(name string) string { return environ[name] }
@@ -99,6 +103,7 @@ func (e *examination) adoptEnvironment() {
 		path, isOpaque := e.unit.Credential(e.keyCredential)
 		e.isBlind = e.isBlind || isOpaque
 		os.Setenv(sharedVariable, path)
+		os.Setenv("AWS_CONFIG_FILE", os.DevNull) // root reads that file: nothing of the daemon's home may count
 	}
 }
 

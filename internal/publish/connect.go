@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -27,7 +28,8 @@ type Place struct {
 	Region   string
 	Roots    *x509.CertPool // nil for the system's
 
-	StallTimeout time.Duration // a connection that moves no byte for this long is given up
+	Credentials  *credentials.Credentials // nil for the usual ones
+	StallTimeout time.Duration            // a connection that moves no byte for this long is given up
 	Retry        Retry
 }
 
@@ -61,7 +63,7 @@ func (s *storage) checkCredentials() error {
 // changes something, and while its body is sent.
 func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storage, error) {
 	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, serverTime: serverTime}
-	usual := usualCredentials()
+	usual := cmp.Or(p.Credentials, usualCredentials())
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
 		Creds: usual, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
 	})

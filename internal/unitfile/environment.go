@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
+
+	"syncd/internal/regular"
 )
+
+// maxFile is more than a unit or a file of variables has, in bytes.
+const maxFile = 1 << 20
 
 // Environment returns the variables that the unit sets. It returns those that it could
 // read even with an error.
@@ -19,7 +23,7 @@ func (u *Unit) Environment() (map[string]string, error) {
 	var failed error
 	for _, file := range u.service["EnvironmentFile"] {
 		path, optional := strings.CutPrefix(file, "-")
-		data, err := os.ReadFile(path)
+		data, _, err := regular.Read(path, maxFile)
 		if err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 			failed = errors.Join(failed, fmt.Errorf("EnvironmentFile=: %w", err))
 		}

@@ -4,16 +4,18 @@
 package unitfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/unit"
+
+	"syncd/internal/regular"
 )
 
 // Unit is one service.
@@ -69,12 +71,11 @@ func dropIns(name string, dirs []string) []string {
 }
 
 func (u *Unit) read(path string) error {
-	f, err := os.Open(path)
+	data, _, err := regular.Read(path, maxFile)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	options, err := unit.DeserializeOptions(f)
+	options, err := unit.DeserializeOptions(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
