@@ -75,9 +75,17 @@ func (u *Unit) read(path string) error {
 	if err != nil {
 		return err
 	}
-	options, err := unit.DeserializeOptions(bytes.NewReader(data))
-	if err != nil {
+	if err := u.add(data); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// add reads the text of a unit file or drop-in.
+func (u *Unit) add(text []byte) error {
+	options, err := unit.DeserializeOptions(bytes.NewReader(text))
+	if err != nil {
+		return err
 	}
 	for _, o := range options {
 		switch {
