@@ -99,7 +99,7 @@ func failing(err error, next string) Finding {
 func isStep(text string) bool {
 	first, _, _ := strings.Cut(text, " ")
 	switch first {
-	case "check", "choose", "give", "move", "run", "remove", "make", "mount", "name", "free", "set", "restart", "write":
+	case "check", "choose", "correct", "give", "move", "run", "remove", "make", "mount", "name", "free", "set", "restart", "write":
 		return true
 	}
 	return false
