@@ -307,7 +307,7 @@ func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
 		o := newOutage(t, d)
-		for range times(3, 100) {
+		for range times(2, 100) {
 			if err := o.round(); err != nil {
 				t.Fatalf("%v\n%s", err, o.story)
 			}
@@ -322,7 +322,7 @@ func TestPowerCutsOfExportsOnAnotherDisk(t *testing.T) {
 	t.Parallel()
 	onEachMachine(t, func(t *testing.T, d *disk) {
 		o := newOutage(t, d, newDisk(t, d.volumes))
-		for range times(3, 50) {
+		for range times(2, 50) {
 			if err := o.round(); err != nil {
 				t.Fatalf("%v\n%s", err, o.story)
 			}

@@ -168,9 +168,9 @@ func (s *stepped) look() {
 // sufferAll runs a sync for each step and fault, or for a part of them.
 func (s *stepped) sufferAll(t *testing.T) {
 	rows := len(s.steps) * len(stepFaults)
-	every := times(29, 1) // 29 and the number of faults have no common divisor, nor has 61
+	every := times(59, 1) // 59 and the number of faults have no common divisor, nor has 127
 	if s.gated {          // it has many steps that an update has, too
-		every = times(61, 1)
+		every = times(127, 1)
 	}
 	var done atomic.Int64
 	t.Cleanup(func() {
