@@ -123,7 +123,7 @@ func TestDoctorGivesHintsAboutTheServerForFollowers(t *testing.T) {
 	hints("serve has no ids_file: it answers every program on this host, and everybody through a proxy", "syncd serve-id add")
 	h.serves(loopbackOnly + ", ids_file: ids")
 	h.write("ids", "# none\n", 0o644)
-	hints("serve.ids_file has no id: nobody may ask")
+	hints("serve.ids_file has no id, so that no follower may ask")
 	h.expect(0, "serve-id", "add", "host1", "--ring", "canary")
 	hints("serve.rings has no ring canary")
 	h.serves(loopbackOnly + ", ids_file: ids, rings: [{name: canary}]")

@@ -15,7 +15,7 @@ type Current struct {
 	Generation  int               `json:"generation"`
 	SHA256      manifest.ObjectID `json:"sha256"`    // of the generation's text
 	Fence       int64             `json:"fence"`     // of the writer's lease; 0 without election
-	Publisher   string            `json:"publisher"` // who wrote it
+	Publisher   string            `json:"publisher"` // the host that wrote this text
 	PublishedAt time.Time         `json:"published_at"`
 }
 

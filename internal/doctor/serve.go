@@ -75,7 +75,7 @@ func (e *examination) checkIDsFile(s config.Serve) []Finding {
 	case err != nil:
 		return []Finding{failing(err, "run `syncd serve-id add NAME`, which makes the file, and let user "+e.worker.Name+" read it")}
 	case len(rings) == 0:
-		return []Finding{hint("run `syncd serve-id add NAME` for each follower", "serve.ids_file has no id: nobody may ask")}
+		return []Finding{hint("run `syncd serve-id add NAME` for each follower", "serve.ids_file has no id, so that no follower may ask")}
 	case unknown >= 0:
 		return []Finding{hint("add it to serve.rings, or correct it in serve.ids_file", "serve.rings has no ring %s: its followers see what the last ring sees", rings[unknown])}
 	}
