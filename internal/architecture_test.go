@@ -25,9 +25,9 @@ var rows = [][]string{
 	{"internal/staging"},
 	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/space", "internal/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
-	{"internal/manifest", "internal/expectation", "internal/durable", "internal/lockfile", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/regular", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account", "internal/unitfile"},
-	{"internal/fsops", "internal/directio"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
+	{"internal/manifest", "internal/expectation", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account", "internal/unitfile"},
+	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},
 	{emulator},
 	{emulator + "/releases", emulator + "/contribution", emulator + "/listing", emulator + "/property",
@@ -45,7 +45,7 @@ var siblings = map[[2]string]bool{
 	{"internal/bucket", "internal/bucket"}:               true, // by its tests
 	{"internal/manifest", "internal/refusal"}:            true,
 	{"internal/expectation", "internal/manifest"}:        true,
-	{"internal/unitfile", "internal/regular"}:            true,
+	{"internal/unitfile", "internal/disk/fsops"}:         true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -11,9 +11,9 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
+	"syncd/internal/disk/flock"
 	"syncd/internal/engine"
 	"syncd/internal/fleet"
-	"syncd/internal/lockfile"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -49,7 +49,7 @@ func (a *app) withEngine(ctx context.Context, cfg *config.Config, work func(engi
 			return err
 		}
 		err = a.withOwnEngine(ctx, cfg, work)
-		var held *lockfile.HeldError
+		var held *flock.HeldError
 		if !errors.As(err, &held) || time.Now().After(deadline) {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/migration"
-	"syncd/internal/regular"
 	"syncd/internal/updater"
 )
 
@@ -41,10 +41,10 @@ func readLines(stdin io.Reader, args []string) ([]byte, error) {
 	if len(args) == 0 || args[0] == "-" {
 		return io.ReadAll(io.LimitReader(stdin, migration.MaxText+1))
 	}
-	text, _, err := regular.Read(args[0], migration.MaxText)
+	text, _, err := fsops.ReadRegular(args[0], migration.MaxText)
 	var cause *fs.PathError
 	switch {
-	case errors.Is(err, regular.ErrTooLarge): // Convert refuses it
+	case errors.Is(err, fsops.ErrTooLarge): // Convert refuses it
 		return text, nil
 	case errors.As(err, &cause):
 		return nil, usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", args[0], cause.Err)
@@ -54,7 +54,7 @@ func readLines(stdin io.Reader, args []string) ([]byte, error) {
 
 // isMap is true for a map file that can be read here.
 func isMap(path string) bool {
-	data, _, err := regular.Read(path, updater.MaxMap)
+	data, _, err := fsops.ReadRegular(path, updater.MaxMap)
 	if err != nil {
 		return false
 	}

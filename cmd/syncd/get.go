@@ -11,7 +11,7 @@ import (
 	"syncd/internal/bandwidth"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/fetcher"
 	"syncd/internal/get"
 	"syncd/internal/manifest"

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/locked"
 	"syncd/internal/mirror"
 )

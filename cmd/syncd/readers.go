@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/readers"
 )

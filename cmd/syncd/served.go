@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/audit"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 )
 

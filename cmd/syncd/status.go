@@ -11,7 +11,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"

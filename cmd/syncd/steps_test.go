@@ -20,7 +20,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// stepFaults are the faults of a step, as internal/fsops names them.
+// stepFaults are the faults of a step, as internal/disk/fsops names them.
 var stepFaults = []struct{ name, what string }{
 	{"killed before, failed and lost", "kill-before"},
 	{"killed after, failed but stored", "kill-after"},

@@ -49,7 +49,7 @@ var buildDir = sync.OnceValue(func() string {
 	return dir
 })
 
-// The builds with the tags of internal/fsops and internal/durable, each made once at its first use.
+// The builds with the tags of internal/disk/fsops and internal/disk/durable, each made once at its first use.
 var (
 	buildTorture = sync.OnceValues(func() (string, error) { return build("torture") })
 	buildNofsync = sync.OnceValues(func() (string, error) { return build("nofsync") })

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

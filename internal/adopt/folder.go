@@ -15,7 +15,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // Limits of a walk. Another user may fill the folder with anything, and what is found is

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // isMovable is true for a file of this user with one name, on the file system of into.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"os"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // isMovable is false: without leases, nothing tells that no program writes into a file.

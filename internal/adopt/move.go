@@ -7,8 +7,8 @@ import (
 	"os"
 	"path"
 
-	"syncd/internal/directio"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/directio"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/mirror"
 )
 

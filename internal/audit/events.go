@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )

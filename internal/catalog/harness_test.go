@@ -18,7 +18,7 @@ import (
 
 	"syncd/internal/audit"
 	"syncd/internal/catalog"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"syncd/internal/bandwidth"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
-	"syncd/internal/regular"
 )
 
 // Config is one checked configuration file, defaults filled in.
@@ -65,7 +65,7 @@ type keyFile struct {
 // isExposed is true when others than the file's owner can read or change it.
 func (k keyFile) isExposed() bool {
 	info, err := os.Stat(k.path)
-	return err == nil && regular.PermOf(info)&0o066 != 0
+	return err == nil && fsops.PermOf(info)&0o066 != 0
 }
 
 // Scrub says when all objects are re-read.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 const (
@@ -192,8 +192,8 @@ func (c Credential) error(at place, f fault) *Error { return at.error(c.config, 
 
 // readCredential reads a file, up to one byte more than maxCredential.
 func readCredential(path string) (string, error) {
-	data, _, err := regular.Read(path, maxCredential)
-	if errors.Is(err, regular.ErrTooLarge) {
+	data, _, err := fsops.ReadRegular(path, maxCredential)
+	if errors.Is(err, fsops.ErrTooLarge) {
 		err = nil
 	}
 	return string(data), err

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // Limits of a file. They keep the work of the YAML library, which recurses without
@@ -25,11 +25,11 @@ const (
 
 // readFile reads the configuration file and its permissions.
 func readFile(path string) ([]byte, fs.FileMode, error) {
-	data, info, err := regular.Read(path, maxFile)
-	if err != nil && !errors.Is(err, regular.ErrTooLarge) { // checkText refuses a file that is too large
+	data, info, err := fsops.ReadRegular(path, maxFile)
+	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // checkText refuses a file that is too large
 		return nil, 0, unreadable(path, err)
 	}
-	return data, regular.PermOf(info), nil
+	return data, fsops.PermOf(info), nil
 }
 
 // example is where packages install configs/syncd.yaml.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/event"
 	"syncd/internal/origin"
-	"syncd/internal/regular"
 )
 
 // Limits of hooks. Each hook has a worker and, while it runs, a command with a supervisor.
@@ -49,8 +49,8 @@ func (h Hook) Secret() (Secret, error) {
 	case h.read:
 		return Secret(h.secret.text()), nil
 	}
-	data, _, err := regular.Read(h.secret.text(), maxCredential)
-	if errors.Is(err, regular.ErrTooLarge) {
+	data, _, err := fsops.ReadRegular(h.secret.text(), maxCredential)
+	if errors.Is(err, fsops.ErrTooLarge) {
 		return "", h.secret.at.error(h.file, fault{"is too large for a secret", "check which file it names"})
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/updater"
 	"syncd/internal/view"
 )
@@ -32,8 +32,8 @@ type MapFile struct {
 
 // Read reads and parses the map file. Its error is an *Error.
 func (m MapFile) Read() (*updater.Map, error) {
-	data, _, err := regular.Read(m.Path, updater.MaxMap)
-	if err != nil && !errors.Is(err, regular.ErrTooLarge) { // ParseMap refuses a file that is too large
+	data, _, err := fsops.ReadRegular(m.Path, updater.MaxMap)
+	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // ParseMap refuses a file that is too large
 		cause := systemError(err)
 		problem := m.at.error(m.file, fault{"cannot be read: " + cause.Error(), "check that the map file is there and that syncd's user may read it"})
 		problem.cause = cause

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // peerUID is the user of the process at the other end of a Unix socket: of a client

@@ -16,9 +16,9 @@ import (
 	"syncd/internal/account"
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/engine"
 	"syncd/internal/publish"
-	"syncd/internal/regular"
 )
 
 // store is a configured place in object storage.
@@ -116,7 +116,7 @@ func (e *examination) keyReader() account.Account {
 // read.
 func (e *examination) unreadableKeys() []Finding {
 	path, isNamed := sharedFile()
-	err := e.keyReader().Do(func() error { _, _, err := regular.Read(path, maxKeys); return err })
+	err := e.keyReader().Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
 	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case e.isBlind:

@@ -14,7 +14,7 @@ import (
 
 	"syncd/internal/account"
 	"syncd/internal/config"
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/unitfile"
 )
 
@@ -38,7 +38,7 @@ const maxConfig = 16 << 20
 // checkFiles reads the configuration and the files that it names, as the daemon will.
 func (e *examination) checkFiles(context.Context) []Finding {
 	err := e.starter.Do(func() error {
-		_, _, err := regular.Read(e.cfg.Path, maxConfig)
+		_, _, err := fsops.ReadRegular(e.cfg.Path, maxConfig)
 		return err
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/datadir"
+	"syncd/internal/disk/datadir"
 	"syncd/internal/engine"
 	"syncd/internal/export"
 )

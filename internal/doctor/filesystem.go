@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // fileSystems are names of common file systems.

@@ -10,11 +10,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/get"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/space"
 )
 
 // Metadata is asked for so many files of a manifest. The others count as much as these on

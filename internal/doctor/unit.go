@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"syncd/internal/account"
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/unitfile"
 )
 
@@ -71,7 +71,7 @@ func (e *examination) daemonEnv() func(string) string {
 	environ := maps.Clone(e.environ)
 	if path, _ := e.unit.Credential(unitfile.IDCredential); filepath.Base(path) == unitfile.IDCredential {
 		environ["CREDENTIALS_DIRECTORY"] = filepath.Dir(path) // as systemd makes one
-	} else if id, _, err := regular.Read(path, maxID); err == nil {
+	} else if id, _, err := fsops.ReadRegular(path, maxID); err == nil {
 		environ[idVariable] = string(id)
 	}
 	return func(name string) string { return environ[name] }

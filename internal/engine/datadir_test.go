@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"syncd/internal/durable"
-	"syncd/internal/lockfile"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/flock"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -159,7 +159,7 @@ func TestOpenErrorsHaveANextStep(t *testing.T) {
 		{"another user's", &fs.PathError{Op: "open", Path: "/data/state/lock", Err: syscall.EACCES}, "run syncd as the user that owns it"},
 		{"in a folder of another user", &fs.PathError{Op: "mkdir", Path: "/data", Err: syscall.EACCES}, "make it as root with `install -d -o USER DIR`"},
 		{"on a full disk", &fs.PathError{Op: "mkdir", Path: "/data/state", Err: syscall.ENOSPC}, "make room"},
-		{"held", &lockfile.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
+		{"held", &flock.HeldError{Path: "/data/state/lock", PID: 7}, "is another syncd running?"},
 		{"owned by several users", fmt.Errorf("/data/objects belongs to user 7: %w: give it to one user", fs.ErrPermission), "data_dir: /data/objects belongs"},
 		{"anything else", syscall.EIO, "data_dir: "},
 	}

@@ -23,11 +23,11 @@ import (
 	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/flock"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/fleet"
-	"syncd/internal/fsops"
 	"syncd/internal/hooks"
-	"syncd/internal/lockfile"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
@@ -58,7 +58,7 @@ type Options struct {
 // turns only while they change the tree, see syncer.Shared.
 type Engine struct {
 	options   Options
-	lock      *lockfile.Lock
+	lock      *flock.Lock
 	store     *store.Store
 	mirror    *mirror.Mirror
 	audit     *audit.Log
@@ -88,7 +88,7 @@ type Engine struct {
 }
 
 // Open locks cfg's data directory, removes what a crash left unfinished and opens
-// the state database. It fails with *lockfile.HeldError when another process holds
+// the state database. It fails with *flock.HeldError when another process holds
 // the lock. The caller must call Close.
 func Open(cfg *config.Config, options Options) (*Engine, error) {
 	warn := func(message string) { options.Log.Warn().Msg(message) }
@@ -103,7 +103,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err := m.MakeState(); err != nil {
 		return nil, openError(err)
 	}
-	lock, err := lockfile.Acquire(m.Root(), "state/lock")
+	lock, err := flock.Acquire(m.Root(), "state/lock")
 	if err != nil {
 		return nil, openError(err)
 	}
@@ -118,7 +118,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 // openError adds what the operator can do. The error names the path, and those of package
 // datadir say what to do, too.
 func openError(err error) error {
-	var held *lockfile.HeldError
+	var held *flock.HeldError
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &held):

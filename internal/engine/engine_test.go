@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"syncd/internal/disk/flock"
 	"syncd/internal/emulator"
-	"syncd/internal/lockfile"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
@@ -39,7 +39,7 @@ func TestSecondOpenNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
 	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
-	var held *lockfile.HeldError
+	var held *flock.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("error %v, want held by process %d", err, os.Getpid())
 	}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"testing"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 )
 
-// buildTorture builds this test with the tag of internal/fsops that kills the process, or
+// buildTorture builds this test with the tag of internal/disk/fsops that kills the process, or
 // fails, at any change on disk.
 var buildTorture = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "syncd-export-")
@@ -76,7 +76,7 @@ func (b *bench) child(release, option, fault string) (steps int, out string, err
 	return strings.Count(string(lines), "\n"), string(text), err
 }
 
-// faults of a step, as internal/fsops names them.
+// faults of a step, as internal/disk/fsops names them.
 var faults = []string{"kill-before", "kill-after", "fail-lost:5", "fail-stored:5", "fail-lost:28"}
 
 func TestFolderIsWholeAfterAFaultAtAnyStep(t *testing.T) {

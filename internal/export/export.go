@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"time"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

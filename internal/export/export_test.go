@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 func TestFolderFollowsTheSource(t *testing.T) {

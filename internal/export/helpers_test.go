@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/verify"
 )
 

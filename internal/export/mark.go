@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"syncd/internal/datadir"
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/datadir"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // place is the folder, its parent and the work folder beside it, all of them open.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // tree is a complete tree in the work folder.

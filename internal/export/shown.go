@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // shown is what lies at the path of the folder.

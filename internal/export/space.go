@@ -7,9 +7,9 @@ import (
 	"path"
 	"path/filepath"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/refusal"
-	"syncd/internal/space"
 )
 
 // chooseMethod tries the ways on the first file. Asking the kernel is the only safe way:

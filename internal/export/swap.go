@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // treePrefix begins the names of complete trees in the work folder.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/bandwidth"
-	"syncd/internal/directio"
+	"syncd/internal/disk/directio"
 )
 
 const (

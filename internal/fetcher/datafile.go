@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"syncd/internal/directio"
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/directio"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // writeBackEvery is the number of bytes after which the kernel starts to write them

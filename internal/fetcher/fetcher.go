@@ -19,7 +19,7 @@ import (
 
 	"syncd/internal/bandwidth"
 	"syncd/internal/clients/transport"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/directio"
+	"syncd/internal/disk/directio"
 )
 
 // gatherTime bounds how long bytes wait in memory for more of them, so that a kill loses

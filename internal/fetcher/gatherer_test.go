@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/directio"
+	"syncd/internal/disk/directio"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 )

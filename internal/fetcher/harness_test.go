@@ -18,8 +18,8 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/emulator"
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"

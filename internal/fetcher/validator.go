@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // minSavedSize is the size from which the validator of a file is saved. A smaller

@@ -10,11 +10,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
 	"syncd/internal/refusal"
-	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 

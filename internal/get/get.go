@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/clients/releases"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 
+	"syncd/internal/disk/flock"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
-	"syncd/internal/lockfile"
 	"syncd/internal/manifest"
-	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 
@@ -27,7 +27,7 @@ func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
 		return File{}, err
 	}
 	defer unfinished.Close()
-	lock, err := lockfile.Acquire(unfinished, "lock")
+	lock, err := flock.Acquire(unfinished, "lock")
 	if err != nil {
 		return File{}, err
 	}

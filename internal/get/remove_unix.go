@@ -3,11 +3,11 @@
 package get
 
 import (
-	"syncd/internal/fsops"
-	"syncd/internal/lockfile"
+	"syncd/internal/disk/flock"
+	"syncd/internal/disk/fsops"
 )
 
 // removeUnfinished removes the folder of a download while its lock keeps others out.
-func (g *getter) removeUnfinished(name string, _ *fsops.Dir, _ *lockfile.Lock) error {
+func (g *getter) removeUnfinished(name string, _ *fsops.Dir, _ *flock.Lock) error {
 	return g.dir.RemoveAll(name)
 }

@@ -23,8 +23,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"go.uber.org/goleak"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/event"
-	"syncd/internal/fsops"
 	"syncd/internal/processgroup"
 	"syncd/internal/store"
 )

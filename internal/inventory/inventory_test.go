@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"

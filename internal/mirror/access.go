@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // Access is the permissions of everything that readers see. Hard links of a file have its

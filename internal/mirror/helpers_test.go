@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 )
 
 func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 
 	"syscall"
 
-	"syncd/internal/datadir"
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
-	"syncd/internal/space"
+	"syncd/internal/disk/datadir"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 )
 
 // Mirror is a data directory. Adopt, AdoptEach, SyncObjects, Current, Intact and the

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/updater"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/space"
+	"syncd/internal/disk/space"
 )
 
 // Prune removes generations, revisions, views and objects that nothing keeps, in

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // Change is how a new generation differs from the current one.

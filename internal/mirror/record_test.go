@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"syncd/internal/datadir"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/datadir"
+	"syncd/internal/disk/fsops"
 )
 
 // MakeState creates the data directory and its state directory, which holds the

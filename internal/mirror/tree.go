@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/updater"
 	"syncd/internal/verify"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/event"
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"

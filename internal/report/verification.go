@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/export"
-	"syncd/internal/fsops"
 	"syncd/internal/mirror"
 	"syncd/internal/request"
 )

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"syncd/internal/bandwidth"
-	"syncd/internal/directio"
+	"syncd/internal/disk/directio"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 	"syncd/internal/verify"

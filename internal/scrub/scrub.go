@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"syncd/internal/bandwidth"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 )

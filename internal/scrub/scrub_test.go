@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/bandwidth"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // Identity is what is known of a follower's id. The id itself is kept nowhere.
@@ -67,7 +67,7 @@ const maxIDs = 16 << 20
 // ReadIDs reads a file of ids. No error quotes the file: someone may have written an id
 // into it.
 func ReadIDs(path string) ([]Identity, error) {
-	text, _, err := regular.Read(path, maxIDs)
+	text, _, err := fsops.ReadRegular(path, maxIDs)
 	if err != nil {
 		return nil, fmt.Errorf("serve.ids_file: %w: `syncd serve-id add` makes it, and the owner of data_dir must be able to read it", err)
 	}

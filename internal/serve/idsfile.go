@@ -17,9 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
-	"syncd/internal/regular"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // idBytes is the length of a new id before its encoding: 160 random bits.
@@ -88,7 +87,7 @@ func changeIDs(path string, change func(text []byte, all []Identity) ([]byte, er
 		return err
 	}
 	defer unlock()
-	text, info, err := regular.Read(path, maxIDs)
+	text, info, err := fsops.ReadRegular(path, maxIDs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

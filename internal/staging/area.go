@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/mirror"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // maxAside is how many files that were set aside are kept, for each reason.

@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

@@ -20,7 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

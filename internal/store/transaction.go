@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // errStuck is returned for every transaction after stuck is set.

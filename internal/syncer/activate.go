@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

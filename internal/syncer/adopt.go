@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"syncd/internal/adopt"
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/store"
 )
 

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/adopt"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"sync"
 
-	"syncd/internal/space"
+	"syncd/internal/disk/space"
 )
 
 // adoptions are what the running adoptions need of the disk. Safe for concurrent use.

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/export"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"

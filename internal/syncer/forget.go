@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/store"
 )
 

@@ -23,7 +23,7 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
 	"syncd/internal/emulator"
 	"syncd/internal/event"
 	"syncd/internal/fetcher"

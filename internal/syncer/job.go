@@ -9,11 +9,11 @@ import (
 
 	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 )
 

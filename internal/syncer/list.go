@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 )
 
 // listFiles asks for the manifest's files, applies the guards to all of them, and

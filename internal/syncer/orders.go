@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
-	"syncd/internal/space"
 	"syncd/internal/store"
 )
 

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/space"
 )
 
 // publish swaps those of jobs that are ready into service, with one generation, and

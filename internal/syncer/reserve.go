@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
-	"syncd/internal/space"
 )
 
 // Records, sums and the state also take space.

@@ -9,8 +9,8 @@ import (
 
 	"syncd/internal/claims"
 	"syncd/internal/clients/releases"
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
-	"syncd/internal/space"
 	"syncd/internal/store"
 )
 

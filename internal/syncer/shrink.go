@@ -5,10 +5,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
-	"syncd/internal/space"
 )
 
 // checkBytes refuses a release whose files have far fewer bytes than those of the served

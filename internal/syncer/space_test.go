@@ -8,14 +8,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"syncd/internal/durable"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

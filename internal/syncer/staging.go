@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/staging"
 )
 

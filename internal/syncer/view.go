@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/updater"
 	"syncd/internal/view"
 )

@@ -6,11 +6,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/space"
 	"syncd/internal/verify"
 )
 

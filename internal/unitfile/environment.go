@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // maxFile is more than a unit or a file of variables has, in bytes.
@@ -23,7 +23,7 @@ func (u *Unit) Environment() (map[string]string, error) {
 	var failed error
 	for _, file := range u.service["EnvironmentFile"] {
 		path, optional := strings.CutPrefix(file, "-")
-		data, _, err := regular.Read(path, maxFile)
+		data, _, err := fsops.ReadRegular(path, maxFile)
 		if err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 			failed = errors.Join(failed, fmt.Errorf("EnvironmentFile=: %w", err))
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/unit"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // Unit is one service.
@@ -71,7 +71,7 @@ func dropIns(name string, dirs []string) []string {
 }
 
 func (u *Unit) read(path string) error {
-	data, _, err := regular.Read(path, maxFile)
+	data, _, err := fsops.ReadRegular(path, maxFile)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
-	"syncd/internal/directio"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/directio"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

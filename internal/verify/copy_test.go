@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/directio"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/directio"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

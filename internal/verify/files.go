@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"syncd/internal/directio"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/directio"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"hash"
 	"io"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 

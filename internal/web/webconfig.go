@@ -21,7 +21,7 @@ import (
 	"go.yaml.in/yaml/v2"
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // maxWebConfig limits an exporter-toolkit file in bytes.
@@ -138,7 +138,7 @@ func (c *Config) HasUsers() bool { return c != nil && len(c.parsed.Users) > 0 }
 
 // readPart reads a file. Its error does not name the file.
 func readPart(path string) ([]byte, error) {
-	content, _, err := regular.Read(path, maxWebConfig)
+	content, _, err := fsops.ReadRegular(path, maxWebConfig)
 	var named *fs.PathError
 	if errors.As(err, &named) {
 		err = named.Err

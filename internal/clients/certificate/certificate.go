@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"syncd/internal/regular"
+	"syncd/internal/disk/fsops"
 )
 
 // maxFile limits each file; the system's roots have a quarter of a megabyte.
@@ -60,7 +60,7 @@ func Client(certFile, keyFile string) (*tls.Certificate, error) {
 
 // read reads a file. Its error names the key of the configuration.
 func read(key, path, next string) ([]byte, error) {
-	data, _, err := regular.Read(path, maxFile)
+	data, _, err := fsops.ReadRegular(path, maxFile)
 	if err == nil {
 		return data, nil
 	}

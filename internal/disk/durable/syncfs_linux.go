@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // HasReliableSyncfs is true where syncfs(2) waits for the disk and reports write

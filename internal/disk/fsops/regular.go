@@ -1,6 +1,4 @@
-// Package regular reads small files that a configuration names. It refuses anything but
-// a regular file, because reading a FIFO or a device may wait for ever.
-package regular
+package fsops
 
 import (
 	"errors"
@@ -16,9 +14,9 @@ var ErrNotRegular = errors.New("not a regular file")
 // ErrTooLarge is the cause of the error for a file above the limit.
 var ErrTooLarge = errors.New("file too large")
 
-// Read returns the content of a file of at most limit bytes, and what describes the
+// ReadRegular returns the content of a file of at most limit bytes, and what describes the
 // file. It follows links. Its errors are *fs.PathError.
-func Read(path string, limit int64) ([]byte, fs.FileInfo, error) {
+func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|withoutWaiting, 0)
 	if errors.Is(err, syscall.ENXIO) { // a socket, or a device without hardware
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package regular
+package fsops
 
 import (
 	"io/fs"

@@ -2,7 +2,7 @@
 
 package durable
 
-import "syncd/internal/fsops"
+import "syncd/internal/disk/fsops"
 
 // HasReliableSyncfs is false: other systems cannot wait for a whole file system.
 func HasReliableSyncfs(*fsops.Dir) bool { return false }

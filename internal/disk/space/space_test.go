@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/refusal"
 )
 

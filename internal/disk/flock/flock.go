@@ -1,6 +1,6 @@
-// Package lockfile keeps a second syncd out of a data directory: an exclusive
+// Package flock keeps a second syncd out of a data directory: an exclusive
 // flock(2) on a file that holds the owner's process id.
-package lockfile
+package flock
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // Lock is a held lock. The kernel releases it when the process ends, so a crash

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // write creates a file and its parent directories.

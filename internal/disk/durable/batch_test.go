@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 func TestSyncFilesSyncsFewAndManyFiles(t *testing.T) {

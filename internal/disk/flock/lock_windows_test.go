@@ -1,11 +1,11 @@
-package lockfile
+package flock
 
 import (
 	"errors"
 	"os"
 	"testing"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 func TestASecondLockIsRefusedUntilTheFirstIsReleased(t *testing.T) {

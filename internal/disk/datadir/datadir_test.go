@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // stranger is another user. The kernel does not need an account.

@@ -1,4 +1,4 @@
-package regular
+package fsops
 
 import "io/fs"
 

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package lockfile
+package flock
 
 import (
 	"errors"

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // owner returns the user and the group of a file.

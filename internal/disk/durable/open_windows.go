@@ -3,7 +3,7 @@ package durable
 import (
 	"os"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // openToSync opens a file for writing, which Sync needs, or else a directory.

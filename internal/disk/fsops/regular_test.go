@@ -1,4 +1,4 @@
-package regular
+package fsops
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		at("file"): nil, at("link"): nil, at("nosuch"): fs.ErrNotExist,
 		at("fifo"): ErrNotRegular, at("link to fifo"): ErrNotRegular, at("folder"): ErrNotRegular, at("socket"): ErrNotRegular, "/dev/zero": ErrNotRegular,
 	} {
-		data, info, err := Read(name, 4)
+		data, info, err := ReadRegular(name, 4)
 		var named *fs.PathError
 		if !errors.Is(err, want) || err != nil && !errors.As(err, &named) {
 			t.Errorf("%s: error %v, want %v", name, err, want)
@@ -42,7 +42,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, data, info)
 		}
 	}
-	if _, _, err := Read(at("file"), 3); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := ReadRegular(at("file"), 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file above the limit: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"syscall"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // Disk makes durable changes. The zero value is ready; safe for concurrent use.

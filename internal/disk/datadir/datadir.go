@@ -13,8 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // Folder is a directory that syncd makes in data directories.

@@ -1,6 +1,6 @@
 package durable
 
-import "syncd/internal/fsops"
+import "syncd/internal/disk/fsops"
 
 // SyncAll makes everything on the file system of dir durable.
 func (d *Disk) SyncAll(dir *fsops.Dir) error { return syncFileSystem(dir) }

@@ -5,7 +5,7 @@ package durable
 import (
 	"os"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 func openToSync(dir *fsops.Dir, name string) (*os.File, error) { return dir.Open(name) }

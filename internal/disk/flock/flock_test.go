@@ -1,6 +1,6 @@
 //go:build !windows
 
-package lockfile
+package flock
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 // lockVariable names the lock that the re-executed test binary holds until its

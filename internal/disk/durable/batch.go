@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/fsops"
+	"syncd/internal/disk/fsops"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"regexp"
 	"slices"
 
-	"syncd/internal/durable"
-	"syncd/internal/fsops"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
 )
 
 // Mark is the file that marks a data directory. Its name counts, not its content.
