@@ -25,8 +25,8 @@ var rows = [][]string{
 	{"internal/staging"},
 	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},
 	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/updater", "internal/locked", "internal/bandwidth", "internal/gate", "internal/bucket"},
-	{"internal/manifest", "internal/expectation", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/clock", "internal/gctune", "internal/claims", "internal/signals", "internal/event", "internal/processgroup", "internal/account", "internal/unitfile"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/updater", "internal/locked", "internal/host/rate", "internal/gate", "internal/bucket"},
+	{"internal/manifest", "internal/expectation", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
 	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},
 	{emulator},
@@ -45,7 +45,6 @@ var siblings = map[[2]string]bool{
 	{"internal/bucket", "internal/bucket"}:               true, // by its tests
 	{"internal/manifest", "internal/refusal"}:            true,
 	{"internal/expectation", "internal/manifest"}:        true,
-	{"internal/unitfile", "internal/disk/fsops"}:         true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -22,10 +22,10 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/follower"
 	"syncd/internal/get"
+	"syncd/internal/host/unitfile"
 	"syncd/internal/manifest"
 	"syncd/internal/request"
 	"syncd/internal/terminal"
-	"syncd/internal/unitfile"
 )
 
 // browsePatience bounds the retries of commands that a person waits for.

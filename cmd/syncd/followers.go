@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/config"
 	"syncd/internal/engine"
+	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
 	"syncd/internal/serve"
 	"syncd/internal/web"
@@ -23,7 +23,7 @@ import (
 type followers struct {
 	webConfig *web.Config
 	ids       *serve.IDs
-	budget    *bandwidth.Budget
+	budget    *rate.Budget
 }
 
 // openFollowers reads serve.web_config, unless there is no server.
@@ -38,7 +38,7 @@ func openFollowers(cfg *config.Config) (*followers, error) {
 	if err != nil {
 		return nil, serveConfigError(cfg, err)
 	}
-	return &followers{webConfig: webConfig, budget: bandwidth.NewBudget(cfg.Serve.Bandwidth)}, nil
+	return &followers{webConfig: webConfig, budget: rate.NewBudget(cfg.Serve.Bandwidth)}, nil
 }
 
 func serveConfigError(cfg *config.Config, err error) error {

@@ -8,12 +8,12 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/fetcher"
 	"syncd/internal/get"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -66,7 +66,7 @@ func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
 	err = get.Files(ctx, get.Config{
 		Provider: client, Algorithm: cfg.Source.Hash, Mirror: m, Folder: o.dir, Force: o.force,
 		Fetcher: fetcher.Config{
-			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: bandwidth.NewBudget(cfg.Transfers.Bandwidth), MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: rate.NewBudget(cfg.Transfers.Bandwidth), MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		},
 	}, refs, func(f get.File) {
 		files = append(files, f)

@@ -26,7 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/emulator"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 )
 
 // The tests run the program itself: the test binary started with runMain set is
@@ -41,7 +41,7 @@ const customerID = "K3Y/with+special=&%chars"
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
-	if os.Getenv(runMain) != "" || processgroup.IsSupervisor() {
+	if os.Getenv(runMain) != "" || command.IsSupervisor() {
 		main()
 		return
 	}

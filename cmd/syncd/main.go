@@ -7,12 +7,12 @@ import (
 	"os"
 
 	"syncd/internal/gctune"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 )
 
 func main() {
-	if processgroup.IsSupervisor() {
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() {
+		os.Exit(command.Supervise())
 	}
 	gctune.Start(os.Getenv)
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))

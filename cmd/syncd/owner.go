@@ -9,7 +9,7 @@ import (
 	"os"
 	"syscall"
 
-	"syncd/internal/account"
+	"syncd/internal/host/account"
 )
 
 // becomeOwner changes from root to the owner of an existing data directory, so that

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/unitfile"
+	"syncd/internal/host/unitfile"
 )
 
 // system is an operating system. Linux has every command, others have some.

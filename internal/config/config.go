@@ -16,8 +16,8 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 )
 
@@ -81,9 +81,9 @@ type Audit struct {
 
 // Transfers limits downloads.
 type Transfers struct {
-	Files     int                 // large files downloaded at the same time
-	Segments  int                 // connections for one large file, at most
-	Bandwidth bandwidth.Timetable // bytes per second for all transfers together
+	Files     int            // large files downloaded at the same time
+	Segments  int            // connections for one large file, at most
+	Bandwidth rate.Timetable // bytes per second for all transfers together
 
 	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 	KeepCache    bool          // large files stay in the page cache

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"syncd/internal/bandwidth"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/view"
 )
@@ -180,7 +180,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	want := map[string]any{
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
-		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, bandwidth.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
+		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, rate.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
 		"scrub": "0 4 * * SUN", "scrub rate": int64(0), "keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",

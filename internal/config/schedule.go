@@ -7,7 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"syncd/internal/clock"
+	"syncd/internal/host/clock"
 )
 
 // Schedule says when a manifest is polled. The zero value never runs.

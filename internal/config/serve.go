@@ -8,19 +8,19 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/bandwidth"
+	"syncd/internal/host/rate"
 	"syncd/internal/origin"
 )
 
 // Serve is the server for followers: other hosts that take the data from this one.
 type Serve struct {
-	Listen    string              // host:port, "" = no server
-	PublicURL *url.URL            // what links in manifests begin with; set when Listen is
-	WebConfig string              // exporter-toolkit file with TLS, absolute after Load, "" = plain http
-	IDsFile   string              // the followers' ids, absolute after Load; "" = only loopback may ask
-	Bandwidth bandwidth.Timetable // bytes per second for all followers together
-	Keep      time.Duration       // a release that a follower asked about stays downloadable for so long
-	Rings     []Ring              // the earlier ones come first; none means that everybody sees all
+	Listen    string         // host:port, "" = no server
+	PublicURL *url.URL       // what links in manifests begin with; set when Listen is
+	WebConfig string         // exporter-toolkit file with TLS, absolute after Load, "" = plain http
+	IDsFile   string         // the followers' ids, absolute after Load; "" = only loopback may ask
+	Bandwidth rate.Timetable // bytes per second for all followers together
+	Keep      time.Duration  // a release that a follower asked about stays downloadable for so long
+	Rings     []Ring         // the earlier ones come first; none means that everybody sees all
 }
 
 // IsOn is true when followers are served.

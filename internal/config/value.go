@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/bandwidth"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 )
 
@@ -65,7 +65,7 @@ const nextRate = `use a form such as 50MiB, or "" for no limit`
 
 // parseRate accepts bytes per second with a unit. "" and 0 mean no limit.
 func parseRate(text string) (int64, *fault) {
-	rate, err := bandwidth.ParseRate(text)
+	rate, err := rate.ParseRate(text)
 	if err != nil {
 		return 0, &fault{err.Error(), nextRate}
 	}
@@ -73,10 +73,10 @@ func parseRate(text string) (int64, *fault) {
 }
 
 // parseBandwidth accepts what parseRate does, and a timetable.
-func parseBandwidth(text string) (bandwidth.Timetable, *fault) {
-	t, err := bandwidth.Parse(text)
+func parseBandwidth(text string) (rate.Timetable, *fault) {
+	t, err := rate.Parse(text)
 	if err != nil {
-		return bandwidth.Timetable{}, &fault{err.Error(), nextRate + `, or a timetable such as "08:00,20MiB 18:00,off"`}
+		return rate.Timetable{}, &fault{err.Error(), nextRate + `, or a timetable such as "08:00,20MiB 18:00,off"`}
 	}
 	return t, nil
 }

@@ -12,10 +12,10 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
-	"syncd/internal/claims"
-	"syncd/internal/clock"
 	"syncd/internal/config"
 	"syncd/internal/engine"
+	"syncd/internal/host/claims"
+	"syncd/internal/host/clock"
 	"syncd/internal/request"
 	"syncd/internal/signals"
 )

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"slices"
 
-	"syncd/internal/clock"
 	"syncd/internal/config"
+	"syncd/internal/host/clock"
 	"syncd/internal/request"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"syncd/internal/clock"
 	"syncd/internal/fleet"
+	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/request"

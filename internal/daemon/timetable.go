@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/clock"
 	"syncd/internal/config"
+	"syncd/internal/host/clock"
 	"syncd/internal/request"
 )
 

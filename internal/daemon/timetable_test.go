@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/clock"
 	"syncd/internal/config"
+	"syncd/internal/host/clock"
 	"syncd/internal/request"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"syncd/internal/account"
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/engine"
+	"syncd/internal/host/account"
 	"syncd/internal/publish"
 )
 

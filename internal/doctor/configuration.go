@@ -12,10 +12,10 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"syncd/internal/account"
 	"syncd/internal/config"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/unitfile"
+	"syncd/internal/host/account"
+	"syncd/internal/host/unitfile"
 )
 
 func (e *examination) checkConfiguration(context.Context) []Finding {

@@ -17,9 +17,9 @@ import (
 	rules "syncd/deploy/prometheus"
 	"syncd/internal/alert"
 	"syncd/internal/control"
+	"syncd/internal/host/unitfile"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/unitfile"
 )
 
 // checkDaemon asks the running daemon over its control socket.

@@ -16,14 +16,14 @@ import (
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"syncd/internal/account"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/control"
 	"syncd/internal/get"
+	"syncd/internal/host/account"
+	"syncd/internal/host/unitfile"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/unitfile"
 )
 
 // Options are what the doctor looks at, and the parts of the program that it uses.

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/account"
 	"syncd/internal/engine"
-	"syncd/internal/unitfile"
+	"syncd/internal/host/account"
+	"syncd/internal/host/unitfile"
 )
 
 // checkSandbox compares what the configuration needs with what the unit permits.

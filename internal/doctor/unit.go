@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"syncd/internal/account"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/unitfile"
+	"syncd/internal/host/account"
+	"syncd/internal/host/unitfile"
 )
 
 const idVariable = "SYNCD_CUSTOMER_ID"

@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/emulator"
+	"syncd/internal/host/rate"
 )
 
 func TestAReloadChangesTheBandwidthOfDownloadsUnderWay(t *testing.T) {
 	w := start(t, "one")
 	const size = 8 << 20 // more than two hours at the first limit
 	w.provider.SetManifest("one", "2026.09", emulator.File{Name: "one.dat", Content: emulator.Random(1, size)})
-	w.cfg.Transfers.Bandwidth = bandwidth.Always(1 << 10)
+	w.cfg.Transfers.Bandwidth = rate.Always(1 << 10)
 	e := w.open()
 	defer e.Close()
 	running := syncInBackground(e)
@@ -20,7 +20,7 @@ func TestAReloadChangesTheBandwidthOfDownloadsUnderWay(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	next := *w.cfg
-	next.Transfers.Bandwidth = bandwidth.Timetable{}
+	next.Transfers.Bandwidth = rate.Timetable{}
 	must(t, e.Configure(&next))
 	if got := <-running; got.err != nil || !got.OK() || got.Manifests[0].BytesDownloaded != size {
 		t.Errorf("result %+v, %v", got.Sync, got.err)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
@@ -18,6 +17,7 @@ import (
 	"syncd/internal/follower"
 	"syncd/internal/gate"
 	"syncd/internal/hooks"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/staging"
@@ -73,7 +73,7 @@ func (e *Engine) Configure(cfg *config.Config) error {
 		e.catalog.SetKeep(cfg.Serve.Keep)
 	}
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
-	e.scrubRate.Set(bandwidth.Always(cfg.Scrub.Rate))
+	e.scrubRate.Set(rate.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
 	before := e.active.Swap(next)
 	if before != nil {

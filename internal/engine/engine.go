@@ -18,9 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/audit"
-	"syncd/internal/bandwidth"
 	"syncd/internal/catalog"
-	"syncd/internal/claims"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
@@ -28,6 +26,8 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/fleet"
 	"syncd/internal/hooks"
+	"syncd/internal/host/claims"
+	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
@@ -70,8 +70,8 @@ type Engine struct {
 	hooks     *hooks.Runner
 	gate      *transport.Gate
 	progress  report.Progress
-	bandwidth *bandwidth.Budget // of all syncs and repairs
-	scrubRate *bandwidth.Budget
+	bandwidth *rate.Budget // of all syncs and repairs
+	scrubRate *rate.Budget
 	scrubber  *scrub.Scrubber
 	fleet     *fleet.Fleet // nil without serve
 	jitter    float64
@@ -107,7 +107,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: bandwidth.NewBudget(bandwidth.Timetable{}), scrubRate: bandwidth.NewBudget(bandwidth.Timetable{})}
+	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: rate.NewBudget(rate.Timetable{}), scrubRate: rate.NewBudget(rate.Timetable{})}
 	e.shared = syncer.NewShared(e.mayChange)
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())

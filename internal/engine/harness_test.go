@@ -15,13 +15,13 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 	"syncd/internal/report"
 )
 
 func TestMain(m *testing.M) {
-	if processgroup.IsSupervisor() {
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() {
+		os.Exit(command.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -13,9 +13,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/hooks"
+	"syncd/internal/host/command"
 	"syncd/internal/metrics"
 	"syncd/internal/outbox"
-	"syncd/internal/processgroup"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )
@@ -35,7 +35,7 @@ func (e *Engine) newHooks() {
 			UserAgent: "syncd/" + e.options.Version,
 			Environ: func() []string {
 				a := e.active.Load()
-				return processgroup.Environ(os.Environ(), secretsOf(a.config, a.id)...)
+				return command.Environ(os.Environ(), secretsOf(a.config, a.id)...)
 			},
 			Clean: e.cleanHookError,
 			Roots: func() *x509.CertPool { return e.active.Load().hookRoots },

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/claims"
+	"syncd/internal/host/claims"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/disk/directio"
+	"syncd/internal/host/rate"
 )
 
 const (
@@ -76,7 +76,7 @@ func (p *bufferPool) put(b *buffer) {
 // allows and no slower than the pace.
 type bodyReader struct {
 	next      func() (*buffer, error) // waits for the next bytes of the body
-	bandwidth *bandwidth.Budget
+	bandwidth *rate.Budget
 	pace      pace
 	limited   time.Duration // spent waiting for the bandwidth limit
 }

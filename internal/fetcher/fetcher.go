@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/clients/transport"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/verify"
@@ -35,9 +35,9 @@ type Source interface {
 
 // Config says how much a Fetcher does at once.
 type Config struct {
-	Files     int               // large files at once that the caller means to fetch; below 1 counts as 1
-	Segments  int               // connections of one large file at most; below 1 counts as 1
-	Bandwidth *bandwidth.Budget // of all downloads together; nil is unlimited
+	Files     int          // large files at once that the caller means to fetch; below 1 counts as 1
+	Segments  int          // connections of one large file at most; below 1 counts as 1
+	Bandwidth *rate.Budget // of all downloads together; nil is unlimited
 	MinRate   MinRate
 	KeepCache bool // leave large files in the page cache, instead of writing past it
 }
@@ -50,7 +50,7 @@ type Fetcher struct {
 	segments    int                 // connections of one file at most
 	connections *semaphore.Weighted // the budget of all files and their segments
 	creating    *semaphore.Weighted // maxCreating of them
-	bandwidth   *bandwidth.Budget
+	bandwidth   *rate.Budget
 	minRate     MinRate
 	buffers     *bufferPool
 	keepCache   bool
@@ -80,7 +80,7 @@ func New(source Source, dir *fsops.Dir, c Config) *Fetcher {
 		keepCache:   c.KeepCache,
 	}
 	if f.bandwidth == nil {
-		f.bandwidth = bandwidth.NewBudget(bandwidth.Timetable{})
+		f.bandwidth = rate.NewBudget(rate.Timetable{})
 	}
 	return f
 }

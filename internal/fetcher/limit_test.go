@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/emulator"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 )
 
@@ -50,8 +50,8 @@ func (w *memoryWatcher) Moved(_, done int64) error {
 	return nil
 }
 
-func limit(perSecond int64) *bandwidth.Budget {
-	return bandwidth.NewBudget(bandwidth.Always(perSecond))
+func limit(perSecond int64) *rate.Budget {
+	return rate.NewBudget(rate.Always(perSecond))
 }
 
 func TestBandwidthLimitIsShared(t *testing.T) {

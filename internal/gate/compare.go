@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 )
 
 // Limits of a comparison.
@@ -28,7 +28,7 @@ func (g Gate) compare(ctx context.Context, subject Subject, spool func() (*os.Fi
 		return Finding{}, g.spoolError(err)
 	}
 	defer served.Close()
-	var tail processgroup.Tail
+	var tail command.Tail
 	out := &limited{to: bufio.NewWriterSize(served, 1<<20), left: maxSpool}
 	err = g.run(ctx, subject, subject.Current, out, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
@@ -51,7 +51,7 @@ func (g Gate) spoolError(err error) error {
 }
 
 func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader) (Finding, error) {
-	var tail processgroup.Tail
+	var tail command.Tail
 	read, write := io.Pipe()
 	compared := make(chan comparison, 1)
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 )
 
 // Gate is a command and how its verdict is found.
@@ -59,7 +59,7 @@ func (g Gate) Check(ctx context.Context, subject Subject, spool func() (*os.File
 	if g.Compare && subject.Current != "" {
 		return g.compare(ctx, subject, spool)
 	}
-	var tail processgroup.Tail
+	var tail command.Tail
 	err := g.run(ctx, subject, subject.Path, &tail, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
 		return Finding{}, failed
@@ -72,7 +72,7 @@ func (g Gate) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, processgroup.ErrSupervisor) {
+	if errors.Is(err, command.ErrSupervisor) {
 		return fmt.Errorf("run the gate %s: %w", g.Command[0], err)
 	}
 	return nil
@@ -80,7 +80,7 @@ func (g Gate) failure(ctx context.Context, err error) error {
 
 // run runs the command for a tree.
 func (g Gate) run(ctx context.Context, subject Subject, path string, stdout, stderr io.Writer) error {
-	return processgroup.Command{
+	return command.Command{
 		Argv: g.Command, Env: slices.Concat(g.Env, subject.environ(path)),
 		Stdout: stdout, Stderr: stderr, Timeout: g.Timeout,
 	}.Run(ctx)
@@ -109,8 +109,8 @@ func (g Gate) finding(err error, lines []string) Finding {
 		return Finding{Passed: true, Lines: lines}
 	}
 	text := fmt.Sprintf("the gate %s refused it: %v", g.Command[0], err)
-	var exit *processgroup.ExitError
-	if !errors.As(err, &exit) && !errors.Is(err, processgroup.ErrTimeout) {
+	var exit *command.ExitError
+	if !errors.As(err, &exit) && !errors.Is(err, command.ErrTimeout) {
 		text = fmt.Sprintf("the gate %s cannot be run: %v", g.Command[0], err)
 	}
 	if len(lines) > 0 {

@@ -14,12 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 )
 
 func TestMain(m *testing.M) {
-	if processgroup.IsSupervisor() {
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() {
+		os.Exit(command.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -25,15 +25,15 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/event"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 	"syncd/internal/store"
 )
 
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
-	if processgroup.IsSupervisor() {
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() {
+		os.Exit(command.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -16,7 +16,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"syncd/internal/event"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 	"syncd/internal/store"
 )
 
@@ -48,8 +48,8 @@ func (s Sender) runCommand(ctx context.Context, h Hook, d store.Delivery) error 
 	if err != nil {
 		return err
 	}
-	var tail processgroup.Tail
-	err = processgroup.Command{
+	var tail command.Tail
+	err = command.Command{
 		Argv: h.Command, Env: append(s.Environ(), variables...), Stdin: bytes.NewReader(d.Body),
 		Stdout: &tail, Stderr: &tail, Timeout: h.Timeout,
 	}.Run(ctx)

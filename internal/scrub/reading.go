@@ -12,8 +12,8 @@ import (
 
 	"syscall"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/disk/directio"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 	"syncd/internal/verify"
@@ -70,7 +70,7 @@ func (r *reading) read(most int) (n int64, isLast bool) {
 }
 
 // readAll reads the object to its end and returns what check does.
-func (r *reading) readAll(ctx context.Context, rate *bandwidth.Budget) error {
+func (r *reading) readAll(ctx context.Context, rate *rate.Budget) error {
 	for {
 		n, isLast := r.read(rate.Most())
 		if isLast {

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 )
@@ -36,7 +36,7 @@ type Objects interface {
 // Config is what a Scrubber needs.
 type Config struct {
 	Objects Objects
-	Rate    *bandwidth.Budget // of all reads
+	Rate    *rate.Budget // of all reads
 	Save    func(store.Scrub) error
 	// Repair replaces a damaged object by a proven copy, and returns the name of a file
 	// that has this content. It returns the context's cause when that ends. isNew is false

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/disk/durable"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
@@ -29,7 +29,7 @@ type disk struct {
 	*testing.T
 	dir      string
 	mirror   *mirror.Mirror
-	rate     *bandwidth.Budget
+	rate     *rate.Budget
 	saved    store.Scrub
 	saves    int
 	read     int64
@@ -40,7 +40,7 @@ type disk struct {
 
 func newDisk(t *testing.T) *disk {
 	t.Helper()
-	d := &disk{T: t, dir: filepath.Join(t.TempDir(), "data"), rate: bandwidth.NewBudget(bandwidth.Timetable{})}
+	d := &disk{T: t, dir: filepath.Join(t.TempDir(), "data"), rate: rate.NewBudget(rate.Timetable{})}
 	m, err := mirror.Open(d.dir, &durable.Disk{})
 	d.must(err)
 	d.must(m.MakeState())
@@ -234,7 +234,7 @@ func TestAScrubKeepsToItsRateAndASliceIsShort(t *testing.T) {
 	const size, perSecond = 4 << 20, 64 << 10
 	d.add(random(1, size))
 	synctest.Test(t, func(t *testing.T) {
-		d.rate = bandwidth.NewBudget(bandwidth.Always(perSecond))
+		d.rate = rate.NewBudget(rate.Always(perSecond))
 		s := d.open()
 		began := time.Now()
 		d.must(s.Begin(t.Context()))
@@ -260,7 +260,7 @@ func TestAnEndedContextEndsASlice(t *testing.T) {
 	d := newDisk(t)
 	d.add(random(1, 1<<20))
 	synctest.Test(t, func(t *testing.T) {
-		d.rate = bandwidth.NewBudget(bandwidth.Always(1))
+		d.rate = rate.NewBudget(rate.Always(1))
 		s := d.open()
 		d.must(s.Begin(t.Context()))
 		stop := errors.New("stop")

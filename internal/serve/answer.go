@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"syncd/internal/bandwidth"
+	"syncd/internal/host/rate"
 )
 
 // chunk is how many bytes a client must take within the service's patience.
@@ -19,7 +19,7 @@ type answer struct {
 	http.ResponseWriter
 	ctx      context.Context //nolint:containedctx // an answer lives as long as its request
 	head     bool
-	budget   *bandwidth.Budget
+	budget   *rate.Budget
 	patience time.Duration
 	status   int
 	sent     int64 // bytes of the body

@@ -18,13 +18,13 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/emulator"
-	"syncd/internal/processgroup"
+	"syncd/internal/host/command"
 	"syncd/internal/web"
 )
 
 func TestMain(m *testing.M) {
-	if processgroup.IsSupervisor() {
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() {
+		os.Exit(command.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/bandwidth"
 	"syncd/internal/catalog"
 	"syncd/internal/fleet"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 )
 
@@ -43,7 +43,7 @@ type Config struct {
 	PublicURL string // what links begin with, without a slash at its end
 	IDParam   string // the query parameter of an id, matched without case
 	IDs       *IDs   // nil lets only programs on this host ask, with any id
-	Bandwidth *bandwidth.Budget
+	Bandwidth *rate.Budget
 	// Asker returns who asks, by the name and the ring of the id and the request's header.
 	// With nil, everybody sees everything.
 	Asker func(name, ring string, header http.Header) Asker

@@ -28,11 +28,11 @@ import (
 	"syncd/internal/event"
 	"syncd/internal/fetcher"
 	"syncd/internal/follower"
+	"syncd/internal/host/command"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
-	"syncd/internal/processgroup"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/staging"
@@ -41,8 +41,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if processgroup.IsSupervisor() { // of a gate
-		os.Exit(processgroup.Supervise())
+	if command.IsSupervisor() { // of a gate
+		os.Exit(command.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

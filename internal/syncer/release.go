@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"syncd/internal/clock"
+	"syncd/internal/host/clock"
 	"syncd/internal/manifest"
 	"syncd/internal/refusal"
 	"syncd/internal/report"

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/clock"
+	"syncd/internal/host/clock"
 	"syncd/internal/inventory"
 	"syncd/internal/locked"
 	"syncd/internal/mirror"

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/claims"
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
+	"syncd/internal/host/claims"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
 )

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/releases"
-	"syncd/internal/clock"
 	"syncd/internal/export"
 	"syncd/internal/fetcher"
 	"syncd/internal/fleet"
 	"syncd/internal/gate"
+	"syncd/internal/host/clock"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"

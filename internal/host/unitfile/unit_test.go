@@ -84,7 +84,7 @@ func TestEnvironmentFilesAndCredentials(t *testing.T) {
 }
 
 func TestSandboxOfTheShippedUnit(t *testing.T) {
-	shipped, err := os.ReadFile("../../deploy/systemd/syncd.service")
+	shipped, err := os.ReadFile("../../../deploy/systemd/syncd.service")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bandwidth
+package rate
 
 import (
 	"math"

@@ -9,7 +9,7 @@ import (
 
 // FuzzUnit reads any text as a unit. No word that it finds is longer than the text.
 func FuzzUnit(f *testing.F) {
-	shipped, err := os.ReadFile("../../deploy/systemd/syncd.service")
+	shipped, err := os.ReadFile("../../../deploy/systemd/syncd.service")
 	if err != nil {
 		f.Fatal(err)
 	}

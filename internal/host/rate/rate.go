@@ -1,6 +1,6 @@
-// Package bandwidth limits transfers to bytes per second: by one rate, or by a timetable
+// Package rate limits transfers to bytes per second: by one rate, or by a timetable
 // of rates. All transfers share a Budget.
-package bandwidth
+package rate
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package processgroup
+package command
 
 import (
 	"bytes"

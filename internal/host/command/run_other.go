@@ -1,6 +1,6 @@
 //go:build !linux
 
-package processgroup
+package command
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package bandwidth
+package rate
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/clock"
+	"syncd/internal/host/clock"
 )
 
 // Timetable says which rate is allowed when. The zero value allows any rate always.
