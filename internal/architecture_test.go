@@ -24,9 +24,8 @@ var rows = [][]string{
 	{"internal/inventory", "internal/report", "internal/readers", "internal/audit", "internal/outbox", "internal/scrub", "internal/catalog", "internal/fleet", "internal/alert"},
 	{"internal/staging"},
 	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/adopt", "internal/export"},
-	{"internal/view"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/updater", "internal/locked", "internal/host/rate", "internal/gate", "internal/bucket"},
-	{"internal/manifest", "internal/expectation", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/origin", "internal/refusal", "internal/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/locked", "internal/host/rate", "internal/gate", "internal/bucket"},
+	{"internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/origin", "internal/manifest/refusal", "internal/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
 	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},
 	{emulator},
@@ -43,8 +42,8 @@ var siblings = map[[2]string]bool{
 	{"internal/clients", "internal/clients/wire"}:        true,
 	{"internal/clients", "internal/clients/certificate"}: true,
 	{"internal/bucket", "internal/bucket"}:               true, // by its tests
-	{"internal/manifest", "internal/refusal"}:            true,
-	{"internal/expectation", "internal/manifest"}:        true,
+	{"internal/manifest", "internal/manifest/refusal"}:   true,
+	{"internal/manifest/forecast", "internal/manifest"}:  true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/disk/fsops"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/migration"
-	"syncd/internal/updater"
 )
 
 func (a *app) fromUpdaterCommand() *cobra.Command {
@@ -54,10 +54,10 @@ func readLines(stdin io.Reader, args []string) ([]byte, error) {
 
 // isMap is true for a map file that can be read here.
 func isMap(path string) bool {
-	data, _, err := fsops.ReadRegular(path, updater.MaxMap)
+	data, _, err := fsops.ReadRegular(path, layout.MaxMap)
 	if err != nil {
 		return false
 	}
-	_, err = updater.ParseMap(data)
+	_, err = layout.ParseMap(data)
 	return err == nil
 }

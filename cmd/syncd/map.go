@@ -10,8 +10,8 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror"
-	"syncd/internal/updater"
 )
 
 func (a *app) mapCommand() *cobra.Command {
@@ -32,7 +32,7 @@ name it in map_files of a view.`,
 			if err != nil {
 				return err
 			}
-			text, err := updater.WriteMap(args[0], refs)
+			text, err := layout.WriteMap(args[0], refs)
 			if err != nil {
 				return err
 			}

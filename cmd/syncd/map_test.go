@@ -9,7 +9,7 @@ import (
 	"syncd/internal/emulator"
 )
 
-// mappedHost serves manifest m with the files that the maps in internal/updater/testdata
+// mappedHost serves manifest m with the files that the maps in internal/manifest/layout/testdata
 // are for, in a view by the map file m.map.
 func mappedHost(t *testing.T) *host {
 	t.Helper()
@@ -25,7 +25,7 @@ func mappedHost(t *testing.T) *host {
 
 func TestEveryFormOfAMapFileIsServedOrRefusedByName(t *testing.T) {
 	t.Parallel()
-	maps, err := filepath.Glob("../../internal/updater/testdata/maps/*.map")
+	maps, err := filepath.Glob("../../internal/manifest/layout/testdata/maps/*.map")
 	if err != nil || len(maps) < 50 {
 		t.Fatalf("%d maps, %v", len(maps), err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
-	"syncd/internal/view"
+	"syncd/internal/manifest/layout"
 )
 
 const minimal = `source:
@@ -206,10 +206,10 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		}},
 	}
 	views := []View{
-		{Name: "refdata", Manifests: []string{"dq_addr_data", "q"}, Layout: view.ByMap, HashFiles: true, Export: "/srv/refdata", MapFiles: []MapFile{
+		{Name: "refdata", Manifests: []string{"dq_addr_data", "q"}, Layout: layout.ByMap, HashFiles: true, Export: "/srv/refdata", MapFiles: []MapFile{
 			{Manifest: "q", Path: filepath.Join(dir, "maps/q.map")}, {Manifest: "dq_addr_data", Path: "/etc/syncd/a.map"},
 		}},
-		{Name: "everything", Layout: view.Native, Manifests: []string{"dq_addr_data", "1e5", "null", "q", "suite_zip", "extras"}},
+		{Name: "everything", Layout: layout.Native, Manifests: []string{"dq_addr_data", "1e5", "null", "q", "suite_zip", "extras"}},
 	}
 	if diff := cmp.Diff(views, c.Views, cmpopts.IgnoreUnexported(MapFile{})); diff != "" {
 		t.Error(diff)

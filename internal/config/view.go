@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/updater"
-	"syncd/internal/view"
+	"syncd/internal/manifest/layout"
 )
 
 // View is one arrangement of mirrored files, served beside the manifests.
 type View struct {
 	Name      string
 	Manifests []string // their names, at least one
-	Layout    view.Layout
-	MapFiles  []MapFile // for view.ByMap
+	Layout    layout.Layout
+	MapFiles  []MapFile // for layout.ByMap
 	HashFiles bool      // <file>.hash lies beside each file
 	Export    string    // a folder outside data_dir that is kept equal to the view, absolute; "" = none
 }
@@ -31,15 +30,15 @@ type MapFile struct {
 }
 
 // Read reads and parses the map file. Its error is an *Error.
-func (m MapFile) Read() (*updater.Map, error) {
-	data, _, err := fsops.ReadRegular(m.Path, updater.MaxMap)
+func (m MapFile) Read() (*layout.Map, error) {
+	data, _, err := fsops.ReadRegular(m.Path, layout.MaxMap)
 	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // ParseMap refuses a file that is too large
 		cause := systemError(err)
 		problem := m.at.error(m.file, fault{"cannot be read: " + cause.Error(), "check that the map file is there and that syncd's user may read it"})
 		problem.cause = cause
 		return nil, problem
 	}
-	parsed, err := updater.ParseMap(data)
+	parsed, err := layout.ParseMap(data)
 	if err != nil {
 		problem := m.at.error(m.file, fault{"is not a usable map file: " + err.Error(), "correct the map file"})
 		problem.cause = err
@@ -49,8 +48,8 @@ func (m MapFile) Read() (*updater.Map, error) {
 }
 
 // ReadMaps reads the map files of a view, by manifest.
-func (v View) ReadMaps() (map[string]*updater.Map, error) {
-	maps := make(map[string]*updater.Map, len(v.MapFiles))
+func (v View) ReadMaps() (map[string]*layout.Map, error) {
+	maps := make(map[string]*layout.Map, len(v.MapFiles))
 	for _, m := range v.MapFiles {
 		parsed, err := m.Read()
 		if err != nil {
@@ -82,7 +81,7 @@ func (d *decoder) views(n *node, c *Config) []View {
 	}
 	list := make([]View, len(n.items))
 	for i, item := range n.items {
-		list[i] = View{Layout: view.Provider}
+		list[i] = View{Layout: layout.Provider}
 		d.view(&list[i], index("views", i), item, c)
 	}
 	d.checkExports(list, c.DataDir)
@@ -109,7 +108,7 @@ func (d *decoder) view(v *View, path string, n *node, c *Config) {
 	}
 	d.checkMembers(v, path+".manifests", c)
 	d.mapFiles(v, path+".map_files", maps)
-	if v.Layout == view.ByMap && maps == nil {
+	if v.Layout == layout.ByMap && maps == nil {
 		d.fail(path+".layout", fault{"needs map_files", "name the map file of each manifest in map_files, or use layout: provider"})
 	}
 }
@@ -144,7 +143,7 @@ func (d *decoder) mapFiles(v *View, path string, n *node) {
 		d.fail(path, fault{"must be a mapping", "write {MANIFEST: PATH}"})
 		return
 	}
-	if v.Layout != view.ByMap && d.valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
+	if v.Layout != layout.ByMap && d.valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
 		d.fail(path, fault{"is only for layout: map", "add layout: map, or remove map_files"})
 	}
 	for i, f := range n.fields {
@@ -197,10 +196,10 @@ func within(path, dir string) bool {
 	return err == nil && filepath.IsLocal(relative)
 }
 
-func parseLayout(text string) (view.Layout, *fault) {
-	switch layout := view.Layout(strings.ToLower(text)); layout {
-	case view.Native, view.Flat, view.Provider, view.ByMap:
-		return layout, nil
+func parseLayout(text string) (layout.Layout, *fault) {
+	switch of := layout.Layout(strings.ToLower(text)); of {
+	case layout.Native, layout.Flat, layout.Provider, layout.ByMap:
+		return of, nil
 	}
 	return "", &fault{"is not a layout", "use native, flat, provider or map"}
 }

@@ -16,7 +16,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // A provider that hangs must not hold the doctor up: so long it waits for all lists.

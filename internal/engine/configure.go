@@ -19,10 +19,10 @@ import (
 	"syncd/internal/hooks"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror"
 	"syncd/internal/staging"
 	"syncd/internal/syncer"
-	"syncd/internal/view"
 )
 
 // active is the configuration in force and what was built from it. A reload
@@ -177,7 +177,7 @@ func viewsOf(cfg *config.Config) []syncer.ViewTarget {
 	targets := make([]syncer.ViewTarget, len(cfg.Views))
 	for i, v := range cfg.Views {
 		targets[i] = syncer.ViewTarget{
-			View:     view.View{Name: v.Name, Manifests: v.Manifests, Layout: v.Layout, HashFiles: v.HashFiles},
+			View:     layout.View{Name: v.Name, Manifests: v.Manifests, Layout: v.Layout, HashFiles: v.HashFiles},
 			ReadMaps: v.ReadMaps,
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"syncd/internal/disk/flock"
 	"syncd/internal/emulator"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // chooseMethod tries the ways on the first file. Asking the kernel is the only safe way:

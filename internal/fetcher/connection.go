@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // connection fetches one claim. It owns the claim and the body of the response. A

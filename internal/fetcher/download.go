@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

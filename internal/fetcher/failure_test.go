@@ -16,7 +16,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

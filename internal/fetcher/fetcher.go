@@ -21,7 +21,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

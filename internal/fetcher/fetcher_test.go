@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

@@ -7,7 +7,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

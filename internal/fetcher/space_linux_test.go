@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // smallDisk mounts a tmpfs, or skips the test if that is not allowed.

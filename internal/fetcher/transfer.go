@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // transfer is one pass over the missing bytes of a download. It uses the main

@@ -15,7 +15,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestContentReplacedBetweenAttempts(t *testing.T) {

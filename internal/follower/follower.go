@@ -16,7 +16,7 @@ import (
 	"syncd/internal/bucket"
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Client reads a bucket. Its errors are those of transport.Client; a text that cannot be

@@ -18,7 +18,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/follower"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 const prefix = "mirror/"

@@ -14,7 +14,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 

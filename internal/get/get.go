@@ -16,8 +16,8 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 )
 
 // Provider answers questions about files and sends them. Safe for concurrent use.

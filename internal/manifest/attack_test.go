@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // attacks.json is the one list of harmful manifests. The parsers get it here, the

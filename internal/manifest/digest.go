@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Algorithm is a hash type of the release service. The zero value is none.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // MaxText limits the text of a list's paths and folders, in bytes.

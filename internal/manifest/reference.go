@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Class is the kind of a file, the first segment of its reference.

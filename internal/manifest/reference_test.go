@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestParseLinkReadsEveryForm(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // tagMark stands before the tag in the text of a reference.

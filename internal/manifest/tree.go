@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // CheckTree refuses relative paths that cannot lie in one tree: two that are the same,

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
-	"syncd/internal/view"
+	"syncd/internal/manifest/layout"
 )
 
 // Wanted is a view as the configuration wants it.
 type Wanted struct {
-	view.View
+	layout.View
 	Access Access
 }
 
@@ -46,9 +46,9 @@ func (w Wanted) revisions(records map[string]Record) map[string]string {
 }
 
 // Arrange makes the view of the records, and returns the references of the files that no
-// map file places although one should. The error is that of view.View.Arrange.
+// map file places although one should. The error is that of layout.View.Arrange.
 func (w Wanted) Arrange(records map[string]Record, version string) (v View, unmapped []string, err error) {
-	var files []view.File
+	var files []layout.File
 	var from []File
 	for _, name := range w.Manifests {
 		for _, f := range records[name].Files {
@@ -83,7 +83,7 @@ func (w Wanted) Arrange(records map[string]Record, version string) (v View, unma
 }
 
 // InView describes a file of a manifest to package view.
-func (f File) InView(name string) (view.File, error) {
+func (f File) InView(name string) (layout.File, error) {
 	ref, err := manifest.ParseReference(f.Reference)
-	return view.File{Manifest: name, Path: f.Path, Reference: ref, Expected: f.Expected}, err
+	return layout.File{Manifest: name, Path: f.Path, Reference: ref, Expected: f.Expected}, err
 }

@@ -13,7 +13,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 )
 
 // linkTree makes the files of t below the new directory temp. It returns the
@@ -46,7 +46,7 @@ func (m *Mirror) linkTree(t tree, temp string) (dirs []string, err error) {
 func (m *Mirror) writeHashFiles(base string, list []File) error {
 	names := make([]string, len(list))
 	for i, f := range list {
-		names[i] = filepath.Join(base, updater.HashName(f.Path))
+		names[i] = filepath.Join(base, layout.HashName(f.Path))
 		if err := m.createReadable(names[i], f.writeHash); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (m *Mirror) writeHashFiles(base string, list []File) error {
 }
 
 func (f File) writeHash(w io.Writer) error {
-	_, err := io.WriteString(w, updater.HashText(f.Object))
+	_, err := io.WriteString(w, layout.HashText(f.Object))
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 )
 
 // OpenTree opens the tree of a view. The caller closes the directory.
@@ -19,8 +19,8 @@ func (v View) TreeFiles() []File {
 	for _, f := range v.Files {
 		files = append(files, File{Path: f.Path, Size: f.Size, Object: f.Object})
 		if v.HashFiles {
-			text := updater.HashText(f.Object)
-			files = append(files, File{Path: updater.HashName(f.Path), Size: int64(len(text)), Object: sha256.Sum256([]byte(text))})
+			text := layout.HashText(f.Object)
+			files = append(files, File{Path: layout.HashName(f.Path), Size: int64(len(text)), Object: sha256.Sum256([]byte(text))})
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 )
 
 // Record describes one manifest of a generation, as `<manifest>.json` beside its
@@ -266,7 +266,7 @@ func checkFiles(files []File, hashFiles bool) error {
 	for _, f := range files {
 		paths = append(paths, f.Path)
 		if hashFiles {
-			paths = append(paths, updater.HashName(f.Path))
+			paths = append(paths, layout.HashName(f.Path))
 		}
 		if f.Object.IsZero() {
 			return fmt.Errorf("%q has no sha256", f.Path)

@@ -11,7 +11,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/verify"
 )
 
@@ -109,7 +109,7 @@ func (m *Mirror) checkTree(t tree) error {
 	for _, f := range t.files {
 		err := m.checkFile(filepath.Join(t.name, f.Path), f)
 		if err == nil && t.hashFiles {
-			err = m.checkHashFile(filepath.Join(t.name, updater.HashName(f.Path)), f)
+			err = m.checkHashFile(filepath.Join(t.name, layout.HashName(f.Path)), f)
 		}
 		if err != nil {
 			return fmt.Errorf("%s exists with other content: run `syncd verify --repair` if it is damaged, else move it away: %w", dir, err)
@@ -164,7 +164,7 @@ func (m *Mirror) checkHashFile(name string, f File) error {
 		return err
 	}
 	defer file.Close()
-	want := updater.HashText(f.Object)
+	want := layout.HashText(f.Object)
 	text, err := io.ReadAll(io.LimitReader(file, int64(len(want))+1))
 	if err == nil && string(text) != want {
 		err = fmt.Errorf("%s does not hold the digest %s", m.root.Path(name), want)

@@ -13,7 +13,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/verify"
 )
 
@@ -90,7 +90,7 @@ func (m *Mirror) Known(checked Checked, view, path string, file fsops.Info) (kno
 // reread compares a published file with its digest.
 func (m *Mirror) reread(ctx context.Context, files *verify.Files, dir string, p Damage) (int64, error) {
 	if p.HashFile {
-		return int64(len(updater.HashText(p.File.Object))), m.checkHashFile(filepath.Join(dir, p.path()), p.File)
+		return int64(len(layout.HashText(p.File.Object))), m.checkHashFile(filepath.Join(dir, p.path()), p.File)
 	}
 	object, err := files.Check(ctx, m.root, filepath.Join(dir, p.path()), p.File.Object.Digest())
 	return object.Size, err
@@ -99,7 +99,7 @@ func (m *Mirror) reread(ctx context.Context, files *verify.Files, dir string, p 
 // Path is the path of a file within its view, or its manifest.
 func (d Damage) Path() string {
 	if d.HashFile {
-		return updater.HashName(d.File.Path)
+		return layout.HashName(d.File.Path)
 	}
 	return d.File.Path
 }
@@ -216,7 +216,7 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 				}
 				return m.disk.SyncFiles(m.root, []string{temp})
 			}
-			if err := m.replaceIn(t, updater.HashName(f.Path), write); err != nil {
+			if err := m.replaceIn(t, layout.HashName(f.Path), write); err != nil {
 				return err
 			}
 		}

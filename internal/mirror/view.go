@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/layout"
 )
 
 // View describes one arrangement of the files of some manifests in a generation, as
@@ -133,7 +133,7 @@ func (v View) writeSums(w io.Writer) error {
 		if !v.HashFiles {
 			continue
 		}
-		if err := sums.add(sha256.Sum256([]byte(updater.HashText(f.Object))), updater.HashName(f.Path)); err != nil {
+		if err := sums.add(sha256.Sum256([]byte(layout.HashText(f.Object))), layout.HashName(f.Path)); err != nil {
 			return err
 		}
 	}

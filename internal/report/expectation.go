@@ -5,16 +5,16 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/expectation"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/forecast"
 	"syncd/internal/metrics"
 	"syncd/internal/store"
 )
 
 // PastOf finds the past releases of a manifest in the history, whose newest entries come
 // first. The first release that it knows did not arrive then: it was there before.
-func PastOf(history []json.RawMessage, name string) expectation.Past {
-	var past expectation.Past
+func PastOf(history []json.RawMessage, name string) forecast.Past {
+	var past forecast.Past
 	var newest manifest.Release
 	for _, raw := range slices.Backward(history) {
 		var entry HistoryEntry
@@ -37,9 +37,9 @@ func PastOf(history []json.RawMessage, name string) expectation.Past {
 }
 
 // past is what the state knows of past releases.
-func past(saved store.Manifest) expectation.Past {
+func past(saved store.Manifest) forecast.Past {
 	if saved.Past == nil {
-		return expectation.Past{}
+		return forecast.Past{}
 	}
 	return *saved.Past
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/expectation"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/forecast"
 	"syncd/internal/mirror"
 	"syncd/internal/staging"
 	"syncd/internal/store"
@@ -31,7 +31,7 @@ func TestTheHistoryTellsWhenReleasesArrived(t *testing.T) {
 	add(20, "a", "2025.12", Updated, 3) // republished
 	add(21, "a", "2026.01", Updated, 30)
 	past := PastOf(append(history, json.RawMessage("damaged")), "a")
-	want := []expectation.Arrival{{Release: "2025.12", At: at(11), Bytes: 23}, {Release: "2026.01", At: at(21), Bytes: 30}}
+	want := []forecast.Arrival{{Release: "2025.12", At: at(11), Bytes: 23}, {Release: "2026.01", At: at(21), Bytes: 30}}
 	if len(past.Arrivals) != 2 || past.Arrivals[0] != want[0] || past.Arrivals[1] != want[1] {
 		t.Errorf("got %+v, want %+v", past.Arrivals, want)
 	}
@@ -53,7 +53,7 @@ func TestExplainSaysWhenAReleaseIsLate(t *testing.T) {
 		{"not yet", manifest.Latest, time.Now().AddDate(0, 0, -5), false},
 		{"pinned", "2026.07", time.Now().AddDate(0, 0, -40), false},
 	} {
-		past := &expectation.Past{Months: 1, Arrivals: []expectation.Arrival{
+		past := &forecast.Past{Months: 1, Arrivals: []forecast.Arrival{
 			{Release: "2026.06", At: row.arrived.AddDate(0, 0, -30)}, {Release: "2026.07", At: row.arrived},
 		}}
 		m := manifestStatus(Configured{Name: "m", Release: row.wanted}, record, store.Manifest{Newest: "2026.07", Past: past}, staging.Entry{}, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Explain fills in each manifest's explanation. Its times are in the zone of now.

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestExplanationOfEachState(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/staging"
 	"syncd/internal/store"
 )

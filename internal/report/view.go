@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 )
 
 // ViewStatus is one view's part of a Status.

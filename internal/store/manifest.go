@@ -9,8 +9,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"syncd/internal/expectation"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/forecast"
 )
 
 // Manifest is the state of one manifest.
@@ -28,7 +28,7 @@ type Manifest struct {
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
 	Unlisted     bool      `json:"unlisted,omitempty"`      // the service answered ManifestReleases with 404
 
-	Past *expectation.Past `json:"past,omitempty"` // nil if the history was not searched for it yet
+	Past *forecast.Past `json:"past,omitempty"` // nil if the history was not searched for it yet
 
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one

@@ -9,8 +9,8 @@ import (
 
 	"syncd/internal/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 )
 
 // Bucket is the source of a follower: object storage that a publisher keeps. It retries by

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/bucket/buckettest"
 	"syncd/internal/locked"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"

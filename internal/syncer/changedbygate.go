@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/store"
 )
 

@@ -3,8 +3,8 @@ package syncer
 import (
 	"time"
 
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/outbox"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )

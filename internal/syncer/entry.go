@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // entry answers for one kind of target which release is to be mirrored and which files

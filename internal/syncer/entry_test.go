@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

@@ -3,14 +3,14 @@ package syncer
 import (
 	"time"
 
-	"syncd/internal/expectation"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/forecast"
 )
 
 // past is a copy of what is known of past releases.
-func (j *job) past() *expectation.Past {
+func (j *job) past() *forecast.Past {
 	if j.state.Past == nil {
-		return &expectation.Past{}
+		return &forecast.Past{}
 	}
 	known := *j.state.Past
 	return &known

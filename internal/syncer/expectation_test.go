@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/internal/expectation"
+	"syncd/internal/manifest/forecast"
 	"syncd/internal/report"
 )
 
-func (w *world) past(name string) expectation.Past {
+func (w *world) past(name string) forecast.Past {
 	w.Helper()
 	states, err := w.cfg.Store.Manifests()
 	must(w, err)

@@ -9,8 +9,8 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/export"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/store"
 )
 

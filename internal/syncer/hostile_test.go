@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/staging"
 )

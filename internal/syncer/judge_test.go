@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"syncd/internal/gate"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/staging"
 	"syncd/internal/syncer"
-	"syncd/internal/view"
 )
 
 // gatedBy gives a manifest a shell script as its gate.
@@ -35,7 +35,7 @@ func TestEachManifestOfAGroupIsJudgedWithTheOthers(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		w.gatedBy(name, script)
 	}
-	w.view(view.View{Name: "v", Manifests: []string{"a", "b"}, Layout: view.Flat})
+	w.view(layout.View{Name: "v", Manifests: []string{"a", "b"}, Layout: layout.Flat})
 	for month := 9; month <= 12; month++ {
 		release := fmt.Sprintf("2026.%02d", month)
 		w.publish("a", release, files{"a": release})

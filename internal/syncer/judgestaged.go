@@ -7,9 +7,9 @@ import (
 
 	"syncd/internal/event"
 	"syncd/internal/gate"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/staging"

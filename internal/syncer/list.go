@@ -8,8 +8,8 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/inventory"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 )
 
 // A file takes about fileMemory bytes from its list to the end of its sync, viewMemory

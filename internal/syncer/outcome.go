@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/staging"
 	"syncd/internal/store"

@@ -7,7 +7,7 @@ import (
 
 	"syncd/internal/host/clock"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 )
 

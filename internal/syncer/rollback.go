@@ -10,9 +10,9 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/export"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

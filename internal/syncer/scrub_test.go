@@ -11,10 +11,10 @@ import (
 
 	"syncd/internal/gate"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
-	"syncd/internal/view"
 )
 
 var errTest = errors.New("damaged on purpose")
@@ -95,7 +95,7 @@ func TestADamagedObjectOfAStagedRevisionIsRepaired(t *testing.T) {
 // The sync finds the damage because it reuses the object for another release.
 func TestAnObjectThatASyncDownloadsAgainReplacesItsFilesInEarlierRevisions(t *testing.T) {
 	w := served(t)
-	w.view(ref(view.Flat, "data"))
+	w.view(ref(layout.Flat, "data"))
 	w.demand()
 	w.spoil("a of september")
 	w.publish("data", "2026.10", october())
@@ -115,7 +115,7 @@ func TestADamagedObjectInTheViewOfAStagedRevisionNeverGoesLive(t *testing.T) {
 	w.target("data", func(t *syncer.Target) {
 		t.Activate, t.Gate = manual, gate.Gate{Command: []string{"/bin/true"}, Timeout: time.Minute}
 	})
-	w.view(ref(view.Flat, "data"))
+	w.view(ref(layout.Flat, "data"))
 	w.demand()
 	w.publish("data", "2026.10", october())
 	w.demand()

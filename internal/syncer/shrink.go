@@ -7,8 +7,8 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 )
 
 // checkBytes refuses a release whose files have far fewer bytes than those of the served

@@ -13,12 +13,11 @@ import (
 	"syncd/internal/catalog"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/layout"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
-	"syncd/internal/updater"
-	"syncd/internal/view"
 )
 
 // startOnDisk makes a world whose data directory is on a tmpfs of its own, or skips
@@ -225,8 +224,8 @@ func TestAFileOfUnknownSizeThatFillsTheDiskIsNotKept(t *testing.T) {
 
 // hashed is a view of one file that needs space for its `.hash` file and its records.
 func hashed(name string) syncer.ViewTarget {
-	return syncer.ViewTarget{View: view.View{Name: name, Manifests: []string{"small"}, Layout: view.Flat, HashFiles: true},
-		ReadMaps: func() (map[string]*updater.Map, error) { return nil, nil }}
+	return syncer.ViewTarget{View: layout.View{Name: name, Manifests: []string{"small"}, Layout: layout.Flat, HashFiles: true},
+		ReadMaps: func() (map[string]*layout.Map, error) { return nil, nil }}
 }
 
 func TestAViewLeavesTheSpaceThatARunningSyncReserved(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/staging"
 	"syncd/internal/syncer"
-	"syncd/internal/view"
 )
 
 var manual = staging.Policy{Manual: true}
@@ -289,7 +289,7 @@ func TestAGroupWithDifferentReleasesWaits(t *testing.T) {
 func TestAGroupWithAViewThatClashesStaysWhole(t *testing.T) {
 	w := start(t, "a", "b", "c")
 	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
-	w.view(view.View{Name: "v", Manifests: []string{"b", "c"}, Layout: view.Flat})
+	w.view(layout.View{Name: "v", Manifests: []string{"b", "c"}, Layout: layout.Flat})
 	w.publish("a", "2026.09", files{"a": "1"})
 	w.publish("b", "2026.09", files{"b": "1"})
 	w.publish("c", "2026.09", files{"c": "1"})

@@ -11,9 +11,9 @@ import (
 
 	"syncd/internal/event"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/outbox"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )

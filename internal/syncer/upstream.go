@@ -5,7 +5,7 @@ import (
 
 	"syncd/internal/fleet"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // stateOf is what an upstream that is a syncd is told of a manifest: what this host

@@ -7,17 +7,16 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
-	"syncd/internal/updater"
-	"syncd/internal/view"
 )
 
 // ViewTarget is one view to serve.
 type ViewTarget struct {
-	View     view.View                               // without maps
-	ReadMaps func() (map[string]*updater.Map, error) // by manifest
+	View     layout.View                            // without maps
+	ReadMaps func() (map[string]*layout.Map, error) // by manifest
 }
 
 // wantedView is a view that a sync wants to serve.
@@ -54,7 +53,7 @@ func (r *run) checkView(v wantedView, jobs []*job) (refused bool) {
 	if len(members) == 0 {
 		return false
 	}
-	var files []view.File
+	var files []layout.File
 	for _, name := range v.Manifests {
 		files = append(files, r.expected(name)...)
 	}
@@ -63,13 +62,13 @@ func (r *run) checkView(v wantedView, jobs []*job) (refused bool) {
 }
 
 // expected lists the files that a manifest will serve after the running syncs.
-func (r *run) expected(name string) (files []view.File) {
+func (r *run) expected(name string) (files []layout.File) {
 	for _, j := range append(slices.Clone(r.jobs), r.cfg.Shared.jobs()...) {
 		if j.target.Name != name {
 			continue
 		}
 		for _, f := range j.planned() {
-			files = append(files, view.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected})
+			files = append(files, layout.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected})
 		}
 		if len(files) > 0 {
 			return files
@@ -95,7 +94,7 @@ func (j *job) planned() []manifest.File {
 
 // failNamed refuses the jobs whose manifests an error of a view names.
 func failNamed(err error, jobs []*job) (refused bool) {
-	var problem *view.PlaceError
+	var problem *layout.PlaceError
 	if !errors.As(err, &problem) {
 		return false
 	}
@@ -139,7 +138,7 @@ func sets(change mirror.Change, name string) bool {
 
 // namedBy lists the manifests of a change that an error of a view names.
 func namedBy(err error, change mirror.Change) []string {
-	var problem *view.PlaceError
+	var problem *layout.PlaceError
 	if !errors.As(err, &problem) {
 		return nil
 	}

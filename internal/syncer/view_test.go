@@ -8,27 +8,26 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
-	"syncd/internal/updater"
-	"syncd/internal/view"
 )
 
 // view adds a view of manifests to the configuration.
-func (w *world) view(v view.View) {
+func (w *world) view(v layout.View) {
 	w.Helper()
-	w.cfg.Views = []syncer.ViewTarget{{View: v, ReadMaps: func() (map[string]*updater.Map, error) { return v.Maps, nil }}}
+	w.cfg.Views = []syncer.ViewTarget{{View: v, ReadMaps: func() (map[string]*layout.Map, error) { return v.Maps, nil }}}
 	w.configure()
 }
 
-func ref(layout view.Layout, names ...string) view.View {
-	return view.View{Name: "ref", Manifests: names, Layout: layout}
+func ref(arranged layout.Layout, names ...string) layout.View {
+	return layout.View{Name: "ref", Manifests: names, Layout: arranged}
 }
 
 func TestAViewFollowsItsManifestsInOneSwap(t *testing.T) {
 	w := start(t, "one", "two")
-	w.view(ref(view.Provider, "one", "two"))
+	w.view(ref(layout.Provider, "one", "two"))
 	w.publish("one", "2026.09", files{"a": "a1"})
 	w.publish("two", "2026.09", files{"b": "b1"})
 	w.demand()
@@ -47,20 +46,20 @@ func TestAChangedLayoutMakesANewViewAndDownloadsNothing(t *testing.T) {
 	w := start(t, "one")
 	w.publish("one", "2026.09", files{"a": "a1"})
 	w.demand()
-	m, err := updater.ParseMap([]byte("a|DATA|ANY|ANY|ANY|x/y\n"))
+	m, err := layout.ParseMap([]byte("a|DATA|ANY|ANY|ANY|x/y\n"))
 	must(t, err)
-	byMap := ref(view.ByMap, "one")
-	byMap.Maps = map[string]*updater.Map{"one": m}
-	hashed := ref(view.Flat, "one")
+	byMap := ref(layout.ByMap, "one")
+	byMap.Maps = map[string]*layout.Map{"one": m}
+	hashed := ref(layout.Flat, "one")
 	hashed.HashFiles = true
 	sum := manifest.ObjectID(sha256.Sum256([]byte("a1"))).String()
 	for i, step := range []struct {
-		view view.View
+		view layout.View
 		want files
 	}{
-		{ref(view.Provider, "one"), files{"one/data/a": "a1"}},
+		{ref(layout.Provider, "one"), files{"one/data/a": "a1"}},
 		{byMap, files{"x/y": "a1"}},
-		{ref(view.Native, "one"), files{"a": "a1"}},
+		{ref(layout.Native, "one"), files{"a": "a1"}},
 		{hashed, files{"a": "a1", "a.hash": sum}},
 	} {
 		w.view(step.view)
@@ -81,7 +80,7 @@ func TestAChangedLayoutMakesANewViewAndDownloadsNothing(t *testing.T) {
 
 func TestFilesThatClashInAViewAreRefusedBeforeAnyDownload(t *testing.T) {
 	w := start(t, "one", "two")
-	w.view(ref(view.Flat, "one", "two"))
+	w.view(ref(layout.Flat, "one", "two"))
 	w.publish("one", "2026.09", files{"same": "1"})
 	w.publish("two", "2026.09", files{"Same": "2"})
 	check := func(result report.Sync, refused ...string) {
@@ -110,11 +109,11 @@ func TestFilesThatClashInAViewAreRefusedBeforeAnyDownload(t *testing.T) {
 
 func TestAViewThatClashesByItsConfigurationStaysAsItIs(t *testing.T) {
 	w := start(t, "one", "two")
-	w.view(ref(view.Provider, "one", "two"))
+	w.view(ref(layout.Provider, "one", "two"))
 	w.publish("one", "2026.09", files{"same": "1"})
 	w.publish("two", "2026.09", files{"Same": "2"})
 	w.demand()
-	w.view(ref(view.Flat, "one", "two"))
+	w.view(ref(layout.Flat, "one", "two"))
 	result := w.poll()
 	if len(result.Views) != 1 || result.Views[0].Reason != "path_clash" || result.Views[0].Result != report.Refused || result.OK() {
 		t.Errorf("%+v", result)
@@ -128,7 +127,7 @@ func TestAViewThatClashesByItsConfigurationStaysAsItIs(t *testing.T) {
 
 func TestAViewAppearsWhenAllItsManifestsHaveData(t *testing.T) {
 	w := start(t, "one", "two")
-	w.view(ref(view.Provider, "one", "two"))
+	w.view(ref(layout.Provider, "one", "two"))
 	w.publish("one", "2026.09", files{"a": "1"})
 	w.publish("two", "2026.09", files{"b": "2"})
 	fault := w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Path: "/Manifest/2026.09/two", Status: 404})
@@ -143,7 +142,7 @@ func TestAViewAppearsWhenAllItsManifestsHaveData(t *testing.T) {
 
 func TestAViewThatLeavesStaysUnlessRemovedIsDrop(t *testing.T) {
 	w := start(t, "one")
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	w.publish("one", "2026.09", files{"a": "1"})
 	w.demand()
 	w.cfg.Views = nil
@@ -160,10 +159,10 @@ func TestAViewThatLeavesStaysUnlessRemovedIsDrop(t *testing.T) {
 
 func TestAnUnreadableMapLeavesTheViewAsItIs(t *testing.T) {
 	w := start(t, "one")
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	w.publish("one", "2026.09", files{"a": "1"})
 	w.demand()
-	w.cfg.Views[0].ReadMaps = func() (map[string]*updater.Map, error) { return nil, errors.New("no such file") }
+	w.cfg.Views[0].ReadMaps = func() (map[string]*layout.Map, error) { return nil, errors.New("no such file") }
 	w.configure()
 	w.publish("one", "2026.10", files{"a": "2"})
 	result := w.demand()
@@ -175,7 +174,7 @@ func TestAnUnreadableMapLeavesTheViewAsItIs(t *testing.T) {
 
 func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
 	w := start(t, "one")
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	for _, content := range []string{"1", "2"} {
 		w.publish("one", "2026.0"+content, files{"a": content})
 		w.demand()
@@ -183,7 +182,7 @@ func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
 	states := func() [2]float64 {
 		return [2]float64{w.metric("syncd_view_state", "view=ref", "state=failed"), w.metric("syncd_view_state", "view=ref", "state=in_sync")}
 	}
-	w.cfg.Views[0].ReadMaps = func() (map[string]*updater.Map, error) { return nil, errors.New("no such file") }
+	w.cfg.Views[0].ReadMaps = func() (map[string]*layout.Map, error) { return nil, errors.New("no such file") }
 	w.configure()
 	result, err := w.syncer.Rollback(t.Context(), request.Rollback{})
 	must(t, err)
@@ -193,7 +192,7 @@ func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
 	w.serves("one", files{"a": "1"})
 	w.serves("ref", files{"one/data/a": "2"})
 	equal(t, "failed, in_sync", states(), [2]float64{1, 0})
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	if result := w.rollback(request.Rollback{}); !result.OK() { // forward again
 		t.Errorf("%+v", result)
 	}
@@ -202,7 +201,7 @@ func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
 
 func TestARollbackTakesAViewThatLeftTheConfigurationAlong(t *testing.T) {
 	w := start(t, "one")
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	w.publish("one", "2026.09", files{"a": "1"})
 	w.demand()
 	w.publish("one", "2026.10", files{"a": "bad", "new": "bad"})
@@ -218,7 +217,7 @@ func TestARollbackTakesAViewThatLeftTheConfigurationAlong(t *testing.T) {
 
 func TestARollbackLeavesAViewThatNeverShowedTheReleaseAsItIs(t *testing.T) {
 	w := start(t, "one")
-	w.view(ref(view.Provider, "one"))
+	w.view(ref(layout.Provider, "one"))
 	w.publish("one", "2026.09", files{"a": "1"})
 	w.demand()
 	w.cfg.Views = nil

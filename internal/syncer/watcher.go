@@ -8,8 +8,8 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
-	"syncd/internal/refusal"
 	"syncd/internal/report"
 	"syncd/internal/verify"
 )

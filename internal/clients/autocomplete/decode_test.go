@@ -12,7 +12,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/service/servicetest"
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/contribution"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // read returns the response for a body; it is the same for every operation.

@@ -8,7 +8,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // ErrNotCounted is the error of Rows before Count. Pages cost money, so a caller

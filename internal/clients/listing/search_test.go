@@ -12,7 +12,7 @@ import (
 	"syncd/internal/clients/listing"
 	"syncd/internal/clients/service/servicetest"
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 var streets = listing.Request{Includes: areas, Columns: []string{"AddressLine"}}

@@ -12,7 +12,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Limits of response bodies, in bytes. A larger body is refused.

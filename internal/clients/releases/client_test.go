@@ -24,7 +24,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Entry is one manifest of a release.

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // readFiles reads the links of a manifest. The list holds what it needs of share.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestOneBadLinkRefusesTheListAndIsNamedByItsPlace(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Limits of lists in entries. Each file of a manifest costs at least one request.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // listReader reads a list in any format of the service: JSON, XML, or text with CR LF,

@@ -30,7 +30,7 @@ import (
 
 	"syncd/internal/gctune"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // maxCost is how much memory all answers that are read at the same time may cost.

@@ -12,7 +12,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Metadata is what the service says about one file, as far as syncd uses it. All values

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // wire holds the list formats of docs/wire/releases.md, section "List formats".

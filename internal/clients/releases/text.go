@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // maxQuoted limits a text list within one JSON string, in bytes: the decoder keeps it whole.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 var errNotXMLList = refusal.New(refusal.BadShape, "got neither a list nor XML with a list: is it a proxy's HTML page?")

@@ -6,7 +6,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Answer is the answer to a call, without the Customer ID.

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/service/servicetest"
 	"syncd/internal/clients/transport"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // submit is an operation that changes something at the provider.

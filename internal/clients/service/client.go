@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Limits of answers, in bytes. Real answers of the five services have a few

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/emulator"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestURLOfARequest(t *testing.T) {

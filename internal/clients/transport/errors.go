@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Kind sorts failures by what a caller can do about them.

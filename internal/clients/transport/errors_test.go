@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/emulator"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Do sends a request, retries transient faults and returns the whole body. The body

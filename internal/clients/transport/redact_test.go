@@ -16,7 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // testID has characters that each encoder escapes differently.

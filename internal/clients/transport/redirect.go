@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/origin"
-	"syncd/internal/refusal"
 )
 
 // redirection returns the Location of a redirect, "" for every other response.

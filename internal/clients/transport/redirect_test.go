@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // carriesID is true when any part of a request holds the Customer ID.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Limits of a body. Real answers nest five levels deep and hold a few hundred

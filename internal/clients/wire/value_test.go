@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/clients/wire"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestJSONKeepsOrderNumbersAndRepeatedNames(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Schema tells ParseXML what an XML document itself does not say, so that its

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 // Max is more bytes than any disk has, and so little that sums do not overflow.

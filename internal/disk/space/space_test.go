@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/refusal"
+	"syncd/internal/manifest/refusal"
 )
 
 func TestUnlimitedInodesStayUnlimited(t *testing.T) {

@@ -1,4 +1,4 @@
-package view
+package layout
 
 import (
 	"errors"
@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/refusal"
 )
 
 // file is a file of manifest m by its reference; its content is that of its name.
@@ -31,7 +30,7 @@ func files(t *testing.T) []File {
 }
 
 func TestEachLayoutGivesFilesTheirPaths(t *testing.T) {
-	m, err := updater.ParseMap([]byte("libmd.so|BINARY|linux|gcc48|64bit|lib/libmd.so\ngone|DATA|ANY|ANY|ANY|x\n"))
+	m, err := ParseMap([]byte("libmd.so|BINARY|linux|gcc48|64bit|lib/libmd.so\ngone|DATA|ANY|ANY|ANY|x\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func TestEachLayoutGivesFilesTheirPaths(t *testing.T) {
 		Provider: {Paths: []string{"data/data/us.dat", "bins/linux/gcc48/64bit/libmd.so", "bins/interfaces/java/md.jar"}},
 		ByMap:    {Paths: []string{"data/data/us.dat", "lib/libmd.so", "bins/interfaces/java/md.jar"}, Unmapped: []int{0, 2}},
 	} {
-		v := View{Name: "v", Manifests: []string{"data", "bins"}, Layout: layout, HashFiles: true, Maps: map[string]*updater.Map{"bins": m}}
+		v := View{Name: "v", Manifests: []string{"data", "bins"}, Layout: layout, HashFiles: true, Maps: map[string]*Map{"bins": m}}
 		got, err := v.Arrange(files(t))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", layout, err, diff)
@@ -93,12 +92,12 @@ func TestAFileThatTwoManifestsListIsOneFile(t *testing.T) {
 }
 
 func TestFingerprintChangesWithEverythingThatPlacesFiles(t *testing.T) {
-	parse := func(text string) map[string]*updater.Map {
-		m, err := updater.ParseMap([]byte(text))
+	parse := func(text string) map[string]*Map {
+		m, err := ParseMap([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return map[string]*updater.Map{"one": m}
+		return map[string]*Map{"one": m}
 	}
 	base := View{Manifests: []string{"one", "two"}, Layout: ByMap, Maps: parse("a|DATA|ANY|ANY|ANY|x\nb|DATA|ANY|ANY|ANY|y\n")}
 	same := base

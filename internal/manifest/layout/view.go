@@ -1,6 +1,4 @@
-// Package view arranges the files of several manifests in one tree, as the software that
-// reads them expects. All of it is pure: package mirror makes the trees.
-package view
+package layout
 
 import (
 	"crypto/sha256"
@@ -11,8 +9,7 @@ import (
 	"strings"
 
 	"syncd/internal/manifest"
-	"syncd/internal/refusal"
-	"syncd/internal/updater"
+	"syncd/internal/manifest/refusal"
 )
 
 // Layout is the arrangement of the files of a view.
@@ -31,8 +28,8 @@ type View struct {
 	Name      string
 	Manifests []string
 	Layout    Layout
-	Maps      map[string]*updater.Map // by manifest; for ByMap
-	HashFiles bool                    // <file>.hash lies beside each file
+	Maps      map[string]*Map // by manifest; for ByMap
+	HashFiles bool                   // <file>.hash lies beside each file
 }
 
 // Fingerprint identifies everything that decides where files of given revisions lie.
@@ -80,7 +77,7 @@ func (v View) Arrange(files []File) (Tree, error) {
 		same[place], tree.Paths[i] = i, place
 		paths, owners = append(paths, place), append(owners, i)
 		if v.HashFiles {
-			paths, owners = append(paths, updater.HashName(place)), append(owners, i)
+			paths, owners = append(paths, HashName(place)), append(owners, i)
 		}
 	}
 	for i, p := range paths { // the ending of a hash file can make its name too long
@@ -115,9 +112,9 @@ func (v View) place(f File) (at string, mapped bool) {
 				return at, true
 			}
 		}
-		return updater.Place(f.Manifest, f.Reference), false
+		return Place(f.Manifest, f.Reference), false
 	}
-	return updater.Place(f.Manifest, f.Reference), true
+	return Place(f.Manifest, f.Reference), true
 }
 
 // PlaceError names files that cannot lie in a view: two that clash, or one.

@@ -1,4 +1,4 @@
-package updater
+package layout
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"syncd/internal/manifest"
 )
 
-// files are those of the manifests that the maps in testdata are for.
-var files = []manifest.Reference{
+// references are those of the manifests that the maps in testdata are for.
+var references = []manifest.Reference{
 	{Class: manifest.Data, Release: "2026.10", Name: "mdAddr.dat"},
 	{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"},
 	{Class: manifest.Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2026.08", Name: "mdAddr.jar"},
@@ -95,7 +95,7 @@ func TestEveryFormOfAMapIsAppliedOrRefusedByName(t *testing.T) {
 
 func applies(t *testing.T, m *Map) {
 	t.Helper()
-	for i, ref := range files {
+	for i, ref := range references {
 		if got, found := m.Path(ref); !found || got != places[i] {
 			t.Errorf("%s lies at %q, want %q", ref, got, places[i])
 		}
@@ -165,7 +165,7 @@ func TestAFileLiesWhereTheUpdaterPutsIt(t *testing.T) {
 }
 
 func TestAWrittenMapPlacesEachFileAsTheUpdaterDoes(t *testing.T) {
-	got, err := WriteMap("m", files)
+	got, err := WriteMap("m", references)
 	want := "mdAddr.dat|DATA|ANY|ANY|ANY|m/data/mdAddr.dat\n" +
 		"libmdAddr.so|BINARY|LINUX|GCC48|64BIT|m/linux/gcc48/64bit/libmdAddr.so\n" +
 		"mdAddr.jar|INTERFACE|ANY|JAVA|ANY|m/interfaces/java/mdAddr.jar\n"

@@ -1,7 +1,7 @@
-// Package updater holds the habits of the provider's own updater program, so that its
-// users can change to syncd: where it puts files, its map files and its .hash files.
-// All of it is pure. docs/wire/updater.md has the facts.
-package updater
+// Package layout says where files lie for the software that reads them: in the arrangement
+// of a view, and as the provider's own updater program places files, with its map files
+// and its .hash files. All of it is pure. docs/wire/updater.md has the facts.
+package layout
 
 import (
 	"path"

@@ -1,6 +1,6 @@
-// Package expectation foresees the next release of a manifest from its past ones: when it
+// Package forecast foresees the next release of a manifest from its past ones: when it
 // is due, and how many bytes it will bring.
-package expectation
+package forecast
 
 import (
 	"slices"

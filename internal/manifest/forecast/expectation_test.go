@@ -1,4 +1,4 @@
-package expectation
+package forecast
 
 import (
 	"testing"
