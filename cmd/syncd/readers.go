@@ -11,7 +11,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
-	"syncd/internal/readers"
+	"syncd/internal/mirror/readers"
 )
 
 func (a *app) readersCommand() *cobra.Command {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/audit"
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/audit"
 )
 
 func (a *app) servedCommand() *cobra.Command {

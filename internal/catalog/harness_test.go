@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"syncd/internal/audit"
 	"syncd/internal/catalog"
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/audit"
 	"syncd/internal/store"
 	"syncd/internal/verify"
 )

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/event"
-	"syncd/internal/origin"
 )
 
 // Limits of hooks. Each hook has a worker and, while it runs, a command with a supervisor.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"syncd/internal/bucket"
+	"syncd/internal/clients/origin"
 	"syncd/internal/manifest"
-	"syncd/internal/origin"
 )
 
 // S3 is a place in object storage. Its credentials come from the environment, the shared

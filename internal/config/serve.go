@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/host/rate"
-	"syncd/internal/origin"
 )
 
 // Serve is the server for followers: other hosts that take the data from this one.

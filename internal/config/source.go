@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/manifest"
-	"syncd/internal/origin"
 )
 
 // Source holds the settings of the release service, or of the bucket that a follower

@@ -13,7 +13,7 @@ import (
 
 	"syncd/internal/disk/datadir"
 	"syncd/internal/engine"
-	"syncd/internal/export"
+	"syncd/internal/mirror/export"
 )
 
 // checkDataDir looks at data_dir and the exported folders as the daemon's user.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/config"
-	"syncd/internal/origin"
 	"syncd/internal/web"
 )
 

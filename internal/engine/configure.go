@@ -11,7 +11,6 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/export"
 	"syncd/internal/fetcher"
 	"syncd/internal/fleet"
 	"syncd/internal/follower"
@@ -21,7 +20,8 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror"
-	"syncd/internal/staging"
+	"syncd/internal/mirror/export"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/syncer"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/audit"
 	"syncd/internal/catalog"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -30,10 +29,11 @@ import (
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/audit"
+	"syncd/internal/mirror/scrub"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
-	"syncd/internal/scrub"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/hooks"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
-	"syncd/internal/origin"
 	"syncd/internal/report"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
-	"syncd/internal/scrub"
+	"syncd/internal/mirror/scrub"
 	"syncd/internal/store"
 )
 

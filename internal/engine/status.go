@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/mirror"
-	"syncd/internal/origin"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"syncd/internal/export"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
 )
 
 // ExportResult is one exported folder's part of a Sync.

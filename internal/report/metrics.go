@@ -7,7 +7,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
-	"syncd/internal/staging"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
 )
 

@@ -3,7 +3,7 @@ package report
 import (
 	"time"
 
-	"syncd/internal/staging"
+	"syncd/internal/mirror/staging"
 )
 
 // StagedRevision is complete on disk and waits to go live.

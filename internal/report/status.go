@@ -9,7 +9,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/staging"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
 )
 

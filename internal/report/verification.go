@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/export"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
 	"syncd/internal/request"
 )
 

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
-	"syncd/internal/export"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -9,9 +9,9 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/syncer"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"syncd/internal/disk/durable"
-	"syncd/internal/export"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 )
 

@@ -13,8 +13,8 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -10,8 +10,8 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 )
 
 // judge has the gate look at the revision of a complete job. The revision is staged

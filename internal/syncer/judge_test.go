@@ -13,8 +13,8 @@ import (
 
 	"syncd/internal/gate"
 	"syncd/internal/manifest/layout"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 	"syncd/internal/syncer"
 )
 

@@ -9,10 +9,10 @@ import (
 	"syncd/internal/gate"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

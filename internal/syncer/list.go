@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"syncd/internal/disk/space"
-	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
 )
 

@@ -11,9 +11,9 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -7,9 +7,9 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
-	"syncd/internal/inventory"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/inventory"
 	"syncd/internal/store"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
-	"syncd/internal/export"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
 	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"

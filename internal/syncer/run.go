@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/host/clock"
-	"syncd/internal/inventory"
 	"syncd/internal/locked"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

@@ -14,9 +14,9 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 )
 

@@ -9,8 +9,8 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 )
 
 // Group is a set of manifests that go live together.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"syncd/internal/manifest/layout"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/syncer"
 )
 

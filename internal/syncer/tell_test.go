@@ -10,8 +10,8 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/event"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/request"
-	"syncd/internal/staging"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"syncd/internal/gate"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/staging"
 	"syncd/internal/syncer"
 )
 

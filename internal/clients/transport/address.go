@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"syncd/internal/origin"
+	"syncd/internal/clients/origin"
 )
 
 // PublicURL returns u as it may be shown and stored: without query, fragment and user part.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/clients/origin"
 	"syncd/internal/manifest/refusal"
-	"syncd/internal/origin"
 )
 
 // redirection returns the Location of a redirect, "" for every other response.
