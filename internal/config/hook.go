@@ -14,7 +14,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 )
 
 // Limits of hooks. Each hook has a worker and, while it runs, a command with a supervisor.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 )
 
 const hooksText = `hooks:

@@ -16,7 +16,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/request"
 )
 

@@ -13,9 +13,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/hooks"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/command"
 	"syncd/internal/metrics"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 )

@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/host/command"
 	"syncd/internal/store"
 )

@@ -15,7 +15,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/host/command"
 	"syncd/internal/store"
 )

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
 	"syncd/internal/mirror/staging"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

@@ -3,8 +3,8 @@ package syncer
 import (
 	"time"
 
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/mirror"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )

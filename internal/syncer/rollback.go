@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/outbox"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/request"

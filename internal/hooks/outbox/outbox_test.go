@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"

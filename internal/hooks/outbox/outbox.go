@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/event"
+	"syncd/internal/hooks/event"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
 )
