@@ -11,8 +11,8 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/locked"
 	"syncd/internal/mirror"
+	"syncd/internal/syncer/lockfile"
 )
 
 func (a *app) lockCommand() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *app) lock(w io.Writer) error {
 	}
 	defer m.Close() //nolint:errcheck // it was only read
 	current := m.Current()
-	var manifests []locked.Manifest
+	var manifests []lockfile.Manifest
 	for _, name := range current.Names() {
 		if !cfg.Has(name) {
 			fmt.Fprintf(a.stderr, "syncd: warning: %s left the configuration, and is left out: `syncd forget %s` stops serving it\n", name, name)
@@ -56,13 +56,13 @@ func (a *app) lock(w io.Writer) error {
 	if len(manifests) == 0 {
 		return errors.New("no manifest of the configuration is served: run `syncd sync`")
 	}
-	return locked.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
+	return lockfile.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
 }
 
-func lockedManifest(r mirror.Record) locked.Manifest {
-	m := locked.Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Listed: r.Listed}
+func lockedManifest(r mirror.Record) lockfile.Manifest {
+	m := lockfile.Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Listed: r.Listed}
 	for _, f := range r.Files {
-		m.Files = append(m.Files, locked.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
+		m.Files = append(m.Files, lockfile.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
 	}
 	return m
 }

@@ -13,10 +13,10 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
-	"syncd/internal/locked"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/syncer/lockfile"
 	"syncd/internal/terminal"
 )
 
@@ -62,7 +62,7 @@ func readLock(req *request.Sync, file string) error {
 	if err != nil {
 		return usagef("--locked: %w", err)
 	}
-	if _, err := locked.Parse(text); err != nil {
+	if _, err := lockfile.Parse(text); err != nil {
 		return usagef("--locked %s: %w", file, err)
 	}
 	req.Locked = text

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
 )
 

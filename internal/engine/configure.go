@@ -14,7 +14,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/fleet"
 	"syncd/internal/follower"
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/hooks"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"syncd/internal/adopt"
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"
+	"syncd/internal/syncer/adopt"
 )
 
 // Adopt makes objects of those files in a folder that the configured releases need and

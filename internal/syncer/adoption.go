@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/adopt"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/syncer/adopt"
 	"syncd/internal/verify"
 )
 

@@ -10,12 +10,12 @@ import (
 
 	"syncd/internal/bucket"
 	"syncd/internal/bucket/buckettest"
-	"syncd/internal/locked"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/lockfile"
 )
 
 const prefix = "mirror/"
@@ -251,12 +251,12 @@ func TestLockFileIsMadeFromABucket(t *testing.T) {
 	w.put(1, of("2026.09", september()))
 	w.expect(w.poll(), "data", report.Updated)
 	record := w.cfg.Mirror.Current().Records["data"]
-	lock := locked.Manifest{Name: "data", Release: record.Release, Revision: record.Revision, Listed: record.Listed}
+	lock := lockfile.Manifest{Name: "data", Release: record.Release, Revision: record.Revision, Listed: record.Listed}
 	for _, f := range record.Files {
-		lock.Files = append(lock.Files, locked.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
+		lock.Files = append(lock.Files, lockfile.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
 	}
 	var text strings.Builder
-	must(t, locked.Write(&text, w.cfg.Source, []locked.Manifest{lock}))
+	must(t, lockfile.Write(&text, w.cfg.Source, []lockfile.Manifest{lock}))
 	w.close()
 	must(t, os.RemoveAll(w.dir))
 	w.open()

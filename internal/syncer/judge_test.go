@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"

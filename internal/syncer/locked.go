@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/locked"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/request"
+	"syncd/internal/syncer/lockfile"
 )
 
 // readLock reads the lock file of a request, if it has one. It refuses a lock of another
 // source, and one whose manifests are not the configured ones.
-func (c *Config) readLock(req request.Sync, targets []Target) (*locked.Lock, error) {
+func (c *Config) readLock(req request.Sync, targets []Target) (*lockfile.Lock, error) {
 	if len(req.Locked) == 0 {
 		return nil, nil
 	}
-	lock, err := locked.Parse(req.Locked)
+	lock, err := lockfile.Parse(req.Locked)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (r *run) takeLocked(_ context.Context, j *job) error {
 	if err := r.checkAhead(m.Release); err != nil {
 		return err
 	}
-	same := func(locked locked.File, served mirror.File) bool {
+	same := func(locked lockfile.File, served mirror.File) bool {
 		return locked.Path == served.Path && locked.Object == served.Object
 	}
 	if j.served && j.active.Held == nil && m.Release == j.active.Release && slices.EqualFunc(m.Files, j.active.Files, same) {

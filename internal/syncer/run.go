@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/host/clock"
-	"syncd/internal/locked"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
 	"syncd/internal/request"
 	"syncd/internal/store"
+	"syncd/internal/syncer/lockfile"
 )
 
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
@@ -24,7 +24,7 @@ type run struct {
 	req     request.Sync
 	started time.Time
 	jobs    []*job
-	lock    *locked.Lock              // what to make, instead of asking the provider; nil for none
+	lock    *lockfile.Lock            // what to make, instead of asking the provider; nil for none
 	offers  offers                    // of a bucket
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
 	views   []wantedView

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"

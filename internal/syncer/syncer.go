@@ -13,7 +13,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/fetcher"
 	"syncd/internal/fleet"
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/clock"
 	"syncd/internal/manifest"

@@ -13,7 +13,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/fleet"
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/request"
 	"syncd/internal/syncer"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/gate"
+	"syncd/internal/golive/gate"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/syncer"
