@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"internal/mirror/staging"},
 	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/syncer/adopt", "internal/mirror/export"},
 	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/syncer/lockfile", "internal/host/rate", "internal/golive/gate", "internal/bucket"},
-	{"internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/clients/origin", "internal/manifest/refusal", "internal/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/hooks/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
+	{"internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/clients/origin", "internal/manifest/refusal", "internal/report/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/hooks/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
 	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},
 	{emulator},

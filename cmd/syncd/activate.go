@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/terminal"
 )
 

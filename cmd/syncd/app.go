@@ -24,7 +24,7 @@ import (
 	"syncd/internal/get"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/manifest"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/terminal"
 )
 

@@ -16,7 +16,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/terminal"
 	"syncd/internal/verify"
 )

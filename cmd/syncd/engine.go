@@ -15,7 +15,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/fleet"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // engineClient asks an engine for work: over the control socket, or in this process.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func (a *app) pinCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/terminal"
 )
 

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer/lockfile"
 	"syncd/internal/terminal"
 )

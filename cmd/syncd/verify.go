@@ -11,7 +11,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/terminal"
 )
 

@@ -20,7 +20,7 @@ import (
 	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // ErrNotRunning says that no engine is running on the data directory, or that it

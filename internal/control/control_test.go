@@ -18,7 +18,7 @@ import (
 	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // impostor answers every request on the socket in dir with a handler.

@@ -14,7 +14,7 @@ import (
 	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // progressInterval is how often a stream sends the progress.

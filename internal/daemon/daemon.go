@@ -16,7 +16,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/clock"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/signals"
 )
 

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func TestDaemonSyncsAllManifestsAtStart(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // queue holds the manifests that wait for a sync. It belongs to the loop.

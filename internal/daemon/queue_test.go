@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func allFree(string) bool { return true }

@@ -6,7 +6,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/host/clock"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // reload puts the configuration file in force and queues the manifests that it

@@ -8,7 +8,7 @@ import (
 	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // Status returns the status of each configured or served manifest, with the times of their

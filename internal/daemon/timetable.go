@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/host/clock"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // timetable holds the time of each manifest's next scheduled sync. The loop changes

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/host/clock"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func schedule(t *testing.T, text string) config.Schedule {

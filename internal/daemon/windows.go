@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // activatePause is how long the daemon waits after a failed activation, such as for lack

@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // Sync does one sync and logs its outcome in one event.

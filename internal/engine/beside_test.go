@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // barrier is a provider that holds back requests with a path until it is opened.

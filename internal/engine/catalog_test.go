@@ -10,7 +10,7 @@ import (
 	"syncd/internal/catalog"
 	"syncd/internal/config"
 	"syncd/internal/manifest"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // cataloguing is a world whose engine serves other hosts.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func TestReplacedConfigurationKeepsNoConnections(t *testing.T) {

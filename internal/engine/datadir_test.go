@@ -21,7 +21,7 @@ import (
 	"syncd/internal/disk/flock"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
 

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // series is true when a metric has a series for a manifest.

@@ -17,7 +17,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/hooks/event"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // receiver is a webhook's receiver, which keeps what it gets.

@@ -12,7 +12,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 var errNoFollowers = errors.New("no followers are served here: set serve.listen")

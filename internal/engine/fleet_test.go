@@ -10,7 +10,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/fleet"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // serving is a world whose engine serves followers in two rings and keeps no earlier

@@ -17,7 +17,7 @@ import (
 	"syncd/internal/host/command"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // staleAfter is the shortest time without a successful check after which a manifest is

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/publish"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // errNoPlace says that there is nowhere to publish to.

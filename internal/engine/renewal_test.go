@@ -12,7 +12,7 @@ import (
 
 	"syncd/internal/clients/certificate/certificatetest"
 	"syncd/internal/emulator"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // startMutual is start with a provider that asks for the certificate in trusted.

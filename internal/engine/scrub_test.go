@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // publishThree publishes a release with three files of 256 KiB that no other has.

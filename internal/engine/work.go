@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/host/claims"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

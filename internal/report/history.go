@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/mirror"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // HistoryLimit is how many entries a history shows at most.

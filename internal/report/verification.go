@@ -9,7 +9,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // Verification is the outcome of re-reading what is served, as `verify --json`

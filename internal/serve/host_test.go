@@ -13,7 +13,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // host mirrors a provider. All its parts are the real ones.

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/golive/gate"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

@@ -7,7 +7,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer/adopt"
 )

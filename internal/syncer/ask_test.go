@@ -9,7 +9,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // order are the kinds of the requests of the last sync, as they arrived.

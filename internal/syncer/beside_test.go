@@ -9,7 +9,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 	"syncd/internal/verify"
 )

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 	"syncd/internal/syncer/lockfile"
 )

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // interrupt starts a sync whose large download hangs half-way, and ends it there.

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/fetcher"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // running is a sync in the background.

@@ -14,7 +14,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // asked returns the paths that the last sync asked the release service for and

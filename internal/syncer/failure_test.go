@@ -12,7 +12,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
 

@@ -35,7 +35,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )

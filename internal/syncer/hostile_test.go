@@ -16,7 +16,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

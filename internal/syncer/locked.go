@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer/lockfile"
 )
 

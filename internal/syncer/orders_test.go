@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func (w *world) orders(req request.Order) {

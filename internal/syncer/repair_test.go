@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func (w *world) repair() report.Verification {

@@ -14,7 +14,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
 

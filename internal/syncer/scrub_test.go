@@ -13,7 +13,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

@@ -16,7 +16,7 @@ import (
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

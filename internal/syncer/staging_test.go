@@ -12,7 +12,7 @@ import (
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

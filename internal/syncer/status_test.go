@@ -8,7 +8,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func (w *world) history() report.History {

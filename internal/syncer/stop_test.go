@@ -10,7 +10,7 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // stopCase is a sync that is stopped everywhere, in worlds of few files.

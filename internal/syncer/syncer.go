@@ -23,7 +23,7 @@ import (
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/verify"
 )

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/hooks/event"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/staging"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )

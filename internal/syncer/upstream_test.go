@@ -14,7 +14,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/fleet"
 	"syncd/internal/golive/gate"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // activate publishes what is staged, or discards it, after the same checks as a sync. A

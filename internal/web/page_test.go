@@ -18,7 +18,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/fleet"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 	"syncd/internal/signals"
 )
 

@@ -21,7 +21,7 @@ import (
 	"syncd/internal/fleet"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 // Limits for clients.

@@ -29,7 +29,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
 	"syncd/internal/report"
-	"syncd/internal/request"
+	"syncd/internal/report/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
