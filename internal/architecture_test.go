@@ -16,15 +16,15 @@ import (
 // Everything below config takes plain values.
 var rows = [][]string{
 	{"cmd/syncd"},
-	{"internal/daemon", "internal/serve", "internal/doctor"},
+	{"internal/daemon", "internal/downstream/serve", "internal/doctor"},
 	{"internal/web"},
 	{"internal/engine", "internal/migration"},
 	{"internal/control", "internal/config", "internal/terminal"},
-	{"internal/syncer", "internal/get", "internal/hooks", "internal/publish"},
-	{"internal/mirror/inventory", "internal/report", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/catalog", "internal/fleet", "internal/alert"},
+	{"internal/syncer", "internal/get", "internal/hooks", "internal/downstream/publisher"},
+	{"internal/mirror/inventory", "internal/report", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/downstream/catalog", "internal/downstream/rings", "internal/alert"},
 	{"internal/mirror/staging"},
-	{"internal/fetcher", "internal/follower", "internal/mirror", "internal/syncer/adopt", "internal/mirror/export"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/syncer/lockfile", "internal/host/rate", "internal/golive/gate", "internal/bucket"},
+	{"internal/fetcher", "internal/downstream/follower", "internal/mirror", "internal/syncer/adopt", "internal/mirror/export"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/syncer/lockfile", "internal/host/rate", "internal/golive/gate", "internal/downstream/bucket"},
 	{"internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/clients/origin", "internal/manifest/refusal", "internal/report/request", "internal/host/clock", "internal/gctune", "internal/host/claims", "internal/signals", "internal/hooks/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
 	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},
@@ -37,13 +37,13 @@ var rows = [][]string{
 
 // siblings are the imports within a row.
 var siblings = map[[2]string]bool{
-	{"internal/clients", "internal/clients/transport"}:   true,
-	{"internal/clients", "internal/clients/service"}:     true,
-	{"internal/clients", "internal/clients/wire"}:        true,
-	{"internal/clients", "internal/clients/certificate"}: true,
-	{"internal/bucket", "internal/bucket"}:               true, // by its tests
-	{"internal/manifest", "internal/manifest/refusal"}:   true,
-	{"internal/manifest/forecast", "internal/manifest"}:  true,
+	{"internal/clients", "internal/clients/transport"}:           true,
+	{"internal/clients", "internal/clients/service"}:             true,
+	{"internal/clients", "internal/clients/wire"}:                true,
+	{"internal/clients", "internal/clients/certificate"}:         true,
+	{"internal/downstream/bucket", "internal/downstream/bucket"}: true, // by its tests
+	{"internal/manifest", "internal/manifest/refusal"}:           true,
+	{"internal/manifest/forecast", "internal/manifest"}:          true,
 }
 
 // emulator plays the provider. Only cmd/syncd and tests import it, and only it

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/emulator"
 )
 

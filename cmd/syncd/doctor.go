@@ -15,9 +15,9 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/doctor"
+	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
-	"syncd/internal/serve"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

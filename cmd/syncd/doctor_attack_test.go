@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket/buckettest"
 )
 
 // The daemon's user owns the shared file with the keys, and can name a program in it.

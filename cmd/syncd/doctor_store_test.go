@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/emulator"
 )
 

@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/emulator"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/control"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
-	"syncd/internal/fleet"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -28,8 +28,8 @@ hosts of an earlier one refused them.`,
 			if err != nil {
 				return err
 			}
-			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (fleet.View, error) { return c.FleetView(cmd.Context()) },
-				func(m *mirror.Mirror, s report.StateReader) (fleet.View, error) {
+			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (rings.View, error) { return c.FleetView(cmd.Context()) },
+				func(m *mirror.Mirror, s report.StateReader) (rings.View, error) {
 					return engine.FleetOnDisk(cfg, m, s)
 				})
 			if err != nil {
@@ -75,7 +75,7 @@ func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	ended := []fleet.Stop{}
+	ended := []rings.Stop{}
 	err = a.withEngine(ctx, cfg, func(e engineClient) error {
 		found, err := e.ServeRelease(ctx, request.ServeRelease{Release: release})
 		ended = append(ended, found...)

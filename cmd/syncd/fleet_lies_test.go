@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 )
 
 // lists asks for the releases of m, with headers as Syncd-State. It returns the status.
@@ -14,12 +14,12 @@ func (u *upstream) lists(path, id string, told ...string) int {
 	u.Helper()
 	req, err := http.NewRequest(http.MethodGet, "http://"+u.address+path+"?id="+url.QueryEscape(id), nil)
 	u.must(err)
-	req.Header[fleet.HeaderState] = told
+	req.Header[rings.HeaderState] = told
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	u.must(err)
 	defer res.Body.Close()
-	same(u.host, "names itself", fleet.Upstream, res.Header.Get(fleet.HeaderUpstream))
+	same(u.host, "names itself", rings.Upstream, res.Header.Get(rings.HeaderUpstream))
 	return res.StatusCode
 }
 

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
 )
 

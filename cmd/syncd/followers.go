@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
+	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
-	"syncd/internal/serve"
 	"syncd/internal/web"
 )
 

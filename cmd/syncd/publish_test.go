@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"syncd/internal/bucket"
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 )

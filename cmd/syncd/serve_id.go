@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/serve"
+	"syncd/internal/downstream/serve"
 )
 
 func (a *app) serveIDCommand() *cobra.Command {

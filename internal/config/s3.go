@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/bucket"
 	"syncd/internal/clients/origin"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 )
 

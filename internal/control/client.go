@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -103,13 +103,13 @@ func (c *Client) History(ctx context.Context) (history report.History, err error
 }
 
 // FleetView shows the followers.
-func (c *Client) FleetView(ctx context.Context) (view fleet.View, err error) {
+func (c *Client) FleetView(ctx context.Context) (view rings.View, err error) {
 	err = c.query(ctx, "/fleet", &view)
 	return view, err
 }
 
 // ServeRelease lets a release go on to later rings.
-func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []fleet.Stop, err error) {
+func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []rings.Stop, err error) {
 	err = c.call(ctx, http.MethodPost, "/serve-release", req, &ended, nil)
 	return ended, err
 }

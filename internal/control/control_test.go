@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -48,8 +48,8 @@ var (
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
-	stops    = []fleet.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
-	hosts    = fleet.View{Rings: []fleet.RingView{{Name: "canary"}}, Followers: []fleet.FollowerView{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
+	stops    = []rings.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
+	hosts    = rings.View{Rings: []rings.RingView{{Name: "canary"}}, Followers: []rings.FollowerView{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -107,9 +107,9 @@ func (h *fakeEngine) Samples() ([]metrics.Sample, error) {
 	return []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}, h.err
 }
 
-func (h *fakeEngine) FleetView() (fleet.View, error) { return hosts, h.err }
+func (h *fakeEngine) FleetView() (rings.View, error) { return hosts, h.err }
 
-func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]rings.Stop, error) {
 	h.note(req)
 	return stops, h.err
 }

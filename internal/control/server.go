@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -49,8 +49,8 @@ type Engine interface {
 	Deliveries() (report.Deliveries, error)
 	Samples() ([]metrics.Sample, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
-	FleetView() (fleet.View, error)
-	ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error)
+	FleetView() (rings.View, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command

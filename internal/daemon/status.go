@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
@@ -47,10 +47,10 @@ func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAg
 func (d *Daemon) Samples() ([]metrics.Sample, error) { return d.engine.Samples() }
 
 // FleetView shows the followers.
-func (d *Daemon) FleetView() (fleet.View, error) { return d.engine.FleetView() }
+func (d *Daemon) FleetView() (rings.View, error) { return d.engine.FleetView() }
 
 // Followers shows the followers; nil if none are served.
-func (d *Daemon) Followers() *fleet.View {
+func (d *Daemon) Followers() *rings.View {
 	view, err := d.engine.FleetView()
 	if err != nil {
 		return nil
@@ -59,7 +59,7 @@ func (d *Daemon) Followers() *fleet.View {
 }
 
 // ServeRelease lets a release go on to later rings.
-func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]fleet.Stop, error) {
+func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error) {
 	return d.engine.ServeRelease(ctx, req)
 }
 

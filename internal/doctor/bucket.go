@@ -16,9 +16,9 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/downstream/publisher"
 	"syncd/internal/engine"
 	"syncd/internal/host/account"
-	"syncd/internal/publish"
 )
 
 // store is a configured place in object storage.
@@ -176,7 +176,7 @@ func (e *examination) checkPublish(ctx context.Context) []Finding {
 	if !e.cfg.Publish.S3.IsSet() {
 		return nil
 	}
-	found, isThere := e.lookForKeys(ctx, publish.Credentials())
+	found, isThere := e.lookForKeys(ctx, publisher.Credentials())
 	switch {
 	case len(found) > 0:
 		return found
@@ -194,7 +194,7 @@ func (e *examination) checkPublish(ctx context.Context) []Finding {
 	seen, err := place.Look(ctx)
 	at := store{e.cfg.Publish.S3, "publish.s3"}
 	if err != nil {
-		code, status := publish.AnswerOf(err)
+		code, status := publisher.AnswerOf(err)
 		return []Finding{e.explainStore(at, code, status, err)}
 	}
 	return e.judgeSeen(at, seen)
@@ -203,7 +203,7 @@ func (e *examination) checkPublish(ctx context.Context) []Finding {
 // storePatience is how long a request to publish.s3 is repeated.
 const storePatience = netPatience / 3
 
-func (e *examination) judgeSeen(at store, seen publish.Seen) []Finding {
+func (e *examination) judgeSeen(at store, seen publisher.Seen) []Finding {
 	election := e.cfg.Election.Lease > 0
 	text := "publish.s3: the bucket can be read and written"
 	if seen.Current.Generation > 0 {

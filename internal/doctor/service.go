@@ -11,8 +11,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"syncd/internal/bucket"
 	"syncd/internal/clients/transport"
+	"syncd/internal/downstream/bucket"
 )
 
 // checkService sends the first request. Any answer of the service shows that it is there.

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"syncd/internal/catalog"
 	"syncd/internal/config"
+	"syncd/internal/downstream/catalog"
 	"syncd/internal/syncer"
 )
 

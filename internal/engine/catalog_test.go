@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/catalog"
 	"syncd/internal/config"
+	"syncd/internal/downstream/catalog"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
 )

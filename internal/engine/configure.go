@@ -11,9 +11,9 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/downstream/follower"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/fetcher"
-	"syncd/internal/fleet"
-	"syncd/internal/follower"
 	"syncd/internal/golive/gate"
 	"syncd/internal/hooks"
 	"syncd/internal/host/rate"
@@ -165,12 +165,12 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret
 }
 
 // follower is how this host names itself to an upstream that is a syncd.
-func (e *Engine) follower(cfg *config.Config) fleet.State {
+func (e *Engine) follower(cfg *config.Config) rings.State {
 	host, err := os.Hostname()
 	if err != nil {
 		e.options.Log.Warn().Err(err).Msg("reading the name of this host failed; an upstream sees it as unknown")
 	}
-	return fleet.NewState(host, cfg.DataDir, e.options.Version)
+	return rings.NewState(host, cfg.DataDir, e.options.Version)
 }
 
 func viewsOf(cfg *config.Config) []syncer.ViewTarget {

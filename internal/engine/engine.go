@@ -17,13 +17,13 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/catalog"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/hooks"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/claims"
@@ -73,7 +73,7 @@ type Engine struct {
 	bandwidth *rate.Budget // of all syncs and repairs
 	scrubRate *rate.Budget
 	scrubber  *scrub.Scrubber
-	fleet     *fleet.Fleet // nil without serve
+	fleet     *rings.Fleet // nil without serve
 	jitter    float64
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	syncing   claims.Set          // manifests that are in a sync

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"syncd/internal/catalog"
 	"syncd/internal/config"
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
@@ -22,7 +22,7 @@ func (e *Engine) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	e.fleet, err = fleet.New(published{e.catalog}, e.store, e.options.Log)
+	e.fleet, err = rings.New(published{e.catalog}, e.store, e.options.Log)
 	e.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return e.needed() })
 	return err
 }
@@ -45,7 +45,7 @@ func (e *Engine) needed() (revisions []*catalog.Revision) {
 }
 
 // Fleet is what is known of the followers; nil without serve.
-func (e *Engine) Fleet() *fleet.Fleet { return e.fleet }
+func (e *Engine) Fleet() *rings.Fleet { return e.fleet }
 
 // RunFleet saves what followers tell until the context ends.
 func (e *Engine) RunFleet(ctx context.Context) {
@@ -55,25 +55,25 @@ func (e *Engine) RunFleet(ctx context.Context) {
 }
 
 // FleetView shows the followers.
-func (e *Engine) FleetView() (fleet.View, error) {
+func (e *Engine) FleetView() (rings.View, error) {
 	if e.fleet == nil {
-		return fleet.View{}, errNoFollowers
+		return rings.View{}, errNoFollowers
 	}
 	return e.fleet.View(), nil
 }
 
 // FleetOnDisk is FleetView when no engine is running; state is nil when there is no state
 // database.
-func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (fleet.View, error) {
+func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (rings.View, error) {
 	if !cfg.Serve.IsOn() {
-		return fleet.View{}, errNoFollowers
+		return rings.View{}, errNoFollowers
 	}
-	return fleet.Read(current{m}, state, ringsOf(cfg))
+	return rings.Read(current{m}, state, ringsOf(cfg))
 }
 
 // ServeRelease lets a release go on to the rings that do not see it because hosts refused
 // it. It returns the stops that it ended.
-func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []fleet.Stop, err error) {
+func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []rings.Stop, err error) {
 	if e.fleet == nil {
 		return nil, errNoFollowers
 	}
@@ -88,11 +88,11 @@ func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (en
 	return ended, err
 }
 
-func ringsOf(cfg *config.Config) (rings []fleet.Ring) {
+func ringsOf(cfg *config.Config) (all []rings.Ring) {
 	for _, r := range cfg.Serve.Rings {
-		rings = append(rings, fleet.Ring(r))
+		all = append(all, rings.Ring(r))
 	}
-	return rings
+	return all
 }
 
 // fleetMetrics is what the metrics show of the followers.
@@ -113,13 +113,13 @@ type published struct{ catalog *catalog.Catalog }
 func (p published) Manifests() []string { return p.catalog.Snapshot().Entries() }
 
 // Published leaves out what is newer than the served release: a rollback left it.
-func (p published) Published(name string) (string, []fleet.Published) {
-	var releases []fleet.Published
+func (p published) Published(name string) (string, []rings.Published) {
+	var releases []rings.Published
 	revisions := p.catalog.Snapshot().Revisions(name)
 	for _, r := range revisions {
-		isKnown := slices.ContainsFunc(releases, func(known fleet.Published) bool { return known.Release == r.Release })
+		isKnown := slices.ContainsFunc(releases, func(known rings.Published) bool { return known.Release == r.Release })
 		if name = r.Manifest; !isKnown && !r.Release.Newer(revisions[0].Release) {
-			releases = append(releases, fleet.Published{Release: r.Release, LiveAt: r.LiveAt})
+			releases = append(releases, rings.Published{Release: r.Release, LiveAt: r.LiveAt})
 		}
 	}
 	return name, releases
@@ -130,10 +130,10 @@ type current struct{ mirror *mirror.Mirror }
 
 func (c current) Manifests() []string { return c.mirror.Current().Names() }
 
-func (c current) Published(name string) (string, []fleet.Published) {
+func (c current) Published(name string) (string, []rings.Published) {
 	record, served := c.mirror.Current().Records[name]
 	if !served {
 		return name, nil
 	}
-	return name, []fleet.Published{{Release: record.Release, LiveAt: record.PublishedAt}}
+	return name, []rings.Published{{Release: record.Release, LiveAt: record.PublishedAt}}
 }

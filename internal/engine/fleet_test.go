@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/config"
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/report/request"
 )
 
@@ -22,12 +22,12 @@ func serving(t *testing.T) *world {
 	return w
 }
 
-func asker(e *Engine, ring, told string) fleet.Asker {
-	return e.Fleet().Asker(ring, ring, http.Header{fleet.HeaderState: {"host=h; id=1; " + told}})
+func asker(e *Engine, ring, told string) rings.Asker {
+	return e.Fleet().Asker(ring, ring, http.Header{rings.HeaderState: {"host=h; id=1; " + told}})
 }
 
 // seen are the releases of a manifest that a follower sees.
-func seen(e *Engine, a fleet.Asker, name string) (releases []string) {
+func seen(e *Engine, a rings.Asker, name string) (releases []string) {
 	e.Fleet().Seen(a, name)
 	for _, r := range e.Catalog().Snapshot().Revisions(name) {
 		if e.Fleet().Visible(a, r.Manifest, r.Release, r.LiveAt) {
@@ -76,7 +76,7 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 
 	view, err := e.FleetView()
 	must(t, err)
-	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != fleet.Refused || view.Followers[1].State != fleet.InSync {
+	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != rings.Refused || view.Followers[1].State != rings.InSync {
 		t.Errorf("%+v", view)
 	}
 	families, err := w.registry.Gather()

@@ -7,7 +7,7 @@ import (
 
 	"syncd/internal/clients/certificate"
 	"syncd/internal/config"
-	"syncd/internal/publish"
+	"syncd/internal/downstream/publisher"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -17,7 +17,7 @@ var errNoPlace = errors.New("publish.s3 is not in the configuration: say there w
 
 // publishing is the publisher with the settings that it was made with.
 type publishing struct {
-	*publish.Publisher
+	*publisher.Publisher
 	settings publishSettings
 }
 
@@ -44,7 +44,7 @@ func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
 		return nil, err
 	}
 	outcomes := &publications{place: placeOf(cfg.Publish), store: e.store}
-	p, err := publish.New(publish.Config{
+	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Keep: outcomes.keep, Log: e.options.Log,
 		Configured: func(name string) bool { return e.Config().Has(name) }, Version: e.options.Version, Recheck: cfg.RecheckInterval,
 	})
@@ -52,12 +52,12 @@ func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
 }
 
 // PublishPlace is the place of publish.s3.
-func PublishPlace(cfg *config.Config) (publish.Place, error) {
+func PublishPlace(cfg *config.Config) (publisher.Place, error) {
 	roots, err := certificate.Roots(cfg.Source.CAFile)
 	s3 := cfg.Publish.S3
-	return publish.Place{
+	return publisher.Place{
 		Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
-		StallTimeout: cfg.Source.StallTimeout, Retry: publish.Retry(cfg.Source.Retry),
+		StallTimeout: cfg.Source.StallTimeout, Retry: publisher.Retry(cfg.Source.Retry),
 	}, err
 }
 
@@ -83,7 +83,7 @@ func (e *Engine) publish(ctx context.Context) *report.Publication {
 	if p == nil {
 		return nil
 	}
-	done, err := p.Publish(ctx, publish.Request{})
+	done, err := p.Publish(ctx, publisher.Request{})
 	if err != nil && ctx.Err() != nil {
 		return nil // this process ends: the next sync publishes
 	}
@@ -97,7 +97,7 @@ func (e *Engine) Publish(ctx context.Context, req request.Publish) (done report.
 		if p == nil {
 			return errNoPlace
 		}
-		done, err = p.Publish(ctx, publish.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
+		done, err = p.Publish(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
 		return err
 	})
 	return done, err

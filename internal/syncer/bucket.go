@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"syncd/internal/bucket"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"

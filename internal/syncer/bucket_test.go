@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"syncd/internal/bucket"
-	"syncd/internal/bucket/buckettest"
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"

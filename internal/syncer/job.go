@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 )

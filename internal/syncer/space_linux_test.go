@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/catalog"
+	"syncd/internal/downstream/catalog"
 	"syncd/internal/emulator"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"

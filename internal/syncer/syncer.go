@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/fetcher"
-	"syncd/internal/fleet"
 	"syncd/internal/golive/gate"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/clock"
@@ -103,7 +103,7 @@ type Config struct {
 	Describe      bool          // records get what the provider says about files, for other hosts
 	Groups        []Group
 	Redact        func(string) string // removes the Customer ID from the output of a gate
-	Follower      fleet.State         // of this host, for an upstream that is a syncd
+	Follower      rings.State         // of this host, for an upstream that is a syncd
 }
 
 // selection identifies which files of a target are mirrored and by which digests

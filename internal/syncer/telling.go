@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 
-	"syncd/internal/bucket"
 	"syncd/internal/clients/releases"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
-	"syncd/internal/fleet"
 	"syncd/internal/golive/gate"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer"
@@ -32,14 +32,14 @@ func (w *world) behindUpstream() *upstream {
 	u.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		endpoint, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		u.mu.Lock()
-		u.told = append(u.told, endpoint+" "+r.Header.Get(fleet.HeaderState))
+		u.told = append(u.told, endpoint+" "+r.Header.Get(rings.HeaderState))
 		u.mu.Unlock()
-		rw.Header().Set(fleet.HeaderUpstream, fleet.Upstream)
+		rw.Header().Set(rings.HeaderUpstream, rings.Upstream)
 		proxy.ServeHTTP(rw, r)
 	}))
 	w.Cleanup(u.Close)
 	w.source.URL = parseURL(w, u.URL)
-	w.cfg.Follower = fleet.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
+	w.cfg.Follower = rings.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
 	w.configure()
 	return u
 }
@@ -93,15 +93,15 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 
 func TestProviderIsToldNothing(t *testing.T) {
 	w := start(t, "data")
-	w.cfg.Follower = fleet.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
+	w.cfg.Follower = rings.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
 	w.configure()
 	w.publish("data", "2026.10", files{"a": "1"})
 	for range 2 {
 		w.syncer.Sync(t.Context(), request.Sync{Demand: true})
 	}
 	for _, r := range w.provider.Requests() {
-		if r.Header.Get(fleet.HeaderState) != "" {
-			t.Errorf("%s: %s", r.Path, r.Header.Get(fleet.HeaderState))
+		if r.Header.Get(rings.HeaderState) != "" {
+			t.Errorf("%s: %s", r.Path, r.Header.Get(rings.HeaderState))
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"io"
 	"strings"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 )
 
 // PrintFleet writes a table of the followers, and what was stopped.
-func PrintFleet(w io.Writer, view fleet.View) error {
+func PrintFleet(w io.Writer, view rings.View) error {
 	if len(view.Followers) == 0 {
 		fmt.Fprintln(w, "no follower has polled yet")
 	} else {
@@ -29,20 +29,20 @@ func PrintFleet(w io.Writer, view fleet.View) error {
 }
 
 // fleetState is the state of a follower, with the release that it refused.
-func fleetState(t fleet.Told) string {
+func fleetState(t rings.Told) string {
 	if t.Refused == "" {
 		return string(t.State)
 	}
 	return fmt.Sprintf("%s %s (%s)", t.State, t.Refused, t.Reason)
 }
 
-func stopText(s fleet.Stop) string {
+func stopText(s rings.Stop) string {
 	return fmt.Sprintf("%s of %s is stopped from ring %s on: %d of %d hosts of ring %s refused it (%s). `syncd serve release %s` lets it go on.",
 		s.Release, s.Manifest, s.From, s.Refused, s.Of, s.By, strings.Join(s.Hosts, ", "), s.Release)
 }
 
 // PrintServed writes what a release that may go on had been kept from.
-func PrintServed(w io.Writer, release string, ended []fleet.Stop) {
+func PrintServed(w io.Writer, release string, ended []rings.Stop) {
 	if len(ended) == 0 {
 		fmt.Fprintf(w, "%s was not stopped; hosts that refuse it will not stop it either\n", release)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 )
 
 // maxFollowers is how many followers the page shows.
@@ -14,25 +14,25 @@ const maxFollowers = 100
 // fleetCard shows the followers, those in the worst state first.
 type fleetCard struct {
 	Summary string // how many there are, by state
-	Shown   []fleet.FollowerView
+	Shown   []rings.FollowerView
 	More    int
-	Stopped []fleet.Stop
+	Stopped []rings.Stop
 }
 
-func cardOfFleet(view *fleet.View) *fleetCard {
+func cardOfFleet(view *rings.View) *fleetCard {
 	if view == nil {
 		return nil
 	}
 	all := slices.Clone(view.Followers)
-	slices.SortStableFunc(all, func(a, b fleet.FollowerView) int { return fleet.Compare(a.State, b.State) })
+	slices.SortStableFunc(all, func(a, b rings.FollowerView) int { return rings.Compare(a.State, b.State) })
 	c := &fleetCard{Stopped: view.Stopped, Shown: all[:min(len(all), maxFollowers)]}
 	c.More = len(all) - len(c.Shown)
-	counts := map[fleet.Condition]int{}
+	counts := map[rings.Condition]int{}
 	for _, f := range all {
 		counts[f.State]++
 	}
 	var parts []string
-	for _, state := range fleet.Conditions() {
+	for _, state := range rings.Conditions() {
 		if counts[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[state], words(state)))
 		}

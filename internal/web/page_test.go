@@ -15,8 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
-	"syncd/internal/fleet"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/signals"
@@ -28,14 +28,14 @@ type scene struct {
 	status  report.Status
 	history report.History
 	disk    report.DiskUse
-	fleet   *fleet.View
+	fleet   *rings.View
 	wanted  []request.Sync
 }
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
 func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
-func (s *scene) Followers() *fleet.View              { return s.fleet }
+func (s *scene) Followers() *rings.View              { return s.fleet }
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"syncd/internal/fleet"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -48,7 +48,7 @@ type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
 	DiskUse() (report.DiskUse, error)
-	Followers() *fleet.View // nil if none are served
+	Followers() *rings.View // nil if none are served
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error

@@ -1,0 +1,87 @@
+package buckettest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+)
+
+// Release is what a generation has of a manifest.
+type Release struct {
+	Manifest string
+	Release  manifest.Release
+	Files    map[string]string // contents of Data files, by name
+	Held     bool
+	Metadata string // of each file, as JSON; "" for a publisher that was told none
+}
+
+// Publish writes a generation below a prefix, as a publisher does: objects, records,
+// generation, current.json.
+func (s *Server) Publish(prefix string, number int, releases ...Release) {
+	s.t.Helper()
+	g := bucket.Generation{Number: number, Publisher: "test", Version: "test"}
+	for _, r := range releases {
+		g.Manifests = append(g.Manifests, s.publishRelease(prefix, r))
+	}
+	text := g.Text()
+	s.Put(prefix+bucket.GenerationName(number), text)
+	s.Put(prefix+bucket.CurrentName, bucket.Current{Generation: number, SHA256: sha256.Sum256(text), Publisher: "test"}.Text())
+}
+
+func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
+	s.t.Helper()
+	record := bucket.Record{Manifest: r.Manifest, Release: r.Release, Source: "https://releases.example.net", Listed: len(r.Files)}
+	var sums []manifest.Sum
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		content := []byte(r.Files[name])
+		f := bucket.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content), Metadata: []byte(r.Metadata)}
+		s.Put(prefix+bucket.ObjectName(f.Object), content)
+		record.Files, record.Bytes = append(record.Files, f), record.Bytes+f.Size
+		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
+	}
+	record.Revision = manifest.RevisionID(sums)
+	var text bytes.Buffer
+	if err := record.Write(&text); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Put(prefix+record.Name(), text.Bytes())
+	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: record.Revision, Files: len(record.Files), Bytes: record.Bytes, Held: r.Held, Described: r.Metadata != ""}
+}
+
+// Put writes an object.
+func (s *Server) Put(name string, content []byte) {
+	s.t.Helper()
+	if _, err := s.Client().PutObject(s.t.Context(), Bucket, name, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{}); err != nil {
+		s.t.Fatalf("put %s: %v", name, err)
+	}
+}
+
+// Remove removes an object.
+func (s *Server) Remove(name string) {
+	s.t.Helper()
+	if err := s.Client().RemoveObject(s.t.Context(), Bucket, name, minio.RemoveObjectOptions{}); err != nil {
+		s.t.Fatalf("remove %s: %v", name, err)
+	}
+}
+
+// Client returns a client of the server.
+func (s *Server) Client() *minio.Client {
+	s.t.Helper()
+	endpoint, err := url.Parse(s.Endpoint)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region, Transport: &s.wire})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return client
+}

@@ -1,0 +1,160 @@
+// Package follower reads a mirror from object storage, as a publisher left it there. All
+// requests go through transport. It trusts nothing in the bucket: texts are parsed by
+// package bucket, and contents are proven by their digest like those of the provider.
+package follower
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+)
+
+// Client reads a bucket. Its errors are those of transport.Client; a text that cannot be
+// used is a refusal. Safe for concurrent use.
+type Client struct {
+	t *transport.Client
+
+	turn    *semaphore.Weighted // one call of Generation has it; it owns what follows
+	etag    string              // of current.json
+	current bucket.Current
+	newest  bucket.Generation // that current names
+}
+
+// New returns a client that sends its requests through t, whose base is the bucket with
+// the prefix.
+func New(t *transport.Client) *Client {
+	return &Client{t: t, turn: semaphore.NewWeighted(1)}
+}
+
+// Generation returns the generation that current.json names. If current.json did not change
+// since the last call, this takes one conditional request.
+func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return bucket.Generation{}, context.Cause(ctx)
+	}
+	defer c.turn.Release(1)
+	header := http.Header{}
+	if c.etag != "" {
+		header.Set("If-None-Match", c.etag)
+	}
+	res, text, err := c.get(ctx, "Current", bucket.CurrentName, header)
+	if err != nil {
+		return bucket.Generation{}, err
+	}
+	if res.Status == http.StatusNotModified {
+		return c.newest, nil
+	}
+	current, err := bucket.ParseCurrent(text)
+	if err != nil {
+		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
+	}
+	if current != c.current { // or else the store has no ETags
+		if c.newest, err = c.read(ctx, current); err != nil {
+			c.etag, c.current = "", bucket.Current{}
+			return bucket.Generation{}, err
+		}
+	}
+	c.etag, c.current = res.Header.Get("ETag"), current
+	return c.newest, nil
+}
+
+// read reads the generation that current names.
+func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Generation, error) {
+	name := bucket.GenerationName(current.Generation)
+	_, text, err := c.get(ctx, "Generation", name, nil)
+	if err != nil {
+		return bucket.Generation{}, err
+	}
+	if sum := manifest.ObjectID(sha256.Sum256(text)); sum != current.SHA256 {
+		return bucket.Generation{}, c.refuse(refusal.HashMismatch, fmt.Errorf("%s has sha256 %s, but %s says %s", name, sum, bucket.CurrentName, current.SHA256))
+	}
+	generation, err := bucket.ParseGeneration(current.Generation, text)
+	if err != nil {
+		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
+	}
+	return generation, nil
+}
+
+// Record returns the record of a manifest of a generation.
+func (c *Client) Record(ctx context.Context, m bucket.Manifest) (record bucket.Record, err error) {
+	req := request("Record", m.Record(), nil)
+	req.Limit = bucket.MaxRecord
+	err = c.t.Read(ctx, req, func(res *transport.Response) (err error) {
+		body := &failures{from: res.Body}
+		if record, err = bucket.ParseRecord(m, body); body.err != nil {
+			return body.err // the parser's error follows from this one
+		}
+		if err != nil {
+			return c.refuse(refusal.BadShape, err)
+		}
+		return nil
+	})
+	return record, err
+}
+
+// failures keeps the error that a body ended with, which a parser may hide.
+type failures struct {
+	from io.Reader
+	err  error
+}
+
+func (f *failures) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is a failure
+		f.err = err
+	}
+	return n, err
+}
+
+// Download opens the object of a file by its SHA-256. It makes one attempt: the caller
+// retries with Retry and closes the body.
+func (c *Client) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
+	id, isObject := file.Expected.ObjectID()
+	if !isObject {
+		return nil, refusal.New(refusal.BadShape, "a bucket has objects by their SHA-256 only, not by %s", file.Expected)
+	}
+	req := request("Download", bucket.ObjectName(id), header)
+	req.Bulk = isBulk
+	res, err := c.t.Open(ctx, req)
+	if err == nil && res.Header.Get("Content-Encoding") == uploadEncoding {
+		res.Header.Del("Content-Encoding")
+	}
+	return res, err
+}
+
+// uploadEncoding is how clients upload with a signature for each chunk. Some servers repeat
+// it with a download, whose bytes are not encoded.
+const uploadEncoding = "aws-chunked"
+
+// Retry runs op as transport.Client.Retry does, for downloads.
+func (c *Client) Retry(ctx context.Context, op func(progress func()) error) error {
+	return c.t.Retry(ctx, "Download", op)
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.t.Close() }
+
+func (c *Client) get(ctx context.Context, endpoint, name string, header http.Header) (*transport.Response, []byte, error) {
+	req := request(endpoint, name, header)
+	req.Limit = bucket.MaxText
+	return c.t.Do(ctx, req)
+}
+
+func request(endpoint, name string, header http.Header) transport.Request {
+	return transport.Request{Endpoint: endpoint, Segments: strings.Split(name, "/"), Header: header}
+}
+
+// refuse returns the error of a text that cannot be used.
+func (c *Client) refuse(reason refusal.Reason, err error) error {
+	return &refusal.Error{Reason: reason, Err: err}
+}

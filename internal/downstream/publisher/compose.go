@@ -1,0 +1,122 @@
+package publisher
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/mirror"
+)
+
+// next is the generation to publish.
+type next struct {
+	manifests []bucket.Manifest
+	own       []mirror.Record // of manifests that come from this host
+	kept      []string        // manifests that another publisher has newer
+}
+
+// compose makes the next generation of what is served here. Where another publisher wrote
+// the present one, it may be ahead: this host replaces nothing newer, and drops nothing
+// that it is configured to mirror, too.
+func (p *Publisher) compose(served mirror.Generation, present bucket.Generation) next {
+	isAuthor := present.Publisher == p.name
+	var n next
+	for _, name := range served.Names() {
+		record := served.Records[name]
+		own := entryIn(present, record)
+		theirs, there := present.Manifest(name)
+		if there && !isAuthor && isAhead(theirs, own) && !isOrdered(record, theirs) {
+			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, name)
+			continue
+		}
+		n.manifests, n.own = append(n.manifests, own), append(n.own, record)
+	}
+	for _, theirs := range present.Manifests {
+		if _, isServed := served.Records[theirs.Name]; !isServed && !isAuthor && p.cfg.Configured(theirs.Name) {
+			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, theirs.Name)
+		}
+	}
+	slices.SortFunc(n.manifests, func(a, b bucket.Manifest) int { return cmp.Compare(a.Name, b.Name) })
+	return n
+}
+
+// isAhead is true when another publisher has something newer than this host.
+func isAhead(theirs, own bucket.Manifest) bool {
+	switch {
+	case theirs.Release.Newer(own.Release):
+		return true
+	case own.Release.Newer(theirs.Release), own.Revision == theirs.Revision && own.Release == theirs.Release:
+		return false
+	}
+	return theirs.MirroredAt.After(own.MirroredAt)
+}
+
+// isOrdered is true when an operator wants the older revision that this host serves.
+func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
+	return own.Orders.Pin != "" || own.Held != nil && own.Held.Release == theirs.Release
+}
+
+func entryOf(r mirror.Record) bucket.Manifest {
+	m := bucket.Manifest{
+		Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC(),
+		Held: r.Held != nil || r.Orders.Pin != "", Described: r.Described,
+	}
+	for _, f := range r.Files {
+		m.Bytes += f.Size
+	}
+	return m
+}
+
+// entryIn is the entry in the generation after present. Where another publisher's record of
+// the same revision says more, that one stays.
+func entryIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
+	own := entryOf(r)
+	if theirs, there := present.Manifest(r.Manifest); there && theirs.Record() == own.Record() {
+		own.Described = own.Described || theirs.Described
+	}
+	return own
+}
+
+// recordOf is the record of a revision. It depends on the revision alone, but for what the
+// provider said about the files.
+func recordOf(r mirror.Record) bucket.Record {
+	record := bucket.Record{
+		Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Source: r.Source,
+		Listed: max(r.Listed, len(r.Files)), Bytes: entryOf(r).Bytes, Files: make([]bucket.File, len(r.Files)),
+	}
+	for i, f := range r.Files {
+		record.Files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object, Told: f.Metadata}
+	}
+	return record
+}
+
+// wishOf identifies what this host would publish.
+func (p *Publisher) wishOf(served mirror.Generation) string {
+	type wish struct {
+		Entry      bucket.Manifest
+		Held, Pins any
+	}
+	var all []wish
+	for _, name := range served.Names() {
+		r := served.Records[name]
+		all = append(all, wish{entryOf(r), r.Held, r.Orders.Pin})
+	}
+	text, _ := json.Marshal(all) // plain values
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// nameOf names this publisher: it stays the same when the process is restarted.
+func nameOf(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	return host[:min(len(host), 64)] + "-" + hex.EncodeToString(sum[:3])
+}

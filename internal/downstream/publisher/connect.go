@@ -1,0 +1,207 @@
+package publisher
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Place is where a mirror is published.
+type Place struct {
+	Endpoint *url.URL
+	Bucket   string
+	Prefix   string // "" or ends in a slash
+	Region   string
+	Roots    *x509.CertPool // nil for the system's
+
+	Credentials  *credentials.Credentials // nil for the usual ones
+	StallTimeout time.Duration            // a connection that moves no byte for this long is given up
+	Retry        Retry
+}
+
+// rolePatience bounds each question about the instance's role: most hosts have none, and
+// nobody answers.
+const rolePatience = 5 * time.Second
+
+// usualCredentials come from the environment, the shared file or the instance's role.
+func usualCredentials() *credentials.Credentials {
+	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
+	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" {
+		chain = append(chain, &credentials.IAM{Client: &http.Client{Timeout: rolePatience}})
+	}
+	return credentials.NewChainCredentials(chain)
+}
+
+// checkCredentials is nil if there are credentials. Without any, requests would be
+// anonymous, and their errors would not say why.
+func (s *storage) checkCredentials() error {
+	found, err := s.credentials.GetWithContext(nil)
+	if err == nil && found.AccessKeyID == "" {
+		err = errors.New("none found")
+	}
+	if err != nil {
+		return fmt.Errorf("credentials for S3: %w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write ~/.aws/credentials, or give the instance a role", err)
+	}
+	return nil
+}
+
+// connect returns the storage at a place. mayWrite is asked before each request that
+// changes something, and while its body is sent.
+func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storage, error) {
+	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, serverTime: serverTime}
+	usual := cmp.Or(p.Credentials, usualCredentials())
+	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
+		Creds: usual, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("publish.s3: %w", err)
+	}
+	return &storage{core: *core, credentials: usual, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry}, nil
+}
+
+// answerPatience is how long a server may take to answer, at least: it may have to put
+// together a large object.
+const answerPatience = 5 * time.Minute
+
+// transport returns a transport whose connections ask mayWrite before each write. A request
+// can wait for its connection for long, such as while the process is stopped.
+func (p Place) transport(mayWrite func() error) *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &impatientConn{c, max(p.StallTimeout, answerPatience), p.StallTimeout, mayWrite}, nil
+		},
+		TLSClientConfig:     &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 30 * time.Second,
+		MaxIdleConnsPerHost: maxRequests,
+		IdleConnTimeout:     time.Minute,
+	}
+}
+
+// impatientConn is a connection whose reads and writes have deadlines.
+type impatientConn struct {
+	net.Conn
+	read, write time.Duration
+	mayWrite    func() error
+}
+
+func (c *impatientConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.read)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *impatientConn) Write(p []byte) (int, error) {
+	if err := c.mayWrite(); err != nil {
+		return 0, err
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(c.write)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// wire carries requests. It holds back those that this publisher may no longer make.
+type wire struct {
+	reads      http.RoundTripper
+	writes     http.RoundTripper
+	mayWrite   func() error
+	serverTime *atomic.Int64 // of the last answer, in Unix seconds
+}
+
+// reply is what storage wants to know of an answer besides minio's error.
+type reply struct {
+	retryAfter time.Duration
+	requests   int
+}
+
+// Limits of what the server answers. A page has at most 1000 names, and minio reads it
+// whole.
+const (
+	maxPage  = 4 << 20 // bytes
+	maxPages = 10_000
+)
+
+type replyKey struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := w.reads
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		base = w.writes
+		if err := w.mayWrite(); err != nil {
+			return nil, errors.Join(err, closeBody(r))
+		}
+	}
+	got, counts := r.Context().Value(replyKey{}).(*reply)
+	if counts {
+		if got.requests++; got.requests > maxPages {
+			return nil, &localError{fmt.Errorf("the server's list has no end: over %d pages", maxPages)}
+		}
+	}
+	answer, err := base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.URL.RawQuery != "" { // it is no object
+		answer.Body = &page{answer.Body, maxPage}
+	}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		w.serverTime.Store(date.Unix())
+	}
+	if counts {
+		got.retryAfter = retryAfter(answer)
+	}
+	return answer, nil
+}
+
+// page is the body of an answer that is no object.
+type page struct {
+	io.ReadCloser
+	left int64
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, &localError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
+	}
+	n, err := p.ReadCloser.Read(b[:min(int64(len(b)), p.left)])
+	p.left -= int64(n)
+	return n, err
+}
+
+func closeBody(r *http.Request) error {
+	if r.Body == nil {
+		return nil
+	}
+	return r.Body.Close()
+}
+
+// retryAfter is how long the server asked to wait.
+func retryAfter(answer *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 1<<20)) * time.Second
+}

@@ -1,0 +1,223 @@
+package publisher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+)
+
+// errLost says that this publisher does not hold the lease.
+var errLost = errors.New("another publisher holds the lease")
+
+// election decides which of several publishers writes. The lease's holder renews it with
+// conditional writes. Another publisher takes it when its text has not changed for the
+// length of the lease, by that publisher's own clock. No two clocks are compared.
+type election struct {
+	store  *storage
+	holder string
+	length time.Duration
+
+	mu      sync.Mutex // guards what follows
+	held    bool
+	lease   bucket.Lease
+	etag    string
+	until   time.Duration // by uptime; this publisher writes nothing from then on
+	seen    string        // ETag of another one's lease
+	seenAt  time.Duration // when it was first seen
+	other   string        // the holder of that lease
+	renewed bool          // another one renewed its lease while this one looked
+	err     error         // of the last round
+	rounds  chan struct{} // closed at the end of a round
+}
+
+func newElection(holder string, length time.Duration) *election {
+	return &election{holder: holder, length: length, rounds: make(chan struct{})}
+}
+
+// mayPublish is nil while the lease is held.
+func (e *election) mayPublish() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held && uptime() < e.until {
+		return nil
+	}
+	return errLost
+}
+
+// mayWriteLease is nil but for a holder whose time is over: it must read the lease first.
+func (e *election) mayWriteLease() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held && uptime() >= e.until {
+		return errLost
+	}
+	return nil
+}
+
+// fence is the number of the lease that is held.
+func (e *election) fence() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lease.Fence
+}
+
+// leader names the publisher that holds the lease, and says whether it is this one.
+func (e *election) leader() (name string, own bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held && uptime() < e.until {
+		return e.holder, true
+	}
+	return e.other, false
+}
+
+// run keeps the lease, or tries to get it, until ctx ends; then it gives it back. It calls
+// gained each time that this publisher got the lease.
+func (e *election) run(ctx context.Context, leastFence func(context.Context) (int64, error), gained func()) {
+	for {
+		had := e.mayPublish() == nil
+		e.note(e.timedRound(ctx, leastFence))
+		if has := e.mayPublish() == nil; has && !had {
+			gained()
+		}
+		if sleep(ctx, e.length/4) != nil {
+			break
+		}
+	}
+	if e.mayPublish() == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.length/4)
+		defer cancel()
+		e.giveBack(ctx)
+	}
+}
+
+// timedRound is round, but not for so long that the lease could not be renewed.
+func (e *election) timedRound(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, e.length/2)
+	defer cancel()
+	return e.round(ctx, leastFence)
+}
+
+func (e *election) note(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+	close(e.rounds)
+	e.rounds = make(chan struct{})
+}
+
+// round renews the lease, or looks at that of another publisher and takes it if it is over.
+func (e *election) round(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
+	if e.mayPublish() == nil {
+		next := e.lease // only run changes it
+		next.Renewal++
+		err := e.write(ctx, next, condition{etag: e.etag})
+		if !errors.Is(err, errChanged) && !errors.Is(err, errLost) {
+			return err
+		}
+	}
+	e.drop()
+	text, found, err := e.store.text(ctx, bucket.LeaseName)
+	if errors.Is(err, errNotThere) {
+		return e.take(ctx, 0, condition{absent: true}, leastFence)
+	}
+	if err != nil {
+		return err
+	}
+	lease, err := bucket.ParseLease(text)
+	if err != nil {
+		return err
+	}
+	if !e.isOver(lease, found.etag) {
+		return nil
+	}
+	return e.take(ctx, lease.Fence, condition{etag: found.etag}, leastFence)
+}
+
+func (e *election) drop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held = false
+}
+
+// isOver is true when nobody holds a lease any more.
+func (e *election) isOver(lease bucket.Lease, etag string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.other = lease.Holder
+	if lease.Holder == "" || lease.Holder == e.holder { // its own one: an answer was lost
+		return true
+	}
+	if etag != e.seen {
+		e.renewed = e.seen != ""
+		e.seen, e.seenAt = etag, uptime()
+		return false
+	}
+	return uptime()-e.seenAt > max(e.length, time.Duration(lease.Seconds)*time.Second)
+}
+
+func (e *election) take(ctx context.Context, fence int64, c condition, leastFence func(context.Context) (int64, error)) error {
+	least, err := leastFence(ctx)
+	if err != nil {
+		return err
+	}
+	next := bucket.Lease{Holder: e.holder, Fence: max(fence, least) + 1, Seconds: int(e.length / time.Second)}
+	if err := e.write(ctx, next, c); !errors.Is(err, errChanged) {
+		return err
+	}
+	return nil // another publisher was faster, or the next rounds find this one's lease over
+}
+
+// write writes the lease. Its time counts from before the request, so that it is over
+// here before another publisher can take it.
+func (e *election) write(ctx context.Context, next bucket.Lease, c condition) error {
+	from := uptime()
+	etag, err := e.store.put(ctx, bucket.LeaseName, next.Text(), c)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held, e.lease, e.etag, e.until = true, next, etag, from+e.length*9/10
+	e.seen, e.renewed = "", false
+	return nil
+}
+
+// giveBack lets another publisher take the lease at once.
+func (e *election) giveBack(ctx context.Context) {
+	next := e.lease
+	next.Holder = ""
+	_, _ = e.store.put(ctx, bucket.LeaseName, next.Text(), condition{etag: e.etag}) // otherwise the others wait for its end
+	e.drop()
+}
+
+// await waits until this publisher has the lease, or knows that another one keeps it
+// (errLost).
+func (e *election) await(ctx context.Context) error {
+	failing := time.Time{}
+	for {
+		e.mu.Lock()
+		held, renewed, err, round := e.held && uptime() < e.until, e.renewed, e.err, e.rounds
+		e.mu.Unlock()
+		switch {
+		case held:
+			return nil
+		case renewed:
+			return errLost
+		case err == nil:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+		case time.Since(failing) > e.length:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-round:
+		}
+	}
+}

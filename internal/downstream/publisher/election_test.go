@@ -1,0 +1,146 @@
+package publisher
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/report"
+)
+
+// leaseOf is the lease of tests: short, and long enough for a busy machine.
+const leaseOf = 8 * time.Second
+
+func elected(c *Config) { c.Lease = leaseOf }
+
+func readLease(t *testing.T, server *buckettest.Server) bucket.Lease {
+	t.Helper()
+	lease, err := bucket.ParseLease(file(t, server, bucket.LeaseName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
+	server := start(t)
+	a, b := newHost(t), newHost(t)
+	frontOfA := buckettest.NewFront(t, server)
+	p := newPublisher(t, frontOfA.Endpoint, a, elected)
+	q := newPublisher(t, server.Endpoint, b, elected)
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	b.serve("addr", "2026.11", map[string]string{"a": "two"})
+	if done := mustPublish(t, p, Request{}); done.Result != report.Published {
+		t.Fatalf("%+v", done)
+	}
+	if c := look(t, server); c.current.Fence != 1 || c.generation.Fence != 1 {
+		t.Errorf("%+v", c.current)
+	}
+	if done := mustPublish(t, q, Request{}); done.Result != report.Standby {
+		t.Fatalf("%+v", done)
+	}
+	frontOfA.Answer(buckettest.SlowDown) // the leader cannot renew its lease any more
+	eventually(t, "the other publisher leads", func() bool {
+		done, err := q.Publish(context.Background(), Request{})
+		return err == nil && done.Result != report.Standby
+	})
+	if c := look(t, server); c.current.Fence < 2 || c.files["addr/a"] != "two" {
+		t.Errorf("%+v", c)
+	}
+	if p.holds() {
+		t.Error("the former leader may still write")
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(3 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("not so: %s", what)
+		}
+	}
+}
+
+// A leader that ends gives its lease back, so that nobody waits for its end.
+func TestALeaderThatEndsGivesItsLeaseBack(t *testing.T) {
+	server := start(t)
+	a, b := newHost(t), newHost(t)
+	p := newPublisher(t, server.Endpoint, a, func(c *Config) { c.Lease = time.Hour })
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	mustPublish(t, p, Request{})
+	p.Close()
+	if lease := readLease(t, server); lease.Holder != "" || lease.Fence != 1 {
+		t.Errorf("%+v", lease)
+	}
+	b.serve("addr", "2026.11", map[string]string{"a": "two"})
+	q := newPublisher(t, server.Endpoint, b, func(c *Config) { c.Lease = time.Hour })
+	if done := mustPublish(t, q, Request{}); done.Result != report.Published {
+		t.Errorf("%+v", done)
+	}
+	if c := look(t, server); c.current.Fence != 2 {
+		t.Errorf("%+v", c.current)
+	}
+}
+
+// The new leader's number is in current.json although it has nothing new: so the write of
+// an earlier leader that was stopped right before it finds another current.json.
+func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
+	server := start(t)
+	a := newHost(t)
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	p := newPublisher(t, server.Endpoint, a, elected)
+	mustPublish(t, p, Request{})
+	before, err := p.readCurrent(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	q := newPublisher(t, server.Endpoint, a, elected)
+	if done := mustPublish(t, q, Request{}); done.Result != report.PublishUnchanged {
+		t.Errorf("%+v", done)
+	}
+	if c := look(t, server); c.current.Fence != 2 || c.current.Generation != 1 {
+		t.Errorf("%+v", c.current)
+	}
+	late := newPublisher(t, server.Endpoint, a, nil) // writes without asking anybody
+	if err := late.writeCurrent(context.Background(), before, 1, before.SHA256); err == nil {
+		t.Error("the earlier leader's write was done")
+	}
+}
+
+func TestTheFenceGrowsAlthoughTheLeaseWasDeleted(t *testing.T) {
+	server := start(t)
+	a := newHost(t)
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	p := newPublisher(t, server.Endpoint, a, elected)
+	mustPublish(t, p, Request{})
+	p.Close()
+	if err := os.Remove(server.Path("mirror/" + bucket.LeaseName)); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, newPublisher(t, server.Endpoint, a, elected), Request{})
+	if c := look(t, server); c.current.Fence != 2 {
+		t.Errorf("%+v", c.current)
+	}
+}
+
+func TestAPublisherWithoutElectionRespectsALease(t *testing.T) {
+	server := start(t)
+	a, b := newHost(t), newHost(t)
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	b.serve("addr", "2026.11", map[string]string{"a": "two"})
+	leader := newPublisher(t, server.Endpoint, a, elected)
+	mustPublish(t, leader, Request{})
+	single := newPublisher(t, server.Endpoint, b, nil)
+	if _, err := single.Publish(context.Background(), Request{}); err == nil {
+		t.Error("published")
+	}
+	leader.Close()
+	mustPublish(t, single, Request{})
+	if c := look(t, server); c.current.Fence != 1 || c.files["addr/a"] != "two" {
+		t.Errorf("%+v", c)
+	}
+}

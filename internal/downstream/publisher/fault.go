@@ -1,0 +1,64 @@
+package publisher
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// localError is a fault of this host, which another request cannot mend.
+type localError struct{ err error }
+
+func (e *localError) Error() string { return e.err.Error() }
+func (e *localError) Unwrap() error { return e.err }
+
+// classify returns the error to give up with, or nil for a fault that may pass.
+func classify(err error) error {
+	var local *localError
+	if errors.As(err, &local) {
+		return local.err
+	}
+	if answer, ok := answerOf(err); ok {
+		return classifyAnswer(answer)
+	}
+	var certificate *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	if errors.As(err, &certificate) || errors.As(err, &authority) {
+		return fmt.Errorf("%w: name the authority in source.ca_file", err)
+	}
+	return nil
+}
+
+// answerOf returns the server's answer that err stands for.
+func answerOf(err error) (minio.ErrorResponse, bool) {
+	var answer minio.ErrorResponse
+	return answer, errors.As(err, &answer) && answer.StatusCode != 0
+}
+
+func classifyAnswer(a minio.ErrorResponse) error {
+	switch {
+	case a.StatusCode == http.StatusPreconditionFailed:
+		return errChanged
+	case a.StatusCode == http.StatusConflict, a.StatusCode == http.StatusTooManyRequests, a.StatusCode == http.StatusRequestTimeout,
+		a.StatusCode >= 500 && a.StatusCode != http.StatusNotImplemented:
+		return nil
+	case a.Code == "BadDigest", a.Code == "XAmzContentSHA256Mismatch":
+		return fmt.Errorf("%w: the bytes on this host's disk may be damaged: `syncd verify --repair` finds and mends them", a)
+	case a.Code == minio.NoSuchBucket:
+		return fmt.Errorf("%w: make the bucket, or correct its name in publish.s3", a)
+	case a.Code == minio.NoSuchUpload:
+		return errNoUpload
+	case a.StatusCode == http.StatusNotFound:
+		return errNotThere
+	case a.StatusCode == http.StatusForbidden, a.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%w: check the credentials, what they may do, and this host's clock", a)
+	}
+	return a
+}
+
+// errNoUpload says that a multipart upload has ended, perhaps by another publisher.
+var errNoUpload = errors.New("the upload is gone")

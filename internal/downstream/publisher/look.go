@@ -1,0 +1,59 @@
+package publisher
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync/atomic"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"syncd/internal/downstream/bucket"
+)
+
+// Seen is what Look finds at a place.
+type Seen struct {
+	Current       bucket.Current // the zero value if nothing is published there
+	Lease         bucket.Lease   // the zero value if nobody has ever had it
+	HasConditions bool           // the server keeps to conditions of writes
+}
+
+// Look finds out whether a publisher could work at a place. It writes an object of its own,
+// as the publisher does before its first write, and removes it.
+func (p Place) Look(ctx context.Context) (seen Seen, err error) {
+	s, err := p.connect(func() error { return nil }, new(atomic.Int64))
+	if err != nil {
+		return seen, err
+	}
+	if seen.Current, err = lookAt(ctx, s, bucket.CurrentName, bucket.ParseCurrent); err != nil {
+		return seen, err
+	}
+	if seen.Lease, err = lookAt(ctx, s, bucket.LeaseName, bucket.ParseLease); err != nil {
+		return seen, err
+	}
+	if seen.HasConditions, err = s.knowsConditions(ctx); err != nil {
+		return seen, err
+	}
+	return seen, s.remove(ctx, bucket.ProbeName(rand.Text())) // there is none: this shows whether it may
+}
+
+// lookAt reads a text that may be missing.
+func lookAt[T any](ctx context.Context, s *storage, name string, parse func([]byte) (T, error)) (value T, err error) {
+	text, _, err := s.text(ctx, name)
+	if errors.Is(err, errNotThere) {
+		return value, nil
+	}
+	if err != nil {
+		return value, err
+	}
+	return parse(text)
+}
+
+// Credentials returns where publishers look for credentials.
+func Credentials() *credentials.Credentials { return usualCredentials() }
+
+// AnswerOf returns the code and the status of the S3 server's answer that caused err.
+func AnswerOf(err error) (code string, status int) {
+	answer, _ := answerOf(err)
+	return answer.Code, answer.StatusCode
+}

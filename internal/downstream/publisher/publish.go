@@ -1,0 +1,312 @@
+// Package publisher writes what a mirror serves to object storage, in the form of package
+// bucket. Followers read it there.
+//
+// The order keeps the bucket whole at any kill: objects, records, generation, and
+// current.json last. current.json is only written in the place of the one that was read,
+// so that two publishers cannot cross. What nothing names is deleted after a grace period.
+package publisher
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+)
+
+// Config is what a Publisher needs.
+type Config struct {
+	Place Place
+	Grace time.Duration // what no generation names is kept for so long
+	Lease time.Duration // 0 without election
+
+	Mirror     Mirror
+	Configured func(manifest string) bool
+	Observer   Observer
+	Keep       func(done report.Publication, at time.Time) error // saves the outcome of each attempt
+	Log        zerolog.Logger
+	Version    string
+	Recheck    time.Duration // how long the bucket is trusted to be as it was left
+}
+
+// Mirror is what is published. Its methods are safe for concurrent use.
+type Mirror interface {
+	Dir() string
+	Current() mirror.Generation
+	OpenObject(id manifest.ObjectID) (*os.File, error)
+}
+
+// Observer counts what happens. Its methods are safe for concurrent use.
+type Observer interface {
+	Uploaded(bytes int64)
+	Published(result string, generation int, at time.Time)
+	Leads(leads bool)
+}
+
+// Publisher publishes to one place. Its methods are safe for concurrent use.
+type Publisher struct {
+	cfg        Config
+	name       string // of this publisher, in texts
+	store      *storage
+	election   *election // nil without
+	serverTime atomic.Int64
+
+	turn       chan struct{} // holds one value while nobody publishes
+	starting   sync.Once
+	ending     context.CancelFunc
+	background sync.WaitGroup
+	ctx        context.Context // of the background
+
+	// Guarded by turn.
+	wish      string    // what was published or found there
+	confirmed time.Time // when
+	number    int       // of the generation that this publisher left there
+	probed    *bool     // whether the server has conditional writes; nil before the probe
+}
+
+// New returns a publisher. It makes no request yet. The caller must call Close.
+func New(cfg Config) (*Publisher, error) {
+	p := &Publisher{cfg: cfg, name: nameOf(cfg.Mirror.Dir()), turn: make(chan struct{}, 1)}
+	p.turn <- struct{}{}
+	p.ctx, p.ending = context.WithCancel(context.Background())
+	mayWrite := func() error { return nil }
+	if cfg.Lease > 0 {
+		p.election = newElection(p.name+" "+rand.Text()[:8], cfg.Lease)
+		place := cfg.Place
+		place.Retry = Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
+		var err error
+		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.serverTime); err != nil {
+			return nil, err
+		}
+		mayWrite = p.election.mayPublish
+	}
+	var err error
+	p.store, err = cfg.Place.connect(mayWrite, &p.serverTime)
+	return p, err
+}
+
+// Close gives the lease back and ends what goes on in the background.
+func (p *Publisher) Close() {
+	if p == nil {
+		return
+	}
+	p.ending()
+	p.background.Wait()
+}
+
+// lead begins the election, which publishes when this publisher gets the lease.
+func (p *Publisher) lead() {
+	p.starting.Do(func() {
+		p.background.Go(func() {
+			p.election.run(p.ctx, p.leastFence, func() {
+				p.background.Go(func() { p.publishGained() })
+			})
+			p.cfg.Observer.Leads(false)
+		})
+	})
+}
+
+func (p *Publisher) publishGained() {
+	p.cfg.Log.Info().Int64("fence", p.election.fence()).Msg("this publisher holds the lease")
+	p.cfg.Observer.Leads(true)
+	if _, err := p.Publish(p.ctx, Request{}); err != nil && p.ctx.Err() == nil {
+		p.cfg.Log.Error().Err(err).Msg("publishing to the bucket failed; the next sync tries again")
+	}
+}
+
+// leastFence is the fence of what is in the bucket.
+func (p *Publisher) leastFence(ctx context.Context) (int64, error) {
+	at, err := p.readCurrent(ctx)
+	return at.Fence, err
+}
+
+// Request says how to publish.
+type Request struct {
+	DryRun  bool // only say what would be done
+	Collect bool // delete what nothing names, even if nothing new is published
+	Check   bool // look at the bucket, even if it needs nothing
+}
+
+// maxRounds bounds the attempts against publishers that are faster.
+const maxRounds = 20
+
+// Publish makes the bucket show what the mirror serves. A publisher that does not hold the
+// lease does nothing and reports standby.
+func (p *Publisher) Publish(ctx context.Context, req Request) (report.Publication, error) {
+	done, err := p.publish(ctx, req)
+	if errors.Is(err, errLost) {
+		p.cfg.Observer.Leads(false)
+		done, err = report.Publication{Result: report.Standby}, nil
+	}
+	if err != nil {
+		done.Result, done.Error = report.PublishFailed, report.OneLine(err.Error())
+	}
+	if !req.DryRun && ctx.Err() == nil {
+		p.tell(done, time.Now())
+	}
+	return done, err
+}
+
+func (p *Publisher) tell(done report.Publication, at time.Time) {
+	p.cfg.Observer.Published(string(done.Result), done.Generation, at)
+	if err := p.cfg.Keep(done, at); err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of publishing failed; syncd status may show an older one")
+	}
+}
+
+// Holder names the publisher that holds the lease, and says whether it is this one. The
+// name is "" without an election, and before the first look at the lease.
+func (p *Publisher) Holder() (name string, own bool) {
+	if p.election == nil {
+		return "", false
+	}
+	return p.election.leader()
+}
+
+func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publication, err error) {
+	select {
+	case <-p.turn:
+		defer func() { p.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return done, context.Cause(ctx)
+	}
+	if p.isConfirmed() && req == (Request{}) && p.holds() {
+		return report.Publication{Result: report.PublishUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
+	}
+	if err := p.store.checkCredentials(); err != nil {
+		return done, err
+	}
+	if !req.DryRun {
+		if err := p.begin(ctx); err != nil {
+			return done, err
+		}
+	}
+	for range maxRounds {
+		done, err = p.round(ctx, req)
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	if err != nil || !req.Collect && done.Result != report.Published {
+		return done, err
+	}
+	collected, err := p.collect(ctx, req.DryRun)
+	if err != nil && !req.Collect && !errors.Is(err, errLost) && ctx.Err() == nil {
+		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; the next publication tries again")
+		return done, nil
+	}
+	done.Collected = &collected
+	return done, err
+}
+
+// isConfirmed is true when the bucket was seen not long ago to show what is served.
+func (p *Publisher) isConfirmed() bool {
+	return p.wish != "" && p.wish == p.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
+}
+
+func (p *Publisher) holds() bool { return p.election == nil || p.election.mayPublish() == nil }
+
+// begin makes sure that this publisher may write.
+func (p *Publisher) begin(ctx context.Context) error {
+	if err := p.probe(ctx); err != nil {
+		return err
+	}
+	if p.election == nil {
+		return nil
+	}
+	p.lead()
+	return p.election.await(ctx)
+}
+
+// round publishes once. errChanged says that another publisher was faster.
+func (p *Publisher) round(ctx context.Context, req Request) (report.Publication, error) {
+	served := p.cfg.Mirror.Current()
+	at, err := p.readCurrent(ctx)
+	if err != nil {
+		return report.Publication{}, err
+	}
+	if err := p.checkFence(ctx, at); err != nil {
+		return report.Publication{}, err
+	}
+	next := p.compose(served, at.generation)
+	done := report.Publication{Result: report.PublishUnchanged, Generation: at.Generation, Kept: next.kept}
+	if at.Generation == 0 && len(next.manifests) == 0 {
+		return done, nil
+	}
+	if sameManifests(next.manifests, at.generation.Manifests) {
+		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
+			err = p.writeCurrent(ctx, at, at.Current.Generation, at.SHA256)
+		}
+		if err == nil && !req.DryRun {
+			p.confirm(served, at.Generation)
+			done.Served = served.Number
+		}
+		return done, err
+	}
+	done.Result = report.Published
+	if done.Objects, done.Bytes, err = p.upload(ctx, next.own, at, req.DryRun); err != nil || req.DryRun {
+		return done, err
+	}
+	if done.Generation, err = p.writeGeneration(ctx, at, next.manifests); err != nil {
+		return done, err
+	}
+	p.confirm(served, done.Generation)
+	done.Served = served.Number
+	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
+	return done, nil
+}
+
+func (p *Publisher) confirm(served mirror.Generation, number int) {
+	p.wish, p.confirmed, p.number = p.wishOf(served), time.Now(), number
+}
+
+// checkFence refuses to write where another publisher has a newer lease, or has one and
+// this host takes part in no election.
+func (p *Publisher) checkFence(ctx context.Context, at state) error {
+	if p.election != nil {
+		if at.Fence > p.election.fence() && p.election.mayPublish() == nil {
+			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.fence(), bucket.LeaseName)
+		}
+		return nil
+	}
+	if at.Fence == 0 {
+		return nil
+	}
+	text, _, err := p.store.text(ctx, bucket.LeaseName)
+	if errors.Is(err, errNotThere) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if lease, err := bucket.ParseLease(text); err == nil && lease.Holder != "" {
+		return fmt.Errorf("publisher %q of this bucket takes part in an election: set election here, too, or delete %s if this is the only publisher left", lease.Holder, bucket.LeaseName)
+	}
+	return nil
+}
+
+func (p *Publisher) fenceFor(at state) int64 {
+	if p.election == nil {
+		return at.Fence
+	}
+	return p.election.fence()
+}
+
+// sameManifests is true when a generation would show the same revisions.
+func sameManifests(a, b []bucket.Manifest) bool {
+	return slices.EqualFunc(a, b, func(x, y bucket.Manifest) bool {
+		x.MirroredAt, y.MirroredAt = time.Time{}, time.Time{}
+		return x == y
+	})
+}

@@ -1,0 +1,208 @@
+package publisher
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+)
+
+// state is what current.json leads to. The zero value is an empty bucket.
+type state struct {
+	bucket.Current
+	etag       string
+	generation bucket.Generation // the zero value if it is missing or damaged
+}
+
+// readCurrent reads current.json and its generation.
+func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
+	text, found, err := p.store.text(ctx, bucket.CurrentName)
+	if errors.Is(err, errNotThere) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	current, err := bucket.ParseCurrent(text)
+	if err != nil {
+		return state{}, fmt.Errorf("%w: delete it to publish anew, if no newer syncd wrote it", err)
+	}
+	at := state{Current: current, etag: found.etag}
+	at.generation, _, err = p.readGeneration(ctx, current.Generation)
+	if errors.Is(err, errUnusable) {
+		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published anew")
+		err = nil
+	}
+	return at, err
+}
+
+// errUnusable says that a text in the bucket is missing or damaged.
+var errUnusable = errors.New("cannot be used")
+
+func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Generation, info, error) {
+	text, found, err := p.store.text(ctx, bucket.GenerationName(number))
+	if errors.Is(err, errNotThere) {
+		return bucket.Generation{}, found, fmt.Errorf("%w: %w", errUnusable, err)
+	}
+	if err != nil {
+		return bucket.Generation{}, found, err
+	}
+	g, err := bucket.ParseGeneration(number, text)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnusable, err)
+	}
+	return g, found, err
+}
+
+// readRecord reads the record of a manifest of a generation.
+func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (record bucket.Record, err error) {
+	_, err = p.store.read(ctx, of.Record(), func(from io.Reader) error {
+		if record, err = bucket.ParseRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return &localError{err}
+		}
+		return err
+	})
+	return record, err
+}
+
+// writeRecord writes a record without holding its text in memory: the first pass takes its
+// size and sum, each further one sends it.
+func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("publish %s: %w", r.Manifest, err)
+	}
+	r, measure, err := measured(r)
+	if err != nil {
+		return err
+	}
+	var last *io.PipeReader
+	defer func() { _ = last.Close() }()
+	return p.store.putStream(ctx, r.Name(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
+		if last != nil {
+			_ = last.Close() // ends the writer of the attempt before
+		}
+		from, to := io.Pipe()
+		go func() { to.CloseWithError(r.Write(to)) }() // ends with last
+		last = from
+		return from, nil
+	})
+}
+
+// measured takes size and sum of a record. One that followers would refuse, because it is
+// too long, has no metadata.
+func measured(r bucket.Record) (bucket.Record, *measurer, error) {
+	measure := &measurer{sum: sha256.New()}
+	err := r.Write(measure)
+	isTold := func(f bucket.File) bool { return f.Told != nil }
+	if err == nil && measure.size > bucket.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, isTold) {
+		return measured(withoutTold(r))
+	}
+	return r, measure, err
+}
+
+// withoutTold is a record with the files' names, sizes and digests only.
+func withoutTold(r bucket.Record) bucket.Record {
+	r.Files = slices.Clone(r.Files)
+	for i := range r.Files {
+		r.Files[i].Told = nil
+	}
+	return r
+}
+
+type measurer struct {
+	size int64
+	sum  hash.Hash
+}
+
+func (m *measurer) Write(p []byte) (int, error) {
+	m.size += int64(len(p))
+	return m.sum.Write(p)
+}
+
+// Bounds of the search for a free number.
+const (
+	maxNumbers = 100
+	maxGap     = 1 << 20 // a number further on is not of a publisher, and would end the counting
+)
+
+// writeGeneration writes a generation and lets current.json name it.
+func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest) (int, error) {
+	g := bucket.Generation{
+		Previous: at.Generation, Fence: p.fenceFor(at), Publisher: p.name,
+		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: manifests,
+	}
+	first, err := p.freeNumber(ctx, at.Generation+1)
+	if err != nil {
+		return 0, err
+	}
+	for g.Number = first; g.Number < first+maxNumbers; g.Number++ {
+		err := p.writeNew(ctx, bucket.GenerationName(g.Number), g.Text())
+		if errors.Is(err, errChanged) { // another publisher's, or one that was never finished
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		return g.Number, p.writeCurrent(ctx, at, g.Number, sha256.Sum256(g.Text()))
+	}
+	return 0, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
+}
+
+// freeNumber is the number after those in a list, which may be stale.
+func (p *Publisher) freeNumber(ctx context.Context, least int) (int, error) {
+	most := least + maxGap
+	err := p.store.list(ctx, bucket.Generations, func(o listed) {
+		if number, ok := bucket.ParseGenerationName(o.name); ok && number < most {
+			least = max(least, number+1)
+		}
+	})
+	return least, err
+}
+
+// writeNew writes a text that is not there yet. errChanged says that another one is.
+func (p *Publisher) writeNew(ctx context.Context, name string, text []byte) error {
+	_, err := p.store.put(ctx, name, text, p.when(condition{absent: true}))
+	return p.settle(ctx, name, text, err)
+}
+
+// settle finds out whether a write that met another text was done by an attempt whose
+// answer was lost.
+func (p *Publisher) settle(ctx context.Context, name string, text []byte, err error) error {
+	if !errors.Is(err, errChanged) {
+		return err
+	}
+	there, _, readErr := p.store.text(ctx, name)
+	if readErr == nil && bytes.Equal(there, text) {
+		return nil
+	}
+	return err
+}
+
+// writeCurrent lets current.json name a generation, in the place of the one that was read.
+func (p *Publisher) writeCurrent(ctx context.Context, at state, number int, sum manifest.ObjectID) error {
+	c := condition{etag: at.etag}
+	if at.etag == "" {
+		c = condition{absent: true}
+	}
+	current := bucket.Current{
+		Generation: number, SHA256: sum, Fence: p.fenceFor(at), Publisher: p.name, PublishedAt: time.Now().UTC(),
+	}
+	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
+	return p.settle(ctx, bucket.CurrentName, current.Text(), err)
+}
+
+// when is a condition, if the server knows conditions.
+func (p *Publisher) when(c condition) condition {
+	if p.probed != nil && !*p.probed {
+		return anything
+	}
+	return c
+}

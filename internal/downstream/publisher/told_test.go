@@ -1,0 +1,92 @@
+package publisher
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+)
+
+// told is a record of which the provider said something about each file.
+func told(record mirror.Record, text string) mirror.Record {
+	record.Described = true
+	files := make([]mirror.File, len(record.Files))
+	for i, f := range record.Files {
+		f.Metadata = &manifest.Metadata{Members: []manifest.Member{{Name: "BuildDate", Value: text}}}
+		files[i] = f
+	}
+	record.Files = files
+	return record
+}
+
+// metadata returns what the bucket's record says about the first file of addr.
+func metadata(t *testing.T, s *buckettest.Server) (text string, described bool) {
+	t.Helper()
+	m, _ := look(t, s).generation.Manifest("addr")
+	record, err := bucket.ParseRecord(m, bytes.NewReader(file(t, s, m.Record())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(record.Files[0].Metadata), m.Described
+}
+
+func TestRecordsHaveWhatTheProviderSaid(t *testing.T) {
+	server := start(t)
+	h := newHost(t)
+	p := newPublisher(t, server.Endpoint, h, nil)
+	plain := h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
+	mustPublish(t, p, Request{})
+	if text, described := metadata(t, server); text != "" || described {
+		t.Errorf("before it was asked: %q %t", text, described)
+	}
+	h.show(told(plain, "2026-10-01"))
+	if done := mustPublish(t, p, Request{}); done.Result != report.Published || done.Objects != 0 {
+		t.Errorf("%+v", done)
+	}
+	if text, described := metadata(t, server); text != `{"members":[{"name":"BuildDate","value":"2026-10-01"}]}` || !described {
+		t.Errorf("%q %t", text, described)
+	}
+	if done := mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{}); done.Result != report.PublishUnchanged {
+		t.Errorf("%+v", done)
+	}
+}
+
+func TestAPublisherThatWasToldLessTakesNothingBack(t *testing.T) {
+	server := start(t)
+	a, b := newHost(t), newHost(t)
+	p, q := newPublisher(t, server.Endpoint, a, nil), newPublisher(t, server.Endpoint, b, nil)
+	record := a.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
+	a.show(told(record, "2026-10-01"))
+	mustPublish(t, p, Request{})
+	b.show(record)
+	if done := mustPublish(t, q, Request{}); done.Result != report.PublishUnchanged {
+		t.Errorf("%+v", done)
+	}
+	record.Orders.Pin = "2026.10" // the entry changes, and not the record
+	b.show(record)
+	if done := mustPublish(t, q, Request{}); done.Result != report.Published {
+		t.Errorf("%+v", done)
+	}
+	if text, described := metadata(t, server); !strings.Contains(text, "2026-10-01") || !described {
+		t.Errorf("%q %t", text, described)
+	}
+}
+
+// Escapes can make a text six times as long.
+func TestARecordThatWouldBeTooLongHasNoMetadata(t *testing.T) {
+	record := bucket.Record{Files: make([]bucket.File, 5000)}
+	for text, want := range map[string]bool{strings.Repeat("x", 500): true, strings.Repeat("<", 500): false} {
+		for i := range record.Files {
+			record.Files[i].Told = &manifest.Metadata{Members: []manifest.Member{{Name: "BuildDate", Value: text}}}
+		}
+		r, measure, err := measured(record)
+		if isTold := r.Files[0].Told != nil; err != nil || isTold != want || measure.size > bucket.Limit(5000) {
+			t.Errorf("%.1s: told %t, %d bytes, %v", text, isTold, measure.size, err)
+		}
+	}
+}

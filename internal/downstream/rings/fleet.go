@@ -1,0 +1,259 @@
+// Package rings knows the hosts that follow this one: which release of each manifest a
+// host serves, which it refused, and which it may see. Followers belong to rings. A
+// release becomes visible to a ring some time after it went live here, and never if too
+// many hosts of an earlier ring refused it.
+//
+// Reports come from hosts that may be hostile. They are bounded, and grant
+// nothing: a host can refuse only a release that it can see.
+package rings
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/manifest"
+)
+
+// Published is a release that is served here.
+type Published struct {
+	Release manifest.Release
+	LiveAt  time.Time // when it first went live here
+}
+
+// Catalog lists what is served. Safe for concurrent use.
+type Catalog interface {
+	Manifests() []string // the names of all entries
+	// Published returns an entry's releases, none for an unknown one. It ignores case, and
+	// returns the name as it is configured.
+	Published(manifest string) (name string, releases []Published)
+}
+
+// Reader reads saved entries.
+type Reader interface {
+	Fleet(each func(key string, value json.RawMessage) error) error
+}
+
+// Saver keeps entries over restarts. What SetFleet saves is durable when it returns nil.
+type Saver interface {
+	Reader
+	SetFleet(entries map[string]any) error
+}
+
+// Fleet is what is known of the followers. Safe for concurrent use.
+type Fleet struct {
+	catalog Catalog
+	saver   Saver
+	log     zerolog.Logger
+	now     func() time.Time
+	limit   int // of all reports
+
+	saving sync.Mutex // held while entries are saved, so that they are saved in order
+
+	mu       sync.RWMutex // guards what follows
+	rings    rings
+	reports  map[string]map[follower]*report // by the name of the ID; no map is empty
+	count    int                             // of all reports
+	tallies  map[place]tally
+	stops    map[target]Stop
+	approved map[manifest.Release]time.Time
+	changed  map[string]bool // keys of entries that are not saved yet
+	crowded  bool            // reports were dropped for new ones
+}
+
+// New returns a Fleet with what was saved before. It uses what it can of that.
+func New(catalog Catalog, saver Saver, log zerolog.Logger) (*Fleet, error) {
+	f := empty(catalog)
+	f.saver, f.log = saver, log
+	return f, f.load(saver)
+}
+
+// Read returns what was saved, by rings; saved is nil for nothing.
+func Read(catalog Catalog, saved Reader, configured []Ring) (View, error) {
+	f := empty(catalog)
+	f.rings = configured
+	if saved != nil {
+		if err := f.load(saved); err != nil {
+			return View{}, err
+		}
+	}
+	return f.View(), nil
+}
+
+func empty(catalog Catalog) *Fleet {
+	return &Fleet{
+		catalog: catalog, now: time.Now, limit: maxReports,
+		reports: map[string]map[follower]*report{}, tallies: map[place]tally{}, stops: map[target]Stop{},
+		approved: map[manifest.Release]time.Time{}, changed: map[string]bool{},
+	}
+}
+
+// Configure puts rings in force, and judges by them what hosts have told so far.
+func (f *Fleet) Configure(configured []Ring) {
+	f.mu.Lock()
+	f.rings = configured
+	var stops []Stop
+	for p, tally := range f.tallies {
+		for release := range tally.refused {
+			if stop, isNew := f.judgeLocked(target{p.manifest, release}, ""); isNew {
+				stops = append(stops, stop)
+			}
+		}
+	}
+	f.mu.Unlock()
+	f.announce(stops)
+}
+
+// Asker is a client that asks for something.
+type Asker struct {
+	name, ring string
+	state      State // the zero value if it told nothing
+	isSyncd    bool
+}
+
+// Asker returns who sent a request. name is that of the ID, "" if no IDs are configured.
+// A header that cannot be used counts as none.
+func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
+	a := Asker{name: name, ring: ring, isSyncd: strings.HasPrefix(header.Get("User-Agent"), "syncd/")}
+	if told := header[HeaderState]; len(told) == 1 {
+		a.state, _ = ParseState(told[0])
+	}
+	return a
+}
+
+// Visible is true if the asker may see a release in lists.
+func (f *Fleet) Visible(a Asker, manifestName string, release manifest.Release, liveAt time.Time) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.visibleLocked(a, manifestName, release, liveAt)
+}
+
+func (f *Fleet) visibleLocked(a Asker, name string, release manifest.Release, liveAt time.Time) bool {
+	i, found := f.rings.place(a.ring)
+	if !found {
+		return true
+	}
+	stop, stopped := f.stops[target{name, release}]
+	if f.rings[i].isDue(liveAt, f.now()) && (!stopped || !stop.hides(f.rings, i)) {
+		return true
+	}
+	// A host that took the release when it could see it would otherwise find an older one.
+	taken := f.reports[a.name][a.follower(name)]
+	return taken != nil && taken.Took == release
+}
+
+// Seen notes that a client polls manifests, and what it tells of them. Call it before
+// Visible decides about the answer.
+func (f *Fleet) Seen(a Asker, manifests ...string) {
+	if a.state.Host == "" && a.isSyncd {
+		return // it tells more when it has seen our answer
+	}
+	f.mu.Lock()
+	var stops []Stop
+	for _, name := range manifests {
+		if stop, isNew := f.seenLocked(a, name); isNew {
+			stops = append(stops, stop)
+		}
+	}
+	f.mu.Unlock()
+	f.announce(stops)
+}
+
+func (f *Fleet) seenLocked(a Asker, asked string) (Stop, bool) {
+	name, published := f.catalog.Published(asked)
+	if len(published) == 0 {
+		return Stop{}, false
+	}
+	next := report{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
+	if before := f.reports[a.name][a.follower(name)]; before != nil {
+		next.Shown, next.Took = before.Shown, before.Took
+	}
+	canRefuse := false
+	for _, p := range published {
+		if f.visibleLocked(a, name, p.Release, p.LiveAt) {
+			next.show(p.Release)
+			canRefuse = canRefuse || p.Release == next.Refused
+		}
+	}
+	if !canRefuse {
+		next.Refused, next.Reason, next.Attempts = "", "", 0
+	}
+	next.take()
+	f.setLocked(a.name, a.follower(name), &next)
+	if !next.counts() {
+		return Stop{}, false
+	}
+	return f.judgeLocked(target{name, next.Refused}, hostName(a.name, a.state.Host))
+}
+
+// announce logs new stops and saves them at once.
+func (f *Fleet) announce(stops []Stop) {
+	for _, s := range stops {
+		f.log.Warn().Str("manifest", s.Manifest).Str("release", string(s.Release)).Str("ring", s.By).Str("stopped_from", s.From).
+			Int("refused", s.Refused).Int("hosts", s.Of).Msg("too many hosts refused the release: later rings don't see it until `syncd serve release` or a newer one")
+	}
+	if len(stops) == 0 {
+		return
+	}
+	if err := f.Save(); err != nil {
+		f.log.Warn().Err(err).Msg("saving a stopped release failed; the next save tries again")
+	}
+}
+
+func (f *Fleet) isServedLocked(release manifest.Release) bool {
+	for _, name := range f.catalog.Manifests() {
+		if _, published := f.catalog.Published(name); slices.ContainsFunc(published, func(p Published) bool { return p.Release == release }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Needed returns the releases of a manifest that must stay downloadable, however many newer
+// ones there are: the newest that each ring sees, and the one before if that may be stopped.
+func (f *Fleet) Needed(manifestName string) (releases []manifest.Release) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	mayStop := false
+	for i, ring := range f.rings {
+		mayStop = mayStop || i > 0 && ring.StopAbove >= 0
+		seen := f.seesLocked(manifestName, ring.Name)
+		if needed := 1; len(seen) > 1 {
+			if _, approved := f.approved[seen[0]]; mayStop && !approved {
+				needed = 2
+			}
+			seen = seen[:needed]
+		}
+		releases = append(releases, seen...)
+	}
+	slices.Sort(releases)
+	return slices.Compact(releases)
+}
+
+// Stopped returns how many releases each ring does not see because they were stopped.
+func (f *Fleet) Stopped() map[string]int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	stopped := map[string]int{}
+	for i, ring := range f.rings {
+		stopped[ring.Name] = 0
+		for s := range maps.Values(f.stops) {
+			if s.hides(f.rings, i) && f.isNewestLocked(s) {
+				stopped[ring.Name]++
+			}
+		}
+	}
+	return stopped
+}
+
+// isNewestLocked is true while no newer release replaces a stopped one.
+func (f *Fleet) isNewestLocked(s Stop) bool {
+	_, published := f.catalog.Published(s.Manifest)
+	return !slices.ContainsFunc(published, func(p Published) bool { return p.Release.Newer(s.Release) })
+}

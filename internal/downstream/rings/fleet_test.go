@@ -1,0 +1,426 @@
+package rings
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"syncd/internal/disk/fsops"
+	"syncd/internal/manifest"
+	"syncd/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// served is a catalog: the releases of each manifest.
+type served map[string][]Published
+
+func (s served) Published(name string) (string, []Published) {
+	name = strings.ToLower(name)
+	return name, s[name]
+}
+
+func (s served) Manifests() (names []string) {
+	for name := range s {
+		names = append(names, name)
+	}
+	return names
+}
+
+// world is a Fleet over a real state file, with a clock that the test sets.
+type world struct {
+	*Fleet
+	t     *testing.T
+	path  string
+	time  time.Time
+	store *store.Store
+	served
+}
+
+func newWorld(t *testing.T, rings ...Ring) *world {
+	w := &world{t: t, path: filepath.Join(t.TempDir(), "syncd.db"), time: start, served: served{
+		"data": {{"2026.10", start.Add(-720 * time.Hour)}, {"2026.11", start}},
+		"more": {{"2026.11", start}},
+	}}
+	w.open(rings...)
+	t.Cleanup(func() { w.store.Close() })
+	return w
+}
+
+func (w *world) open(rings ...Ring) {
+	w.t.Helper()
+	dir, err := fsops.OpenDir(filepath.Dir(w.path))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { dir.Close() })
+	s, note, err := store.Open(dir, filepath.Base(w.path), time.Minute)
+	if err != nil || note != "" {
+		w.t.Fatal(note, err)
+	}
+	w.store = s
+	if w.Fleet, err = New(w.served, s, zerolog.Nop()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.now = func() time.Time { return w.time }
+	w.Configure(rings)
+}
+
+// restart loses what was not saved.
+func (w *world) restart(rings ...Ring) {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.open(rings...)
+}
+
+// asker is host number n of a ring, each with an ID of its own.
+func (w *world) asker(ring string, n int, told string) Asker {
+	header := http.Header{"User-Agent": {"syncd/1"}, HeaderState: {fmt.Sprintf("host=h%d; id=1; version=1%s", n, told)}}
+	return w.Asker(fmt.Sprintf("%s-%d", ring, n), ring, header)
+}
+
+// poll is a poll of data by such a host. It returns the releases that it sees.
+func (w *world) poll(ring string, n int, told string) (seen []manifest.Release) {
+	return w.pollAs(w.asker(ring, n, told))
+}
+
+func (w *world) pollAs(a Asker) (seen []manifest.Release) {
+	w.Seen(a, "data")
+	for _, p := range w.served["data"] {
+		if w.Visible(a, "data", p.Release, p.LiveAt) {
+			seen = append(seen, p.Release)
+		}
+	}
+	return seen
+}
+
+func (w *world) wants(what string, got []manifest.Release, want ...manifest.Release) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("%s: %s", what, diff)
+	}
+}
+
+const (
+	takes   = "; release=2026.10"
+	refuses = "; release=2026.10; refused=2026.11; reason=gate"
+	newest  = manifest.Release("2026.11")
+	oldest  = manifest.Release("2026.10")
+)
+
+var (
+	canary = Ring{Name: "canary", StopAbove: -1}
+	rest   = Ring{Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05}
+	last   = Ring{Name: "last", Delay: 48 * time.Hour, StopAbove: -1}
+)
+
+func TestReleaseBecomesVisibleToARingAfterItsDelay(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	for _, step := range []struct {
+		after time.Duration
+		want  []manifest.Release
+	}{{0, []manifest.Release{oldest}}, {24*time.Hour - time.Second, []manifest.Release{oldest}}, {24 * time.Hour, []manifest.Release{oldest, newest}}} {
+		w.time = start.Add(step.after)
+		w.wants("canary", w.poll("canary", 1, takes), oldest, newest)
+		w.wants("rest", w.poll("rest", 1, takes), step.want...)
+		w.wants("no ring", w.poll("", 1, takes), step.want...)
+		w.wants("a ring that is not configured", w.poll("gone", 1, takes), step.want...)
+	}
+	w.time = start.Add(-time.Hour)
+	w.wants("canary, after the clock was set back", w.poll("canary", 1, takes), oldest, newest)
+	w.Configure(nil)
+	w.wants("without rings", w.poll("rest", 1, takes), oldest, newest)
+}
+
+func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
+	w := newWorld(t, canary, rest, last)
+	for n := range 20 {
+		w.poll("canary", n, takes)
+	}
+	w.time = start.Add(24 * time.Hour)
+	w.poll("canary", 0, refuses)
+	w.wants("one of twenty is 5%", w.poll("rest", 1, takes), oldest, newest)
+	w.poll("canary", 1, refuses)
+	w.poll("canary", 2, refuses)
+	w.poll("canary", 2, refuses)
+	w.wants("a host that has not polled before", w.poll("rest", 2, takes), oldest)
+	w.time = start.Add(100 * time.Hour)
+	w.wants("a ring after the stopped one", w.poll("last", 1, takes), oldest)
+	w.wants("canary", w.poll("canary", 3, takes), oldest, newest)
+
+	for n := range 3 { // the hosts turn to something else: the stop stays
+		w.poll("canary", n, takes)
+	}
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, rest, last)
+	w.wants("after a restart", w.poll("rest", 2, takes), oldest)
+	stopped := w.View().Stopped
+	want := []Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
+	if diff := cmp.Diff(want, stopped); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"canary": 0, "rest": 1, "last": 1}, w.Stopped()); diff != "" {
+		t.Error(diff)
+	}
+
+	w.served["data"] = append(w.served["data"], Published{"2026.12", w.time})
+	w.time = w.time.Add(24 * time.Hour)
+	w.wants("a newer release", w.poll("rest", 2, takes), oldest, "2026.12")
+	if diff := cmp.Diff(map[string]int{"canary": 0, "rest": 0, "last": 0}, w.Stopped()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReleasesThatRingsNeed(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.served["data"] = append(w.served["data"], Published{"2026.09", start.Add(-1000 * time.Hour)})
+	wants := func(what string, want ...manifest.Release) {
+		t.Helper()
+		w.wants(what, w.Needed("data"), want...)
+	}
+	wants("the later ring sees the older release, and could be stopped there", "2026.09", oldest, newest)
+	w.time = start.Add(24 * time.Hour)
+	wants("the newest may still be stopped", oldest, newest)
+	w.poll("canary", 1, refuses)
+	wants("stopped", "2026.09", oldest, newest)
+	if _, err := w.Approve(newest); err != nil {
+		t.Fatal(err)
+	}
+	wants("let go", newest)
+	w.Configure([]Ring{canary, {Name: "rest", StopAbove: -1}})
+	wants("nothing can be stopped", newest)
+	w.Configure(nil)
+	wants("no rings")
+}
+
+func TestOperatorLetsAStoppedReleaseGo(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.poll("canary", 1, refuses)
+	w.time = start.Add(24 * time.Hour)
+	w.wants("stopped", w.poll("rest", 1, takes), oldest)
+	if _, err := w.Approve("2026.09"); err == nil || !strings.Contains(err.Error(), "2026.09") {
+		t.Errorf("a release that is not served: %v", err)
+	}
+	ended, err := w.Approve(newest)
+	if err != nil || len(ended) != 1 {
+		t.Fatalf("%v, %v", ended, err)
+	}
+	w.wants("let go", w.poll("rest", 1, takes), oldest, newest)
+	w.restart(canary, rest)
+	w.poll("canary", 1, refuses)
+	w.poll("canary", 2, refuses)
+	w.wants("after a restart and more refusals", w.poll("rest", 1, takes), oldest, newest)
+}
+
+func TestLettingAReleaseGoDoesNotShortenTheDelay(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.poll("canary", 1, refuses)
+	if _, err := w.Approve(newest); err != nil {
+		t.Fatal(err)
+	}
+	w.wants("before the delay", w.poll("rest", 1, takes), oldest)
+}
+
+func TestHostGoesOnSeeingTheReleaseThatItTook(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.time = start.Add(24 * time.Hour)
+	w.poll("rest", 1, takes)     // sees 2026.11 and takes it slowly
+	w.poll("canary", 1, refuses) // which stops it
+	w.wants("on the way", w.poll("rest", 1, takes), oldest)
+	w.wants("taken", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
+	w.wants("another host that only says so", w.poll("rest", 2, "; release=2026.11"), oldest)
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, rest)
+	w.wants("after a restart", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
+	w.wants("another release", w.poll("rest", 1, takes), oldest)
+}
+
+func TestWhatCountsAsARefusal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		told string
+		ring string
+		want bool
+	}{
+		"gate":                           {refuses, "canary", true},
+		"mismatch":                       {"; refused=2026.11; reason=hash_mismatch", "canary", true},
+		"two failures":                   {"; refused=2026.11; reason=failed; attempts=2", "canary", true},
+		"one failure":                    {"; refused=2026.11; reason=failed; attempts=1", "canary", false},
+		"a release that is not served":   {"; refused=2026.12; reason=gate", "canary", false},
+		"a ring that cannot see it yet":  {refuses, "rest", false},
+		"an ID without ring":             {refuses, "", false},
+		"a header that cannot be parsed": {refuses + "; x", "canary", false},
+	} {
+		w := newWorld(t, canary, rest)
+		w.poll(tt.ring, 1, tt.told)
+		if stopped := len(w.View().Stopped) > 0; stopped != tt.want {
+			t.Errorf("%s: stopped %t", name, stopped)
+		}
+	}
+}
+
+func TestOnlyHostsWithTheManifestCount(t *testing.T) {
+	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: 0.5})
+	for n := range 20 {
+		w.Seen(w.asker("canary", n, takes), "more", "unknown")
+	}
+	w.poll("canary", 1, refuses)
+	if len(w.View().Stopped) != 1 {
+		t.Error("one host of one did not stop the release")
+	}
+	w.Seen(w.asker("canary", 1, takes), "MORE", "More") // the service ignores case
+	if len(w.reports["canary-1"]) != 2 || w.tallies[place{"canary", "more"}].hosts != 20 {
+		t.Errorf("%v", w.reports["canary-1"])
+	}
+}
+
+func TestChangedRingsAreJudgedAtOnce(t *testing.T) {
+	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: -1})
+	w.poll("canary", 1, refuses)
+	w.wants("any may refuse", w.poll("rest", 1, takes), oldest, newest)
+	w.Configure([]Ring{canary, {Name: "rest", StopAbove: 0}})
+	w.wants("none may refuse", w.poll("rest", 2, takes), oldest)
+	w.Configure([]Ring{{Name: "first", StopAbove: -1}, {Name: "second", StopAbove: -1}})
+	w.wants("renamed rings", w.poll("second", 3, takes), oldest)
+	w.wants("the first ring", w.poll("first", 3, takes), oldest, newest)
+}
+
+func TestViewNamesEachFollower(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.poll("canary", 1, refuses)
+	w.Seen(w.asker("canary", 1, "; release=2026.11"), "more")
+	w.poll("canary", 2, "; release=2026.11")
+	w.poll("canary", 3, takes)
+	w.poll("rest", 1, takes)
+	w.poll("rest", 2, "")
+	w.pollAs(w.Asker("canary-1", "canary", http.Header{"User-Agent": {"syncd/1"}})) // its first poll
+	w.pollAs(w.Asker("shell", "rest", http.Header{"User-Agent": {"curl/8"}}))
+	w.Seen(w.Asker("lost", "rest", http.Header{HeaderState: {"host=l; id=1"}}), "data")
+	w.reports["lost"][follower{"l", "1", "data"}].SeenAt = start.Add(-27 * time.Hour)
+	var got []string
+	view := w.View()
+	for _, f := range view.Followers {
+		got = append(got, fmt.Sprintf("%s/%s %s %s %s %s", f.Name, f.Host, f.Ring, f.State, f.Release, f.Refused))
+	}
+	want := []string{
+		"canary-1/h1 canary refused 2026.10 2026.11", "canary-2/h2 canary in_sync 2026.11 ", "canary-3/h3 canary behind 2026.10 ",
+		"lost/l rest silent  ", "rest-1/h1 rest in_sync 2026.10 ", "rest-2/h2 rest pending  ", "shell/ rest unknown  ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if view.Rings[0].Hosts != 3 || view.Rings[1].Hosts != 3 || view.Rings[0].StopAbove != nil || *view.Rings[1].StopAbove != 0.05 {
+		t.Errorf("%+v", view.Rings)
+	}
+	w.poll("rest", 3, "; release=1999.01") // made up
+	if diff := cmp.Diff(map[Count]int{
+		{"canary", "2026.11", Refused}: 1, {"canary", "2026.11", InSync}: 1, {"canary", "2026.10", Behind}: 1, {"rest", "none", Silent}: 1,
+		{"rest", "2026.10", InSync}: 1, {"rest", "none", Pending}: 1, {"rest", "none", Unknown}: 1, {"rest", "other", Behind}: 1,
+	}, w.Counts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.poll("canary", 1, refuses)
+	w.poll("canary", 2, takes)
+	before := w.View()
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, rest)
+	if diff := cmp.Diff(before, w.View()); diff != "" {
+		t.Error(diff)
+	}
+	w.time = start.Add(forgetAfter)
+	w.poll("canary", 2, takes)
+	w.time = w.time.Add(time.Second)
+	w.Forget()
+	if got := w.View().Followers; len(got) != 1 || got[0].Host != "h2" {
+		t.Errorf("%+v", got)
+	}
+	if tally := w.tallies[place{"canary", "data"}]; tally.hosts != 1 || len(tally.refused) != 0 {
+		t.Errorf("%+v", tally)
+	}
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, rest)
+	if len(w.View().Followers) != 1 {
+		t.Error("a forgotten host came back")
+	}
+}
+
+func TestPollWithoutNewsIsNotSaved(t *testing.T) {
+	w := newWorld(t, canary)
+	w.poll("canary", 1, takes)
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.time = start.Add(saveEvery - time.Second)
+	w.poll("canary", 1, takes)
+	if len(w.changed) != 0 {
+		t.Errorf("%v", w.changed)
+	}
+	w.time = start.Add(saveEvery)
+	w.poll("canary", 1, takes)
+	if len(w.changed) != 1 {
+		t.Errorf("%v", w.changed)
+	}
+}
+
+func TestIDThatMakesUpHostsPushesOutOnlyItsOwn(t *testing.T) {
+	w := newWorld(t, canary)
+	w.limit = 1000
+	w.poll("canary", 1, takes)
+	for n := range 2 * w.limit {
+		w.Seen(w.Asker("evil", "canary", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1", n)}}), "data")
+	}
+	if w.count != w.limit || len(w.reports["evil"]) != w.limit-1 || len(w.reports["canary-1"]) != 1 {
+		t.Errorf("%d reports, %d of the attacker", w.count, len(w.reports["evil"]))
+	}
+}
+
+// full is a state on a full disk.
+type full struct{ *store.Store }
+
+func (full) SetFleet(map[string]any) error { return errors.New("no space left on device") }
+
+func TestMadeUpHostsNeedNoMemoryOnAFullDisk(t *testing.T) {
+	w := newWorld(t, canary)
+	w.limit, w.saver = 100, full{w.store}
+	for n := range 10_000 {
+		w.Seen(w.Asker("evil", "canary", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1", n)}}), "data")
+		if n%50 == 0 && w.Save() == nil {
+			t.Fatal("saved on a full disk")
+		}
+	}
+	if len(w.changed) > 2*w.limit {
+		t.Errorf("%d entries wait to be saved", len(w.changed))
+	}
+	w.saver = w.store
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	before := w.View()
+	w.restart(canary)
+	if diff := cmp.Diff(before, w.View()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,185 @@
+package rings
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// The keys of saved entries begin with one of these, and a zero byte.
+const (
+	kindReport   = "report"
+	kindStop     = "stop"
+	kindApproval = "approval"
+)
+
+const (
+	saveInterval   = 10 * time.Second
+	forgetInterval = time.Hour
+)
+
+func reportKey(name string, k follower) string {
+	return strings.Join([]string{kindReport, name, k.Host, k.ID, k.Manifest}, "\x00")
+}
+
+func stopKey(t target) string {
+	return strings.Join([]string{kindStop, t.manifest, string(t.release)}, "\x00")
+}
+
+func approvalKey(release manifest.Release) string { return kindApproval + "\x00" + string(release) }
+
+// savedReport is a report as it is saved. The key has the host and the manifest.
+type savedReport struct {
+	Ring     string           `json:"ring,omitempty"`
+	Version  string           `json:"version,omitempty"`
+	Release  manifest.Release `json:"release,omitempty"`
+	Revision string           `json:"revision,omitempty"`
+	Refused  manifest.Release `json:"refused,omitempty"`
+	Reason   string           `json:"reason,omitempty"`
+	Attempts int              `json:"attempts,omitempty"`
+	SeenAt   time.Time        `json:"seen_at"`
+	Since    time.Time        `json:"since,omitzero"`
+	Shown    manifest.Release `json:"shown,omitempty"`
+	Took     manifest.Release `json:"took,omitempty"`
+}
+
+func (f *Fleet) load(saved Reader) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return saved.Fleet(func(key string, value json.RawMessage) error {
+		parts := strings.Split(key, "\x00")
+		switch {
+		case parts[0] == kindReport && len(parts) == 5:
+			f.loadReportLocked(parts[1], follower{parts[2], parts[3], parts[4]}, value)
+		case parts[0] == kindStop && len(parts) == 3:
+			var s Stop
+			if json.Unmarshal(value, &s) == nil {
+				f.stops[target{parts[1], manifest.Release(parts[2])}] = s
+			}
+		case parts[0] == kindApproval && len(parts) == 2:
+			var at time.Time
+			if json.Unmarshal(value, &at) == nil {
+				f.approved[manifest.Release(parts[1])] = at
+			}
+		}
+		return nil // an entry of a newer syncd
+	})
+}
+
+func (f *Fleet) loadReportLocked(name string, k follower, value json.RawMessage) {
+	var s savedReport
+	if json.Unmarshal(value, &s) != nil || f.count >= f.limit {
+		return
+	}
+	f.putLocked(name, k, &report{
+		State: State{
+			Host: k.Host, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
+			Refused: s.Refused, Reason: s.Reason, Attempts: s.Attempts,
+		},
+		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, Shown: s.Shown, Took: s.Took, savedAt: s.SeenAt, stored: true,
+	})
+}
+
+// Save saves what changed. After an error the next Save tries again.
+func (f *Fleet) Save() error {
+	f.saving.Lock()
+	defer f.saving.Unlock()
+	for {
+		entries := f.takeChanged()
+		if len(entries) == 0 {
+			return nil
+		}
+		if err := f.saver.SetFleet(entries); err != nil {
+			f.giveBack(entries)
+			return err
+		}
+		f.noteStored(entries)
+	}
+}
+
+func (f *Fleet) noteStored(entries map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range entries {
+		if parts := strings.Split(key, "\x00"); parts[0] == kindReport {
+			if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
+				r.stored = true
+			}
+		}
+	}
+}
+
+// maxBatch bounds a transaction, so that it does not hold up the end of a sync.
+const maxBatch = 5000
+
+func (f *Fleet) takeChanged() map[string]any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entries := map[string]any{}
+	for key := range f.changed {
+		if len(entries) == maxBatch {
+			break
+		}
+		entries[key] = f.entryLocked(key)
+		delete(f.changed, key)
+	}
+	return entries
+}
+
+func (f *Fleet) giveBack(entries map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range entries {
+		f.changed[key] = true
+	}
+}
+
+// entryLocked is the entry of a key, nil if there is none any more.
+func (f *Fleet) entryLocked(key string) any {
+	parts := strings.Split(key, "\x00")
+	switch parts[0] {
+	case kindStop:
+		if s, found := f.stops[target{parts[1], manifest.Release(parts[2])}]; found {
+			return s
+		}
+	case kindApproval:
+		if at, found := f.approved[manifest.Release(parts[1])]; found {
+			return at
+		}
+	case kindReport:
+		if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
+			return savedReport{
+				Ring: r.Ring, Version: r.Version, Release: r.Release, Revision: r.Revision, Refused: r.Refused, Reason: r.Reason,
+				Attempts: r.Attempts, SeenAt: r.SeenAt, Since: r.Since, Shown: r.Shown, Took: r.Took,
+			}
+		}
+	}
+	return nil
+}
+
+// Run saves what changes and forgets hosts that are gone, until the context ends.
+func (f *Fleet) Run(ctx context.Context) {
+	save, forget := time.NewTicker(saveInterval), time.NewTicker(forgetInterval)
+	defer save.Stop()
+	defer forget.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			f.save()
+			return
+		case <-forget.C:
+			f.Forget()
+		case <-save.C:
+			f.save()
+		}
+	}
+}
+
+func (f *Fleet) save() {
+	if err := f.Save(); err != nil {
+		f.log.Warn().Err(err).Msg("saving what followers told failed; the next save tries again")
+	}
+}

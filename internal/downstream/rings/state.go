@@ -1,0 +1,144 @@
+package rings
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/manifest"
+)
+
+// The headers by which two syncd recognise each other.
+const (
+	HeaderState    = transport.HeaderState    // in the polls of a follower; see State
+	HeaderUpstream = transport.HeaderUpstream // in each answer of an upstream; its value is Upstream
+	Upstream       = transport.Upstream       // the version of HeaderState that it reads
+)
+
+// Limits of a header. It comes from hosts that may be hostile.
+const (
+	maxHeader   = 1024
+	maxValue    = 64
+	maxAttempts = 1_000_000
+)
+
+// ReasonFailed is the reason of a release that could not be mirrored and was not refused.
+// Everything else is a reason of package refusal.
+const ReasonFailed = "failed"
+
+// State is what a follower tells of one manifest in a poll. Its text is a list of
+// key=value, separated by semicolons:
+//
+//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; reason=gate; attempts=1
+//
+// host and id are required. Keys that a reader does not know are skipped.
+type State struct {
+	Host     string           // name of the host
+	ID       string           // tells followers of one host name apart
+	Version  string           // of syncd
+	Release  manifest.Release // served; "" for none
+	Revision string           // served
+	Refused  manifest.Release // the release that could not be taken; "" for none
+	Reason   string           // why
+	Attempts int              // that failed in a row
+}
+
+// NewState returns the State of a follower, by the name of its host and its data directory.
+func NewState(host, dataDir, version string) State {
+	sum := sha256.Sum256([]byte(host + "\x00" + dataDir))
+	return State{Host: plain(host), ID: fmt.Sprintf("%x", sum[:4]), Version: plain(version)}
+}
+
+var (
+	unplain = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
+	value   = regexp.MustCompile(`^[A-Za-z0-9._:+-]+$`)
+)
+
+// plain makes a value that a header can hold.
+func plain(text string) string {
+	text = unplain.ReplaceAllString(text, "-")
+	if text == "" {
+		return "unknown"
+	}
+	return text[:min(len(text), maxValue)]
+}
+
+// Header is the text of the header.
+func (s State) Header() string {
+	var b strings.Builder
+	add := func(key, value string) {
+		if value == "" {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(key + "=" + value)
+	}
+	add("host", s.Host)
+	add("id", s.ID)
+	add("version", s.Version)
+	add("release", string(s.Release))
+	add("revision", s.Revision)
+	add("refused", string(s.Refused))
+	add("reason", s.Reason)
+	if s.Attempts > 0 {
+		add("attempts", strconv.Itoa(min(s.Attempts, maxAttempts)))
+	}
+	return b.String()
+}
+
+var errHeader = errors.New("unusable " + HeaderState + " header")
+
+// ParseState reads a header. It trusts nothing in it.
+func ParseState(header string) (State, error) {
+	var s State
+	if len(header) > maxHeader {
+		return s, errHeader
+	}
+	values := map[string]string{}
+	for pair := range strings.SplitSeq(header, ";") {
+		key, text, found := strings.Cut(strings.TrimSpace(pair), "=")
+		_, repeated := values[key]
+		if !found || repeated || len(text) > maxValue || !value.MatchString(text) {
+			return s, errHeader
+		}
+		values[key] = text
+	}
+	of := func(key string) string { return strings.Clone(values[key]) } // the header is not kept
+	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), Reason: of("reason")}
+	var err error
+	s.Release, err = parseRelease(of("release"))
+	if err == nil {
+		s.Refused, err = parseRelease(of("refused"))
+	}
+	if err == nil && values["attempts"] != "" {
+		s.Attempts, err = strconv.Atoi(values["attempts"])
+	}
+	if err != nil || s.Host == "" || s.ID == "" || s.Attempts < 0 || s.Attempts > maxAttempts {
+		return State{}, errHeader
+	}
+	return s, nil
+}
+
+// parseRelease reads a release that can be served.
+func parseRelease(text string) (manifest.Release, error) {
+	if text == "" {
+		return "", nil
+	}
+	release, err := manifest.ParseRelease(text)
+	if err == nil && release == manifest.Latest {
+		err = errHeader
+	}
+	return release, err
+}
+
+// counts is true for a State that speaks against its release. One failure alone can be
+// that of a network or of this host.
+func (s State) counts() bool {
+	return s.Refused != "" && (s.Reason != ReasonFailed || s.Attempts > 1)
+}

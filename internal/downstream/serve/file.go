@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"encoding/xml"
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/manifest"
+)
+
+// file finds the file that the path and the tag name. It answers 404 when there is none.
+func (c *call) file() (f catalog.File, ok bool) {
+	ref, ok := reference(c.args, true)
+	if !ok {
+		c.a.noFile()
+		return f, false
+	}
+	ref.Tag = parameter(c.r.URL.RawQuery, "tag")
+	f, ok = c.snapshot.File(ref, c.sees())
+	if !ok || !c.s.cfg.Catalog.Asked(c.r.Context(), f.Revision) {
+		c.a.noFile()
+		return f, false
+	}
+	if !ref.Release.IsMonth() { // what an alias names differs between rings and with time
+		c.private()
+	}
+	return f, true
+}
+
+// hash answers GET /{hashtype}/{class}/….
+func (c *call) hash(algorithm manifest.Algorithm) {
+	f, ok := c.file()
+	if !ok {
+		return
+	}
+	digest, known := f.Digest(algorithm)
+	if !known {
+		c.a.noFile()
+		return
+	}
+	c.a.reply(http.StatusOK, c.format.contentType, c.format.text(digest.Hex()))
+}
+
+// metadata answers GET /Metadata/{class}/…: in XML when that is asked for, else in JSON.
+func (c *call) metadata() {
+	f, ok := c.file()
+	if !ok {
+		return
+	}
+	b := make([]byte, 0, 512)
+	if c.format != formatXML {
+		c.a.reply(http.StatusOK, jsonType, appendMembers(b, f.Metadata()))
+		return
+	}
+	b = append(b, xml.Header+"<Metadata>"...)
+	for _, m := range f.Metadata() {
+		if isElementName(m.Name) {
+			b = appendElement(b, m.Name, m.Value)
+		}
+	}
+	c.a.reply(http.StatusOK, xmlType, append(b, "</Metadata>"...))
+}
+
+// appendMembers appends a JSON object whose values are strings.
+func appendMembers(b []byte, members []manifest.Member) []byte {
+	b = append(b, '{')
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendJSON(b, m.Name), ':')
+		b = appendJSON(b, m.Value)
+	}
+	return append(b, '}')
+}
+
+// isElementName is false for members that would break the XML around them.
+func isElementName(name string) bool {
+	for i, r := range name {
+		isLetter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_'
+		if !isLetter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// maxRanges is how many parts of a file a request may ask for.
+const maxRanges = 16
+
+// download answers GET /Download/{class}/…. Ranges and conditions are left to net/http,
+// which sends a file by sendfile.
+func (c *call) download() {
+	f, ok := c.file()
+	if !ok {
+		return
+	}
+	object, err := c.s.cfg.Catalog.Open(f)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.a.noFile()
+		return
+	case err != nil:
+		c.a.problem(http.StatusInternalServerError, typeProblem("internalError", "The file cannot be read at the moment."))
+		return
+	}
+	defer object.Close()
+	h := c.a.Header()
+	h.Set("ETag", `"`+f.Object().String()+`"`)
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name}))
+	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
+		h.Del("ETag")
+		c.a.problem(http.StatusRequestedRangeNotSatisfiable, titleProblem(http.StatusRequestedRangeNotSatisfiable, "Range", "There are too many ranges."))
+		return
+	}
+	http.ServeContent(c.a, c.r, "", time.Time{}, object)
+}

@@ -1,0 +1,171 @@
+// Package serve is the release service for followers: other hosts that take the data
+// from this one. It speaks the provider's format, so that any client of the provider works
+// by changing the address. docs/wire/releases.md and docs/fleet.md describe it.
+//
+// Its answers come from the catalog, which holds only what was proven and published. No
+// request makes syncd ask the provider, and none is logged, because each holds an id.
+package serve
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/rings"
+	"syncd/internal/host/rate"
+	"syncd/internal/manifest"
+)
+
+// Catalog knows what may be served. Safe for concurrent use.
+type Catalog interface {
+	Snapshot() *catalog.Snapshot
+	// Asked keeps a revision downloadable for some time. It is false if it is about to be
+	// removed, so that there is none.
+	Asked(ctx context.Context, r *catalog.Revision) bool
+	// Open fails with fs.ErrNotExist if the object was pruned a moment ago.
+	Open(f catalog.File) (*os.File, error)
+}
+
+// Asker is a follower with a request.
+type Asker interface {
+	// Sees is false for a revision that the follower's ring does not see yet.
+	Sees(r *catalog.Revision) bool
+	// Polls notes that the follower asked about configured entries.
+	Polls(entries ...string)
+}
+
+// Config is what a Service needs.
+type Config struct {
+	Catalog   Catalog
+	PublicURL string // what links begin with, without a slash at its end
+	IDParam   string // the query parameter of an id, matched without case
+	IDs       *IDs   // nil lets only programs on this host ask, with any id
+	Bandwidth *rate.Budget
+	// Asker returns who asks, by the name and the ring of the id and the request's header.
+	// With nil, everybody sees everything.
+	Asker func(name, ring string, header http.Header) Asker
+	// Patience is how long a client may take for 1 MiB, by default 2 minutes.
+	Patience time.Duration
+	// Observe is called after each request with its endpoint and status. It may be nil.
+	Observe func(endpoint string, status int, sent int64)
+}
+
+// Service answers followers. Safe for concurrent use.
+type Service struct {
+	cfg    Config
+	wrong  chan struct{} // held by requests with a wrong id
+	browse chan struct{} // held by pages that are being written
+}
+
+// Limits of a Service.
+const (
+	defaultPatience = 2 * time.Minute
+	maxWrong        = 256 // answers to wrong ids that wait at once
+	maxBrowse       = 2   // pages written at once
+)
+
+// New returns a service.
+func New(cfg Config) *Service {
+	if cfg.Patience == 0 {
+		cfg.Patience = defaultPatience
+	}
+	if cfg.Asker == nil {
+		cfg.Asker = func(string, string, http.Header) Asker { return everything{} }
+	}
+	return &Service{cfg: cfg, wrong: make(chan struct{}, maxWrong), browse: make(chan struct{}, maxBrowse)}
+}
+
+type everything struct{}
+
+func (everything) Sees(*catalog.Revision) bool { return true }
+func (everything) Polls(...string)             {}
+
+// bodyTimeout is how long a client may take to send a body, which no request needs.
+const bodyTimeout = 10 * time.Second
+
+// ServeHTTP answers one request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := &answer{ResponseWriter: w, ctx: r.Context(), head: r.Method == http.MethodHead, budget: s.cfg.Bandwidth, patience: s.cfg.Patience}
+	if r.ContentLength != 0 {
+		_ = a.controller().SetReadDeadline(time.Now().Add(bodyTimeout)) // it works on every connection
+	}
+	a.Header().Set(rings.HeaderUpstream, rings.Upstream) // followers tell their state only to a service that sends it
+	name := s.serve(a, r)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(name, a.status, a.sent)
+	}
+}
+
+// serve returns the name of the endpoint, "" for an unknown one.
+func (s *Service) serve(a *answer, r *http.Request) (name string) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		a.Header().Set("Allow", "GET, HEAD")
+		a.reply(http.StatusMethodNotAllowed, "", nil)
+		return ""
+	}
+	c := &call{s: s, a: a, r: r}
+	verb, args, ok := splitPath(r.URL.EscapedPath())
+	name, handler := s.endpoint(verb)
+	if handler == nil || !ok {
+		a.unknownEndpoint(args)
+		return ""
+	}
+	if c.id, c.asker, ok = s.authorise(r); !ok {
+		s.refuse(a)
+		return name
+	}
+	if c.format, ok = parseFormat(parameter(r.URL.RawQuery, "format")); !ok {
+		a.problem(http.StatusBadRequest, titleProblem(http.StatusBadRequest, "format", "The value of format is not known."))
+		return name
+	}
+	c.args, c.snapshot = args, s.cfg.Catalog.Snapshot()
+	handler(c)
+	return name
+}
+
+// endpoint finds the handler of the first segment, which the provider matches without
+// case.
+func (s *Service) endpoint(verb string) (name string, handler func(*call)) {
+	switch strings.ToLower(verb) {
+	case "browse":
+		return "Browse", (*call).browse
+	case "download":
+		return "Download", (*call).download
+	case "releases":
+		return "Releases", (*call).fileReleases
+	case "manifestreleases":
+		return "ManifestReleases", (*call).manifestReleases
+	case "manifest":
+		return "Manifest", (*call).manifest
+	case "manifestlist":
+		return "ManifestList", (*call).manifestList
+	case "metadata":
+		return "Metadata", (*call).metadata
+	}
+	if algorithm := manifest.ParseAlgorithm(verb); algorithm != 0 {
+		return "Hash", func(c *call) { c.hash(algorithm) }
+	}
+	return "", nil
+}
+
+// call is one request of a known follower.
+type call struct {
+	s        *Service
+	a        *answer
+	r        *http.Request
+	id       string // as the follower sent it
+	asker    Asker
+	args     []string // the decoded path segments after the first
+	format   format
+	snapshot *catalog.Snapshot
+}
+
+// sees is the catalog's question about the asker.
+func (c *call) sees() catalog.Sees { return c.asker.Sees }
+
+// private keeps caches from giving an answer of one ring to another, and from giving an
+// old one at all.
+func (c *call) private() { c.a.Header().Set("Cache-Control", "private, no-cache") }
