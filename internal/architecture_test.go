@@ -17,9 +17,9 @@ import (
 var rows = [][]string{
 	{"cmd/syncd"},
 	{"internal/daemon", "internal/downstream/serve", "internal/doctor"},
-	{"internal/web"},
+	{"internal/ui/web"},
 	{"internal/engine", "internal/migration"},
-	{"internal/control", "internal/config", "internal/terminal"},
+	{"internal/ui/control", "internal/config", "internal/ui/terminal"},
 	{"internal/syncer", "internal/get", "internal/hooks", "internal/downstream/publisher"},
 	{"internal/mirror/inventory", "internal/report", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/downstream/catalog", "internal/downstream/rings", "internal/alert"},
 	{"internal/mirror/staging"},

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) activateCommand() *cobra.Command {

@@ -25,7 +25,7 @@ import (
 	"syncd/internal/host/unitfile"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 // browsePatience bounds the retries of commands that a person waits for.

@@ -5,12 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"syncd/internal/control"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/control"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) deliveriesCommand() *cobra.Command {

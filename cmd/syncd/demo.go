@@ -17,7 +17,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 	"syncd/internal/verify"
 )
 

@@ -10,12 +10,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/disk/flock"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/ui/control"
 )
 
 // engineClient asks an engine for work: over the control socket, or in this process.

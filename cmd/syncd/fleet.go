@@ -6,14 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/control"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) fleetCommand() *cobra.Command {

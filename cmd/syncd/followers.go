@@ -16,7 +16,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
-	"syncd/internal/web"
+	"syncd/internal/ui/web"
 )
 
 // followers are the files and limits of the server for followers. A nil one is no server.

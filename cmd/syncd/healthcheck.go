@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
+	"syncd/internal/ui/control"
 )
 
 func (a *app) healthcheckCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) publishCommand() *cobra.Command {

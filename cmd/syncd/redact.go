@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 // secrets are the Customer IDs that this process has read. After a reload with

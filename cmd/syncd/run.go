@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/daemon"
 	"syncd/internal/signals"
-	"syncd/internal/web"
+	"syncd/internal/ui/control"
+	"syncd/internal/ui/web"
 )
 
 func (a *app) runCommand() *cobra.Command {

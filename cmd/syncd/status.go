@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/store"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/control"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) statusCommand() *cobra.Command {

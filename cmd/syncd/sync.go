@@ -17,7 +17,7 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer/lockfile"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) syncCommand() *cobra.Command {

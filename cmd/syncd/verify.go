@@ -12,7 +12,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/terminal"
+	"syncd/internal/ui/terminal"
 )
 
 func (a *app) verifyCommand() *cobra.Command {

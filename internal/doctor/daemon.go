@@ -16,10 +16,10 @@ import (
 
 	rules "syncd/deploy/prometheus"
 	"syncd/internal/alert"
-	"syncd/internal/control"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
+	"syncd/internal/ui/control"
 )
 
 // checkDaemon asks the running daemon over its control socket.

@@ -18,12 +18,12 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/control"
 	"syncd/internal/get"
 	"syncd/internal/host/account"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/ui/control"
 )
 
 // Options are what the doctor looks at, and the parts of the program that it uses.

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
-	"syncd/internal/web"
+	"syncd/internal/ui/web"
 )
 
 // checkServe looks at the server for followers, and at the certificates of both servers.

@@ -19,7 +19,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/host/command"
-	"syncd/internal/web"
+	"syncd/internal/ui/web"
 )
 
 func TestMain(m *testing.M) {

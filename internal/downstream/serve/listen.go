@@ -5,7 +5,7 @@ import (
 	"net"
 	"syscall"
 
-	"syncd/internal/web"
+	"syncd/internal/ui/web"
 )
 
 // Limits on connections. A follower has at most 512, and a cache stands for many of them.
