@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/config/migration"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
-	"syncd/internal/migration"
 )
 
 func (a *app) fromUpdaterCommand() *cobra.Command {

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// updaterLicence is the licence in internal/migration/testdata/lines.
+// updaterLicence is the licence in internal/config/migration/testdata/lines.
 const updaterLicence = "K3YofTheHost"
 
 func TestConfigurationFromTheUpdaterPassesTheCheckAndHidesTheLicence(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("../../internal/migration/testdata/lines/*.txt")
+	paths, err := filepath.Glob("../../internal/config/migration/testdata/lines/*.txt")
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d texts, %v", len(paths), err)
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"os"
 
-	"syncd/internal/gctune"
+	"syncd/cmd/syncd/gctune"
 	"syncd/internal/host/command"
 )
 

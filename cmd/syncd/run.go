@@ -22,7 +22,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/daemon"
-	"syncd/internal/signals"
+	"syncd/internal/daemon/signals"
 	"syncd/internal/ui/control"
 	"syncd/internal/ui/web"
 )

@@ -13,11 +13,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
+	"syncd/internal/daemon/signals"
 	"syncd/internal/engine"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/clock"
 	"syncd/internal/report/request"
-	"syncd/internal/signals"
 )
 
 // maxSleep is the longest sleep of the loop. A clock that was set, or a machine

@@ -19,10 +19,10 @@ import (
 	"go.uber.org/goleak"
 
 	"syncd/internal/config"
+	"syncd/internal/daemon/signals"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
 	"syncd/internal/report"
-	"syncd/internal/signals"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	rules "syncd/deploy/prometheus"
-	"syncd/internal/alert"
+	"syncd/internal/doctor/alert"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/metrics"
 	"syncd/internal/report"

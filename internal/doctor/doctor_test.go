@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"syncd/internal/alert"
+	"syncd/internal/doctor/alert"
 	"syncd/internal/metrics"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/alert"
+	"syncd/internal/doctor/alert"
 	"syncd/internal/metrics"
 )
 

@@ -28,7 +28,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/gctune"
+	"syncd/cmd/syncd/gctune"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 )

@@ -15,11 +15,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"syncd/internal/daemon/signals"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/signals"
 )
 
 // scene is a Source with fixed answers.

@@ -68,7 +68,7 @@ func TestExpressionsThatNeedMoreThanOneLookAreNotJudged(t *testing.T) {
 
 // A new rule that the doctor cannot judge must be a decision, not an accident.
 func TestShippedRulesAreJudgedExceptThoseThatNeedTime(t *testing.T) {
-	file, err := os.ReadFile("../../deploy/prometheus/syncd.rules.yml")
+	file, err := os.ReadFile("../../../deploy/prometheus/syncd.rules.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
