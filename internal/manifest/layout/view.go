@@ -29,7 +29,7 @@ type View struct {
 	Manifests []string
 	Layout    Layout
 	Maps      map[string]*Map // by manifest; for ByMap
-	HashFiles bool                   // <file>.hash lies beside each file
+	HashFiles bool            // <file>.hash lies beside each file
 }
 
 // Fingerprint identifies everything that decides where files of given revisions lie.
