@@ -15,13 +15,13 @@ import (
 	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/host/rate"
+	"syncd/internal/httpserver"
 	"syncd/internal/metrics"
-	"syncd/internal/ui/web"
 )
 
 // followers are the files and limits of the server for followers. A nil one is no server.
 type followers struct {
-	webConfig *web.Config
+	webConfig *httpserver.WebConfig
 	ids       *serve.IDs
 	budget    *rate.Budget
 }
@@ -31,7 +31,7 @@ func openFollowers(cfg *config.Config) (*followers, error) {
 	if !cfg.Serve.IsOn() {
 		return nil, nil
 	}
-	webConfig, err := web.OpenConfig(cfg.Serve.WebConfig)
+	webConfig, err := httpserver.OpenWebConfig(cfg.Serve.WebConfig)
 	if err == nil && webConfig.HasUsers() {
 		err = errors.Join(errors.New("has basic_auth_users, but followers show an id and no password"), webConfig.Close())
 	}
@@ -106,7 +106,7 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Fleet()), Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {
-		return serve.Serve(ctx, listener, service, web.Options{Config: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Log: slogTo(log)})
+		return serve.Serve(ctx, listener, service, httpserver.Options{WebConfig: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Log: slogTo(log)})
 	})
 	return nil
 }

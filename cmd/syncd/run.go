@@ -23,6 +23,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/daemon"
 	"syncd/internal/daemon/signals"
+	"syncd/internal/httpserver"
 	"syncd/internal/ui/control"
 	"syncd/internal/ui/web"
 )
@@ -85,7 +86,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 
 // settings reads the configuration, the secrets, http.web_config and the files of serve as
 // the user who started syncd. Then it becomes the owner of the data directory.
-func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, *followers, error) {
+func (a *app) settings(log zerolog.Logger) (*config.Config, *httpserver.WebConfig, *followers, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, nil, nil, err
@@ -115,13 +116,13 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, *web.Config, *follow
 
 // reload reads the configuration again, and the files of the servers, which would notice a
 // change only later.
-func (a *app) reload(webConfig *web.Config, followers *followers, log zerolog.Logger) (*config.Config, error) {
+func (a *app) reload(webConfig *httpserver.WebConfig, followers *followers, log zerolog.Logger) (*config.Config, error) {
 	cfg, err := a.loadAndLog(log)
 	if err != nil {
 		return nil, err
 	}
 	if err := webConfig.Reload(); err != nil {
-		log.Error().Err(err).Msg(web.NotReloaded)
+		log.Error().Err(err).Msg(httpserver.NotReloaded)
 	}
 	followers.reload(cfg, log)
 	return cfg, nil
@@ -143,11 +144,11 @@ func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
 }
 
 // openWebConfig reads http.web_config, unless there is no server.
-func openWebConfig(cfg *config.Config) (*web.Config, error) {
+func openWebConfig(cfg *config.Config) (*httpserver.WebConfig, error) {
 	if cfg.HTTP.Listen == "" {
 		return nil, nil
 	}
-	webConfig, err := web.OpenConfig(cfg.HTTP.WebConfig)
+	webConfig, err := httpserver.OpenWebConfig(cfg.HTTP.WebConfig)
 	return webConfig, webConfigError(cfg, err)
 }
 
@@ -159,7 +160,7 @@ func webConfigError(cfg *config.Config, err error) error {
 }
 
 // serveWeb listens for metrics and the API, unless http.listen is empty.
-func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webConfig *web.Config, handler http.Handler, log zerolog.Logger) error {
+func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webConfig *httpserver.WebConfig, handler http.Handler, log zerolog.Logger) error {
 	if cfg.Listen == "" {
 		return nil
 	}
@@ -169,7 +170,7 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webCo
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
 	group.Go(func() error {
-		return web.Serve(ctx, listener, handler, web.Options{Config: webConfig, Hosts: cfg.Names(), Log: slogTo(log)})
+		return httpserver.Serve(ctx, listener, handler, httpserver.Options{WebConfig: webConfig, Hosts: cfg.Names(), Log: slogTo(log)})
 	})
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
-	"syncd/internal/ui/web"
+	"syncd/internal/httpserver"
 )
 
 // checkServe looks at the server for followers, and at the certificates of both servers.
@@ -32,7 +32,7 @@ func (e *examination) checkCertificate(key, path, host string) []Finding {
 	var until time.Time
 	var wrongName error
 	err := e.worker.Do(func() error {
-		file, err := web.OpenConfig(path)
+		file, err := httpserver.OpenWebConfig(path)
 		if err != nil {
 			return err
 		}

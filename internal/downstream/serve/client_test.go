@@ -33,7 +33,7 @@ func TestTheClientsTestsPassAgainstThisServer(t *testing.T) {
 		must(t, c.IDs.Reload())
 	})
 	before := u.requests.Load()
-	cmd := exec.Command("go", "test", "-count=1", "-run", "^("+strings.Join(testsWithEmulator(t), "|")+")$", "../clients/releases")
+	cmd := exec.Command("go", "test", "-count=1", "-run", "^("+strings.Join(testsWithEmulator(t), "|")+")$", "../../clients/releases")
 	cmd.Env = append(os.Environ(), "SYNCD_TEST_RELEASES_BEHIND="+u.url())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -46,13 +46,13 @@ func TestTheClientsTestsPassAgainstThisServer(t *testing.T) {
 // testsWithEmulator names the tests of the client that start an emulator.
 func testsWithEmulator(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := os.ReadDir("../clients/releases")
+	files, err := os.ReadDir("../../clients/releases")
 	must(t, err)
 	for _, file := range files {
 		if !strings.HasSuffix(file.Name(), "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile("../clients/releases/" + file.Name())
+		text, err := os.ReadFile("../../clients/releases/" + file.Name())
 		must(t, err)
 		for _, function := range strings.Split(string(text), "\nfunc ")[1:] {
 			if name := regexp.MustCompile(`^Test\w+`).FindString(function); name != "" && strings.Contains(function, "startEmulator(t)") {

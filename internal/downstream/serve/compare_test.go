@@ -179,7 +179,7 @@ func TestTheUpdatersRequestsAreAnsweredAsByTheProvider(t *testing.T) {
 	h := startHost(t, e, entry("dq_addr_data"), bins, entry("tools"), config.Manifest{Name: "suite", Release: manifest.Latest, Product: "DataQualitySuite"}, extras)
 	h.sync()
 	u := startUpstream(t, h.engine.Catalog(), nil)
-	text, err := os.ReadFile("../emulator/testdata/updater_requests.golden")
+	text, err := os.ReadFile("../../emulator/testdata/updater_requests.golden")
 	must(t, err)
 	requests := 0
 	for line := range strings.Lines(string(text)) {

@@ -19,7 +19,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/host/command"
-	"syncd/internal/ui/web"
+	"syncd/internal/httpserver"
 )
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func startUpstream(t testing.TB, c Catalog, change func(*Config)) *upstream {
 	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		done <- Serve(ctx, listener, u.Service, web.Options{Log: slog.New(slog.DiscardHandler)})
+		done <- Serve(ctx, listener, u.Service, httpserver.Options{Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()

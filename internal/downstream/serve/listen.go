@@ -5,7 +5,7 @@ import (
 	"net"
 	"syscall"
 
-	"syncd/internal/ui/web"
+	"syncd/internal/httpserver"
 )
 
 // Limits on connections. A follower has at most 512, and a cache stands for many of them.
@@ -17,14 +17,14 @@ const (
 )
 
 // Serve answers followers on listener until ctx ends; then it returns nil.
-func Serve(ctx context.Context, listener net.Listener, s *Service, o web.Options) error {
+func Serve(ctx context.Context, listener net.Listener, s *Service, o httpserver.Options) error {
 	most := connectionLimit()
-	o.Limits = web.Limits{
+	o.Limits = httpserver.Limits{
 		Connections: most, PerAddress: max(most/addressShare, minConnections), Requests: most,
 		LongAnswers: true,
 		AnyHost:     s.cfg.IDs != nil, // a web page does not know an id
 	}
-	return web.Serve(ctx, listener, s, o)
+	return httpserver.Serve(ctx, listener, s, o)
 }
 
 // connectionLimit leaves descriptors to the syncs: each connection may need one for a file,

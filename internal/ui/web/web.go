@@ -1,6 +1,4 @@
-// Package web serves metrics, health, the API and a status page over HTTP. TLS and
-// authentication come from the exporter-toolkit file that the configuration names,
-// and apply to every path.
+// Package web makes the answers with metrics, health, the API and the status page.
 package web
 
 import (
@@ -26,15 +24,7 @@ import (
 
 // Limits for clients.
 const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 10 * time.Second
-	answerTimeout = time.Minute
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 16 << 10
-	maxBody       = 64 << 10
-
-	maxConnections = 200
-	maxRequests    = 100 // handled at once, without health checks
+	maxBody = 64 << 10
 
 	// A sync on demand asks the provider for all digests again. The limit keeps
 	// clients from using up the quota of the Customer ID.

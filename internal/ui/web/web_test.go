@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,6 +27,7 @@ import (
 	"syncd/internal/daemon"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
+	"syncd/internal/httpserver"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -290,12 +290,12 @@ func serve(t *testing.T, s *site, webConfig string) (base string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	config, err := OpenConfig(webConfig)
+	config, err := httpserver.OpenWebConfig(webConfig)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, listener, s.handler, Options{Config: config, Log: slog.New(slog.DiscardHandler)})
+		done <- httpserver.Serve(ctx, listener, s.handler, httpserver.Options{WebConfig: config, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -305,6 +305,22 @@ func serve(t *testing.T, s *site, webConfig string) (base string) {
 		must(t, config.Close())
 	})
 	return "http://" + listener.Addr().String()
+}
+
+func TestServeRefusesForeignNamesOnEveryPath(t *testing.T) {
+	base := serve(t, open(t), "")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/", "/metrics", "/healthz", "/api/v1/status", "/assets/live.js"} {
+		req, err := http.NewRequest("GET", base+path, nil)
+		must(t, err)
+		req.Host = "evil.example"
+		res, err := client.Do(req)
+		must(t, err)
+		res.Body.Close()
+		if res.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
 }
 
 func TestBasicAuthGuardsEveryPath(t *testing.T) {
@@ -335,32 +351,6 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 				t.Errorf("%s as %q: %d", target, user, res.StatusCode)
 			}
 		}
-	}
-}
-
-func TestMissingWebConfigIsAnError(t *testing.T) {
-	if err := checkConfig(filepath.Join(t.TempDir(), "nosuch.yml")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestOpenConfigSaysThatAPasswordIsNoHash(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "web.yml")
-	must(t, os.WriteFile(file, []byte("basic_auth_users: {alice: hunter2}\n"), 0o600))
-	if err := checkConfig(file); err == nil || err.Error() != "a password in basic_auth_users is not a bcrypt hash" {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestServeEndsWithItsContext(t *testing.T) {
-	s := open(t)
-	base := serve(t, s, "")
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Get(base + "/healthz")
-	must(t, err)
-	res.Body.Close()
-	if res.StatusCode != 200 {
-		t.Errorf("status %d", res.StatusCode)
 	}
 }
 

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func askAs(t *testing.T, url, user, password string) int {
 }
 
 func TestAFloodOfWrongPasswordsIsNotChecked(t *testing.T) {
-	base := serve(t, open(t), webConfigFile(t, basicAuth))
+	base := serve(t, okay, webConfigFile(t, basicAuth))
 	if got := askAs(t, base+"/healthz", "alice", "secret"); got != http.StatusOK {
 		t.Fatalf("the right password: %d", got)
 	}
@@ -56,20 +56,20 @@ func TestOnlyPasswordsThatPassedAreKnown(t *testing.T) {
 		req.SetBasicAuth(user, password)
 		return []string{"Authorization", req.Header.Get("Authorization")}
 	}
-	if got := ask(handler, "GET", "/", "", auth("alice", "secret")...).Code; got != http.StatusTooManyRequests {
+	if got := ask(handler, "GET", "/", auth("alice", "secret")...).Code; got != http.StatusTooManyRequests {
 		t.Errorf("unknown: %d", got)
 	}
-	ask(p.passed(http.NotFoundHandler()), "GET", "/", "", auth("alice", "secret")...)
+	ask(p.passed(http.NotFoundHandler()), "GET", "/", auth("alice", "secret")...)
 	for password, want := range map[string]int{"secret": http.StatusNotFound, "wrong": http.StatusTooManyRequests} {
-		if got := ask(handler, "GET", "/", "", auth("alice", password)...).Code; got != want {
+		if got := ask(handler, "GET", "/", auth("alice", password)...).Code; got != want {
 			t.Errorf("%s: %d, want %d", password, got, want)
 		}
 	}
-	if got := ask(handler, "GET", "/", "").Code; got != http.StatusNotFound {
+	if got := ask(handler, "GET", "/").Code; got != http.StatusNotFound {
 		t.Errorf("without a password: %d", got)
 	}
 	for i := range 10 * maxKnown {
-		ask(p.passed(http.NotFoundHandler()), "GET", "/", "", auth("alice", strings.Repeat("x", i))...)
+		ask(p.passed(http.NotFoundHandler()), "GET", "/", auth("alice", strings.Repeat("x", i))...)
 	}
 	if len(p.known) > maxKnown {
 		t.Errorf("%d passwords are kept", len(p.known))
@@ -80,15 +80,14 @@ func TestOnlyPasswordsThatPassedAreKnown(t *testing.T) {
 func secureBase(t *testing.T, log io.Writer) (address string) {
 	t.Helper()
 	certificate := certificateFile(t)
-	config, err := OpenConfig(webConfigFile(t, "tls_server_config: {cert_file: "+certificate+", key_file: "+certificate+"}\n"))
+	config, err := OpenWebConfig(webConfigFile(t, "tls_server_config: {cert_file: "+certificate+", key_file: "+certificate+"}\n"))
 	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	s := open(t)
 	go func() {
-		done <- Serve(ctx, listener, s.handler, Options{Config: config, Log: slog.New(slog.NewJSONHandler(log, nil))})
+		done <- Serve(ctx, listener, okay, Options{WebConfig: config, Log: slog.New(slog.NewJSONHandler(log, nil))})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -1,4 +1,8 @@
-package web
+// Package httpserver runs the two HTTP servers of syncd, the status page and that for
+// followers. It bounds connections, requests and checks of passwords, checks the name in
+// Host, and takes TLS and passwords from the exporter-toolkit file that the configuration
+// names. What a server answers is the work of its handler.
+package httpserver
 
 import (
 	"cmp"
@@ -14,15 +18,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// Default limits for clients.
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 10 * time.Second
+	answerTimeout = time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10
+
+	maxConnections = 200
+	maxRequests    = 100 // handled at once, without health checks
+)
+
 // Options are what Serve needs beside a handler.
 type Options struct {
-	Config *Config  // TLS and authentication
-	Hosts  []string // names that requests may have in Host, besides addresses and localhost
-	Log    *slog.Logger
-	Limits Limits
+	WebConfig *WebConfig // TLS and authentication
+	Hosts     []string   // names that requests may have in Host, besides addresses and localhost
+	Log       *slog.Logger
+	Limits    Limits
 }
 
-// Limits bound what clients can take. Their zero values are those of the status page.
+// Limits bound what clients can take. Zero connections and requests stand for the defaults.
 type Limits struct {
 	Connections int // open at once
 	PerAddress  int // of them, of one address; 0 for as many
@@ -58,7 +74,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o O
 	// which calls BaseContext before it accepts a connection.
 	direct := server.Handler
 	server.BaseContext = func(net.Listener) context.Context {
-		server.Handler = o.Config.unlessBare(direct, users.limited(server.Handler))
+		server.Handler = o.WebConfig.unlessBare(direct, users.limited(server.Handler))
 		return context.Background()
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -93,16 +109,16 @@ func (w *sparseWriter) Write(line []byte) (int, error) {
 }
 
 func serveWith(ctx context.Context, listener net.Listener, server *http.Server, o Options) error {
-	if o.Config == nil {
+	if o.WebConfig == nil {
 		return server.Serve(listener)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		o.Config.watch(ctx, o.Log)
+		o.WebConfig.watch(ctx, o.Log)
 	}()
 	defer func() { cancel(); <-watched }()
-	path := o.Config.copyPath()
+	path := o.WebConfig.copyPath()
 	return toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &path}, o.Log)
 }

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"bytes"
@@ -24,20 +24,20 @@ import (
 	"syncd/internal/disk/fsops"
 )
 
-// maxWebConfig limits an exporter-toolkit file in bytes.
-const maxWebConfig = 1 << 20
+// maxFile limits an exporter-toolkit file in bytes.
+const maxFile = 1 << 20
 
-// webConfigInterval is how often the file is read again.
-const webConfigInterval = 2 * time.Second
+// reloadInterval is how often the file is read again.
+const reloadInterval = 2 * time.Second
 
-// NotReloaded is the event in the log when Config.Reload fails.
+// NotReloaded is the event in the log when WebConfig.Reload fails.
 const NotReloaded = "http.web_config not reloaded: the old one stays in force"
 
-// Config is a checked copy of an exporter-toolkit file. The toolkit reads its file at
+// WebConfig is a checked copy of an exporter-toolkit file. The toolkit reads its file at
 // each request and each handshake, and without a password in it everybody may enter: a
 // file that is just being written, or that was damaged, must not take the password off.
-// A nil Config is plain http without passwords. Safe for concurrent use.
-type Config struct {
+// A nil WebConfig is plain http without passwords. Safe for concurrent use.
+type WebConfig struct {
 	path string   // of the operator's file
 	copy *os.File // in memory
 
@@ -46,10 +46,10 @@ type Config struct {
 	parsed  toolkit.Config
 }
 
-// OpenConfig reads an exporter-toolkit file, and checks it and the files that it names.
+// OpenWebConfig reads an exporter-toolkit file, and checks it and the files that it names.
 // The path "" means no file. Its errors quote nothing from the file, which may hold a
 // password in the wrong place.
-func OpenConfig(path string) (*Config, error) {
+func OpenWebConfig(path string) (*WebConfig, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -57,13 +57,13 @@ func OpenConfig(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{path: path, content: content}
+	c := &WebConfig{path: path, content: content}
 	c.copy, c.parsed, err = checkedCopy(path, content)
 	return c, err
 }
 
 // Close closes the copy.
-func (c *Config) Close() error {
+func (c *WebConfig) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *Config) Close() error {
 
 // CheckFiles is nil when this user can read the files that the configuration names: they
 // are read again at each handshake.
-func (c *Config) CheckFiles() error {
+func (c *WebConfig) CheckFiles() error {
 	if c == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (c *Config) CheckFiles() error {
 }
 
 // Certificate is the one that clients see, nil for plain http. c may be nil.
-func (c *Config) Certificate() (*x509.Certificate, error) {
+func (c *WebConfig) Certificate() (*x509.Certificate, error) {
 	if c == nil {
 		return nil, nil
 	}
@@ -108,13 +108,13 @@ func (c *Config) Certificate() (*x509.Certificate, error) {
 }
 
 // copyPath is the path by which the toolkit reads the copy. It stays the same.
-func (c *Config) copyPath() string { return descriptorPath(c.copy) }
+func (c *WebConfig) copyPath() string { return descriptorPath(c.copy) }
 
 func descriptorPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // unlessBare leaves the toolkit's handler out while the file says nothing but TLS: it reads
 // and parses the file at each request, which takes longer than most answers.
-func (c *Config) unlessBare(direct, toolkits http.Handler) http.Handler {
+func (c *WebConfig) unlessBare(direct, toolkits http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.isBare() {
 			direct.ServeHTTP(w, r)
@@ -124,7 +124,7 @@ func (c *Config) unlessBare(direct, toolkits http.Handler) http.Handler {
 	})
 }
 
-func (c *Config) isBare() bool {
+func (c *WebConfig) isBare() bool {
 	if c == nil {
 		return true
 	}
@@ -134,11 +134,11 @@ func (c *Config) isBare() bool {
 }
 
 // HasUsers is true when the file asks clients for a password.
-func (c *Config) HasUsers() bool { return c != nil && len(c.parsed.Users) > 0 }
+func (c *WebConfig) HasUsers() bool { return c != nil && len(c.parsed.Users) > 0 }
 
 // readPart reads a file. Its error does not name the file.
 func readPart(path string) ([]byte, error) {
-	content, _, err := fsops.ReadRegular(path, maxWebConfig)
+	content, _, err := fsops.ReadRegular(path, maxFile)
 	var named *fs.PathError
 	if errors.As(err, &named) {
 		err = named.Err
@@ -150,8 +150,8 @@ func readPart(path string) ([]byte, error) {
 }
 
 // watch follows changes of the file until ctx ends.
-func (c *Config) watch(ctx context.Context, log *slog.Logger) {
-	ticks := time.NewTicker(webConfigInterval)
+func (c *WebConfig) watch(ctx context.Context, log *slog.Logger) {
+	ticks := time.NewTicker(reloadInterval)
 	defer ticks.Stop()
 	reported := ""
 	for {
@@ -172,7 +172,7 @@ func (c *Config) watch(ctx context.Context, log *slog.Logger) {
 }
 
 // Reload puts a changed file in force. After an error the old one stays in force.
-func (c *Config) Reload() error {
+func (c *WebConfig) Reload() error {
 	if c == nil {
 		return nil
 	}
