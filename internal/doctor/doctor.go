@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package doctor looks for what keeps syncd from working on this machine: in the
 // configuration, the unit, the permissions, the file system, the network, at the provider
 // and in the running daemon. It changes nothing, except for a temporary folder in data_dir
