@@ -36,6 +36,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	syncd := flag.String("syncd", "bin/syncd", "the binary to measure")
+	before := flag.String("before", "", "an earlier binary: run races and the case idle with it and -syncd in turn, without other tools")
 	runs := flag.Int("runs", 5, "counted runs of each tool, after one to warm up")
 	dir := flag.String("dir", "", "folder for contents and downloads, about 12 GiB (default: the system's temporary folder)")
 	write := flag.String("write", "", "Markdown file whose tables to replace")
@@ -64,6 +65,9 @@ func run(ctx context.Context) error {
 	}
 	if *profile != "" {
 		return b.profileCase(ctx, *only, *profile)
+	}
+	if *before != "" {
+		return b.compareWith(ctx, *before, *only)
 	}
 	chosen, err := choose(*only)
 	if err != nil {
