@@ -196,7 +196,7 @@ func (a *adoption) claim(h *verify.Hasher) bool {
 	a.filesRead++
 	a.bytesRead += h.Size()
 	size, open := a.open[h.Digest()]
-	if !open || a.run.cfg.Shared.contents.tryClaim(h.Digest()) != nil {
+	if !open || !a.run.cfg.Shared.downloads.Begin(h.Digest()) {
 		return false
 	}
 	delete(a.open, h.Digest())
@@ -206,7 +206,7 @@ func (a *adoption) claim(h *verify.Hasher) bool {
 
 // giveBack ends a claim without an object.
 func (a *adoption) giveBack(h *verify.Hasher) {
-	a.run.cfg.Shared.contents.settle(h.Digest(), manifest.Object{})
+	a.run.cfg.Shared.downloads.End(h.Digest())
 }
 
 // add makes a claimed file an object, perhaps together with others later. It calls done
@@ -220,7 +220,7 @@ func (a *adoption) add(h *verify.Hasher, name string, done func()) {
 			a.skip(adopt.Problem{Path: object.ID.String(), Err: err})
 			return
 		}
-		a.run.cfg.Shared.contents.settleAdopted(h.Digest(), object)
+		a.run.cfg.Shared.downloads.Adopt(h.Digest(), object)
 		a.noteAdopted(h.Digest(), object)
 	})
 }

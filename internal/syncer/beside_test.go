@@ -10,13 +10,13 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
+	"syncd/internal/syncer/download"
 	"syncd/internal/verify"
 )
 
 // gated is a Fetcher that holds back files until their gates are closed.
 type gated struct {
-	syncer.Fetcher
+	download.Fetcher
 	gates map[string]chan struct{}
 }
 

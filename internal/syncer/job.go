@@ -142,15 +142,6 @@ func (j *job) failIf(err error) {
 	}
 }
 
-// failTask ends the job with the error of a task, if its plan still has the task.
-func (j *job) failTask(t *task, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.followsLocked(t) {
-		j.failLocked(err)
-	}
-}
-
 func (j *job) failLocked(err error) {
 	if j.recorded || j.result == report.Failed || j.result == report.Refused {
 		return
@@ -184,16 +175,6 @@ func (j *job) reopen() {
 	defer j.mu.Unlock()
 	j.mismatch, j.result, j.err, j.fetching, j.gated = j.err, "", nil, false, false
 }
-
-// follows is true for a task of the job's present plan. A task of several jobs goes on
-// for the others when one of them starts its plan over.
-func (j *job) follows(t *task) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.followsLocked(t)
-}
-
-func (j *job) followsLocked(t *task) bool { return t.again == (j.mismatch != nil) }
 
 // beginFetching begins the downloads of a planned job. The caller must call the
 // returned function when they have ended.
@@ -235,31 +216,6 @@ func (j *job) passGate() {
 	defer j.mu.Unlock()
 	j.gated = true
 	j.signal()
-}
-
-// arrived counts bytes of a download.
-func (j *job) arrived(bytes int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.recorded {
-		j.downloaded += bytes
-	}
-}
-
-// adopted notes that the missing content of a task is an object now.
-func (j *job) adopted(t *task, object manifest.Object) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.recorded || !j.followsLocked(t) {
-		return
-	}
-	j.plan.Known[t.content()] = object
-	if t.owner == j {
-		j.fetched[t.content()] = true
-	}
-	if j.missing--; j.missing == 0 {
-		j.signal()
-	}
 }
 
 // startPlan keeps the contents of files on disk while the plan looks for them.

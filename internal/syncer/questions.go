@@ -20,6 +20,9 @@ import (
 // 32. Over HTTP/2 all of them share one connection, whose servers allow 100 at once.
 const maxRequests = 64
 
+// slowAfter is when a request counts as slow, and gives its slot back.
+const slowAfter = 10 * time.Second
+
 // questions asks the provider small questions for one sync. Safe for concurrent
 // use.
 type questions struct {
@@ -41,7 +44,7 @@ func (q *questions) ask(ctx context.Context, name string, request func() error) 
 	}
 	release := sync.OnceFunc(func() { q.slots.Release(1) })
 	defer release()
-	defer time.AfterFunc(crawlWindow, release).Stop()
+	defer time.AfterFunc(slowAfter, release).Stop()
 	defer q.progress.Ask(name)()
 	return request()
 }

@@ -72,19 +72,5 @@ func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 	}
 	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	defer s.cfg.Shared.repair(d.File.Object)()
-	_, fetched, err := s.cfg.Shared.contents.claim(ctx, file.Expected)
-	if err != nil || fetched {
-		return err
-	}
-	var object manifest.Object
-	defer func() { s.cfg.Shared.contents.settle(file.Expected, object) }()
-	proven, err := s.downloads.fetch(ctx, d.Manifest, file, d.File.Size, func(int64) {})
-	if err != nil {
-		return err
-	}
-	if err := s.inventory.Add(proven); err != nil {
-		return err
-	}
-	object = proven.Object
-	return nil
+	return s.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, s.inventory.Add)
 }

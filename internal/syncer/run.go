@@ -14,6 +14,7 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
+	"syncd/internal/syncer/download"
 	"syncd/internal/syncer/lockfile"
 )
 
@@ -52,7 +53,7 @@ type run struct {
 	endProgress func()
 	provider    *questions
 	session     *inventory.Session
-	downloads   *downloader
+	downloads   *download.Downloader
 	pruner      *pruner
 }
 

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/host/claims"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
+	"syncd/internal/syncer/download"
 )
 
 // Shared is what all Syncers of a data directory share. It outlives them: after a
@@ -22,10 +23,8 @@ type Shared struct {
 	check     func() error           // fails when the data directory must not be changed
 	newest    atomic.Pointer[Config] // of the Syncer that was made last
 	pruning   pruneSchedule
-	contents  contents
+	downloads download.Pool
 	adopting  adoptions
-	large     slots          // of large files
-	small     slots          // of small files
 	lists     *releases.Room // until there are plans
 	exports   exports
 	described keys                // earlier revisions that the provider was asked about
@@ -81,7 +80,7 @@ func (s *Shared) end(r *run) {
 	defer s.mu.Unlock()
 	delete(s.runs, r)
 	if len(s.runs) == 0 {
-		s.contents.forget()
+		s.downloads.Forget()
 	}
 }
 

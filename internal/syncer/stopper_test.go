@@ -11,6 +11,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/download"
 	"syncd/internal/verify"
 )
 
@@ -33,7 +34,7 @@ var errFailed = &transport.Error{Kind: transport.Rejected, Endpoint: "Test", Sta
 // and ends the context at the nth moment of one kind.
 type stopper struct {
 	syncer.Provider
-	fetcher syncer.Fetcher
+	fetcher download.Fetcher
 	context.Context
 	stop   context.CancelCauseFunc
 	moment moment

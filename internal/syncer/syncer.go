@@ -12,7 +12,6 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/rings"
-	"syncd/internal/fetcher"
 	"syncd/internal/golive/gate"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/clock"
@@ -25,7 +24,7 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
-	"syncd/internal/verify"
+	"syncd/internal/syncer/download"
 )
 
 // Provider answers questions about releases. It retries by itself; its errors
@@ -37,12 +36,6 @@ type Provider interface {
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
 	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
-}
-
-// Fetcher downloads one file and proves it. Safe for concurrent use for different
-// digests.
-type Fetcher interface {
-	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
 }
 
 // Followers are other hosts that take the data from this one. Safe for concurrent use.
@@ -74,7 +67,7 @@ type Target struct {
 type Config struct {
 	Provider Provider // nil for a follower
 	Bucket   Bucket   // of a follower; nil for others
-	Fetcher  Fetcher
+	Fetcher  download.Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
 	Staging  *staging.Area  // of Mirror
@@ -128,7 +121,7 @@ type Syncer struct {
 	progress  *report.Progress
 	inventory *inventory.Inventory
 	requests  *semaphore.Weighted // small requests of all manifests
-	downloads *downloader
+	downloads *download.Downloader
 	deadlines clock.Deadlines // of saved times
 }
 
@@ -139,8 +132,11 @@ func New(cfg Config, progress *report.Progress) *Syncer {
 		inventory: inventory.New(inventory.Config{
 			Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
 		}),
-		requests:  semaphore.NewWeighted(maxRequests),
-		downloads: &downloader{fetcher: cfg.Fetcher, free: cfg.Mirror.Free, metrics: cfg.Metrics, progress: progress},
+		requests: semaphore.NewWeighted(maxRequests),
+		downloads: &download.Downloader{
+			Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
+			Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,
+		},
 	}
 	cfg.Shared.newest.Store(&s.cfg)
 	cfg.Shared.pruning.request()

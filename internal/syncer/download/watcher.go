@@ -1,41 +1,13 @@
-package syncer
+package download
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/disk/space"
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/verify"
 )
-
-// downloader fetches single files, for syncs and repairs. Safe for concurrent use.
-type downloader struct {
-	fetcher  Fetcher
-	free     func() (space.Amount, error)
-	metrics  *metrics.Metrics
-	progress *report.Progress
-}
-
-// fetch downloads one file for a manifest. size is the expected one, -1 when
-// unknown. arrived is called with the number of bytes of each part that arrives.
-func (d *downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
-	w := &watcher{
-		manifest: name, free: d.free, metrics: d.metrics, arrived: arrived,
-		download: d.progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
-	}
-	defer w.download.Finish()
-	fetched, err := d.fetcher.Fetch(ctx, file, size, w)
-	if err != nil {
-		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
-	}
-	return fetched, nil
-}
 
 // watcher follows one download: it counts its bytes and guards the free space.
 type watcher struct {

@@ -1,0 +1,307 @@
+package download
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/disk/space"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/verify"
+)
+
+// Wanter is the manifest that contents are downloaded for. Its methods are called by
+// several goroutines at once, also after it stopped wanting.
+type Wanter interface {
+	// Wants is false once the manifest failed, or starts over with another plan.
+	Wants() bool
+	// Got tells that a content is an object now. counts is true for the one Wanter that
+	// the download is counted for. False says that the Wanter has another plan by now, so
+	// that the download is counted for another one.
+	Got(content manifest.Digest, object manifest.Object, counts bool) bool
+	// Failed tells why a content will not become an object.
+	Failed(err error)
+	// Arrived counts bytes of the downloads that are counted for the Wanter.
+	Arrived(bytes int64)
+}
+
+// Order is what one manifest wants of a batch.
+type Order struct {
+	Wanter
+	Manifest string
+	Context  context.Context // of the downloads that no other order wants
+	Missing  []*manifest.File
+	Sizes    map[manifest.Digest]int64 // as far as they are known
+}
+
+// Objects keeps proven contents. It calls done once, perhaps much later.
+type Objects interface {
+	Add(file verify.Proven, done func(error))
+}
+
+// Batch downloads the contents of several orders. Those that are in more than one are
+// downloaded once.
+type Batch struct {
+	*Downloader
+	objects Objects
+	tasks   map[*Order][]*task
+}
+
+// Batch returns a batch of orders.
+func (d *Downloader) Batch(objects Objects, orders []*Order) *Batch {
+	return &Batch{Downloader: d, objects: objects, tasks: tasksOf(orders)}
+}
+
+// task is one content to fetch, for every order that wants it.
+type task struct {
+	links []link
+	size  int64  // expected, -1 when unknown
+	owner *Order // counts the download
+
+	begun   atomic.Bool   // by a goroutine of one of the orders
+	ended   chan struct{} // closed at the end; nil with one link only
+	arrived func(bytes int64)
+}
+
+// smallFiles is how many small files are fetched at once. Their cost is latency. Over
+// HTTP/2 they share one connection, and servers allow 100 responses on it.
+const smallFiles = 64
+
+// link is a manifest's link to a content.
+type link struct {
+	order *Order
+	file  *manifest.File
+}
+
+func (t *task) content() manifest.Digest { return t.links[0].file.Expected }
+
+func (t *task) isSmall() bool { return fetcher.IsSmall(t.size) }
+
+// open returns the orders that still want the content.
+func (t *task) open() []*Order {
+	var open []*Order
+	for _, l := range t.links {
+		if l.order.Wants() {
+			open = append(open, l.order)
+		}
+	}
+	return open
+}
+
+// tasksOf returns the tasks of each order, the largest first so that none trails. Orders
+// that want the same content share a task.
+func tasksOf(orders []*Order) map[*Order][]*task {
+	byDigest := map[manifest.Digest]*task{}
+	all := make(map[*Order][]*task, len(orders))
+	for _, o := range orders {
+		for _, f := range o.Missing {
+			t := byDigest[f.Expected]
+			if t == nil {
+				t = &task{size: -1}
+				byDigest[f.Expected] = t
+			}
+			if size, known := o.Sizes[f.Expected]; known {
+				t.size = size
+			}
+			if t.links = append(t.links, link{o, f}); len(t.links) == 2 {
+				t.ended = make(chan struct{})
+			}
+			all[o] = append(all[o], t)
+		}
+	}
+	for _, tasks := range all {
+		slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.size, a.size) })
+	}
+	return all
+}
+
+// Obtain goes through the contents of one order, small ones beside large ones, and waits
+// for those that other orders have begun. When the order no longer wants them, Obtain
+// leaves the rest to the other orders that do. It returns the context's error; a
+// failure goes to the orders that want the content.
+func (b *Batch) Obtain(ctx context.Context, o *Order) error {
+	tasks := b.tasks[o]
+	small, large := split(tasks)
+	var group errgroup.Group
+	group.Go(func() error { return b.obtainEach(ctx, o, small, smallFiles) })
+	group.Go(func() error { return b.obtainEach(ctx, o, large, b.Transfers) })
+	err := group.Wait()
+	for _, t := range tasks {
+		if err == nil && t.ended != nil && o.Wants() { // so it has begun
+			<-t.ended
+		}
+	}
+	return err
+}
+
+// split returns the tasks with small files and those with others, in their order.
+func split(tasks []*task) (small, large []*task) {
+	for _, t := range tasks {
+		if t.isSmall() {
+			small = append(small, t)
+		} else {
+			large = append(large, t)
+		}
+	}
+	return small, large
+}
+
+// obtainEach makes the contents objects that no other order has begun, atOnce in
+// parallel, as long as the order wants them. It returns the context's error. It starts
+// only atOnce goroutines: one for each of thousands of files would need a stack for each.
+func (b *Batch) obtainEach(ctx context.Context, o *Order, tasks []*task, atOnce int) error {
+	var next atomic.Int64
+	var group errgroup.Group
+	for range min(len(tasks), atOnce) {
+		group.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < len(tasks); i = int(next.Add(1)) - 1 {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if o.Wants() && tasks[i].begun.CompareAndSwap(false, true) {
+					b.obtain(ctx, tasks[i])
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// obtain makes one content an object, unless another sync does it. The download of a
+// content that only one order wants ends with the context of that order.
+func (b *Batch) obtain(ctx context.Context, t *task) {
+	if t.ended != nil {
+		defer close(t.ended)
+	}
+	open := t.open()
+	if len(open) == 0 || ctx.Err() != nil {
+		return
+	}
+	if len(t.links) == 1 {
+		ctx = open[0].Context
+	}
+	object, fetched, err := b.Pool.flights.begin(ctx, t.content())
+	switch {
+	case err != nil:
+		t.fail(err)
+	case fetched:
+		b.countDone(t, object)
+		t.settle(object, nil)
+	default:
+		t.owner = open[0]
+		b.fetchTask(ctx, t)
+	}
+}
+
+// fetchTask downloads the content of a begun flight and makes it an object.
+func (b *Batch) fetchTask(ctx context.Context, t *task) {
+	file, err := b.fetchAnyLink(ctx, t)
+	if err != nil {
+		b.Pool.flights.end(t.content(), manifest.Object{})
+		t.fail(err)
+		return
+	}
+	b.countDone(t, file.Object)
+	b.Metrics.FileDownloaded(t.owner.Manifest)
+	b.objects.Add(file, func(err error) {
+		t.settle(file.Object, err)
+		if err != nil {
+			file.Object = manifest.Object{}
+		}
+		b.Pool.flights.end(t.content(), file.Object)
+	})
+}
+
+func (b *Batch) countDone(t *task, object manifest.Object) {
+	for _, o := range t.open() {
+		b.Progress.AddDone(o.Manifest, object.Size)
+	}
+}
+
+// fetchAnyLink waits for a slot and downloads a content.
+func (b *Batch) fetchAnyLink(ctx context.Context, t *task) (verify.Proven, error) {
+	slot, err := b.takeSlot(ctx, t)
+	if err != nil {
+		return verify.Proven{}, err
+	}
+	defer slot.release()
+	t.arrived = func(bytes int64) {
+		slot.moved(bytes)
+		t.owner.Arrived(bytes)
+	}
+	file, err := b.fetchLink(ctx, t, *t.links[0].file)
+	if isAboutLink(err) {
+		return b.fetchOtherLinks(ctx, t, err)
+	}
+	return file, err
+}
+
+func (b *Batch) takeSlot(ctx context.Context, t *task) (*slot, error) {
+	if t.isSmall() {
+		return b.Pool.small.take(ctx, smallFiles)
+	}
+	return b.Pool.large.take(ctx, b.Transfers)
+}
+
+// fetchLink downloads a content by one manifest's link to it.
+func (b *Batch) fetchLink(ctx context.Context, t *task, link manifest.File) (verify.Proven, error) {
+	return b.fetch(ctx, t.owner.Manifest, link, t.size, t.arrived)
+}
+
+// fetchOtherLinks tries the links that other manifests have to a content. When the
+// provider refuses all of them for good, the error is the first link's.
+func (b *Batch) fetchOtherLinks(ctx context.Context, t *task, first error) (verify.Proven, error) {
+	tried := map[manifest.Reference]bool{t.links[0].file.Reference: true}
+	for _, l := range t.links {
+		if tried[l.file.Reference] || !l.order.Wants() {
+			continue
+		}
+		tried[l.file.Reference] = true
+		if file, err := b.fetchLink(ctx, t, *l.file); !isAboutLink(err) {
+			return file, err
+		}
+	}
+	return verify.Proven{}, first
+}
+
+// isAboutLink is true for the provider's final answer to one link: another link to
+// the same content may work.
+func isAboutLink(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && answer.Kind != transport.Transient || refusal.ReasonOf(err) == refusal.HashMismatch
+}
+
+// settle tells the orders that the content is an object now, or why it is not. The
+// download is counted for its owner or, if that has another plan by now, for the first
+// other order that wants it.
+func (t *task) settle(object manifest.Object, err error) {
+	if err != nil {
+		t.fail(fmt.Errorf("store %s: %w", t.links[0].file.Path, space.RefuseIfFull(err)))
+		return
+	}
+	counted := t.owner == nil || t.owner.Got(t.content(), object, true)
+	for _, l := range t.links {
+		if l.order == t.owner {
+			continue
+		}
+		counts := !counted && l.order.Wants()
+		l.order.Got(t.content(), object, counts)
+		counted = counted || counts
+	}
+}
+
+// fail tells the orders of the task that the content will not become an object.
+func (t *task) fail(err error) {
+	for _, l := range t.links {
+		l.order.Failed(err)
+	}
+}

@@ -1,0 +1,94 @@
+// Package download turns the missing contents of manifests into objects. Each content
+// is downloaded once, even if several manifests, syncs and repairs want it at the same
+// time. The package knows nothing of the steps of a sync: it asks a Wanter whether a
+// content is still wanted, and tells it what became of it.
+package download
+
+import (
+	"context"
+	"fmt"
+
+	"syncd/internal/disk/space"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/metrics"
+	"syncd/internal/report"
+	"syncd/internal/verify"
+)
+
+// Pool is what all downloads of a data directory share: the contents that are being
+// fetched, and the slots. It outlives a reload of the configuration. The zero value is
+// ready to use. Safe for concurrent use.
+type Pool struct {
+	flights flights
+	large   slots
+	small   slots
+}
+
+// Begin is true when a content is the caller's, who must call End or Adopt. It is false
+// while somebody else fetches the content.
+func (p *Pool) Begin(content manifest.Digest) bool { return p.flights.tryBegin(content) == nil }
+
+// End gives a content back that did not become an object.
+func (p *Pool) End(content manifest.Digest) { p.flights.end(content, manifest.Object{}) }
+
+// Adopt ends what Begin began with an object that was not downloaded. Syncs that planned
+// to download it use it instead, until Forget.
+func (p *Pool) Adopt(content manifest.Digest, object manifest.Object) {
+	p.flights.adopt(content, object)
+}
+
+// Forget drops what was adopted. Call it when no sync runs that planned before.
+func (p *Pool) Forget() { p.flights.forget() }
+
+// Fetcher downloads one file and proves it. Safe for concurrent use for different
+// digests.
+type Fetcher interface {
+	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
+}
+
+// Downloader downloads for the syncs and repairs of one configuration. Safe for
+// concurrent use.
+type Downloader struct {
+	Pool      *Pool
+	Fetcher   Fetcher
+	Free      func() (space.Amount, error)
+	Metrics   *metrics.Metrics
+	Progress  *report.Progress
+	Transfers int // large files at once
+}
+
+// Obtain makes the content of one file an object by add, unless somebody else does it at
+// the same time.
+func (d *Downloader) Obtain(ctx context.Context, name string, file manifest.File, size int64, add func(verify.Proven) error) error {
+	_, fetched, err := d.Pool.flights.begin(ctx, file.Expected)
+	if err != nil || fetched {
+		return err
+	}
+	var object manifest.Object
+	defer func() { d.Pool.flights.end(file.Expected, object) }()
+	proven, err := d.fetch(ctx, name, file, size, func(int64) {})
+	if err != nil {
+		return err
+	}
+	if err := add(proven); err != nil {
+		return err
+	}
+	object = proven.Object
+	return nil
+}
+
+// fetch downloads one file for a manifest. size is the expected one, -1 when
+// unknown. arrived is called with the number of bytes of each part that arrives.
+func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
+	w := &watcher{
+		manifest: name, free: d.Free, metrics: d.Metrics, arrived: arrived,
+		download: d.Progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
+	}
+	defer w.download.Finish()
+	fetched, err := d.Fetcher.Fetch(ctx, file, size, w)
+	if err != nil {
+		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
+	}
+	return fetched, nil
+}
