@@ -213,7 +213,7 @@ func plainName(text string) string {
 	return cmp.Or(name, "data")
 }
 
-// optionNotes says what becomes of options without an equal.
+// optionNotes says what becomes of options that the configuration has no key for.
 func optionNotes(c command, set options) []string {
 	var notes []string
 	for _, o := range []struct{ name, note string }{
@@ -223,7 +223,7 @@ func optionNotes(c command, set options) []string {
 		{"generate_map", "-g: use `syncd map`"},
 		{"index", "-i: use `syncd files`; nothing is arranged for this line"},
 		{"dry_run", "-d: use `syncd sync --dry-run`; nothing is arranged for this line"},
-		{"callback", "-x: no equal in this file: start its command by a unit that watches data_dir/current, so that it runs after each new release only"},
+		{"callback", "-x: run its command by a hook: `hooks: [{on: [activated, rolled_back], command: [PROGRAM, ARGUMENT]}]`; it then runs after each new release only, see docs/events.md"},
 	} {
 		if set.has(o.name) {
 			notes = append(notes, o.note)
@@ -253,7 +253,7 @@ func (p *plan) unknownNotes(strange []string) []string {
 	return notes
 }
 
-// program returns the folder of the updater, or "" when it is not known.
+// folder returns the folder of the updater, or "" if the text does not tell it.
 func (c command) folder() string {
 	switch {
 	case !strings.Contains(c.program, "/") || c.windows:
