@@ -12,7 +12,7 @@ type measured struct {
 	ProveCPU float64 // CPU seconds of a follower for each byte that it downloads, proves and writes
 }
 
-// assumed are figures of a network that nobody measured. SCALING.md lists them.
+// assumed are figures of a network that nobody measured. docs/fleet.md lists them.
 type assumed struct {
 	Release      float64 // bytes of a release that are new
 	Poll         float64 // between two polls of a host

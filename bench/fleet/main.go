@@ -1,8 +1,8 @@
 // Command fleet tells how a release reaches many hosts. It runs an upstream and its
 // followers on this machine, measures them, and simulates larger fleets with what it
-// measured. SCALING.md describes the layouts and the assumptions.
+// measured. docs/fleet.md describes the layouts and the assumptions.
 //
-//	go run ./bench/fleet -syncd bin/syncd -write SCALING.md
+//	go run ./bench/fleet -syncd bin/syncd -write docs/fleet.md
 package main
 
 import (

@@ -25,11 +25,11 @@ func TestARunWritesItsTables(t *testing.T) {
 	if result.provider != 1 {
 		t.Errorf("the provider sent %v releases for one", result.provider)
 	}
-	page, err := os.ReadFile("../../SCALING.md")
+	page, err := os.ReadFile("../../docs/fleet.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "SCALING.md")
+	path := filepath.Join(t.TempDir(), "fleet.md")
 	if err := os.WriteFile(path, page, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestARunWritesItsTables(t *testing.T) {
 	}
 	for _, text := range []string{"One upstream and 2 followers", "| a bucket | 10000 | 1 | 10000 |"} {
 		if !strings.Contains(string(written), text) {
-			t.Errorf("SCALING.md has no %q", text)
+			t.Errorf("docs/fleet.md has no %q", text)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (s system) limit(root *cobra.Command) {
 	for _, name := range lacking {
 		root.AddCommand(s.absent(name))
 	}
-	root.Long += fmt.Sprintf("\n\nOn %s, these commands work: %s.\nFor the others, use Linux. See docs/other-systems.md.", s.name, strings.Join(s.has, ", "))
+	root.Long += fmt.Sprintf("\n\nOn %s, these commands work: %s.\nFor the others, use Linux. See docs/first-hour.md.", s.name, strings.Join(s.has, ", "))
 }
 
 // absent stands for a command that the system lacks.

@@ -58,8 +58,8 @@ func TestACommandThatASystemLacksIsAUsageErrorWithANextStep(t *testing.T) {
 	}
 }
 
-func TestOtherSystemsListsEveryCommand(t *testing.T) {
-	text, err := os.ReadFile("../../docs/other-systems.md")
+func TestTheFirstHourListsEveryCommand(t *testing.T) {
+	text, err := os.ReadFile("../../docs/first-hour.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestOtherSystemsListsEveryCommand(t *testing.T) {
 			want = append(want, map[bool]string{true: "yes", false: "no"}[slices.Contains(s.has, name)])
 		}
 		if !slices.Equal(listed[name], want) {
-			t.Errorf("docs/other-systems.md says %q about %s, want %q", listed[name], name, want)
+			t.Errorf("docs/first-hour.md says %q about %s, want %q", listed[name], name, want)
 		}
 	}
 }
