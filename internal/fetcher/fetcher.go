@@ -1,10 +1,3 @@
-// Package fetcher downloads files from the provider into a folder of unfinished
-// downloads. A file is hashed while it arrives, in one pass and with constant
-// memory. An interrupted download continues where it stopped, in this process or
-// the next. Fetch returns a file only when it has the expected digest.
-//
-// A large file is durable when Fetch returns. A small one is not, because it is
-// cheaper to sync many of them together: see verify.Proven.
 package fetcher
 
 import (

@@ -1,6 +1,3 @@
-// Package hooks delivers events to commands and webhooks: at least once, and in order for
-// each hook. A delivery that fails is tried again with growing pauses, and given up after
-// a week. Each hook has a worker of its own, so a slow one holds up no other.
 package hooks
 
 import (

@@ -1,8 +1,3 @@
-// Package store keeps the state of syncd between syncs in one bbolt file: when each
-// manifest was checked and with which result, the contents that a failed sync still
-// wants, the proofs of objects, the cool-downs of the provider, the history, and the
-// events that hooks are still to be told. The disk is the truth about what is served:
-// losing the state costs no download.
 package store
 
 import (

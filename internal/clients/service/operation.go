@@ -1,12 +1,3 @@
-// Package service holds the parts that the clients of the provider's services
-// share: operations described as data, the check and the encoding that follow
-// from a description, the call itself, and the result codes of an answer.
-//
-// A client package adds its descriptions and the Go types of requests and
-// responses. The command `syncd call` works from the descriptions alone.
-//
-// Input is checked against the description before anything is sent; an
-// *InputError names every problem. Answers are read tolerantly, see package wire.
 package service
 
 import (

@@ -1,8 +1,3 @@
-// Package transport carries the requests of every client to the provider. It adds
-// the Customer ID, retries transient faults, limits the size of bodies, follows
-// redirects without giving the Customer ID to other hosts, and sorts failures by
-// kind. Errors and response headers never hold the Customer ID. A response body may
-// hold it: the client that asked for the body redacts it.
 package transport
 
 import (

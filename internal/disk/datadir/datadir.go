@@ -1,10 +1,3 @@
-// Package datadir opens a data directory so that it is safe to work in. A directory
-// opened for changes has syncd's mark, and only trusted users can write in it, see
-// checkWriters. Its folders are directories of the same user and no symlinks.
-//
-// Another user with write access could plant a symlink, and syncd would remove the files
-// in the folder that it points at. The mark keeps syncd from pruning a folder of another
-// program.
 package datadir
 
 import (

@@ -1,8 +1,3 @@
-// Package directio writes and reads files past the page cache. A sync larger than
-// memory would otherwise push out the pages that other programs use.
-//
-// Where the kernel or the file system cannot do so, it uses the page cache. Nothing
-// in it is durable by itself.
 package directio
 
 import (

@@ -1,9 +1,3 @@
-// Package catalog knows what other hosts may take from this one: everything that
-// `current` shows, and revisions that it showed once and that are still on disk. It never
-// knows anything that is staged or quarantined, and nothing makes it ask the provider.
-//
-// A Snapshot is made at each swap, and answers without the disk. Followers say which
-// revisions they use (Catalog.Asked); these stay on disk for Config.Keep.
 package catalog
 
 import (

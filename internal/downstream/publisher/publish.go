@@ -1,9 +1,3 @@
-// Package publisher writes what a mirror serves to object storage, in the form of package
-// bucket. Followers read it there.
-//
-// The order keeps the bucket whole at any kill: objects, records, generation, and
-// current.json last. current.json is only written in the place of the one that was read,
-// so that two publishers cannot cross. What nothing names is deleted after a grace period.
 package publisher
 
 import (

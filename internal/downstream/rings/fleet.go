@@ -1,10 +1,3 @@
-// Package rings knows the hosts that follow this one: which release of each manifest a
-// host serves, which it refused, and which it may see. Followers belong to rings. A
-// release becomes visible to a ring some time after it went live here, and never if too
-// many hosts of an earlier ring refused it.
-//
-// Reports come from hosts that may be hostile. They are bounded, and grant
-// nothing: a host can refuse only a release that it can see.
 package rings
 
 import (

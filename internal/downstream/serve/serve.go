@@ -1,9 +1,3 @@
-// Package serve is the release service for followers: other hosts that take the data
-// from this one. It speaks the provider's format, so that any client of the provider works
-// by changing the address. docs/wire/releases.md and docs/fleet.md describe it.
-//
-// Its answers come from the catalog, which holds only what was proven and published. No
-// request makes syncd ask the provider, and none is logged, because each holds an id.
 package serve
 
 import (

@@ -1,6 +1,3 @@
-// Package clock waits for times of the wall clock, which somebody may set. A clock that
-// is set back, once or again and again, postpones no deadline: it passes at its time,
-// or when the time until then has passed on the monotonic clock.
 package clock
 
 import "time"

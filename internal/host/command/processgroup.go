@@ -1,12 +1,3 @@
-// Package command runs a command of the operator and leaves nothing behind. When
-// the command ends, at its timeout, and when this process dies, everything that the
-// command started is killed, whatever process group or session it moved to. The same holds
-// when only the supervisor is killed.
-//
-// A supervisor does that: this program, started again. Orphans become its children
-// (PR_SET_CHILD_SUBREAPER). It holds one end of a pipe, and kills all once the other
-// end, which only the caller has, is closed. The kernel closes it when the caller is
-// killed. main must therefore call Supervise first if IsSupervisor is true.
 package command
 
 import (

@@ -1,5 +1,3 @@
-// Package forecast foresees the next release of a manifest from its past ones: when it
-// is due, and how many bytes it will bring.
 package forecast
 
 import (

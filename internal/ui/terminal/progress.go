@@ -1,5 +1,3 @@
-// Package terminal shows reports to people who use the command line: progress bars,
-// summaries and tables.
 package terminal
 
 import (

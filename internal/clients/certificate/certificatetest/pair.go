@@ -1,4 +1,3 @@
-// Package certificatetest makes certificates for tests.
 package certificatetest
 
 import (

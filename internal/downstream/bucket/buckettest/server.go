@@ -1,5 +1,3 @@
-// Package buckettest runs a real S3 server for tests: versitygw, which keeps each object
-// as a file in a folder.
 package buckettest
 
 import (

@@ -1,0 +1,2 @@
+// Package certificatetest makes certificates for tests.
+package certificatetest

@@ -1,0 +1,26 @@
+// Package serve is the release service for followers: other hosts that take the data
+// from this one. It speaks the provider's format, so that any client of the provider
+// works by changing the address. docs/wire/releases.md and docs/fleet.md describe it.
+//
+// Its answers come from the catalog, which holds only what was proven and published.
+// The only thing that a request reads from the disk is the object of a download. No
+// request makes syncd ask the provider.
+//
+// # Slow and hostile clients
+//
+// An answer waits for the bandwidth of all followers, and gives the client a limited
+// time for each MiB. A client that takes its answer too slowly is cut off with a reset,
+// because the kernel would hold its buffer for long after a close. A file keeps going
+// through sendfile.
+//
+// Lists of files are made and sent in pieces of 32 KiB, twice: first to count their
+// length. A list of 250,000 files would otherwise take 40 MB for each follower that
+// asks.
+//
+// One address has at most a quarter of the connections. A wrong id costs a second and
+// the connection. All limits leave descriptors to syncs.
+//
+// Requests are counted and never logged: each holds an id. IDs knows the SHA-256 of ids
+// only. A look-up by half of the sum takes a time that tells nothing of the id; the
+// rest is compared in constant time.
+package serve

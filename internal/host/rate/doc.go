@@ -1,0 +1,3 @@
+// Package rate limits transfers to bytes per second: by one rate, or by a timetable
+// of rates. All transfers share a Budget.
+package rate
