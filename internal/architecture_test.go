@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"internal/mirror/inventory", "internal/report", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/downstream/catalog", "internal/downstream/rings", "internal/doctor/alert"},
 	{"internal/mirror/staging"},
 	{"internal/fetcher", "internal/downstream/follower", "internal/mirror", "internal/syncer/adopt", "internal/mirror/export"},
-	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/syncer/lockfile", "internal/host/rate", "internal/golive/gate", "internal/downstream/bucket"},
+	{"internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/manifest/layout", "internal/syncer/lockfile", "internal/host/rate", "internal/golive/gate", "internal/downstream/bucket", "internal/config/document"},
 	{"internal/httpserver", "internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/clients/origin", "internal/manifest/refusal", "internal/report/request", "internal/host/clock", "cmd/syncd/gctune", "internal/host/claims", "internal/daemon/signals", "internal/hooks/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
 	{"internal/disk/fsops", "internal/disk/directio"},
 	{"deploy/prometheus"},

@@ -19,6 +19,7 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/engine"
 	"syncd/internal/get"
@@ -175,7 +176,7 @@ func usagef(format string, args ...any) error {
 // exitCode is the only place that turns an error into an exit code.
 func (a *app) exitCode(err error) int {
 	var usage *usageError
-	var setting *config.Error
+	var setting *document.Error
 	var unknown *request.UnknownManifestError
 	var input *service.InputError
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -65,7 +66,7 @@ func checkClient(cfg *config.Config, key string, s config.Service, id config.Sec
 	s.URL = cmp.Or(s.URL, s.JSONPURL)
 	client, err := transport.New(clientConfig(s, id))
 	if err != nil {
-		return &config.Error{File: cfg.Path, Key: key, Problem: err.Error()}
+		return &document.Error{File: cfg.Path, Key: key, Problem: err.Error()}
 	}
 	client.Close()
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
@@ -95,7 +96,7 @@ func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) err
 func (a *app) loadServing() (*config.Config, error) {
 	cfg, err := a.loadAndWarn()
 	if err == nil && !cfg.Serve.IsOn() {
-		err = &config.Error{File: cfg.Path, Key: "serve.listen", Problem: "is missing", Suggestion: "set it on the host that others follow"}
+		err = &document.Error{File: cfg.Path, Key: "serve.listen", Problem: "is missing", Suggestion: "set it on the host that others follow"}
 	}
 	return cfg, err
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/host/rate"
@@ -45,7 +46,7 @@ func serveConfigError(cfg *config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &config.Error{File: cfg.Path, Key: "serve.web_config", Problem: err.Error(), Suggestion: "correct the file, or leave the key out for plain http"}
+	return &document.Error{File: cfg.Path, Key: "serve.web_config", Problem: err.Error(), Suggestion: "correct the file, or leave the key out for plain http"}
 }
 
 // openIDs reads the ids and checks the files that are read again later. It must run as the
@@ -62,7 +63,7 @@ func (f *followers) openIDs(cfg *config.Config) error {
 	}
 	ids, err := serve.OpenIDs(cfg.Serve.IDsFile)
 	if err != nil {
-		return &config.Error{File: cfg.Path, Key: "serve.ids_file", Problem: err.Error(), Suggestion: "`syncd serve-id add` makes the file"}
+		return &document.Error{File: cfg.Path, Key: "serve.ids_file", Problem: err.Error(), Suggestion: "`syncd serve-id add` makes the file"}
 	}
 	f.ids = ids
 	return nil

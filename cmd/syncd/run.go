@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/daemon"
 	"syncd/internal/daemon/signals"
 	"syncd/internal/httpserver"
@@ -156,7 +157,7 @@ func webConfigError(cfg *config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &config.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
+	return &document.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
 }
 
 // serveWeb listens for metrics and the API, unless http.listen is empty.

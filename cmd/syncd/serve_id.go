@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/downstream/serve"
 )
 
@@ -115,7 +116,7 @@ func (a *app) removeIDCommand() *cobra.Command {
 func (a *app) withIDs() (*config.Config, error) {
 	cfg, err := a.loadAndWarn()
 	if err == nil && cfg.Serve.IDsFile == "" {
-		err = &config.Error{File: cfg.Path, Key: "serve.ids_file", Problem: "is missing", Suggestion: "name the file that shall hold the ids, such as /etc/syncd/downstream_ids"}
+		err = &document.Error{File: cfg.Path, Key: "serve.ids_file", Problem: "is missing", Suggestion: "name the file that shall hold the ids, such as /etc/syncd/downstream_ids"}
 	}
 	return cfg, err
 }

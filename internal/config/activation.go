@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/config/document"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
 )
@@ -51,37 +52,37 @@ type Group struct {
 }
 
 // activation is the setter of `activate`.
-func activation(to *Activation) setter {
-	return func(d *decoder, path string, n *node) {
+func activation(to *Activation) document.Setter {
+	return func(d *document.Decoder, path string, n *document.Node) {
 		const next = `use immediately, manual, or {window: "0 2 * * SUN", for: 2h}`
 		switch {
-		case n.kind == mappingKind:
+		case n.Kind == document.MappingKind:
 			*to = Activation{}
-			d.mapping(path, n, table{
-				"window": scalar(&to.Window.Opens, parseWindow),
-				"for":    scalar(&to.Window.For, parsePositiveDuration),
+			d.Mapping(path, n, document.Table{
+				"window": document.Scalar(&to.Window.Opens, parseWindow),
+				"for":    document.Scalar(&to.Window.For, parsePositiveDuration),
 			})
 			for _, key := range []string{".window", ".for"} {
-				if !d.isSet(path + key) {
-					d.fail(path+key, fault{"is missing", next})
+				if !d.IsSet(path + key) {
+					d.Fail(path+key, "is missing", next)
 				}
 			}
-		case n.kind == scalarKind && n.text == "immediately":
+		case n.Kind == document.ScalarKind && n.Text == "immediately":
 			*to = Activation{}
-		case n.kind == scalarKind && n.text == "manual":
+		case n.Kind == document.ScalarKind && n.Text == "manual":
 			*to = Activation{Manual: true}
 		default:
-			d.fail(path, fault{"is neither immediately, manual nor a window", next})
+			d.Fail(path, "is neither immediately, manual nor a window", next)
 		}
 	}
 }
 
 // parseWindow accepts a schedule with times of day. An @every schedule has no fixed
 // times, so after a restart the window would be another one.
-func parseWindow(text string) (Schedule, *fault) {
+func parseWindow(text string) (Schedule, *document.Fault) {
 	s, f := parseSchedule(text)
 	if f == nil && s.Interval() > 0 {
-		return Schedule{}, &fault{"@every has no fixed times", `use cron's five fields such as "0 2 * * SUN"`}
+		return Schedule{}, document.Refuse("@every has no fixed times", `use cron's five fields such as "0 2 * * SUN"`)
 	}
 	return s, f
 }
@@ -90,38 +91,38 @@ func parseWindow(text string) (Schedule, *fault) {
 const defaultGateTimeout = 10 * time.Minute
 
 // gateOf is the setter of `gate`. None means no gate, also where the general one is set.
-func gateOf(to *Gate) setter {
-	return func(d *decoder, path string, n *node) {
-		if n.null || n.kind == scalarKind && n.text == "none" {
+func gateOf(to *Gate) document.Setter {
+	return func(d *document.Decoder, path string, n *document.Node) {
+		if n.Null || n.Kind == document.ScalarKind && n.Text == "none" {
 			*to = Gate{}
 			return
 		}
-		if n.kind != mappingKind {
-			d.fail(path, fault{"must be a mapping", `write {command: ["/usr/local/bin/check"], timeout: 10m}, or none`})
+		if n.Kind != document.MappingKind {
+			d.Fail(path, "must be a mapping", `write {command: ["/usr/local/bin/check"], timeout: 10m}, or none`)
 			return
 		}
 		*to = Gate{Timeout: defaultGateTimeout}
-		d.mapping(path, n, table{
-			"command": list(&to.Command, parseArgument),
-			"timeout": scalar(&to.Timeout, parsePositiveDuration),
-			"compare": func(d *decoder, path string, n *node) {
+		d.Mapping(path, n, document.Table{
+			"command": document.List(&to.Command, parseArgument),
+			"timeout": document.Scalar(&to.Timeout, parsePositiveDuration),
+			"compare": func(d *document.Decoder, path string, n *document.Node) {
 				to.Compare = true
-				keys(table{"max_changed": scalar(&to.Changed, parsePercent)})(d, path, n)
-				if !d.isSet(path + ".max_changed") {
-					d.fail(path+".max_changed", fault{"is missing", `write the share of lines that may differ, such as "2%"`})
+				document.Keys(document.Table{"max_changed": document.Scalar(&to.Changed, parsePercent)})(d, path, n)
+				if !d.IsSet(path + ".max_changed") {
+					d.Fail(path+".max_changed", "is missing", `write the share of lines that may differ, such as "2%"`)
 				}
 			},
 		})
 		if len(to.Command) == 0 {
-			d.fail(path+".command", fault{"is missing or empty", `write the program and its arguments as a list: ["/usr/local/bin/check", "--all"]`})
+			d.Fail(path+".command", "is missing or empty", `write the program and its arguments as a list: ["/usr/local/bin/check", "--all"]`)
 			return
 		}
-		d.checkArguments(to.Command, path+".command")
+		checkArguments(d, to.Command, path+".command")
 	}
 }
 
 // checkVariables refuses two views whose trees a gate would get by the same variable.
-func (d *decoder) checkVariables(c *Config) {
+func checkVariables(d *document.Decoder, c *Config) {
 	for _, m := range c.Manifests {
 		if len(m.Gate.Command) == 0 {
 			continue
@@ -131,9 +132,9 @@ func (d *decoder) checkVariables(c *Config) {
 			if !slices.Contains(v.Manifests, m.Name) || v.Name == "" {
 				continue
 			}
-			variable, path := gate.Variable(v.Name), index("views", i)
-			if other, found := first[variable]; found && d.valid(path+".name") {
-				d.fail(path+".name", fault{"a gate finds " + other + " by the same variable, " + variable, "give the views names that differ in letters or digits"})
+			variable, path := gate.Variable(v.Name), document.Index("views", i)
+			if other, found := first[variable]; found && d.Valid(path+".name") {
+				d.Fail(path+".name", "a gate finds "+other+" by the same variable, "+variable, "give the views names that differ in letters or digits")
 				continue
 			}
 			first[variable] = path
@@ -142,58 +143,58 @@ func (d *decoder) checkVariables(c *Config) {
 }
 
 // parseArgument accepts any argument of a command.
-func parseArgument(text string) (string, *fault) { return text, nil }
+func parseArgument(text string) (string, *document.Fault) { return text, nil }
 
 // parsePercent accepts a share as a percentage.
-func parsePercent(text string) (float64, *fault) {
+func parsePercent(text string) (float64, *document.Fault) {
 	number, isPercent := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !isPercent || !(percent >= 0 && percent <= 100) { // also refuses NaN
-		return 0, &fault{"is not a percentage from 0% to 100%", `use a form such as "2%"`}
+		return 0, document.Refuse("is not a percentage from 0% to 100%", `use a form such as "2%"`)
 	}
 	return percent / 100, nil
 }
 
-// groups decodes the list of groups.
-func (d *decoder) groups(n *node, c *Config) []Group {
-	if n == nil || n.null {
+// decodeGroups decodes the list of groups.
+func decodeGroups(d *document.Decoder, n *document.Node, c *Config) []Group {
+	if n == nil || n.Null {
 		return nil
 	}
-	if n.kind != listKind {
-		d.fail("groups", fault{"must be a list", "write each group as {name: NAME, manifests: [FIRST, SECOND]}"})
+	if n.Kind != document.ListKind {
+		d.Fail("groups", "must be a list", "write each group as {name: NAME, manifests: [FIRST, SECOND]}")
 		return nil
 	}
-	list := make([]Group, len(n.items))
+	list := make([]Group, len(n.Items))
 	taken := map[string]string{}
-	for i, item := range n.items {
-		d.group(&list[i], index("groups", i), item, c)
+	for i, item := range n.Items {
+		decodeGroup(d, &list[i], document.Index("groups", i), item, c)
 		for j, name := range list[i].Manifests {
-			at := index(index("groups", i)+".manifests", j)
+			at := document.Index(document.Index("groups", i)+".manifests", j)
 			if other, found := taken[name]; found && name != "" {
-				d.fail(at, fault{"is in " + other + " already", "a manifest belongs to one group at most, and is listed once"})
+				d.Fail(at, "is in "+other+" already", "a manifest belongs to one group at most, and is listed once")
 			}
-			taken[name] = index("groups", i)
+			taken[name] = document.Index("groups", i)
 		}
 	}
 	return list
 }
 
-func (d *decoder) group(g *Group, path string, n *node, c *Config) {
-	d.at[path] = n.at
-	if n.kind != mappingKind {
-		d.fail(path, fault{"must be a mapping", "write {name: NAME, manifests: [FIRST, SECOND]}"})
+func decodeGroup(d *document.Decoder, g *Group, path string, n *document.Node, c *Config) {
+	d.SetPosition(path, n.At)
+	if n.Kind != document.MappingKind {
+		d.Fail(path, "must be a mapping", "write {name: NAME, manifests: [FIRST, SECOND]}")
 		return
 	}
-	d.mapping(path, n, table{"name": scalar(&g.Name, parseName), "manifests": list(&g.Manifests, parseName)})
-	if !d.isSet(path + ".name") {
-		d.fail(path+".name", fault{"is missing", "write a name for the group, for `syncd activate`"})
+	d.Mapping(path, n, document.Table{"name": document.Scalar(&g.Name, parseName), "manifests": document.List(&g.Manifests, parseName)})
+	if !d.IsSet(path + ".name") {
+		d.Fail(path+".name", "is missing", "write a name for the group, for `syncd activate`")
 	}
-	if len(g.Manifests) == 0 && d.valid(path+".manifests") {
-		d.fail(path+".manifests", fault{"is missing or empty", "list the manifests that go live together"})
+	if len(g.Manifests) == 0 && d.Valid(path+".manifests") {
+		d.Fail(path+".manifests", "is missing or empty", "list the manifests that go live together")
 	}
 	for i, name := range g.Manifests {
 		if name != "" && !c.Has(name) {
-			d.fail(index(path+".manifests", i), fault{"is not in manifests", "write the name of an entry of manifests, in the same case"})
+			d.Fail(document.Index(path+".manifests", i), "is not in manifests", "write the name of an entry of manifests, in the same case")
 		}
 	}
 }
@@ -212,7 +213,7 @@ func (c *Config) GroupOf(name string) Group {
 func ParseRelease(text string) (manifest.Release, error) {
 	release, f := parseRelease(text)
 	if f != nil {
-		return "", place{}.error("", *f)
+		return "", document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return release, nil
 }
@@ -222,7 +223,7 @@ func ParseRelease(text string) (manifest.Release, error) {
 func ParseLongDuration(text string) (time.Duration, error) {
 	d, f := parseLongDuration(text)
 	if f != nil {
-		return 0, place{}.error("", *f)
+		return 0, document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return d, nil
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
@@ -49,16 +50,16 @@ type Config struct {
 	Permissions     Permissions
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
-	secrets  []place // values of the file that are secrets, if others can read it
-	plain    []place // URLs with plain http to another host, which the file allows
-	unsigned []place // webhooks without a secret
+	secrets  []document.Place // values of the file that are secrets, if others can read it
+	plain    []document.Place // URLs with plain http to another host, which the file allows
+	unsigned []document.Place // webhooks without a secret
 	keys     []keyFile
 	writable bool // others than its owner can write the file
 }
 
 // keyFile is a file with a private key or a signing secret that the configuration names.
 type keyFile struct {
-	place place
+	place document.Place
 	path  string
 }
 
@@ -135,7 +136,7 @@ func (e Environment) get(name string) string {
 func Default() *Config {
 	schedule, f := parseSchedule("@every 1h")
 	if f != nil {
-		panic("config: the default schedule is wrong: " + f.problem)
+		panic("config: the default schedule is wrong: " + f.Problem)
 	}
 	c := &Config{
 		Source: Source{
@@ -165,7 +166,7 @@ func Default() *Config {
 	return c
 }
 
-// Load reads and checks a file. Its error is one *Error or several joined ones,
+// Load reads and checks a file. Its error is one *document.Error or several joined ones,
 // sorted by position. Each prints one line, and none quotes the file.
 func Load(path string, env Environment) (*Config, error) { return loadFile(path, env, false) }
 
@@ -174,7 +175,7 @@ func Load(path string, env Environment) (*Config, error) { return loadFile(path,
 func LoadSource(path string, env Environment) (*Config, error) { return loadFile(path, env, true) }
 
 func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
-	data, perm, err := readFile(path)
+	data, perm, err := document.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
 // own, because the YAML around it may be broken.
 func DataDir(path string) string {
 	dir := Default().DataDir
-	data, _, err := readFile(path)
+	data, _, err := document.ReadFile(path)
 	if err != nil {
 		return dir
 	}
@@ -203,9 +204,8 @@ func DataDir(path string) string {
 		if !bytes.HasPrefix(line, []byte("data_dir:")) {
 			continue
 		}
-		root, problem := readDocument(line)
-		if d, err := newDecoder(path, Environment{}); err == nil && problem == nil {
-			d.mapping("", root, table{"data_dir": scalar(&dir, d.absolute)})
+		if root, err := document.Parse(path, line); err == nil {
+			document.NewDecoder(path).Mapping("", root, document.Table{"data_dir": document.Scalar(&dir, absolute)})
 		}
 	}
 	return dir
@@ -227,33 +227,25 @@ func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name)
 func (c *Config) Warnings() []string {
 	var lines []string
 	if c.writable {
-		lines = append(lines, place{}.error(c.Path, fault{"can be written by its group or by others", "chmod go-w the file"}).Error())
+		lines = append(lines, document.Place{}.Error(c.Path, "can be written by its group or by others", "chmod go-w the file").Error())
 	}
 	for _, p := range c.secrets {
-		lines = append(lines, p.error(c.Path, fault{
-			"is a secret, and this file can be read by its group or by others",
-			"chmod 600 the file, or use customer_id_file",
-		}).Error())
+		lines = append(lines, p.Error(c.Path, "is a secret, and this file can be read by its group or by others",
+			"chmod 600 the file, or use customer_id_file").Error())
 	}
 	for _, k := range c.keys {
 		if k.isExposed() {
-			lines = append(lines, k.place.error(c.Path, fault{
-				"names a secret that its group or others can read or change",
-				"chmod 600 that file",
-			}).Error())
+			lines = append(lines, k.place.Error(c.Path, "names a secret that its group or others can read or change",
+				"chmod 600 that file").Error())
 		}
 	}
 	for _, p := range c.unsigned {
-		lines = append(lines, p.error(c.Path, fault{
-			"its events are not signed, so that its receiver cannot tell who sent them",
-			"set secret_file",
-		}).Error())
+		lines = append(lines, p.Error(c.Path, "its events are not signed, so that its receiver cannot tell who sent them",
+			"set secret_file").Error())
 	}
 	for _, p := range c.plain {
-		lines = append(lines, p.error(c.Path, fault{
-			"plain http is insecure: the Customer ID travels unencrypted",
-			"use https",
-		}).Error())
+		lines = append(lines, p.Error(c.Path, "plain http is insecure: the Customer ID travels unencrypted",
+			"use https").Error())
 	}
 	return append(lines, c.Serve.warnings(c.Path)...)
 }
@@ -270,9 +262,9 @@ func (c *Config) Notes() []string {
 // decode is loadFile on the bytes of a file. It lists the secrets in the file, whatever
 // the file's mode.
 func decode(path string, data []byte, env Environment, sourceOnly bool) (*Config, error) {
-	root, problem := readDocument(data)
-	if problem != nil {
-		return nil, problem.error(path)
+	root, err := document.Parse(path, data)
+	if err != nil {
+		return nil, err
 	}
 	d, err := newDecoder(path, env)
 	if err != nil {
@@ -280,78 +272,78 @@ func decode(path string, data []byte, env Environment, sourceOnly bool) (*Config
 	}
 	d.sourceOnly = sourceOnly
 	c := d.config(root)
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // config decodes the whole file.
-func (d *decoder) config(root *node) *Config {
+func (d *decoder) config(root *document.Node) *Config {
 	c := Default()
-	c.Path = d.file
+	c.Path = d.File
 	d.defaultListen(&c.HTTP)
-	var services, manifests, views, groups, hooks *node
-	d.mapping("", root, table{
+	var services, manifests, views, groups, hooks *document.Node
+	d.Mapping("", root, document.Table{
 		"source":           d.source(&c.Source),
-		"data_dir":         scalar(&c.DataDir, d.absolute),
-		"schedule":         scalar(&c.Schedule, parseSchedule),
-		"jitter":           scalar(&c.Jitter, parseDuration),
-		"recheck_interval": scalar(&c.RecheckInterval, parsePositiveDuration),
-		"transfers":        keys(c.Transfers.table()),
-		"retain":           scalar(&c.Retain, integer(0, 1_000_000)),
-		"retain_for":       scalar(&c.RetainFor, parseDuration),
-		"guards":           keys(c.Guards.table()),
-		"audit":            keys(table{"keep": scalar(&c.Audit.Keep, parseLongDuration)}),
-		"scrub":            keys(c.Scrub.table()),
-		"http":             keys(d.http(&c.HTTP)),
+		"data_dir":         document.Scalar(&c.DataDir, absolute),
+		"schedule":         document.Scalar(&c.Schedule, parseSchedule),
+		"jitter":           document.Scalar(&c.Jitter, parseDuration),
+		"recheck_interval": document.Scalar(&c.RecheckInterval, parsePositiveDuration),
+		"transfers":        document.Keys(c.Transfers.table()),
+		"retain":           document.Scalar(&c.Retain, integer(0, 1_000_000)),
+		"retain_for":       document.Scalar(&c.RetainFor, parseDuration),
+		"guards":           document.Keys(c.Guards.table()),
+		"audit":            document.Keys(document.Table{"keep": document.Scalar(&c.Audit.Keep, parseLongDuration)}),
+		"scrub":            document.Keys(c.Scrub.table()),
+		"http":             document.Keys(d.http(&c.HTTP)),
 		"serve":            d.serve(&c.Serve),
 		"publish":          d.publish(&c.Publish),
-		"election":         keys(c.Election.table()),
-		"services":         keep(&services),
-		"manifests":        keep(&manifests),
-		"views":            keep(&views),
+		"election":         document.Keys(c.Election.table()),
+		"services":         document.Keep(&services),
+		"manifests":        document.Keep(&manifests),
+		"views":            document.Keep(&views),
 		"activate":         activation(&c.Activate),
 		"gate":             gateOf(&c.Gate),
-		"groups":           keep(&groups),
-		"hooks":            keep(&hooks),
-		"permissions":      keys(c.Permissions.table()),
-		"removed":          scalar(&c.DropRemoved, parseRemoved),
+		"groups":           document.Keep(&groups),
+		"hooks":            document.Keep(&hooks),
+		"permissions":      document.Keys(c.Permissions.table()),
+		"removed":          document.Scalar(&c.DropRemoved, parseRemoved),
 	})
 	d.checkSource(&c.Source)
 	d.checkPublish(c)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)
-	c.Groups = d.groups(groups, c)
+	c.Groups = decodeGroups(d.Decoder, groups, c)
 	c.Hooks = d.hooks(hooks, c)
-	d.checkNames(c)
-	d.checkVariables(c)
+	checkNames(d.Decoder, c)
+	checkVariables(d.Decoder, c)
 	c.secrets, c.plain, c.keys, c.unsigned = d.secrets, d.plain, d.keys, d.unsigned
 	return c
 }
 
-func (s *Scrub) table() table {
-	return table{
-		"schedule": scalar(&s.Schedule, parseOptionalSchedule),
-		"rate":     scalar(&s.Rate, parseRate),
+func (s *Scrub) table() document.Table {
+	return document.Table{
+		"schedule": document.Scalar(&s.Schedule, parseOptionalSchedule),
+		"rate":     document.Scalar(&s.Rate, parseRate),
 	}
 }
 
-func (g *Guards) table() table {
-	return table{
-		"min_keep_ratio":  scalar(&g.MinKeepRatio, parseRatio),
-		"min_bytes_ratio": scalar(&g.MinBytesRatio, parseRatio),
+func (g *Guards) table() document.Table {
+	return document.Table{
+		"min_keep_ratio":  document.Scalar(&g.MinKeepRatio, parseRatio),
+		"min_bytes_ratio": document.Scalar(&g.MinBytesRatio, parseRatio),
 	}
 }
 
-func (t *Transfers) table() table {
-	return table{
-		"files":         scalar(&t.Files, integer(1, 64)),
-		"segments":      scalar(&t.Segments, integer(1, 16)),
-		"bandwidth":     scalar(&t.Bandwidth, parseBandwidth),
-		"publish_after": scalar(&t.PublishAfter, parseDuration),
-		"cache":         scalar(&t.KeepCache, parseCache),
+func (t *Transfers) table() document.Table {
+	return document.Table{
+		"files":         document.Scalar(&t.Files, integer(1, 64)),
+		"segments":      document.Scalar(&t.Segments, integer(1, 16)),
+		"bandwidth":     document.Scalar(&t.Bandwidth, parseBandwidth),
+		"publish_after": document.Scalar(&t.PublishAfter, parseDuration),
+		"cache":         document.Scalar(&t.KeepCache, parseCache),
 	}
 }
 
@@ -366,26 +358,16 @@ func (d *decoder) defaultListen(h *HTTP) {
 	}
 	listen, f := parseListen(text)
 	if f != nil {
-		d.errs = append(d.errs, place{key: "$" + listenVariable}.error(d.file, *f))
+		d.FailAt(document.Place{Key: "$" + listenVariable}, f.Problem, f.Suggestion)
 		return
 	}
 	h.Listen = listen
 }
 
-func (d *decoder) http(h *HTTP) table {
-	return table{
-		"listen":     scalar(&h.Listen, parseListen),
-		"web_config": scalar(&h.WebConfig, d.besideConfig),
-		"hosts":      list(&h.Hosts, parseHost),
+func (d *decoder) http(h *HTTP) document.Table {
+	return document.Table{
+		"listen":     document.Scalar(&h.Listen, parseListen),
+		"web_config": document.Scalar(&h.WebConfig, d.besideConfig),
+		"hosts":      document.List(&h.Hosts, parseHost),
 	}
-}
-
-// place is a key with its position in the file.
-type place struct {
-	key string
-	at  position
-}
-
-func (p place) error(file string, f fault) *Error {
-	return &Error{File: file, Line: p.at.line, Column: p.at.column, Key: p.key, Problem: f.problem, Suggestion: f.suggestion}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"syncd/internal/config/document"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
@@ -53,17 +54,17 @@ func mustLoad(t *testing.T, text string) *Config {
 }
 
 // problems returns the errors that Load joined.
-func problems(err error) []*Error {
-	var one *Error
+func problems(err error) []*document.Error {
+	var one *document.Error
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*Error
+		var all []*document.Error
 		for _, e := range joined.Unwrap() {
 			all = append(all, problems(e)...)
 		}
 		return all
 	}
 	if errors.As(err, &one) {
-		return []*Error{one}
+		return []*document.Error{one}
 	}
 	return nil
 }
@@ -511,7 +512,7 @@ func TestLoadRefusesUnreadableFiles(t *testing.T) {
 }
 
 func TestHostileFilesAreRefusedQuickly(t *testing.T) {
-	n := maxFile / 2
+	n := document.MaxFile / 2
 	tests := map[string]string{
 		"brackets":     strings.Repeat("[", n),
 		"braces":       strings.Repeat("{a: ", n/4),

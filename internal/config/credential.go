@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
 )
 
@@ -37,16 +38,16 @@ type Credential struct {
 // not call Format on private fields of other structs and would print a string there.
 type given struct {
 	text func() string
-	at   place
+	at   document.Place
 }
 
-func giving(text string, at place) *given {
+func giving(text string, at document.Place) *given {
 	return &given{func() string { return text }, at}
 }
 
 // FixedCredential returns a credential with a known Customer ID.
 func FixedCredential(id Secret) Credential {
-	return Credential{inline: giving(id.Reveal(), place{key: "customer_id"})}
+	return Credential{inline: giving(id.Reveal(), document.Place{Key: "customer_id"})}
 }
 
 // Format writes REDACTED, whatever the verb.
@@ -61,7 +62,7 @@ func (c Credential) File() string {
 }
 
 // Read returns the Customer ID without surrounding white space. Each call reads it
-// again, so that a changed file counts. Its error is an *Error that shows neither the ID
+// again, so that a changed file counts. Its error is a *document.Error that shows neither the ID
 // nor a path from the configuration file.
 func (c Credential) Read() (Secret, error) {
 	found := c.ways()
@@ -72,15 +73,13 @@ func (c Credential) Read() (Secret, error) {
 		if path := c.unitFile(); path != "" {
 			return c.readUnitFile(path)
 		}
-		return "", c.error(place{key: c.parent}, fault{"no Customer ID is configured", fourWays})
+		return "", c.error(document.Place{Key: c.parent}, "no Customer ID is configured", fourWays)
 	}
 	names := make([]string, len(found))
 	for i, o := range found {
 		names[i] = o.name
 	}
-	return "", c.error(place{key: c.parent}, fault{
-		"the Customer ID is set more than once: " + strings.Join(names, " and "), "keep just one",
-	})
+	return "", c.error(document.Place{Key: c.parent}, "the Customer ID is set more than once: "+strings.Join(names, " and "), "keep just one")
 }
 
 // unitFile is the file from which the systemd unit loads the Customer ID, "" for none.
@@ -93,20 +92,18 @@ func (c Credential) unitFile() string {
 
 // readUnitFile reads what systemd would give to the daemon, if this user may.
 func (c Credential) readUnitFile(path string) (Secret, error) {
-	id, err := c.read(way{"", place{key: path}, func() (string, error) { return readCredential(path) }})
-	var problem *Error
+	id, err := c.read(way{"", document.Place{Key: path}, func() (string, error) { return readCredential(path) }})
+	var problem *document.Error
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		problem = c.error(place{key: c.parent}, fault{
-			"no Customer ID is configured for this shell, and this user cannot read " + path + ", from which the systemd unit loads it",
-			"run this as root, or put " + variableName + "=\"$(sudo cat " + path + ")\" in front of the command",
-		})
+		problem = c.error(document.Place{Key: c.parent}, "no Customer ID is configured for this shell, and this user cannot read "+path+", from which the systemd unit loads it",
+			"run this as root, or put "+variableName+"=\"$(sudo cat "+path+")\" in front of the command")
 	case errors.Is(err, fs.ErrNotExist):
-		problem = c.error(place{key: c.parent}, fault{"no Customer ID is configured", "write it to " + path + " with mode 600: the systemd unit loads it from there"})
+		problem = c.error(document.Place{Key: c.parent}, "no Customer ID is configured", "write it to "+path+" with mode 600: the systemd unit loads it from there")
 	default:
 		return id, err
 	}
-	problem.cause = errors.Unwrap(err)
+	problem.Cause = errors.Unwrap(err)
 	return "", problem
 }
 
@@ -119,7 +116,7 @@ func (c Credential) fromUpdater() bool {
 // way is one of the ways to set a Customer ID.
 type way struct {
 	name string
-	at   place
+	at   document.Place
 	read func() (string, error)
 }
 
@@ -157,38 +154,37 @@ func (c Credential) ownWays() []way {
 		// Skip the file only when it does not exist. After any other error, reading it
 		// reports the cause.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			found = append(found, way{name, place{key: name}, func() (string, error) { return readCredential(path) }})
+			found = append(found, way{name, document.Place{Key: name}, func() (string, error) { return readCredential(path) }})
 		}
 	}
 	return found
 }
 
 func variable(name, value string) way {
-	return way{"$" + name, place{key: "$" + name}, func() (string, error) { return value, nil }}
+	return way{"$" + name, document.Place{Key: "$" + name}, func() (string, error) { return value, nil }}
 }
 
 func (c Credential) read(o way) (Secret, error) {
-	if o.at.at == (position{}) {
+	if !o.at.IsInFile() {
 		c.config = "" // the ID is not set in the file
 	}
 	text, err := o.read()
 	if err != nil {
-		cause := systemError(err)
-		problem := c.error(o.at, fault{"cannot be read: " + cause.Error(), "check that the file is there and that syncd's user may read it"})
-		problem.cause = cause
-		return "", problem
+		return "", o.at.Unreadable(c.config, "the file", err)
 	}
 	if len(text) > maxCredential {
-		return "", c.error(o.at, fault{"is too large for a Customer ID", "check which file it names"})
+		return "", c.error(o.at, "is too large for a Customer ID", "check which file it names")
 	}
 	id, f := parseSecret(text)
 	if f != nil {
-		return "", c.error(o.at, *f)
+		return "", c.error(o.at, f.Problem, f.Suggestion)
 	}
 	return id, nil
 }
 
-func (c Credential) error(at place, f fault) *Error { return at.error(c.config, f) }
+func (c Credential) error(at document.Place, problem, suggestion string) *document.Error {
+	return at.Error(c.config, problem, suggestion)
+}
 
 // readCredential reads a file, up to one byte more than maxCredential.
 func readCredential(path string) (string, error) {
@@ -200,26 +196,26 @@ func readCredential(path string) (string, error) {
 }
 
 // credentialKeys adds the keys of a Customer ID to a table.
-func credentialKeys(c *Credential, t table) table {
-	t["customer_id"] = func(d *decoder, path string, n *node) {
+func (d *decoder) credentialKeys(c *Credential, t document.Table) document.Table {
+	t["customer_id"] = func(_ *document.Decoder, path string, n *document.Node) {
 		// Use the text as written: 0123, 1e5, true and null are valid Customer IDs.
-		if n.kind != scalarKind {
-			d.fail(path, fault{"must be one value", "write the Customer ID in quotes"})
+		if n.Kind != document.ScalarKind {
+			d.Fail(path, "must be one value", "write the Customer ID in quotes")
 			return
 		}
-		id, f := parseSecret(n.text)
+		id, f := parseSecret(n.Text)
 		if f != nil {
-			d.fail(path, *f)
+			d.Fail(path, f.Problem, f.Suggestion)
 			return
 		}
-		c.inline = giving(id.Reveal(), d.place(path))
-		d.secrets = append(d.secrets, d.place(path))
+		c.inline = giving(id.Reveal(), d.Place(path))
+		d.secrets = append(d.secrets, d.Place(path))
 	}
-	t["customer_id_file"] = func(d *decoder, path string, n *node) {
+	t["customer_id_file"] = func(_ *document.Decoder, path string, n *document.Node) {
 		var file string
-		scalar(&file, d.besideConfig)(d, path, n)
+		document.Scalar(&file, d.besideConfig)(d.Decoder, path, n)
 		if file != "" {
-			c.file = giving(file, d.place(path))
+			c.file = giving(file, d.Place(path))
 		}
 	}
 	return t
@@ -227,8 +223,8 @@ func credentialKeys(c *Credential, t table) table {
 
 // checkCredential refuses a Customer ID that the file sets twice.
 func (d *decoder) checkCredential(parent string, c *Credential) {
-	c.config, c.parent = d.file, parent
+	c.config, c.parent = d.File, parent
 	if c.inline != nil && c.file != nil {
-		d.fail(parent+".customer_id_file", fault{"customer_id is set too", "keep just one of the two"})
+		d.Fail(parent+".customer_id_file", "customer_id is set too", "keep just one of the two")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/config/document"
 	"syncd/internal/hooks/event"
 )
 
@@ -110,7 +111,7 @@ func TestTheSecretOfAWebhookIsReadFromItsFile(t *testing.T) {
 				}
 				return
 			}
-			var at *Error
+			var at *document.Error
 			if !errors.As(err, &at) || at.Key != "hooks[1].secret_file" || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/config/document"
 	"syncd/internal/manifest"
 )
 
@@ -25,64 +26,64 @@ type Manifest struct {
 
 // manifests decodes the list of manifests. general has the values of a manifest without
 // its own.
-func (d *decoder) manifests(n *node, general Manifest) []Manifest {
+func (d *decoder) manifests(n *document.Node, general Manifest) []Manifest {
 	const next = "run `syncd manifests` for the names, and list at least one"
-	if d.sourceOnly && (n == nil || n.null) {
+	if d.sourceOnly && (n == nil || n.Null) {
 		return nil
 	}
-	if n == nil || n.null {
-		d.fail("manifests", fault{"is missing", next})
+	if n == nil || n.Null {
+		d.Fail("manifests", "is missing", next)
 		return nil
 	}
-	if n.kind != listKind {
-		d.fail("manifests", fault{"must be a list", "write each manifest as an entry that begins with \"- name: \""})
+	if n.Kind != document.ListKind {
+		d.Fail("manifests", "must be a list", "write each manifest as an entry that begins with \"- name: \"")
 		return nil
 	}
-	if len(n.items) == 0 && !d.sourceOnly {
-		d.fail("manifests", fault{"is empty", next})
+	if len(n.Items) == 0 && !d.sourceOnly {
+		d.Fail("manifests", "is empty", next)
 	}
-	list := make([]Manifest, len(n.items))
-	for i, item := range n.items {
+	list := make([]Manifest, len(n.Items))
+	for i, item := range n.Items {
 		list[i] = general
-		d.manifest(&list[i], index("manifests", i), item)
+		d.manifest(&list[i], document.Index("manifests", i), item)
 	}
 	return list
 }
 
-func (d *decoder) manifest(m *Manifest, path string, n *node) {
-	d.at[path] = n.at
-	if n.kind != mappingKind {
-		d.fail(path, fault{"must be a mapping", "write \"- name: \" and the manifest's name"})
+func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
+	d.SetPosition(path, n.At)
+	if n.Kind != document.MappingKind {
+		d.Fail(path, "must be a mapping", "write \"- name: \" and the manifest's name")
 		return
 	}
 	var files []string
-	d.mapping(path, n, table{
-		"name":         scalar(&m.Name, parseName),
-		"product":      scalar(&m.Product, parseProduct),
-		"files":        list(&files, parseReference),
-		"tag":          scalar(&m.Tag, parseTag),
-		"release":      scalar(&m.Release, parseRelease),
-		"schedule":     scalar(&m.Schedule, parseSchedule),
-		"os":           list(&m.Filter.OS, parseSegment),
-		"compiler":     list(&m.Filter.Compiler, parseSegment),
-		"language":     list(&m.Filter.Language, parseSegment),
-		"architecture": list(&m.Filter.Architecture, parseSegment),
-		"include":      list(&m.Filter.Include, parseGlob),
-		"exclude":      list(&m.Filter.Exclude, parseGlob),
+	d.Mapping(path, n, document.Table{
+		"name":         document.Scalar(&m.Name, parseName),
+		"product":      document.Scalar(&m.Product, parseProduct),
+		"files":        document.List(&files, parseReference),
+		"tag":          document.Scalar(&m.Tag, parseTag),
+		"release":      document.Scalar(&m.Release, parseRelease),
+		"schedule":     document.Scalar(&m.Schedule, parseSchedule),
+		"os":           document.List(&m.Filter.OS, parseSegment),
+		"compiler":     document.List(&m.Filter.Compiler, parseSegment),
+		"language":     document.List(&m.Filter.Language, parseSegment),
+		"architecture": document.List(&m.Filter.Architecture, parseSegment),
+		"include":      document.List(&m.Filter.Include, parseGlob),
+		"exclude":      document.List(&m.Filter.Exclude, parseGlob),
 		"activate":     activation(&m.Activate),
 		"gate":         gateOf(&m.Gate),
 	})
-	if !d.isSet(path + ".name") {
-		d.fail(path+".name", fault{"is missing", "write the manifest's name, as `syncd manifests` lists it"})
+	if !d.IsSet(path + ".name") {
+		d.Fail(path+".name", "is missing", "write the manifest's name, as `syncd manifests` lists it")
 	}
-	m.Files = d.references(path+".files", files)
-	d.checkKind(m, path)
+	m.Files = references(d.Decoder, path+".files", files)
+	checkKind(d.Decoder, m, path)
 }
 
 // references turns the texts of single files, which parseReference has checked.
-func (d *decoder) references(path string, texts []string) []manifest.Reference {
-	if d.isSet(path) && len(texts) == 0 {
-		d.fail(path, fault{"is empty", "list at least one file, such as Data/latest/ews.txt"})
+func references(d *document.Decoder, path string, texts []string) []manifest.Reference {
+	if d.IsSet(path) && len(texts) == 0 {
+		d.Fail(path, "is empty", "list at least one file, such as Data/latest/ews.txt")
 	}
 	var refs []manifest.Reference
 	var paths []string
@@ -95,28 +96,28 @@ func (d *decoder) references(path string, texts []string) []manifest.Reference {
 			return other.Class == ref.Class && other.Release == ref.Release && other.Path() == ref.Path()
 		}
 		if slices.ContainsFunc(refs, same) {
-			d.fail(index(path, i), fault{"is listed twice", "list each file once"})
+			d.Fail(document.Index(path, i), "is listed twice", "list each file once")
 			continue
 		}
 		refs, paths = append(refs, ref), append(paths, ref.Path())
 	}
 	if manifest.CheckTree(paths) != nil {
-		d.fail(path, fault{"two of its files have the same path, or paths that differ only in case", "list them in entries of their own"})
+		d.Fail(path, "two of its files have the same path, or paths that differ only in case", "list them in entries of their own")
 	}
 	return refs
 }
 
 // checkKind refuses an entry that is more than one of manifest, product and files.
-func (d *decoder) checkKind(m *Manifest, path string) {
-	hasProduct, hasFiles := d.isSet(path+".product"), d.isSet(path+".files")
+func checkKind(d *document.Decoder, m *Manifest, path string) {
+	hasProduct, hasFiles := d.IsSet(path+".product"), d.IsSet(path+".files")
 	if hasProduct && hasFiles {
-		d.fail(path+".files", fault{"product is set too", "write two entries, one with product and one with files"})
+		d.Fail(path+".files", "product is set too", "write two entries, one with product and one with files")
 	}
-	if (hasProduct || hasFiles) && d.isSet("source.s3") {
-		d.fail(path, fault{"has product or files, but a follower of a bucket mirrors entries of its publisher", "keep the name of the publisher's entry only"})
+	if (hasProduct || hasFiles) && d.IsSet("source.s3") {
+		d.Fail(path, "has product or files, but a follower of a bucket mirrors entries of its publisher", "keep the name of the publisher's entry only")
 	}
 	if m.Tag != "" && !hasProduct && !hasFiles {
-		d.fail(path+".tag", fault{"is only for an entry with product or files", "remove it: the links of a manifest have their own tags"})
+		d.Fail(path+".tag", "is only for an entry with product or files", "remove it: the links of a manifest have their own tags")
 	}
 }
 
@@ -125,16 +126,16 @@ type entry struct{ path, name string }
 
 // checkNames refuses names that collide on disk, where <name>.json and
 // <name>.SHA256SUMS lie beside <name>. Case is ignored, because some file systems do.
-func (d *decoder) checkNames(c *Config) {
+func checkNames(d *document.Decoder, c *Config) {
 	var all []entry
 	for i, m := range c.Manifests {
-		all = append(all, entry{index("manifests", i), m.Name})
+		all = append(all, entry{document.Index("manifests", i), m.Name})
 	}
 	for i, v := range c.Views {
-		all = append(all, entry{index("views", i), v.Name})
+		all = append(all, entry{document.Index("views", i), v.Name})
 	}
 	for i, g := range c.Groups { // `syncd activate` takes both
-		all = append(all, entry{index("groups", i), g.Name})
+		all = append(all, entry{document.Index("groups", i), g.Name})
 	}
 	first := make(map[string]string, len(all))
 	for _, e := range all {
@@ -143,7 +144,7 @@ func (d *decoder) checkNames(c *Config) {
 			continue
 		}
 		if other, ok := first[key]; ok {
-			d.fail(e.path+".name", fault{other + " has the same name (case is ignored)", "give each manifest, view and group a name of its own"})
+			d.Fail(e.path+".name", other+" has the same name (case is ignored)", "give each manifest, view and group a name of its own")
 			continue
 		}
 		first[key] = e.path
@@ -152,7 +153,7 @@ func (d *decoder) checkNames(c *Config) {
 		for _, suffix := range []string{".json", ".sha256sums"} {
 			base, cut := strings.CutSuffix(strings.ToLower(e.name), suffix)
 			if other, ok := first[base]; ok && cut {
-				d.fail(e.path+".name", fault{"is the name of a file that belongs to " + other, "mirror the two in separate data directories"})
+				d.Fail(e.path+".name", "is the name of a file that belongs to "+other, "mirror the two in separate data directories")
 			}
 		}
 	}
@@ -161,75 +162,75 @@ func (d *decoder) checkNames(c *Config) {
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 
 // parseName accepts names that are safe for a file and a directory.
-func parseName(text string) (string, *fault) {
+func parseName(text string) (string, *document.Fault) {
 	switch {
 	case text == "":
-		return "", &fault{"is empty", "write a name"}
+		return "", document.Refuse("is empty", "write a name")
 	case !namePattern.MatchString(text):
-		return "", &fault{"is not usable as a name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front"}
+		return "", document.Refuse("is not usable as a name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front")
 	}
 	return text, nil
 }
 
 // parseRelease drops the error of manifest.ParseRelease, which quotes the text.
-func parseRelease(text string) (manifest.Release, *fault) {
+func parseRelease(text string) (manifest.Release, *document.Fault) {
 	release, err := manifest.ParseRelease(text)
 	if err != nil {
-		return "", &fault{"is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5"}
+		return "", document.Refuse("is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5")
 	}
 	return release, nil
 }
 
 // parseSegment accepts one plain path segment.
-func parseSegment(text string) (string, *fault) {
+func parseSegment(text string) (string, *document.Fault) {
 	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
-		return "", &fault{"is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT"}
+		return "", document.Refuse("is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT")
 	}
 	return text, nil
 }
 
 // parseProduct accepts the name of a product.
-func parseProduct(text string) (string, *fault) {
+func parseProduct(text string) (string, *document.Fault) {
 	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
-		return "", &fault{"is not the name of a product", "use a name such as DataQualitySuite"}
+		return "", document.Refuse("is not the name of a product", "use a name such as DataQualitySuite")
 	}
 	return text, nil
 }
 
 // parseReference accepts the path of a file, with a release or an alias, and returns it
 // with the release in its usual form.
-func parseReference(text string) (string, *fault) {
+func parseReference(text string) (string, *document.Fault) {
 	const next = "use a path such as Data/latest/ews.txt or Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so"
 	ref, err := manifest.ParseReference(text)
 	if err != nil {
-		return "", &fault{"is not the path of a file", next}
+		return "", document.Refuse("is not the path of a file", next)
 	}
 	if ref.Release, err = manifest.ParseRelease(string(ref.Release)); err != nil {
-		return "", &fault{"its release is not latest, a month, a quarter or a two-month period", next}
+		return "", document.Refuse("its release is not latest, a month, a quarter or a two-month period", next)
 	}
 	return ref.String(), nil
 }
 
 // parseTag accepts a tag that needs no escaping in a query.
-func parseTag(text string) (string, *fault) {
+func parseTag(text string) (string, *document.Fault) {
 	if !paramPattern.MatchString(text) {
-		return "", &fault{"is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7"}
+		return "", document.Refuse("is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7")
 	}
 	return text, nil
 }
 
 // parseGlob accepts globs that can match a path.
-func parseGlob(text string) (string, *fault) {
+func parseGlob(text string) (string, *document.Fault) {
 	const next = "use * ? and [a-z], such as *.dat or linux/*/64bit/*"
 	if _, err := path.Match(text, ""); err != nil || text == "" {
-		return "", &fault{"is not a glob", next}
+		return "", document.Refuse("is not a glob", next)
 	}
 	if strings.HasPrefix(text, "/") {
-		return "", &fault{"never matches: paths within the manifest do not begin with a slash", "remove the leading slash"}
+		return "", document.Refuse("never matches: paths within the manifest do not begin with a slash", "remove the leading slash")
 	}
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == "**" {
-			return "", &fault{"** matches one folder only, as * does", "write one * for each folder, or a glob without a slash, which is compared with the file's name"}
+			return "", document.Refuse("** matches one folder only, as * does", "write one * for each folder, or a glob without a slash, which is compared with the file's name")
 		}
 	}
 	return text, nil

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config/document"
 )
 
 const referenceFile = "../../docs/configuration.md"
@@ -179,7 +181,7 @@ const wrong = "[/[/[/"
 
 // namesAt returns the keys that a mapping at steps can have.
 func namesAt(steps []string) []string {
-	for _, e := range problemsAt(steps, &node{kind: mappingKind, fields: []field{{key: wrong, value: &node{}}}}) {
+	for _, e := range problemsAt(steps, &document.Node{Kind: document.MappingKind, Fields: []document.Field{{Key: wrong, Value: &document.Node{}}}}) {
 		list, found := strings.CutPrefix(e.Suggestion, "the keys here are ")
 		if found && e.Key == keyOf(steps) {
 			return strings.Split(list, ", ")
@@ -190,8 +192,8 @@ func namesAt(steps []string) []string {
 
 // accepted returns the suggestion for a wrong value, and says whether it can be a list.
 func accepted(steps []string) string {
-	text := suggestionAt(keyOf(steps), problemsAt(steps, &node{text: wrong}))
-	list := problemsAt(steps, &node{kind: listKind, items: []*node{{text: wrong}}})
+	text := suggestionAt(keyOf(steps), problemsAt(steps, &document.Node{Text: wrong}))
+	list := problemsAt(steps, &document.Node{Kind: document.ListKind, Items: []*document.Node{{Text: wrong}}})
 	whole, item := suggestionAt(keyOf(steps), list), suggestionAt(keyOf(steps)+"[0]", list)
 	switch {
 	case strings.HasPrefix(text, "write its keys"), strings.HasPrefix(text, "write each"):
@@ -208,7 +210,7 @@ func accepted(steps []string) string {
 
 // isRequired is true when the key cannot be left out of its mapping.
 func isRequired(steps []string) bool {
-	for _, e := range problemsAt(steps[:len(steps)-1], &node{kind: mappingKind}) {
+	for _, e := range problemsAt(steps[:len(steps)-1], &document.Node{Kind: document.MappingKind}) {
 		if e.Key == keyOf(steps) && strings.HasPrefix(e.Problem, "is missing") {
 			return true
 		}
@@ -218,7 +220,7 @@ func isRequired(steps []string) bool {
 
 // suggestionAt returns the first suggestion for a value. Problems with another key that
 // must be set, too, do not count.
-func suggestionAt(key string, problems []*Error) string {
+func suggestionAt(key string, problems []*document.Error) string {
 	for _, e := range problems {
 		if e.Key == key && !strings.HasPrefix(e.Suggestion, "set ") {
 			return strings.TrimPrefix(e.Suggestion, "use ")
@@ -230,12 +232,12 @@ func suggestionAt(key string, problems []*Error) string {
 func keyOf(steps []string) string { return strings.ReplaceAll(pathOf(steps), "[]", "[0]") }
 
 // problemsAt decodes a document that has only the value at steps.
-func problemsAt(steps []string, value *node) []*Error {
+func problemsAt(steps []string, value *document.Node) []*document.Error {
 	for _, step := range slices.Backward(steps) {
 		if step == "[]" {
-			value = &node{kind: listKind, items: []*node{value}}
+			value = &document.Node{Kind: document.ListKind, Items: []*document.Node{value}}
 		} else {
-			value = &node{kind: mappingKind, fields: []field{{key: step, value: value}}}
+			value = &document.Node{Kind: document.MappingKind, Fields: []document.Field{{Key: step, Value: value}}}
 		}
 	}
 	d, err := newDecoder("syncd.yaml", Environment{})
@@ -243,5 +245,5 @@ func problemsAt(steps []string, value *node) []*Error {
 		panic(err)
 	}
 	d.config(value)
-	return d.errs
+	return d.Problems()
 }

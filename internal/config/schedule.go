@@ -7,6 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"syncd/internal/config/document"
 	"syncd/internal/host/clock"
 )
 
@@ -21,7 +22,7 @@ type Schedule struct {
 func ParseSchedule(text string) (Schedule, error) {
 	s, f := parseSchedule(text)
 	if f != nil {
-		return Schedule{}, place{}.error("", *f)
+		return Schedule{}, document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return s, nil
 }
@@ -51,14 +52,14 @@ func (s Schedule) Interval() time.Duration {
 func (s Schedule) Equal(other Schedule) bool { return s.text == other.text }
 
 // parseOptionalSchedule is parseSchedule, but "" never runs.
-func parseOptionalSchedule(text string) (Schedule, *fault) {
+func parseOptionalSchedule(text string) (Schedule, *document.Fault) {
 	if text == "" {
 		return Schedule{}, nil
 	}
 	return parseSchedule(text)
 }
 
-func parseSchedule(text string) (Schedule, *fault) {
+func parseSchedule(text string) (Schedule, *document.Fault) {
 	text = strings.Join(strings.Fields(text), " ")
 	when, f := checkZone(text)
 	if f != nil {
@@ -71,41 +72,41 @@ func parseSchedule(text string) (Schedule, *fault) {
 	}
 	parsed, err := cron.ParseStandard(text)
 	if err != nil || when == "" {
-		return Schedule{}, &fault{"is not a schedule", `use cron's five fields such as "0 3 * * *", or "@every 1h"`}
+		return Schedule{}, document.Refuse("is not a schedule", `use cron's five fields such as "0 3 * * *", or "@every 1h"`)
 	}
 	s := Schedule{text: text, cron: withDaylight(parsed)}
 	if s.Next(time.Now()).IsZero() {
-		return Schedule{}, &fault{"never runs: its date does not exist", "check its day and month"}
+		return Schedule{}, document.Refuse("never runs: its date does not exist", "check its day and month")
 	}
 	return s, nil
 }
 
 // checkZone checks the time zone and returns the rest. The cron library panics on a
 // zone without a schedule, and reads an empty zone as UTC.
-func checkZone(text string) (string, *fault) {
+func checkZone(text string) (string, *document.Fault) {
 	if !strings.HasPrefix(text, "CRON_TZ=") && !strings.HasPrefix(text, "TZ=") {
 		return text, nil
 	}
 	head, when, more := strings.Cut(text, " ")
 	_, zone, _ := strings.Cut(head, "=")
 	if _, err := time.LoadLocation(zone); err != nil || zone == "" {
-		return "", &fault{"its time zone does not exist", "use a name such as America/Los_Angeles or UTC"}
+		return "", document.Refuse("its time zone does not exist", "use a name such as America/Los_Angeles or UTC")
 	}
 	if !more {
-		return "", &fault{"has a time zone and nothing else", `add cron's five fields, such as "CRON_TZ=UTC 0 3 * * *"`}
+		return "", document.Refuse("has a time zone and nothing else", `add cron's five fields, such as "CRON_TZ=UTC 0 3 * * *"`)
 	}
 	return when, nil
 }
 
 // checkEvery checks the duration of @every. The cron library turns every shorter or
 // negative one into one second.
-func checkEvery(text string) *fault {
+func checkEvery(text string) *document.Fault {
 	every, err := time.ParseDuration(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return &fault{"@every needs a duration", `use a form such as "@every 30m" or "@every 1h"`}
+		return document.Refuse("@every needs a duration", `use a form such as "@every 30m" or "@every 1h"`)
 	case every < time.Second:
-		return &fault{"@every is shorter than one second", `use a form such as "@every 30m" or "@every 1h"`}
+		return document.Refuse("@every is shorter than one second", `use a form such as "@every 30m" or "@every 1h"`)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"syncd/internal/config/document"
 )
 
 const redacted = "REDACTED"
@@ -39,18 +41,18 @@ func (Secret) MarshalYAML() (any, error) { return redacted, nil }
 const minSecret = 4
 
 // parseSecret trims a Customer ID and checks that it can be one.
-func parseSecret(text string) (Secret, *fault) {
+func parseSecret(text string) (Secret, *document.Fault) {
 	text = strings.TrimSpace(text)
 	const next = "write the Customer ID alone, on one line"
 	switch {
 	case text == "":
-		return "", &fault{"is empty", "write the Customer ID there"}
+		return "", document.Refuse("is empty", "write the Customer ID there")
 	case strings.ContainsAny(text, "\r\n"):
-		return "", &fault{"has more than one line", next}
+		return "", document.Refuse("has more than one line", next)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		return "", &fault{"has control or invisible characters", next}
+		return "", document.Refuse("has control or invisible characters", next)
 	case utf8.RuneCountInString(text) < minSecret:
-		return "", &fault{fmt.Sprintf("has fewer than %d characters", minSecret), "check that it is the whole Customer ID"}
+		return "", document.Refuse(fmt.Sprintf("has fewer than %d characters", minSecret), "check that it is the whole Customer ID")
 	}
 	return Secret(text), nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config/document"
 )
 
 const marker = "Zq7X-S3cret-9Kw"
@@ -113,7 +115,7 @@ func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			id, err := givenBy(t, tt.inFile, tt.variable, tt.files).Read()
 			got := id.Reveal()
-			var problem *Error
+			var problem *document.Error
 			if errors.As(err, &problem) {
 				copied := *problem
 				copied.File = filepath.Base(copied.File)
@@ -248,7 +250,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(minimal), uint16(9))
 	f.Fuzz(func(t *testing.T, data []byte, at uint16) {
 		if _, err := parse("syncd.yaml", data, Environment{}); err != nil && len(problems(err)) == 0 {
-			t.Errorf("not an *Error: %T", err)
+			t.Errorf("not a *document.Error: %T", err)
 		}
 		i := int(at) % (len(data) + 1)
 		if said, leaked := leaks([]byte(string(data[:i]) + marker + string(data[i:]))); leaked {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/origin"
+	"syncd/internal/config/document"
 	"syncd/internal/host/rate"
 )
 
@@ -32,10 +33,10 @@ func (s Serve) warnings(file string) (lines []string) {
 		return nil
 	}
 	if s.IDsFile == "" {
-		lines = append(lines, place{key: "serve.ids_file"}.error(file, fault{"is missing, so that only programs on this host may ask", "name a file, and make ids with `syncd serve-id add`"}).Error())
+		lines = append(lines, document.Place{Key: "serve.ids_file"}.Error(file, "is missing, so that only programs on this host may ask", "name a file, and make ids with `syncd serve-id add`").Error())
 	}
 	if s.PublicURL.Scheme == "http" {
-		lines = append(lines, place{key: "serve.public_url"}.error(file, fault{"plain http is insecure: the ids of followers travel unencrypted", "use https, with serve.web_config or a proxy"}).Error())
+		lines = append(lines, document.Place{Key: "serve.public_url"}.Error(file, "plain http is insecure: the ids of followers travel unencrypted", "use https, with serve.web_config or a proxy").Error())
 	}
 	return lines
 }
@@ -62,74 +63,74 @@ const NeverStop = -1
 // maxRings limits the rings.
 const maxRings = 32
 
-func (d *decoder) serve(s *Serve) setter {
-	return func(d *decoder, path string, n *node) {
-		keys(table{
-			"listen":     scalar(&s.Listen, parseListen),
-			"public_url": scalar(&s.PublicURL, parsePublicURL),
-			"web_config": scalar(&s.WebConfig, d.besideConfig),
-			"ids_file":   scalar(&s.IDsFile, d.besideConfig),
-			"bandwidth":  scalar(&s.Bandwidth, parseBandwidth),
-			"keep":       scalar(&s.Keep, parseLongDuration),
+func (d *decoder) serve(s *Serve) document.Setter {
+	return func(core *document.Decoder, path string, n *document.Node) {
+		document.Keys(document.Table{
+			"listen":     document.Scalar(&s.Listen, parseListen),
+			"public_url": document.Scalar(&s.PublicURL, parsePublicURL),
+			"web_config": document.Scalar(&s.WebConfig, d.besideConfig),
+			"ids_file":   document.Scalar(&s.IDsFile, d.besideConfig),
+			"bandwidth":  document.Scalar(&s.Bandwidth, parseBandwidth),
+			"keep":       document.Scalar(&s.Keep, parseLongDuration),
 			"rings":      rings(&s.Rings),
-		})(d, path, n)
-		d.checkServe(path, s)
+		})(core, path, n)
+		checkServe(core, path, s)
 	}
 }
 
-func (d *decoder) checkServe(path string, s *Serve) {
-	if s.IsOn() && s.PublicURL == nil && d.valid(path+".public_url") {
-		d.fail(path+".public_url", fault{"is missing", "write the address by which followers reach this host, such as https://mirror.example.net"})
+func checkServe(d *document.Decoder, path string, s *Serve) {
+	if s.IsOn() && s.PublicURL == nil && d.Valid(path+".public_url") {
+		d.Fail(path+".public_url", "is missing", "write the address by which followers reach this host, such as https://mirror.example.net")
 	}
 }
 
 // parsePublicURL accepts scheme, host and port: a client takes parts of a link by their
 // position in the path.
-func parsePublicURL(text string) (*url.URL, *fault) {
+func parsePublicURL(text string) (*url.URL, *document.Fault) {
 	u, f := parseURL(text)
 	if f != nil {
 		return nil, f
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || u.User != nil {
-		return nil, &fault{"has more than scheme, host and port", "use a form such as https://mirror.example.net"}
+		return nil, document.Refuse("has more than scheme, host and port", "use a form such as https://mirror.example.net")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
 // rings is the setter of `rings`.
-func rings(to *[]Ring) setter {
-	return func(d *decoder, path string, n *node) {
-		if n.null {
+func rings(to *[]Ring) document.Setter {
+	return func(d *document.Decoder, path string, n *document.Node) {
+		if n.Null {
 			return
 		}
-		if n.kind != listKind || len(n.items) > maxRings {
-			d.fail(path, fault{"must be a list of at most " + strconv.Itoa(maxRings) + " rings", "write it as [{name: canary, delay: 0s}, {name: rest, delay: 24h}]"})
+		if n.Kind != document.ListKind || len(n.Items) > maxRings {
+			d.Fail(path, "must be a list of at most "+strconv.Itoa(maxRings)+" rings", "write it as [{name: canary, delay: 0s}, {name: rest, delay: 24h}]")
 			return
 		}
-		for i, item := range n.items {
-			at := index(path, i)
-			d.at[at] = item.at
+		for i, item := range n.Items {
+			at := document.Index(path, i)
+			d.SetPosition(at, item.At)
 			ring := Ring{StopAbove: NeverStop}
-			keys(table{
-				"name":       scalar(&ring.Name, parseFollower),
-				"delay":      scalar(&ring.Delay, parseDuration),
-				"stop_above": scalar(&ring.StopAbove, parsePercent),
+			document.Keys(document.Table{
+				"name":       document.Scalar(&ring.Name, parseFollower),
+				"delay":      document.Scalar(&ring.Delay, parseDuration),
+				"stop_above": document.Scalar(&ring.StopAbove, parsePercent),
 			})(d, at, item)
-			d.checkRing(at, ring, *to)
+			checkRing(d, at, ring, *to)
 			*to = append(*to, ring)
 		}
 	}
 }
 
-func (d *decoder) checkRing(path string, ring Ring, earlier []Ring) {
+func checkRing(d *document.Decoder, path string, ring Ring, earlier []Ring) {
 	switch {
-	case !d.valid(path+".name", path+".delay"):
+	case !d.Valid(path+".name", path+".delay"):
 	case ring.Name == "":
-		d.fail(path+".name", fault{"is missing", "give each ring a name such as canary"})
+		d.Fail(path+".name", "is missing", "give each ring a name such as canary")
 	case slices.ContainsFunc(earlier, func(e Ring) bool { return e.Name == ring.Name }):
-		d.fail(path+".name", fault{"names an earlier ring, too", "give each ring a name of its own"})
+		d.Fail(path+".name", "names an earlier ring, too", "give each ring a name of its own")
 	case len(earlier) > 0 && earlier[len(earlier)-1].Delay > ring.Delay:
-		d.fail(path+".delay", fault{"is shorter than that of the ring before", "list the rings by their delays, the shortest first"})
+		d.Fail(path+".delay", "is shorter than that of the ring before", "list the rings by their delays, the shortest first")
 	}
 }
 
@@ -138,15 +139,15 @@ func (d *decoder) checkRing(path string, ring Ring, earlier []Ring) {
 func ParseFollower(text string) (string, error) {
 	name, f := parseFollower(text)
 	if f != nil {
-		return "", place{}.error("", *f)
+		return "", document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return name, nil
 }
 
 // parseFollower accepts a name that can stand in a file of words, in labels and in logs.
-func parseFollower(text string) (string, *fault) {
+func parseFollower(text string) (string, *document.Fault) {
 	if !paramPattern.MatchString(text) {
-		return "", &fault{"is not a plain name", "use up to 64 letters, digits, dots, underscores and dashes"}
+		return "", document.Refuse("is not a plain name", "use up to 64 letters, digits, dots, underscores and dashes")
 	}
 	return text, nil
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"net/url"
 	"time"
+
+	"syncd/internal/config/document"
 )
 
 // Services are the provider's other five services.
@@ -74,35 +76,35 @@ func (s *Services) inherit(source Source) {
 
 // services decodes the services key. It must run after source is decoded, because
 // services inherit from it.
-func (d *decoder) services(s *Services, source Source, n *node) {
+func (d *decoder) services(s *Services, source Source, n *document.Node) {
 	s.inherit(source)
 	if n == nil {
 		return
 	}
-	t := table{"prefix": scalar(&s.Prefix, parseWord)}
+	t := document.Table{"prefix": document.Scalar(&s.Prefix, parseWord)}
 	for key, service := range s.byKey() {
-		t[key] = serviceKeys(service, source, key == "autocomplete")
+		t[key] = d.serviceKeys(service, source, key == "autocomplete")
 	}
-	keys(t)(d, "services", n)
+	document.Keys(t)(d.Decoder, "services", n)
 }
 
-func serviceKeys(s *Service, source Source, jsonp bool) setter {
-	return func(d *decoder, path string, n *node) {
+func (d *decoder) serviceKeys(s *Service, source Source, jsonp bool) document.Setter {
+	return func(_ *document.Decoder, path string, n *document.Node) {
 		var own Credential
-		t := credentialKeys(&own, table{
-			"url":                 scalar(&s.URL, parseURL),
-			"ca_file":             scalar(&s.CAFile, d.besideConfig),
-			"proxy":               scalar(&s.Proxy, parseProxy),
-			"client_cert":         scalar(&s.ClientCert, d.besideConfig),
-			"client_key":          scalar(&s.ClientKey, d.besideConfig),
-			"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
-			"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
-			"retry":               keys(s.Retry.table()),
+		t := d.credentialKeys(&own, document.Table{
+			"url":                 document.Scalar(&s.URL, parseURL),
+			"ca_file":             document.Scalar(&s.CAFile, d.besideConfig),
+			"proxy":               document.Scalar(&s.Proxy, parseProxy),
+			"client_cert":         document.Scalar(&s.ClientCert, d.besideConfig),
+			"client_key":          document.Scalar(&s.ClientKey, d.besideConfig),
+			"allow_insecure_http": document.Scalar(&s.AllowInsecureHTTP, parseBool),
+			"stall_timeout":       document.Scalar(&s.StallTimeout, parsePositiveDuration),
+			"retry":               document.Keys(s.Retry.table()),
 		})
 		if jsonp {
-			t["jsonp_url"] = scalar(&s.JSONPURL, parseURL)
+			t["jsonp_url"] = document.Scalar(&s.JSONPURL, parseURL)
 		}
-		keys(t)(d, path, n)
+		document.Keys(t)(d.Decoder, path, n)
 		d.checkService(path, s, source, own)
 	}
 }
@@ -119,5 +121,5 @@ func (d *decoder) checkService(path string, s *Service, source Source, own Crede
 	d.checkURL(path+".jsonp_url", s.JSONPURL, source)
 	d.checkProxy(path+".proxy", s.Proxy)
 	d.checkPair(path, s.ClientCert, s.ClientKey)
-	d.checkRetry(path, s.Retry)
+	checkRetry(d.Decoder, path, s.Retry)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/origin"
+	"syncd/internal/config/document"
 	"syncd/internal/manifest"
 )
 
@@ -40,35 +41,35 @@ type Retry struct {
 	MaxElapsed                   time.Duration // retry budget, counted from a request's last progress
 }
 
-func (d *decoder) source(s *Source) setter {
-	return keys(credentialKeys(&s.Credential, table{
-		"url":                 scalar(&s.URL, parseURL),
-		"s3":                  keys(s.S3.table()),
-		"customer_id_param":   scalar(&s.CustomerIDParam, parseParam),
-		"hash":                scalar(&s.Hash, parseHash),
-		"ca_file":             scalar(&s.CAFile, d.besideConfig),
-		"proxy":               scalar(&s.Proxy, parseProxy),
-		"client_cert":         scalar(&s.ClientCert, d.besideConfig),
-		"client_key":          scalar(&s.ClientKey, d.besideConfig),
-		"allow_insecure_http": scalar(&s.AllowInsecureHTTP, parseBool),
-		"stall_timeout":       scalar(&s.StallTimeout, parsePositiveDuration),
-		"min_rate":            keys(s.MinRate.table()),
-		"retry":               keys(s.Retry.table()),
+func (d *decoder) source(s *Source) document.Setter {
+	return document.Keys(d.credentialKeys(&s.Credential, document.Table{
+		"url":                 document.Scalar(&s.URL, parseURL),
+		"s3":                  document.Keys(s.S3.table()),
+		"customer_id_param":   document.Scalar(&s.CustomerIDParam, parseParam),
+		"hash":                document.Scalar(&s.Hash, parseHash),
+		"ca_file":             document.Scalar(&s.CAFile, d.besideConfig),
+		"proxy":               document.Scalar(&s.Proxy, parseProxy),
+		"client_cert":         document.Scalar(&s.ClientCert, d.besideConfig),
+		"client_key":          document.Scalar(&s.ClientKey, d.besideConfig),
+		"allow_insecure_http": document.Scalar(&s.AllowInsecureHTTP, parseBool),
+		"stall_timeout":       document.Scalar(&s.StallTimeout, parsePositiveDuration),
+		"min_rate":            document.Keys(s.MinRate.table()),
+		"retry":               document.Keys(s.Retry.table()),
 	}))
 }
 
-func (m *MinRate) table() table {
-	return table{
-		"rate": scalar(&m.Rate, parseRate),
-		"over": scalar(&m.Over, parsePositiveDuration),
+func (m *MinRate) table() document.Table {
+	return document.Table{
+		"rate": document.Scalar(&m.Rate, parseRate),
+		"over": document.Scalar(&m.Over, parsePositiveDuration),
 	}
 }
 
-func (r *Retry) table() table {
-	return table{
-		"initial_interval": scalar(&r.InitialInterval, parsePositiveDuration),
-		"max_interval":     scalar(&r.MaxInterval, parsePositiveDuration),
-		"max_elapsed":      scalar(&r.MaxElapsed, parsePositiveDuration),
+func (r *Retry) table() document.Table {
+	return document.Table{
+		"initial_interval": document.Scalar(&r.InitialInterval, parsePositiveDuration),
+		"max_interval":     document.Scalar(&r.MaxInterval, parsePositiveDuration),
+		"max_elapsed":      document.Scalar(&r.MaxElapsed, parsePositiveDuration),
 	}
 }
 
@@ -78,35 +79,35 @@ func (d *decoder) checkSource(s *Source) {
 	s.Credential.env = &env
 	d.checkCredential("source", &s.Credential)
 	switch {
-	case d.isSet("source.s3"):
+	case d.IsSet("source.s3"):
 		d.checkBucket(s)
-	case !d.isSet("source.url") && d.valid("source"):
-		d.fail("source.url", fault{"is missing", "write the address of the release service, such as https://releases.example.net"})
+	case !d.IsSet("source.url") && d.Valid("source"):
+		d.Fail("source.url", "is missing", "write the address of the release service, such as https://releases.example.net")
 	default:
 		d.checkURL("source.url", s.URL, *s)
 	}
 	d.checkProxy("source.proxy", s.Proxy)
 	d.checkPair("source", s.ClientCert, s.ClientKey)
-	d.checkRetry("source", s.Retry)
+	checkRetry(d.Decoder, "source", s.Retry)
 }
 
 // checkProxy notes a password in a proxy's address.
 func (d *decoder) checkProxy(path string, proxy *url.URL) {
-	if proxy != nil && proxy.User != nil && d.isSet(path) {
-		d.secrets = append(d.secrets, d.place(path))
+	if proxy != nil && proxy.User != nil && d.IsSet(path) {
+		d.secrets = append(d.secrets, d.Place(path))
 	}
 }
 
 // checkPair checks that a client certificate has its key.
 func (d *decoder) checkPair(parent, cert, key string) {
 	switch {
-	case cert != "" && key == "" && d.valid(parent+".client_key"):
-		d.fail(parent+".client_cert", fault{"its key is missing", "set client_key, too"})
-	case cert == "" && key != "" && d.valid(parent+".client_cert"):
-		d.fail(parent+".client_key", fault{"its certificate is missing", "set client_cert, too"})
+	case cert != "" && key == "" && d.Valid(parent+".client_key"):
+		d.Fail(parent+".client_cert", "its key is missing", "set client_key, too")
+	case cert == "" && key != "" && d.Valid(parent+".client_cert"):
+		d.Fail(parent+".client_key", "its certificate is missing", "set client_cert, too")
 	}
-	if key != "" && d.isSet(parent+".client_key") {
-		d.keys = append(d.keys, keyFile{d.place(parent + ".client_key"), key})
+	if key != "" && d.IsSet(parent+".client_key") {
+		d.keys = append(d.keys, keyFile{d.Place(parent + ".client_key"), key})
 	}
 }
 
@@ -116,40 +117,38 @@ func (d *decoder) checkURL(path string, u *url.URL, s Source) {
 		return
 	}
 	if u.User != nil {
-		d.secrets = append(d.secrets, d.place(path))
+		d.secrets = append(d.secrets, d.Place(path))
 	}
-	if d.valid("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
-		d.fail(path, fault{"its query holds the Customer ID's parameter", "remove it and use customer_id_file"})
+	if d.Valid("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
+		d.Fail(path, "its query holds the Customer ID's parameter", "remove it and use customer_id_file")
 	}
 	if u.Scheme != "http" || origin.IsLoopback(u.Hostname()) {
 		return
 	}
 	if s.AllowInsecureHTTP {
-		d.plain = append(d.plain, d.place(path))
+		d.plain = append(d.plain, d.Place(path))
 		return
 	}
 	own := path[:strings.LastIndexByte(path, '.')] + ".allow_insecure_http"
-	if d.valid("source.allow_insecure_http", own) {
-		d.fail(path, fault{
-			"plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted",
-			"use https, or set allow_insecure_http: true if the network is trusted",
-		})
+	if d.Valid("source.allow_insecure_http", own) {
+		d.Fail(path, "plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted",
+			"use https, or set allow_insecure_http: true if the network is trusted")
 	}
 }
 
 // checkRetry checks that initial_interval is at most max_interval. It reports the one
 // that the file sets, because the other may be a default.
-func (d *decoder) checkRetry(parent string, r Retry) {
+func checkRetry(d *document.Decoder, parent string, r Retry) {
 	initial, longest := parent+".retry.initial_interval", parent+".retry.max_interval"
-	sound := d.valid(initial, longest, "source.retry.initial_interval", "source.retry.max_interval")
+	sound := d.Valid(initial, longest, "source.retry.initial_interval", "source.retry.max_interval")
 	if r.InitialInterval <= r.MaxInterval || !sound {
 		return
 	}
 	switch {
-	case d.isSet(initial):
-		d.fail(initial, fault{"is longer than max_interval", "make it at most max_interval"})
-	case d.isSet(longest):
-		d.fail(longest, fault{"is shorter than initial_interval", "make it at least initial_interval"})
+	case d.IsSet(initial):
+		d.Fail(initial, "is longer than max_interval", "make it at most max_interval")
+	case d.IsSet(longest):
+		d.Fail(longest, "is shorter than initial_interval", "make it at least initial_interval")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/config/document"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 )
@@ -20,13 +21,13 @@ import (
 // standard library, which quotes the input.
 
 // parseDuration accepts a duration in Go's form that is not negative.
-func parseDuration(text string) (time.Duration, *fault) {
+func parseDuration(text string) (time.Duration, *document.Fault) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, &fault{"is not a duration", "use a form such as 30s, 5m or 24h"}
+		return 0, document.Refuse("is not a duration", "use a form such as 30s, 5m or 24h")
 	case d < 0:
-		return 0, &fault{"is negative", "use a form such as 30s, 5m or 24h"}
+		return 0, document.Refuse("is negative", "use a form such as 30s, 5m or 24h")
 	}
 	return d, nil
 }
@@ -38,7 +39,7 @@ const (
 )
 
 // parseLongDuration also accepts whole days and years.
-func parseLongDuration(text string) (time.Duration, *fault) {
+func parseLongDuration(text string) (time.Duration, *document.Fault) {
 	for suffix, unit := range map[string]time.Duration{"d": day, "y": year} {
 		number, found := strings.CutSuffix(text, suffix)
 		if n, err := strconv.ParseUint(number, 10, 16); found && err == nil && n <= 100*uint64(year/unit) {
@@ -47,16 +48,16 @@ func parseLongDuration(text string) (time.Duration, *fault) {
 	}
 	d, problem := parseDuration(text)
 	if problem != nil {
-		problem.suggestion = "use a form such as 2y, 90d or 24h"
+		problem.Suggestion = "use a form such as 2y, 90d or 24h"
 	}
 	return d, problem
 }
 
 // parsePositiveDuration accepts a duration that is longer than zero.
-func parsePositiveDuration(text string) (time.Duration, *fault) {
+func parsePositiveDuration(text string) (time.Duration, *document.Fault) {
 	d, f := parseDuration(text)
 	if f == nil && d == 0 {
-		return 0, &fault{"must be longer than 0", "use a form such as 30s, 5m or 24h"}
+		return 0, document.Refuse("must be longer than 0", "use a form such as 30s, 5m or 24h")
 	}
 	return d, f
 }
@@ -64,19 +65,19 @@ func parsePositiveDuration(text string) (time.Duration, *fault) {
 const nextRate = `use a form such as 50MiB, or "" for no limit`
 
 // parseRate accepts bytes per second with a unit. "" and 0 mean no limit.
-func parseRate(text string) (int64, *fault) {
+func parseRate(text string) (int64, *document.Fault) {
 	rate, err := rate.ParseRate(text)
 	if err != nil {
-		return 0, &fault{err.Error(), nextRate}
+		return 0, document.Refuse(err.Error(), nextRate)
 	}
 	return rate, nil
 }
 
 // parseBandwidth accepts what parseRate does, and a timetable.
-func parseBandwidth(text string) (rate.Timetable, *fault) {
+func parseBandwidth(text string) (rate.Timetable, *document.Fault) {
 	t, err := rate.Parse(text)
 	if err != nil {
-		return rate.Timetable{}, &fault{err.Error(), nextRate + `, or a timetable such as "08:00,20MiB 18:00,off"`}
+		return rate.Timetable{}, document.Refuse(err.Error(), nextRate+`, or a timetable such as "08:00,20MiB 18:00,off"`)
 	}
 	return t, nil
 }
@@ -86,61 +87,61 @@ func parseBandwidth(text string) (rate.Timetable, *fault) {
 func ParseRate(text string) (int64, error) {
 	n, f := parseRate(text)
 	if f != nil {
-		return 0, fmt.Errorf("%q %s: use a form such as 50MiB, or 0 for no limit", text, f.problem)
+		return 0, fmt.Errorf("%q %s: use a form such as 50MiB, or 0 for no limit", text, f.Problem)
 	}
 	return n, nil
 }
 
 // integer returns a parser of whole numbers from low to high.
-func integer(low, high int) func(string) (int, *fault) {
-	return func(text string) (int, *fault) {
+func integer(low, high int) func(string) (int, *document.Fault) {
+	return func(text string) (int, *document.Fault) {
 		n, err := strconv.Atoi(text)
 		next := fmt.Sprintf("use a whole number from %d to %d", low, high)
 		switch {
 		case err != nil:
-			return 0, &fault{"is not a whole number", next}
+			return 0, document.Refuse("is not a whole number", next)
 		case n < low || n > high:
-			return 0, &fault{"is out of range", next}
+			return 0, document.Refuse("is out of range", next)
 		}
 		return n, nil
 	}
 }
 
 // parseRatio accepts a number from 0 to 1.
-func parseRatio(text string) (float64, *fault) {
+func parseRatio(text string) (float64, *document.Fault) {
 	ratio, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(ratio >= 0 && ratio <= 1) { // also refuses NaN
-		return 0, &fault{"is not a number from 0 to 1", "use a form such as 0.5"}
+		return 0, document.Refuse("is not a number from 0 to 1", "use a form such as 0.5")
 	}
 	return ratio, nil
 }
 
 // parseCache returns whether files stay in the page cache.
-func parseCache(text string) (keep bool, f *fault) {
+func parseCache(text string) (keep bool, f *document.Fault) {
 	switch text {
 	case "keep":
 		return true, nil
 	case "bypass":
 		return false, nil
 	}
-	return false, &fault{"is neither bypass nor keep", "use bypass or keep"}
+	return false, document.Refuse("is neither bypass nor keep", "use bypass or keep")
 }
 
-func parseBool(text string) (bool, *fault) {
+func parseBool(text string) (bool, *document.Fault) {
 	switch strings.ToLower(text) {
 	case "true":
 		return true, nil
 	case "false":
 		return false, nil
 	}
-	return false, &fault{"is neither true nor false", "use true or false"}
+	return false, document.Refuse("is neither true nor false", "use true or false")
 }
 
-func parseHash(text string) (manifest.Algorithm, *fault) {
+func parseHash(text string) (manifest.Algorithm, *document.Fault) {
 	if hash := manifest.ParseAlgorithm(text); hash != 0 {
 		return hash, nil
 	}
-	return 0, &fault{"is not a hash that the service offers", "use SHA256, SHA1 or MD5"}
+	return 0, document.Refuse("is not a hash that the service offers", "use SHA256, SHA1 or MD5")
 }
 
 var (
@@ -150,45 +151,45 @@ var (
 )
 
 // parseParam accepts the name of a query parameter that needs no escaping.
-func parseParam(text string) (string, *fault) {
+func parseParam(text string) (string, *document.Fault) {
 	if !paramPattern.MatchString(text) {
-		return "", &fault{"is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id"}
+		return "", document.Refuse("is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id")
 	}
 	return text, nil
 }
 
 // parseWord accepts a word that can begin a JSON key and an XML name.
-func parseWord(text string) (string, *fault) {
+func parseWord(text string) (string, *document.Fault) {
 	if !wordPattern.MatchString(text) {
-		return "", &fault{"is not a word", "use letters, digits and underscores, and begin with no digit"}
+		return "", document.Refuse("is not a word", "use letters, digits and underscores, and begin with no digit")
 	}
 	return text, nil
 }
 
 // parseURL accepts an absolute http or https URL with a host and no fragment.
-func parseURL(text string) (*url.URL, *fault) {
+func parseURL(text string) (*url.URL, *document.Fault) {
 	const next = "use a form such as https://releases.example.net"
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return nil, &fault{"is empty", next}
+		return nil, document.Refuse("is empty", next)
 	case err != nil:
-		return nil, &fault{"is not a URL", next}
+		return nil, document.Refuse("is not a URL", next)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &fault{"is not an http or https URL", next}
+		return nil, document.Refuse("is not an http or https URL", next)
 	case u.Opaque != "" || u.Hostname() == "":
-		return nil, &fault{"has no host", next}
+		return nil, document.Refuse("has no host", next)
 	case u.Port() != "" && !portNumber(u.Port(), 1):
-		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
+		return nil, document.Refuse("its port is out of range", "use a port from 1 to 65535")
 	case strings.Contains(text, "#"):
-		return nil, &fault{"has a fragment", "remove the # and the text after it"}
+		return nil, document.Refuse("has a fragment", "remove the # and the text after it")
 	}
 	return u, nil
 }
 
 // parseProxy accepts the URL of a proxy, with or without a user part. "" stands for that
 // of the environment.
-func parseProxy(text string) (*url.URL, *fault) {
+func parseProxy(text string) (*url.URL, *document.Fault) {
 	const next = "use a form such as http://proxy.example.net:3128"
 	if text == "" {
 		return nil, nil
@@ -196,40 +197,40 @@ func parseProxy(text string) (*url.URL, *fault) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, &fault{"is not a URL", next}
+		return nil, document.Refuse("is not a URL", next)
 	case !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme):
-		return nil, &fault{"is not an http, https, socks5 or socks5h URL", next}
+		return nil, document.Refuse("is not an http, https, socks5 or socks5h URL", next)
 	case u.Opaque != "" || u.Hostname() == "":
-		return nil, &fault{"has no host", next}
+		return nil, document.Refuse("has no host", next)
 	case u.Port() != "" && !portNumber(u.Port(), 1):
-		return nil, &fault{"its port is out of range", "use a port from 1 to 65535"}
+		return nil, document.Refuse("its port is out of range", "use a port from 1 to 65535")
 	case strings.Trim(u.Path, "/") != "" || strings.ContainsAny(text, "#?"):
-		return nil, &fault{"has more than a host and a port", next}
+		return nil, document.Refuse("has more than a host and a port", next)
 	}
 	return u, nil
 }
 
 // parseListen accepts host:port, where an empty host means every address. "" turns the
 // web server off.
-func parseListen(text string) (string, *fault) {
+func parseListen(text string) (string, *document.Fault) {
 	const next = `use host:port such as 127.0.0.1:9797, or "" for no web server`
 	if text == "" {
 		return "", nil
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || !portNumber(port, 0) {
-		return "", &fault{"is not host:port", next}
+		return "", document.Refuse("is not host:port", next)
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostPattern.MatchString(host) {
-		return "", &fault{"its host is neither a name nor an address", next}
+		return "", document.Refuse("its host is neither a name nor an address", next)
 	}
 	return text, nil
 }
 
 // parseHost accepts the name of a host, without a port.
-func parseHost(text string) (string, *fault) {
+func parseHost(text string) (string, *document.Fault) {
 	if !hostPattern.MatchString(text) {
-		return "", &fault{"is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port"}
+		return "", document.Refuse("is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port")
 	}
 	return text, nil
 }
@@ -240,20 +241,20 @@ func portNumber(text string, low uint64) bool {
 }
 
 // absolute resolves a path against the working directory.
-func (d *decoder) absolute(text string) (string, *fault) {
+func absolute(text string) (string, *document.Fault) {
 	if text == "" {
-		return "", &fault{"is empty", "use an absolute path such as /var/lib/syncd"}
+		return "", document.Refuse("is empty", "use an absolute path such as /var/lib/syncd")
 	}
 	path, err := filepath.Abs(text)
 	if err != nil {
-		return "", &fault{"cannot be made absolute: the working directory is gone", "use an absolute path such as /var/lib/syncd"}
+		return "", document.Refuse("cannot be made absolute: the working directory is gone", "use an absolute path such as /var/lib/syncd")
 	}
 	return path, nil
 }
 
 // besideConfig resolves a path against the directory of the configuration file. ""
 // stays "".
-func (d *decoder) besideConfig(text string) (string, *fault) {
+func (d *decoder) besideConfig(text string) (string, *document.Fault) {
 	if text == "" || filepath.IsAbs(text) {
 		return text, nil
 	}

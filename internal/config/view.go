@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
 )
@@ -26,22 +27,19 @@ type MapFile struct {
 	Path     string // absolute after Load
 
 	file string // the config file, for errors
-	at   place
+	at   document.Place
 }
 
-// Read reads and parses the map file. Its error is an *Error.
+// Read reads and parses the map file. Its error is a *document.Error.
 func (m MapFile) Read() (*layout.Map, error) {
 	data, _, err := fsops.ReadRegular(m.Path, layout.MaxMap)
 	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // ParseMap refuses a file that is too large
-		cause := systemError(err)
-		problem := m.at.error(m.file, fault{"cannot be read: " + cause.Error(), "check that the map file is there and that syncd's user may read it"})
-		problem.cause = cause
-		return nil, problem
+		return nil, m.at.Unreadable(m.file, "the map file", err)
 	}
 	parsed, err := layout.ParseMap(data)
 	if err != nil {
-		problem := m.at.error(m.file, fault{"is not a usable map file: " + err.Error(), "correct the map file"})
-		problem.cause = err
+		problem := m.at.Error(m.file, "is not a usable map file: "+err.Error(), "correct the map file")
+		problem.Cause = err
 		return nil, problem
 	}
 	return parsed, nil
@@ -71,120 +69,120 @@ func (c *Config) CheckMaps() error {
 }
 
 // views decodes the list of views. It must run after manifests and data_dir are decoded.
-func (d *decoder) views(n *node, c *Config) []View {
-	if n == nil || n.null {
+func (d *decoder) views(n *document.Node, c *Config) []View {
+	if n == nil || n.Null {
 		return nil
 	}
-	if n.kind != listKind {
-		d.fail("views", fault{"must be a list", "write each view as an entry that begins with \"- name: \""})
+	if n.Kind != document.ListKind {
+		d.Fail("views", "must be a list", "write each view as an entry that begins with \"- name: \"")
 		return nil
 	}
-	list := make([]View, len(n.items))
-	for i, item := range n.items {
+	list := make([]View, len(n.Items))
+	for i, item := range n.Items {
 		list[i] = View{Layout: layout.Provider}
-		d.view(&list[i], index("views", i), item, c)
+		d.view(&list[i], document.Index("views", i), item, c)
 	}
-	d.checkExports(list, c.DataDir)
+	checkExports(d.Decoder, list, c.DataDir)
 	return list
 }
 
-func (d *decoder) view(v *View, path string, n *node, c *Config) {
-	d.at[path] = n.at
-	if n.kind != mappingKind {
-		d.fail(path, fault{"must be a mapping", "write \"- name: \" and a name for the view"})
+func (d *decoder) view(v *View, path string, n *document.Node, c *Config) {
+	d.SetPosition(path, n.At)
+	if n.Kind != document.MappingKind {
+		d.Fail(path, "must be a mapping", "write \"- name: \" and a name for the view")
 		return
 	}
-	var maps *node
-	d.mapping(path, n, table{
-		"name":       scalar(&v.Name, parseName),
-		"manifests":  list(&v.Manifests, parseName),
-		"layout":     scalar(&v.Layout, parseLayout),
-		"map_files":  keep(&maps),
-		"hash_files": scalar(&v.HashFiles, parseBool),
-		"export":     scalar(&v.Export, parseExport),
+	var maps *document.Node
+	d.Mapping(path, n, document.Table{
+		"name":       document.Scalar(&v.Name, parseName),
+		"manifests":  document.List(&v.Manifests, parseName),
+		"layout":     document.Scalar(&v.Layout, parseLayout),
+		"map_files":  document.Keep(&maps),
+		"hash_files": document.Scalar(&v.HashFiles, parseBool),
+		"export":     document.Scalar(&v.Export, parseExport),
 	})
-	if !d.isSet(path + ".name") {
-		d.fail(path+".name", fault{"is missing", "write a name for the view, by which current/ shows it"})
+	if !d.IsSet(path + ".name") {
+		d.Fail(path+".name", "is missing", "write a name for the view, by which current/ shows it")
 	}
-	d.checkMembers(v, path+".manifests", c)
+	checkMembers(d.Decoder, v, path+".manifests", c)
 	d.mapFiles(v, path+".map_files", maps)
 	if v.Layout == layout.ByMap && maps == nil {
-		d.fail(path+".layout", fault{"needs map_files", "name the map file of each manifest in map_files, or use layout: provider"})
+		d.Fail(path+".layout", "needs map_files", "name the map file of each manifest in map_files, or use layout: provider")
 	}
 }
 
 // checkMembers checks the manifests of a view. Without any, the view has all.
-func (d *decoder) checkMembers(v *View, path string, c *Config) {
-	if !d.isSet(path) || len(v.Manifests) == 0 && d.valid(path) {
+func checkMembers(d *document.Decoder, v *View, path string, c *Config) {
+	if !d.IsSet(path) || len(v.Manifests) == 0 && d.Valid(path) {
 		v.Manifests = c.Names()
 		return
 	}
 	for i, name := range v.Manifests {
-		at := index(path, i)
-		if !d.isSet(at) { // one value instead of a list
+		at := document.Index(path, i)
+		if !d.IsSet(at) { // one value instead of a list
 			at = path
 		}
 		switch {
 		case name == "": // it has a problem
 		case !c.Has(name):
-			d.fail(at, fault{"is not in manifests", "write the name of an entry of manifests, in the same case"})
+			d.Fail(at, "is not in manifests", "write the name of an entry of manifests, in the same case")
 		case slices.Contains(v.Manifests[:i], name):
-			d.fail(at, fault{"is listed twice", "list each manifest once"})
+			d.Fail(at, "is listed twice", "list each manifest once")
 		}
 	}
 }
 
 // mapFiles decodes map_files, whose keys are the names of manifests.
-func (d *decoder) mapFiles(v *View, path string, n *node) {
-	if n == nil || n.null {
+func (d *decoder) mapFiles(v *View, path string, n *document.Node) {
+	if n == nil || n.Null {
 		return
 	}
-	if n.kind != mappingKind {
-		d.fail(path, fault{"must be a mapping", "write {MANIFEST: PATH}"})
+	if n.Kind != document.MappingKind {
+		d.Fail(path, "must be a mapping", "write {MANIFEST: PATH}")
 		return
 	}
-	if v.Layout != layout.ByMap && d.valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
-		d.fail(path, fault{"is only for layout: map", "add layout: map, or remove map_files"})
+	if v.Layout != layout.ByMap && d.Valid(path[:strings.LastIndexByte(path, '.')]+".layout") {
+		d.Fail(path, "is only for layout: map", "add layout: map, or remove map_files")
 	}
-	for i, f := range n.fields {
-		m := MapFile{Manifest: f.key, file: d.file}
-		at := index(path, i)
-		d.at[at] = f.at
-		same := func(other MapFile) bool { return other.Manifest == f.key }
+	for i, f := range n.Fields {
+		m := MapFile{Manifest: f.Key, file: d.File}
+		at := document.Index(path, i)
+		d.SetPosition(at, f.At)
+		same := func(other MapFile) bool { return other.Manifest == f.Key }
 		switch {
-		case !slices.Contains(v.Manifests, f.key):
-			d.fail(at, fault{"names a manifest that the view does not have", "use a name from the manifests of the view"})
+		case !slices.Contains(v.Manifests, f.Key):
+			d.Fail(at, "names a manifest that the view does not have", "use a name from the manifests of the view")
 		case slices.ContainsFunc(v.MapFiles, same):
-			d.fail(at, fault{"has two maps for one manifest", "keep one of them"})
+			d.Fail(at, "has two maps for one manifest", "keep one of them")
 		}
-		d.at[at] = f.value.at
-		scalar(&m.Path, d.mapPath)(d, at, f.value)
-		m.at = d.place(at)
+		d.SetPosition(at, f.Value.At)
+		document.Scalar(&m.Path, d.mapPath)(d.Decoder, at, f.Value)
+		m.at = d.Place(at)
 		v.MapFiles = append(v.MapFiles, m)
 	}
 }
 
-func (d *decoder) mapPath(text string) (string, *fault) {
+func (d *decoder) mapPath(text string) (string, *document.Fault) {
 	if text == "" {
-		return "", &fault{"is empty", "write the path of a map file"}
+		return "", document.Refuse("is empty", "write the path of a map file")
 	}
 	return d.besideConfig(text)
 }
 
 // checkExports refuses exports that would change each other or the mirror. The paths are
 // compared as written; symlinks are checked when the export is made.
-func (d *decoder) checkExports(list []View, dataDir string) {
+func checkExports(d *document.Decoder, list []View, dataDir string) {
 	for i, v := range list {
-		path := index("views", i) + ".export"
+		path := document.Index("views", i) + ".export"
 		if v.Export == "" {
 			continue
 		}
-		if d.valid("data_dir") && (within(v.Export, dataDir) || within(dataDir, v.Export)) {
-			d.fail(path, fault{"is inside data_dir, or data_dir is inside it", "use a folder that is separate from data_dir"})
+		if d.Valid("data_dir") && (within(v.Export, dataDir) || within(dataDir, v.Export)) {
+			d.Fail(path, "is inside data_dir, or data_dir is inside it", "use a folder that is separate from data_dir")
 		}
 		for j, other := range list[:i] {
 			if other.Export != "" && (within(v.Export, other.Export) || within(other.Export, v.Export)) {
-				d.fail(path, fault{"is, holds or is inside the export of " + index("views", j), "export each view to a folder of its own"})
+				d.Fail(path, "is, holds or is inside the export of "+document.Index("views", j), "export each view to a folder of its own")
 			}
 		}
 	}
@@ -196,19 +194,19 @@ func within(path, dir string) bool {
 	return err == nil && filepath.IsLocal(relative)
 }
 
-func parseLayout(text string) (layout.Layout, *fault) {
+func parseLayout(text string) (layout.Layout, *document.Fault) {
 	switch of := layout.Layout(strings.ToLower(text)); of {
 	case layout.Native, layout.Flat, layout.Provider, layout.ByMap:
 		return of, nil
 	}
-	return "", &fault{"is not a layout", "use native, flat, provider or map"}
+	return "", document.Refuse("is not a layout", "use native, flat, provider or map")
 }
 
 // parseExport accepts an absolute path that is not the root.
-func parseExport(text string) (string, *fault) {
+func parseExport(text string) (string, *document.Fault) {
 	path := filepath.Clean(text)
 	if !filepath.IsAbs(path) || path == "/" {
-		return "", &fault{"is not an absolute path of a folder", "use a path such as /srv/refdata"}
+		return "", document.Refuse("is not an absolute path of a folder", "use a path such as /srv/refdata")
 	}
 	return path, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"syncd/internal/config/document"
 )
 
 func TestMapFilesAreReadAndErrorsNameTheirPlace(t *testing.T) {
@@ -35,7 +37,7 @@ func TestMapFilesAreReadAndErrorsNameTheirPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = c.CheckMaps()
-		var got *Error
+		var got *document.Error
 		if problem == "" && err == nil {
 			continue
 		}

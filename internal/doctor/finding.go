@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"syncd/internal/config"
+	"syncd/internal/config/document"
 )
 
 // Severity says how bad a finding is, the worst first.
@@ -75,7 +75,7 @@ func configFailures(err error) (found []Finding) {
 		}
 		return found
 	}
-	var problem *config.Error
+	var problem *document.Error
 	if !errors.As(err, &problem) {
 		return []Finding{failing(err, "check that file")}
 	}

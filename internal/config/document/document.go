@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ import (
 // bound and needs quadratic time for many keys, below a second.
 const (
 	maxTokens = 30_000
-	maxFile   = 1 << 20
+	MaxFile   = 1 << 20
 )
 
-// readFile reads the configuration file and its permissions.
-func readFile(path string) ([]byte, fs.FileMode, error) {
-	data, info, err := fsops.ReadRegular(path, maxFile)
+// ReadFile reads the configuration file and its permissions.
+func ReadFile(path string) ([]byte, fs.FileMode, error) {
+	data, info, err := fsops.ReadRegular(path, MaxFile)
 	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // checkText refuses a file that is too large
 		return nil, 0, unreadable(path, err)
 	}
@@ -44,16 +44,24 @@ func unreadable(path string, err error) *Error {
 	case errors.Is(cause, fs.ErrPermission):
 		next = "run this as root, or let this user read it"
 	}
-	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: next, cause: cause}
+	return &Error{File: path, Problem: "cannot be read: " + cause.Error(), Suggestion: next, Cause: cause}
 }
 
-// readDocument parses a file that holds one YAML document, a mapping. A panic of
+// Parse parses a file that holds one YAML document, a mapping. A panic of
 // the YAML library, which open reports describe for broken files, must not end a
 // daemon that reads its configuration again.
-func readDocument(data []byte) (root *node, problem *located) {
+func Parse(file string, data []byte) (*Node, error) {
+	root, problem := parse(data)
+	if problem != nil {
+		return nil, Place{at: problem.at}.Error(file, problem.Problem, problem.Suggestion)
+	}
+	return root, nil
+}
+
+func parse(data []byte) (root *Node, problem *located) {
 	defer func() {
 		if recover() != nil {
-			root, problem = nil, &located{syntaxFault(""), position{}}
+			root, problem = nil, &located{syntaxFault(""), Position{}}
 		}
 	}()
 	text, problem := checkText(data)
@@ -70,10 +78,10 @@ func readDocument(data []byte) (root *node, problem *located) {
 	}
 	root = build(body)
 	switch {
-	case root.null:
-		return nil, &located{fault{"holds no configuration", "write at least source.url and one manifest"}, position{}}
-	case root.kind != mappingKind:
-		return nil, &located{fault{"is not a mapping at its top level", `begin with a key, such as "source:"`}, root.at}
+	case root.Null:
+		return nil, &located{Fault{"holds no configuration", "write at least source.url and one manifest"}, Position{}}
+	case root.Kind != MappingKind:
+		return nil, &located{Fault{"is not a mapping at its top level", `begin with a key, such as "source:"`}, root.At}
 	}
 	return root, nil
 }
@@ -81,21 +89,21 @@ func readDocument(data []byte) (root *node, problem *located) {
 // checkText refuses files that are not text. It ends every line in LF, because the YAML
 // library reports wrong positions after CR LF.
 func checkText(data []byte) (string, *located) {
-	if len(data) > maxFile {
-		return "", &located{fault{"is larger than 1 MiB", "check which file it is"}, position{}}
+	if len(data) > MaxFile {
+		return "", &located{Fault{"is larger than 1 MiB", "check which file it is"}, Position{}}
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	at := position{1, 1}
+	at := Position{1, 1}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return "", &located{fault{"is not UTF-8 text", "save the file as UTF-8"}, at}
+			return "", &located{Fault{"is not UTF-8 text", "save the file as UTF-8"}, at}
 		case r == '\n':
-			at = position{at.line + 1, 0}
+			at = Position{at.line + 1, 0}
 		case r != '\t' && unicode.IsControl(r):
-			return "", &located{fault{"has a control character", "remove it"}, at}
+			return "", &located{Fault{"has a control character", "remove it"}, at}
 		}
 		at.column++
 		i += size
@@ -120,13 +128,13 @@ func checkTokens(tokens token.Tokens) *located {
 	for i, t := range tokens {
 		switch {
 		case i == maxTokens:
-			return &located{fault{"has too many values", "check which file it is"}, where(t)}
+			return &located{Fault{"has too many values", "check which file it is"}, where(t)}
 		case unsupported[t.Type] != "":
-			return &located{fault{"holds " + unsupported[t.Type] + ", which is not supported", "write the value itself, in quotes if it begins with that sign"}, where(t)}
+			return &located{Fault{"holds " + unsupported[t.Type] + ", which is not supported", "write the value itself, in quotes if it begins with that sign"}, where(t)}
 		case t.Type == token.CommentType:
 			continue
 		case ended, started && t.Type == token.DocumentHeaderType:
-			return &located{fault{"holds more than one YAML document", "keep one document and remove the others with their --- or ... lines"}, where(t)}
+			return &located{Fault{"holds more than one YAML document", "keep one document and remove the others with their --- or ... lines"}, where(t)}
 		}
 		started, ended = true, t.Type == token.DocumentEndType
 	}
@@ -145,7 +153,7 @@ func parseTokens(tokens token.Tokens) (ast.Node, *located) {
 		if errors.As(err, &quoting) {
 			return nil, &located{syntaxFault(quoting.GetMessage()), where(quoting.GetToken())}
 		}
-		return nil, &located{syntaxFault(""), position{}}
+		return nil, &located{syntaxFault(""), Position{}}
 	}
 	if len(file.Docs) == 0 {
 		return nil, nil
@@ -155,7 +163,7 @@ func parseTokens(tokens token.Tokens) (ast.Node, *located) {
 
 // syntaxFault returns a suggestion for a common mistake, which it recognises by words in
 // the library's message.
-func syntaxFault(message string) fault {
+func syntaxFault(message string) Fault {
 	for _, known := range []struct{ words, suggestion string }{
 		{"tab character", "indent with spaces, not tabs"},
 		{"'\t'", "indent with spaces, not tabs"},
@@ -166,8 +174,8 @@ func syntaxFault(message string) fault {
 		{"must be specified", "check commas and closing brackets"},
 	} {
 		if strings.Contains(message, known.words) {
-			return fault{"is not valid YAML", known.suggestion}
+			return Fault{"is not valid YAML", known.suggestion}
 		}
 	}
-	return fault{"is not valid YAML", "check indentation, colons and quotes there and in the line before"}
+	return Fault{"is not valid YAML", "check indentation, colons and quotes there and in the line before"}
 }

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ var (
 
 // unknown is the problem of a key that is not in the table. A secret may stand in the
 // key's place by mistake, so the key is shown only when it looks like a key of syncd.
-func (d *decoder) unknown(path string, f field, t table) *Error {
-	p := place{key: path, at: f.at}
+func (d *Decoder) unknown(path string, f Field, t Table) *Error {
+	p := Place{Key: path, at: f.At}
 	valid := slices.Sorted(maps.Keys(t))
-	near := nearest(f.key, valid)
-	if plainKey.MatchString(f.key) || near != "" && nearKey.MatchString(f.key) {
-		p.key = below(path, f.key)
+	near := nearest(f.Key, valid)
+	if plainKey.MatchString(f.Key) || near != "" && nearKey.MatchString(f.Key) {
+		p.Key = below(path, f.Key)
 	}
 	if near != "" {
-		return p.error(d.file, fault{"unknown key", fmt.Sprintf("did you mean %q?", near)})
+		return p.Error(d.File, "unknown key", fmt.Sprintf("did you mean %q?", near))
 	}
-	return p.error(d.file, fault{"unknown key", "the keys here are " + strings.Join(valid, ", ")})
+	return p.Error(d.File, "unknown key", "the keys here are "+strings.Join(valid, ", "))
 }
 
 // nearest returns the known key that differs by a typing error, or "".

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type Error struct {
 	Problem      string
 	Suggestion   string
 
-	cause error // of the operating system, for errors.Is
+	Cause error // for errors.Is: of the operating system, or nil
 }
 
 // Error prints FILE:LINE:COL: KEY: PROBLEM; SUGGESTION, without what is empty.
@@ -42,20 +42,42 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error of the operating system, or nil.
-func (e *Error) Unwrap() error { return e.cause }
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
-// fault is a problem of one value, without its position. Its texts never quote the value.
-type fault struct{ problem, suggestion string }
+// Fault is a problem of one value, without its position. Its texts never quote the value.
+type Fault struct{ Problem, Suggestion string }
+
+// Refuse returns a fault.
+func Refuse(problem, suggestion string) *Fault { return &Fault{problem, suggestion} }
 
 // located is a fault of the whole file or of its syntax, with its position.
 type located struct {
-	fault
-	at position
+	Fault
+	at Position
 }
 
-func (l *located) error(file string) *Error {
-	return place{at: l.at}.error(file, l.fault)
+// Place is a key with its position in the file.
+type Place struct {
+	Key string
+	at  Position
+}
+
+// IsInFile is true when the place has a position.
+func (p Place) IsInFile() bool { return p.at != Position{} }
+
+// Error returns a problem of the value at a place.
+func (p Place) Error(file, problem, suggestion string) *Error {
+	return &Error{File: file, Line: p.at.line, Column: p.at.column, Key: p.Key, Problem: problem, Suggestion: suggestion}
+}
+
+// Unreadable returns the problem of a file that the value at a place names. It hides the
+// path, which may be a secret by mistake. what is the file, such as "the map file".
+func (p Place) Unreadable(file, what string, err error) *Error {
+	cause := systemError(err)
+	problem := p.Error(file, "cannot be read: "+cause.Error(), "check that "+what+" is there and that syncd's user may read it")
+	problem.Cause = cause
+	return problem
 }
 
 // joined returns problems as one error, sorted by position: nil, an *Error, or several
