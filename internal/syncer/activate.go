@@ -99,7 +99,7 @@ func (s *Syncer) activate(ctx context.Context, names []string, req request.Activ
 	if len(live) == 0 {
 		return result, cmp.Or(err, stay.err())
 	}
-	s.cfg.Shared.pruning.request()
+	s.cfg.Shared.room.RequestPrune()
 	s.cfg.showViews(views)
 	result.Views = views
 	result.Generation, result.Changed = s.cfg.Mirror.Current().Number, true

@@ -18,6 +18,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
+	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -276,7 +277,7 @@ func (a *adoption) reserve(list []adopt.Candidate) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if free = free.Minus(cfg.Shared.reserved(a.run.jobs)); !space.Fits(need, free) {
+	if free = free.Minus(cfg.Shared.Reserved(namesOfJobs(a.run.jobs))); !space.Fits(need, free) {
 		return nil, space.Refuse(need, free, "")
 	}
 	cfg.Shared.adopting.reserve(need.Bytes, need.Inodes)
@@ -291,7 +292,7 @@ func (a *adoption) reserve(list []adopt.Candidate) (release func(), err error) {
 // need is the space of the copies. Clones and moved files take none.
 func (a *adoption) need(list []adopt.Candidate) space.Amount {
 	partial := a.run.cfg.Mirror.Partial()
-	need := space.Amount{Bytes: overhead}
+	need := space.Amount{Bytes: room.Overhead}
 	if len(list) == 0 || a.folder.CanClone(list[0], partial, "adopt-"+rand.Text()) {
 		return need
 	}

@@ -36,7 +36,7 @@ func (r *run) describeServed(ctx context.Context) {
 	}
 	err := r.cfg.Shared.change(ctx, func() error {
 		_, err := r.cfg.Mirror.Publish(ctx, mirror.Change{Described: described})
-		r.cfg.Shared.pruning.request()
+		r.cfg.Shared.room.RequestPrune()
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

@@ -40,7 +40,7 @@ func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
 	if len(result.Manifests) == 0 {
 		return result, nil
 	}
-	s.cfg.Shared.pruning.request()
+	s.cfg.Shared.room.RequestPrune()
 	changes.History = report.HistoryEntry{Time: time.Now().UTC(), Trigger: trigger, Sync: result}
 	return result, s.cfg.commit(changes, outbox.News{})
 }

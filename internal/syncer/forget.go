@@ -82,7 +82,7 @@ func (s *Syncer) forget(ctx context.Context, names []string, trigger string) (re
 	if err != nil {
 		return result, space.RefuseIfFull(err)
 	}
-	s.cfg.Shared.pruning.request()
+	s.cfg.Shared.room.RequestPrune()
 	result.Generation, result.Changed, result.Removed = next.Number, true, names
 	return result, s.cfg.commit(store.Changes{Forgotten: names, History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,

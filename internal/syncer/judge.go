@@ -163,5 +163,5 @@ func (r *run) forgetStaged(name string) {
 	if err := r.cfg.Staging.Remove(name); err != nil {
 		r.cfg.Log.Warn().Err(err).Str("manifest", name).Msg("removing what was staged failed; the next start tries again")
 	}
-	r.cfg.Shared.pruning.request()
+	r.cfg.Shared.room.RequestPrune()
 }

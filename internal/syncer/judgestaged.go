@@ -102,7 +102,7 @@ func (c *Config) prepareGate(ctx context.Context, t Target, record mirror.Record
 		if !slices.Contains(v.Manifests, t.Name) {
 			continue
 		}
-		made, err := c.arrangeView(v, current, change, c.Shared.reserved(nil))
+		made, err := c.arrangeView(v, current, change, c.Shared.Reserved(nil))
 		switch {
 		case refusal.ReasonOf(err) != "":
 			return p, err

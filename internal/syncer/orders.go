@@ -116,7 +116,7 @@ func (s *Syncer) order(ctx context.Context, req request.Order) (report.Sync, err
 	if err != nil {
 		return result, space.RefuseIfFull(err)
 	}
-	s.cfg.Shared.pruning.request()
+	s.cfg.Shared.room.RequestPrune()
 	result.Generation, result.Changed = next.Number, true
 	return result, errors.Join(s.followOrders(next, change), s.cfg.Store.Commit(store.Changes{History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: req.Trigger, DurationSeconds: time.Since(started).Seconds(), Sync: result,

@@ -175,7 +175,7 @@ func (r *run) measure(j *job) {
 func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 	for name, now := range wanted {
 		if !slices.Equal(r.wanted[name], now) {
-			r.cfg.Shared.pruning.request()
+			r.cfg.Shared.room.RequestPrune()
 		}
 	}
 }

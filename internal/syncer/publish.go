@@ -178,7 +178,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 		if !errors.As(err, &broken) || r.lock != nil { // a lock is made as a whole
 			if err == nil {
 				r.noteViews(views)
-				r.cfg.Shared.pruning.request()
+				r.cfg.Shared.room.RequestPrune()
 				r.removed = append(r.removed, change.Remove...)
 			}
 			return err

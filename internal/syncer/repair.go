@@ -19,7 +19,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if err := s.cfg.Mirror.Intact(); err != nil {
 		return report.Verification{}, err
 	}
-	verified := s.cfg.Shared.verify()
+	verified := s.cfg.Shared.room.Read()
 	result, checked, err := report.Verify(ctx, s.cfg.Mirror, req)
 	verified()
 	if err != nil {

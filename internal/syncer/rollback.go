@@ -60,7 +60,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	if err != nil {
 		return report.Sync{}, space.RefuseIfFull(err)
 	}
-	s.cfg.Shared.pruning.request()
+	s.cfg.Shared.room.RequestPrune()
 	s.cfg.showViews(result.Views)
 	result.Generation, result.Changed = next.Number, true
 	states, err := s.cfg.Store.Manifests()
@@ -79,7 +79,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 func (s *Syncer) followViews(change *mirror.Change) (outcomes []report.ViewResult, err error) {
 	current := s.cfg.Mirror.Current()
 	for _, v := range s.cfg.wantedViews() {
-		made, err := s.cfg.arrangeView(v, current, *change, s.cfg.Shared.reserved(nil))
+		made, err := s.cfg.arrangeView(v, current, *change, s.cfg.Shared.Reserved(nil))
 		if refusal.ReasonOf(err) != "" {
 			return nil, err
 		}

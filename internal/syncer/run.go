@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"syncd/internal/golive/room"
 	"syncd/internal/host/clock"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/inventory"
@@ -54,7 +55,7 @@ type run struct {
 	provider    *questions
 	session     *inventory.Session
 	downloads   *download.Downloader
-	pruner      *pruner
+	room        room.Config // to reserve space by
 }
 
 // end gives back what the run has of the Shared.

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -9,6 +10,7 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
+	"syncd/internal/golive/room"
 	"syncd/internal/host/claims"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
@@ -22,7 +24,7 @@ type Shared struct {
 	turn      chan struct{}          // holds one token while nothing changes the tree
 	check     func() error           // fails when the data directory must not be changed
 	newest    atomic.Pointer[Config] // of the Syncer that was made last
-	pruning   pruneSchedule
+	room      *room.Room
 	downloads download.Pool
 	adopting  adoptions
 	lists     *releases.Room // until there are plans
@@ -34,7 +36,6 @@ type Shared struct {
 	mu        sync.Mutex // guards what follows; never held across disk or network
 	runs      map[*run]struct{}
 	repairing map[manifest.ObjectID]bool // objects that repairs download
-	verifying int                        // repairs that read the published files
 }
 
 // maxGates is how many gates run at once. Each may read a whole revision.
@@ -44,6 +45,7 @@ const maxGates = 4
 // change; an error prevents it.
 func NewShared(check func() error) *Shared {
 	s := &Shared{turn: make(chan struct{}, 1), check: check, lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}, gates: semaphore.NewWeighted(maxGates)}
+	s.room = room.New(s)
 	s.turn <- struct{}{}
 	s.exports.turn = make(chan struct{}, 1)
 	s.exports.turn <- struct{}{}
@@ -95,9 +97,9 @@ func (s *Shared) jobs() []*job {
 	return jobs
 }
 
-// addWanted adds the contents that running syncs and repairs want to those that the
-// state has. A sync's own plan is newer than what the state has of its manifest.
-func (s *Shared) addWanted(wanted map[string][]store.Wanted) {
+// Wanted implements room.Keeper. A sync's own plan is newer than what the state has of its
+// manifest.
+func (s *Shared) Wanted(wanted map[string][]store.Wanted) (partials map[string]bool) {
 	for _, j := range s.jobs() {
 		if plan, replaces := j.keeps(); replaces {
 			wanted[j.target.Name] = plan
@@ -110,18 +112,15 @@ func (s *Shared) addWanted(wanted map[string][]store.Wanted) {
 	for id := range s.repairing {
 		wanted[""] = append(wanted[""], store.Wanted{Expected: id.Digest(), Object: id})
 	}
+	return s.adopting.partials()
 }
 
-// reserved is the space that running syncs will still take for other manifests than
-// those of jobs. A dry run may have a manifest that is in a running sync, too.
-func (s *Shared) reserved(jobs []*job) space.Amount {
-	own := map[string]bool{}
-	for _, j := range jobs {
-		own[j.target.Name] = true
-	}
+// Reserved implements room.Keeper. A dry run may have a manifest that is in a running sync,
+// too.
+func (s *Shared) Reserved(except []string) space.Amount {
 	sum := s.adopting.reserved()
 	for _, j := range s.jobs() {
-		if !own[j.target.Name] {
+		if !slices.Contains(except, j.target.Name) {
 			sum = sum.Plus(j.reserved())
 		}
 	}
@@ -140,21 +139,14 @@ func (s *Shared) repair(id manifest.ObjectID) (done func()) {
 	}
 }
 
-// verify notes that a repair reads the published files, which must not be pruned
-// meanwhile, until done is called.
-func (s *Shared) verify() (done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.verifying++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.verifying--
+// pruneIfDue removes what retention does not keep, if there may be something. At the
+// context's end the next sync prunes.
+func (s *Shared) pruneIfDue(ctx context.Context) {
+	if !s.room.IsPruneDue() {
+		return
 	}
-}
-
-func (s *Shared) isVerifying() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.verifying > 0
+	_ = s.change(ctx, func() error {
+		s.room.Prune(ctx, nil)
+		return nil
+	})
 }

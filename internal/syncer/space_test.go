@@ -69,7 +69,7 @@ func TestADryRunDoesNotCountWhatASyncOfItsManifestReserved(t *testing.T) {
 	}
 	shared.begin(running)
 	dry := []*job{{target: Target{Name: "data"}}}
-	if got := shared.reserved(dry); got.Bytes != 2 {
+	if got := shared.Reserved(namesOfJobs(dry)); got.Bytes != 2 {
 		t.Errorf("%d bytes are reserved by others, want 2", got.Bytes)
 	}
 }

@@ -92,7 +92,7 @@ func (c *Config) stage(ctx context.Context, record mirror.Record, views []mirror
 	if err := c.Staging.Put(e); err != nil {
 		return e, isNew, space.RefuseIfFull(err)
 	}
-	c.Shared.pruning.request() // an older one was replaced
+	c.Shared.room.RequestPrune() // an older one was replaced
 	return c.Staging.Get(record.Manifest), isNew, nil
 }
 

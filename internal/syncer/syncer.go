@@ -13,6 +13,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/golive/gate"
+	"syncd/internal/golive/room"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/clock"
 	"syncd/internal/manifest"
@@ -40,12 +41,7 @@ type Provider interface {
 
 // Followers are other hosts that take the data from this one. Safe for concurrent use.
 type Followers interface {
-	// Kept returns until when revisions must stay on disk, by mirror.Record.Key; the zero
-	// time for as long as they are here.
-	Kept(now time.Time) map[string]time.Time
-	// Retire is called before the revisions that do not stay are removed. False means that
-	// Kept has changed.
-	Retire(stays func(key string) bool, now time.Time) bool
+	room.Followers
 	// Refresh is called when more is known of an earlier revision.
 	Refresh()
 }
@@ -139,7 +135,7 @@ func New(cfg Config, progress *report.Progress) *Syncer {
 		},
 	}
 	cfg.Shared.newest.Store(&s.cfg)
-	cfg.Shared.pruning.request()
+	cfg.Shared.room.Configure(cfg.room(s.inventory))
 	return s
 }
 
@@ -174,7 +170,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	r.describeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
-	r.pruner.pruneIfDue(ctx)
+	s.cfg.Shared.pruneIfDue(ctx)
 	return r.report(), r.recordErr
 }
 
@@ -250,7 +246,7 @@ func (s *Syncer) newRun(req request.Sync) *run {
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
 		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress, describes: s.cfg.Describe},
-		pruner:   &pruner{shared: s.cfg.Shared, inventory: s.inventory, started: now},
+		room:     s.cfg.room(s.inventory),
 	}
 }
 

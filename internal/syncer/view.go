@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
@@ -116,7 +117,7 @@ func (r *run) arrangeViews(jobs []*job, change *mirror.Change) (outcomes []repor
 	current := r.cfg.Mirror.Current()
 	for i := 0; i < len(r.views); i++ {
 		v := r.views[i]
-		made, err := r.cfg.arrangeView(v, current, *change, r.cfg.Shared.reserved(jobs))
+		made, err := r.cfg.arrangeView(v, current, *change, r.cfg.Shared.Reserved(namesOfJobs(jobs)))
 		if named := namedBy(err, *change); len(named) > 0 {
 			failNamed(err, slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return !slices.Contains(named, j.target.Name) }))
 			change.Set = slices.DeleteFunc(change.Set, func(record mirror.Record) bool { return slices.Contains(named, record.Manifest) })
@@ -164,10 +165,7 @@ func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mir
 	if err != nil {
 		return nil, err
 	}
-	for _, before := range change.Views {
-		others = others.Plus(c.needOfView(before))
-	}
-	if err := c.checkRoom(made, others); err != nil {
+	if err := room.CheckView(c.Mirror, made, change.Views, others); err != nil {
 		return nil, err
 	}
 	if len(unmapped) > 0 && made.Fingerprint != served.Fingerprint {
@@ -175,35 +173,6 @@ func (c *Config) arrangeView(v wantedView, current mirror.Generation, change mir
 			Msg("no map places some files of the view; they lie where the provider's updater puts them")
 	}
 	return &made, nil
-}
-
-// checkRoom refuses a view whose tree does not fit beside what others will take.
-func (c *Config) checkRoom(v mirror.View, others space.Amount) error {
-	need := c.needOfView(v)
-	free, err := c.Mirror.Free()
-	if free = free.Minus(others); err == nil && !space.Fits(need, free) {
-		err = space.Refuse(need, free, "")
-	}
-	if err != nil {
-		return fmt.Errorf("view %s: %w", v.Name, err)
-	}
-	return nil
-}
-
-// needOfView is the space for the tree of a view, nothing if it is on disk.
-func (c *Config) needOfView(v mirror.View) (need space.Amount) {
-	if c.Mirror.HasTree(v) {
-		return need
-	}
-	need.Inodes = int64(2 * v.Count())
-	need.Bytes = overhead + int64(v.Count())*overheadPerFile
-	if v.HashFiles {
-		need.Bytes += int64(len(v.Files)) * space.BlockSize
-	}
-	if c.Mirror.CopiesBytes() {
-		need.Bytes += v.Bytes
-	}
-	return need
 }
 
 // removedViews lists the views that are served, no longer configured, and not kept. A

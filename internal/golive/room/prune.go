@@ -1,0 +1,133 @@
+package room
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/disk/space"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// Prune removes generations, revisions, objects and unfinished downloads that retention
+// does not keep. For the manifests in displaced, it also removes the old revision that a
+// new one will displace. If pruning fails, or a repair reads the published files, the next
+// sync prunes again. The caller has the turn.
+func (r *Room) Prune(ctx context.Context, displaced map[string]bool) {
+	now := time.Now()
+	r.setDue(now)
+	if r.isRead() {
+		return
+	}
+	keep, partials, err := r.retention(ctx)
+	if err == nil {
+		keep.Displaced = displaced
+		if followers := r.cfg().Followers; followers != nil {
+			keep.Retire = func(stays func(string) bool) bool { return followers.Retire(stays, now) }
+		}
+		var next time.Time
+		if next, err = r.cfg().Mirror.Prune(keep, now); err == nil && !keep.Unknown {
+			if err = fetcher.Sweep(r.cfg().Mirror.Partial(), partials); err == nil {
+				r.settle(now, next)
+			}
+		}
+	}
+	if err != nil {
+		r.cfg().Log.Warn().Err(err).Msg("pruning is incomplete; the next sync tries again")
+	}
+}
+
+// freeable returns the space that pruning would free, and when the last generation
+// that waits for the end of `retain_for` can be pruned. change, which may be nil,
+// edits the retention first. Nothing on disk is changed.
+func (r *Room) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
+	keep, _, err := r.retention(ctx)
+	keep.Displaced = displaced
+	if change != nil {
+		change(&keep)
+	}
+	if err == nil {
+		more, last, err = r.cfg().Mirror.Freeable(keep, time.Now())
+	}
+	if err != nil {
+		r.cfg().Log.Warn().Err(err).Msg("finding out how much space pruning would free failed")
+	}
+	return more, last
+}
+
+// retention says what pruning keeps: the configured number of revisions, and the
+// contents that unfinished syncs want. Those are in the plans of running syncs and, for
+// ended ones, in the state. partials are the names of their unfinished downloads.
+func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
+	wanted, partials, err := r.wanted()
+	if err != nil {
+		return keep, nil, err
+	}
+	keep = mirror.Retention{Revisions: r.cfg().Retain, For: r.cfg().RetainFor, Objects: map[manifest.ObjectID]bool{}}
+	var unnamed []manifest.Digest // a killed sync could not save their objects
+	for _, w := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
+		if w.Expected.IsZero() {
+			continue
+		}
+		id, named := w.Expected.ObjectID()
+		switch {
+		case !w.Object.IsZero():
+			keep.Objects[w.Object] = true
+		case named:
+			keep.Objects[id] = true
+		default:
+			unnamed = append(unnamed, w.Expected)
+		}
+		partials[fetcher.Name(w.Expected)] = true
+	}
+	if followers := r.cfg().Followers; followers != nil {
+		keep.Asked = followers.Kept(time.Now())
+	}
+	if err := r.cfg().Staging.Retain(&keep); err != nil {
+		return keep, nil, err
+	}
+	objects, err := r.cfg().Inventory.Identify(ctx, unnamed)
+	if err != nil {
+		return keep, nil, err
+	}
+	for _, id := range objects {
+		keep.Objects[id] = true
+	}
+	keep.Unknown, err = r.stateIsNew(wanted)
+	return keep, partials, err
+}
+
+// wanted lists the contents that unfinished syncs want, by manifest, and the unfinished
+// downloads that stay for other work.
+func (r *Room) wanted() (wanted map[string][]store.Wanted, partials map[string]bool, err error) {
+	saved, err := r.cfg().Store.Wanted()
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted = map[string][]store.Wanted{}
+	for _, name := range r.cfg().Manifests {
+		wanted[name] = saved[name]
+	}
+	return wanted, r.keeper.Wanted(wanted), nil
+}
+
+// stateIsNew is true while the state has no record of a manifest, perhaps because it
+// was lost. Any object may then belong to an unfinished sync of that manifest. After
+// the recheck interval such a sync counts as abandoned.
+func (r *Room) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
+	created, err := r.cfg().Store.Created()
+	if err != nil || time.Since(created).Abs() >= r.cfg().Recheck {
+		return false, err
+	}
+	states, err := r.cfg().Store.Manifests()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(r.cfg().Manifests, func(name string) bool {
+		return states[name].SyncedAt.IsZero() && len(wanted[name]) == 0
+	}), nil
+}

@@ -1,0 +1,237 @@
+package room
+
+import (
+	"context"
+	"path"
+	"slices"
+	"time"
+
+	"syncd/internal/disk/fsops"
+	"syncd/internal/disk/space"
+	"syncd/internal/fetcher"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// Records, sums and the state also take space.
+const overhead, overheadPerFile = Overhead, 1 << 10
+
+// Overhead is what any work takes beside its files.
+const Overhead = 64 << 10
+
+// revisionInodes are a revision's directory and its parent, its record and the two
+// directories above that.
+const revisionInodes = 5
+
+// Plan is what a sync will make of one manifest.
+type Plan struct {
+	Manifest string
+	manifest.Plan
+	Sizes map[manifest.Digest]int64 // of missing contents, as far as they are known
+}
+
+// Reservation adds up the space that the manifests of one sync will take. It refuses each
+// that does not fit in addition to those before it, even after pruning. Its methods need
+// the turn.
+type Reservation struct {
+	cfg        *Config // of the sync
+	room       *Room
+	dryRun     bool
+	open       func() map[string]int
+	others     space.Amount // that running work will still take for other manifests
+	taken      space.Amount
+	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
+	unfinished map[string]int64 // sizes of unfinished downloads, by file name
+}
+
+// NewReservation begins a reservation for the named manifests by the configuration of their
+// sync. open returns the manifests of the sync that may still go live, with the number of
+// files that each serves now. A dry run changes nothing on disk.
+func (r *Room) NewReservation(cfg Config, manifests []string, open func() map[string]int, dryRun bool) *Reservation {
+	return &Reservation{
+		cfg: &cfg, room: r, dryRun: dryRun, open: open, others: r.Reserved(manifests),
+		displaced: map[string]bool{}, unfinished: unfinishedSizes(cfg.Mirror.Partial()),
+	}
+}
+
+// Take reserves the need of a manifest, as Need has computed it. It returns the reserved
+// space, or the refusal.
+func (s *Reservation) Take(ctx context.Context, name string, need space.Amount) (space.Amount, error) {
+	if s.taken == (space.Amount{}) { // all manifests share one generation
+		need = need.Plus(s.needOfGeneration())
+	}
+	free, err := s.free()
+	if err == nil && !space.Fits(need, free) {
+		free, err = s.makeRoom(ctx, name, need)
+	}
+	if err != nil {
+		return need, err
+	}
+	if !space.Fits(need, free) {
+		return need, space.Refuse(need, free, s.outlook(ctx, name, need, free))
+	}
+	s.taken = s.taken.Plus(need)
+	return need, nil
+}
+
+// free is the disk's free space without the space of the manifests before.
+func (s *Reservation) free() (space.Amount, error) {
+	free, err := s.cfg.Mirror.Free()
+	return free.Minus(s.others).Minus(s.taken), err
+}
+
+// makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom
+// also prunes the revision that the new one will displace from `retain`, but only if
+// that makes it fit. It returns the space that is free afterwards.
+func (s *Reservation) makeRoom(ctx context.Context, name string, need space.Amount) (space.Amount, error) {
+	pruned, err := s.afterPruning(ctx)
+	if err != nil || space.Fits(need, pruned) {
+		return pruned, err
+	}
+	free, err := s.free()
+	if err != nil {
+		return free, err
+	}
+	s.displaced[name] = true
+	if more, _ := s.room.freeable(ctx, s.displaced, nil); !space.Fits(need, free.Plus(more)) {
+		delete(s.displaced, name)
+		return pruned, nil
+	}
+	return s.afterPruning(ctx)
+}
+
+// afterPruning prunes and returns the space that is free afterwards. A dry run only
+// computes it.
+func (s *Reservation) afterPruning(ctx context.Context) (space.Amount, error) {
+	if !s.dryRun {
+		s.room.Prune(ctx, s.displaced)
+		return s.free()
+	}
+	free, err := s.free()
+	more, _ := s.room.freeable(ctx, s.displaced, nil)
+	return free.Plus(more), err
+}
+
+// outlook says how much more pruning could free later, and with a lower `retain`.
+func (s *Reservation) outlook(ctx context.Context, name string, need, free space.Amount) string {
+	now, _ := s.room.freeable(ctx, s.displaced, nil)
+	s.displaced[name] = true
+	defer delete(s.displaced, name)
+	_, last := s.room.freeable(ctx, s.displaced, nil)
+	later, _ := s.room.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
+	most, _ := s.room.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
+	text := ""
+	if amount := space.Lacking(need, free).Text(later.Minus(now)); amount != "" {
+		text = "; " + amount + " more could be freed"
+		if !last.IsZero() {
+			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `" + s.waitsFor() + "` is over"
+		}
+	}
+	if amount := space.Lacking(need, free).Text(most.Minus(later)); amount != "" {
+		text += "; " + amount + " more with `retain: 0`"
+	}
+	return text
+}
+
+// waitsFor names the setting for which pruning waits.
+func (s *Reservation) waitsFor() string {
+	if s.cfg.Followers != nil && len(s.cfg.Followers.Kept(time.Now())) > 0 {
+		return "serve.keep"
+	}
+	return "retain_for"
+}
+
+// Need is the space that a manifest will take: the missing bytes that are not in
+// unfinished downloads yet, and an inode for each name that it makes. It counts
+// links too: without hard links a file is copied, and tmpfs counts links as inodes.
+func (s *Reservation) Need(p Plan) space.Amount {
+	var need space.Amount
+	for _, f := range p.Missing {
+		kept, found := s.unfinished[fetcher.Name(f.Expected)]
+		if !found {
+			need.Inodes++
+		}
+		if size, known := p.Sizes[f.Expected]; known {
+			need.Bytes = min(need.Bytes+space.OfContent(size-min(size, kept)).Bytes, space.Max)
+		}
+	}
+	missing := len(p.Missing)
+	need.Inodes += int64(min(missing, s.cfg.Transfers)) // their .validator files
+	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(p.Files) + revisionInodes)
+	need.Inodes += dirs + int64(len(p.Files))
+	need.Bytes += overhead + dirs*space.BlockSize + int64(len(p.Files))*overheadPerFile
+	return need.Plus(s.needOfTrees(p))
+}
+
+// needOfTrees is the space for the links to the files of a manifest in views, and for the
+// copies that stand in for links where the file system has none.
+func (s *Reservation) needOfTrees(p Plan) (need space.Amount) {
+	trees, files := int64(1), int64(len(p.Files))
+	for _, v := range s.cfg.Views {
+		if !slices.Contains(v.Manifests, p.Manifest) {
+			continue
+		}
+		trees++
+		need.Inodes += 2 * files // links, and at most as many directories
+		need.Bytes += overhead + files*overheadPerFile
+		if v.HashFiles {
+			need.Inodes += files
+			need.Bytes += files * (space.BlockSize + overheadPerFile)
+		}
+	}
+	if !s.cfg.Mirror.CopiesBytes() {
+		return need
+	}
+	for _, f := range p.Files {
+		size := p.Known[f.Expected].Size + p.Sizes[f.Expected]
+		need.Bytes = min(need.Bytes+trees*space.OfContent(size).Bytes, space.Max)
+	}
+	return need
+}
+
+// needOfGeneration is the space for the names of all manifests in the next generation,
+// and for the link that replaces `current`.
+func (s *Reservation) needOfGeneration() space.Amount {
+	names := map[string]bool{}
+	for _, v := range s.cfg.Views {
+		names[v.Name] = true
+	}
+	for name := range s.cfg.Mirror.Current().Records {
+		names[name] = true
+	}
+	var need space.Amount
+	for name, files := range s.open() {
+		names[name] = true
+		need.Bytes -= int64(files) * overheadPerFile // Need counts its new record
+	}
+	for _, record := range s.cfg.Mirror.Current().Records {
+		need.Bytes += int64(len(record.Files)) * overheadPerFile
+	}
+	need.Inodes = mirror.GenerationInodes(len(names)) + 1
+	need.Bytes = max(need.Bytes, 0) + need.Inodes*space.BlockSize
+	return need
+}
+
+// unfinishedSizes returns the sizes of the files in a directory, by name. A file
+// that cannot be looked at counts as missing.
+func unfinishedSizes(dir *fsops.Dir) map[string]int64 {
+	entries, _ := dir.ReadDir(".")
+	sizes := make(map[string]int64, len(entries))
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			sizes[entry.Name()] = info.Size()
+		}
+	}
+	return sizes
+}
+
+// directories is how many directories hold the files.
+func directories(files []manifest.File) int {
+	seen := map[string]bool{}
+	for _, f := range files {
+		for dir := path.Dir(f.Path); dir != "." && !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	return len(seen)
+}
