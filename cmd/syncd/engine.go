@@ -11,7 +11,6 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/disk/flock"
-	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -29,7 +28,7 @@ type engineClient interface {
 	Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (report.Verification, error)
 	Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (report.Adoption, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
-	ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]report.Stop, error)
 }
 
 // startPatience is how long a command waits for an engine that has the lock and
@@ -150,7 +149,7 @@ func (o ownEngine) ChangeDeliveries(ctx context.Context, req request.Deliveries)
 	return o.engine.ChangeDeliveries(ctx, req)
 }
 
-func (o ownEngine) ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error) {
+func (o ownEngine) ServeRelease(ctx context.Context, req request.ServeRelease) ([]report.Stop, error) {
 	return o.engine.ServeRelease(ctx, req)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/config/document"
-	"syncd/internal/downstream/rings"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -29,8 +28,8 @@ hosts of an earlier one refused them.`,
 			if err != nil {
 				return err
 			}
-			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (rings.View, error) { return c.FleetView(cmd.Context()) },
-				func(m *mirror.Mirror, s report.StateReader) (rings.View, error) {
+			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (report.FleetStatus, error) { return c.FleetStatus(cmd.Context()) },
+				func(m *mirror.Mirror, s report.StateReader) (report.FleetStatus, error) {
 					return engine.FleetOnDisk(cfg, m, s)
 				})
 			if err != nil {
@@ -76,7 +75,7 @@ func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	ended := []rings.Stop{}
+	ended := []report.Stop{}
 	err = a.withEngine(ctx, cfg, func(e engineClient) error {
 		found, err := e.ServeRelease(ctx, request.ServeRelease{Release: release})
 		ended = append(ended, found...)

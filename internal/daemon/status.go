@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
@@ -46,12 +45,12 @@ func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAg
 // Samples returns the metrics.
 func (d *Daemon) Samples() ([]metrics.Sample, error) { return d.engine.Samples() }
 
-// FleetView shows the followers.
-func (d *Daemon) FleetView() (rings.View, error) { return d.engine.FleetView() }
+// FleetStatus shows the followers.
+func (d *Daemon) FleetStatus() (report.FleetStatus, error) { return d.engine.FleetStatus() }
 
 // Followers shows the followers; nil if none are served.
-func (d *Daemon) Followers() *rings.View {
-	view, err := d.engine.FleetView()
+func (d *Daemon) Followers() *report.FleetStatus {
+	view, err := d.engine.FleetStatus()
 	if err != nil {
 		return nil
 	}
@@ -59,7 +58,7 @@ func (d *Daemon) Followers() *rings.View {
 }
 
 // ServeRelease lets a release go on to later rings.
-func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error) {
+func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]report.Stop, error) {
 	return d.engine.ServeRelease(ctx, req)
 }
 

@@ -54,26 +54,26 @@ func (e *Engine) RunFleet(ctx context.Context) {
 	}
 }
 
-// FleetView shows the followers.
-func (e *Engine) FleetView() (rings.View, error) {
+// FleetStatus shows the followers.
+func (e *Engine) FleetStatus() (report.FleetStatus, error) {
 	if e.fleet == nil {
-		return rings.View{}, errNoFollowers
+		return report.FleetStatus{}, errNoFollowers
 	}
-	return e.fleet.View(), nil
+	return e.fleet.Status(), nil
 }
 
-// FleetOnDisk is FleetView when no engine is running; state is nil when there is no state
+// FleetOnDisk is FleetStatus when no engine is running; state is nil when there is no state
 // database.
-func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (rings.View, error) {
+func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.FleetStatus, error) {
 	if !cfg.Serve.IsOn() {
-		return rings.View{}, errNoFollowers
+		return report.FleetStatus{}, errNoFollowers
 	}
 	return rings.Read(current{m}, state, ringsOf(cfg))
 }
 
 // ServeRelease lets a release go on to the rings that do not see it because hosts refused
 // it. It returns the stops that it ended.
-func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []rings.Stop, err error) {
+func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
 	if e.fleet == nil {
 		return nil, errNoFollowers
 	}

@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
 
@@ -74,9 +75,9 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 		t.Errorf("two stopped: %s", diff)
 	}
 
-	view, err := e.FleetView()
+	view, err := e.FleetStatus()
 	must(t, err)
-	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != rings.Refused || view.Followers[1].State != rings.InSync {
+	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != report.FollowerRefused || view.Followers[1].State != report.FollowerInSync {
 		t.Errorf("%+v", view)
 	}
 	families, err := w.registry.Gather()
@@ -98,7 +99,7 @@ func TestEngineWithoutServeHasNoFleet(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	defer e.Close()
-	if _, err := e.FleetView(); err == nil || e.Fleet() != nil {
+	if _, err := e.FleetStatus(); err == nil || e.Fleet() != nil {
 		t.Errorf("%v", err)
 	}
 	if _, err := e.ServeRelease(t.Context(), request.ServeRelease{Release: "2026.09"}); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 // Published is a release that is served here.
@@ -51,10 +52,10 @@ type Fleet struct {
 
 	mu       sync.RWMutex // guards what follows
 	rings    rings
-	reports  map[string]map[follower]*report // by the name of the ID; no map is empty
-	count    int                             // of all reports
+	reports  map[string]map[follower]*hostReport // by the name of the ID; no map is empty
+	count    int                                 // of all reports
 	tallies  map[place]tally
-	stops    map[target]Stop
+	stops    map[target]report.Stop
 	approved map[manifest.Release]time.Time
 	changed  map[string]bool // keys of entries that are not saved yet
 	crowded  bool            // reports were dropped for new ones
@@ -68,21 +69,21 @@ func New(catalog Catalog, saver Saver, log zerolog.Logger) (*Fleet, error) {
 }
 
 // Read returns what was saved, by rings; saved is nil for nothing.
-func Read(catalog Catalog, saved Reader, configured []Ring) (View, error) {
+func Read(catalog Catalog, saved Reader, configured []Ring) (report.FleetStatus, error) {
 	f := empty(catalog)
 	f.rings = configured
 	if saved != nil {
 		if err := f.load(saved); err != nil {
-			return View{}, err
+			return report.FleetStatus{}, err
 		}
 	}
-	return f.View(), nil
+	return f.Status(), nil
 }
 
 func empty(catalog Catalog) *Fleet {
 	return &Fleet{
 		catalog: catalog, now: time.Now, limit: maxReports,
-		reports: map[string]map[follower]*report{}, tallies: map[place]tally{}, stops: map[target]Stop{},
+		reports: map[string]map[follower]*hostReport{}, tallies: map[place]tally{}, stops: map[target]report.Stop{},
 		approved: map[manifest.Release]time.Time{}, changed: map[string]bool{},
 	}
 }
@@ -91,7 +92,7 @@ func empty(catalog Catalog) *Fleet {
 func (f *Fleet) Configure(configured []Ring) {
 	f.mu.Lock()
 	f.rings = configured
-	var stops []Stop
+	var stops []report.Stop
 	for p, tally := range f.tallies {
 		for release := range tally.refused {
 			if stop, isNew := f.judgeLocked(target{p.manifest, release}, ""); isNew {
@@ -133,7 +134,7 @@ func (f *Fleet) visibleLocked(a Asker, name string, release manifest.Release, li
 		return true
 	}
 	stop, stopped := f.stops[target{name, release}]
-	if f.rings[i].isDue(liveAt, f.now()) && (!stopped || !stop.hides(f.rings, i)) {
+	if f.rings[i].isDue(liveAt, f.now()) && (!stopped || !hides(stop, f.rings, i)) {
 		return true
 	}
 	// A host that took the release when it could see it would otherwise find an older one.
@@ -148,7 +149,7 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 		return // it tells more when it has seen our answer
 	}
 	f.mu.Lock()
-	var stops []Stop
+	var stops []report.Stop
 	for _, name := range manifests {
 		if stop, isNew := f.seenLocked(a, name); isNew {
 			stops = append(stops, stop)
@@ -158,12 +159,12 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 	f.announce(stops)
 }
 
-func (f *Fleet) seenLocked(a Asker, asked string) (Stop, bool) {
+func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	name, published := f.catalog.Published(asked)
 	if len(published) == 0 {
-		return Stop{}, false
+		return report.Stop{}, false
 	}
-	next := report{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
+	next := hostReport{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
 	if before := f.reports[a.name][a.follower(name)]; before != nil {
 		next.Shown, next.Took = before.Shown, before.Took
 	}
@@ -180,13 +181,13 @@ func (f *Fleet) seenLocked(a Asker, asked string) (Stop, bool) {
 	next.take()
 	f.setLocked(a.name, a.follower(name), &next)
 	if !next.counts() {
-		return Stop{}, false
+		return report.Stop{}, false
 	}
 	return f.judgeLocked(target{name, next.Refused}, hostName(a.name, a.state.Host))
 }
 
 // announce logs new stops and saves them at once.
-func (f *Fleet) announce(stops []Stop) {
+func (f *Fleet) announce(stops []report.Stop) {
 	for _, s := range stops {
 		f.log.Warn().Str("manifest", s.Manifest).Str("release", string(s.Release)).Str("ring", s.By).Str("stopped_from", s.From).
 			Int("refused", s.Refused).Int("hosts", s.Of).Msg("too many hosts refused the release: later rings don't see it until `syncd serve release` or a newer one")
@@ -237,7 +238,7 @@ func (f *Fleet) Stopped() map[string]int {
 	for i, ring := range f.rings {
 		stopped[ring.Name] = 0
 		for s := range maps.Values(f.stops) {
-			if s.hides(f.rings, i) && f.isNewestLocked(s) {
+			if hides(s, f.rings, i) && f.isNewestLocked(s) {
 				stopped[ring.Name]++
 			}
 		}
@@ -246,7 +247,7 @@ func (f *Fleet) Stopped() map[string]int {
 }
 
 // isNewestLocked is true while no newer release replaces a stopped one.
-func (f *Fleet) isNewestLocked(s Stop) bool {
+func (f *Fleet) isNewestLocked(s report.Stop) bool {
 	_, published := f.catalog.Published(s.Manifest)
 	return !slices.ContainsFunc(published, func(p Published) bool { return p.Release.Newer(s.Release) })
 }

@@ -15,6 +15,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -168,8 +169,8 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	}
 	w.restart(canary, rest, last)
 	w.wants("after a restart", w.poll("rest", 2, takes), oldest)
-	stopped := w.View().Stopped
-	want := []Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
+	stopped := w.Status().Stopped
+	want := []report.Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
 	if diff := cmp.Diff(want, stopped); diff != "" {
 		t.Error(diff)
 	}
@@ -268,7 +269,7 @@ func TestWhatCountsAsARefusal(t *testing.T) {
 	} {
 		w := newWorld(t, canary, rest)
 		w.poll(tt.ring, 1, tt.told)
-		if stopped := len(w.View().Stopped) > 0; stopped != tt.want {
+		if stopped := len(w.Status().Stopped) > 0; stopped != tt.want {
 			t.Errorf("%s: stopped %t", name, stopped)
 		}
 	}
@@ -280,7 +281,7 @@ func TestOnlyHostsWithTheManifestCount(t *testing.T) {
 		w.Seen(w.asker("canary", n, takes), "more", "unknown")
 	}
 	w.poll("canary", 1, refuses)
-	if len(w.View().Stopped) != 1 {
+	if len(w.Status().Stopped) != 1 {
 		t.Error("one host of one did not stop the release")
 	}
 	w.Seen(w.asker("canary", 1, takes), "MORE", "More") // the service ignores case
@@ -313,7 +314,7 @@ func TestViewNamesEachFollower(t *testing.T) {
 	w.Seen(w.Asker("lost", "rest", http.Header{HeaderState: {"host=l; id=1"}}), "data")
 	w.reports["lost"][follower{"l", "1", "data"}].SeenAt = start.Add(-27 * time.Hour)
 	var got []string
-	view := w.View()
+	view := w.Status()
 	for _, f := range view.Followers {
 		got = append(got, fmt.Sprintf("%s/%s %s %s %s %s", f.Name, f.Host, f.Ring, f.State, f.Release, f.Refused))
 	}
@@ -329,8 +330,8 @@ func TestViewNamesEachFollower(t *testing.T) {
 	}
 	w.poll("rest", 3, "; release=1999.01") // made up
 	if diff := cmp.Diff(map[Count]int{
-		{"canary", "2026.11", Refused}: 1, {"canary", "2026.11", InSync}: 1, {"canary", "2026.10", Behind}: 1, {"rest", "none", Silent}: 1,
-		{"rest", "2026.10", InSync}: 1, {"rest", "none", Pending}: 1, {"rest", "none", Unknown}: 1, {"rest", "other", Behind}: 1,
+		{"canary", "2026.11", report.FollowerRefused}: 1, {"canary", "2026.11", report.FollowerInSync}: 1, {"canary", "2026.10", report.FollowerBehind}: 1, {"rest", "none", report.FollowerSilent}: 1,
+		{"rest", "2026.10", report.FollowerInSync}: 1, {"rest", "none", report.FollowerPending}: 1, {"rest", "none", report.FollowerUnknown}: 1, {"rest", "other", report.FollowerBehind}: 1,
 	}, w.Counts()); diff != "" {
 		t.Error(diff)
 	}
@@ -340,19 +341,19 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 	w := newWorld(t, canary, rest)
 	w.poll("canary", 1, refuses)
 	w.poll("canary", 2, takes)
-	before := w.View()
+	before := w.Status()
 	if err := w.Save(); err != nil {
 		t.Fatal(err)
 	}
 	w.restart(canary, rest)
-	if diff := cmp.Diff(before, w.View()); diff != "" {
+	if diff := cmp.Diff(before, w.Status()); diff != "" {
 		t.Error(diff)
 	}
 	w.time = start.Add(forgetAfter)
 	w.poll("canary", 2, takes)
 	w.time = w.time.Add(time.Second)
 	w.Forget()
-	if got := w.View().Followers; len(got) != 1 || got[0].Host != "h2" {
+	if got := w.Status().Followers; len(got) != 1 || got[0].Host != "h2" {
 		t.Errorf("%+v", got)
 	}
 	if tally := w.tallies[place{"canary", "data"}]; tally.hosts != 1 || len(tally.refused) != 0 {
@@ -362,7 +363,7 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.restart(canary, rest)
-	if len(w.View().Followers) != 1 {
+	if len(w.Status().Followers) != 1 {
 		t.Error("a forgotten host came back")
 	}
 }
@@ -418,9 +419,9 @@ func TestMadeUpHostsNeedNoMemoryOnAFullDisk(t *testing.T) {
 	if err := w.Save(); err != nil {
 		t.Fatal(err)
 	}
-	before := w.View()
+	before := w.Status()
 	w.restart(canary)
-	if diff := cmp.Diff(before, w.View()); diff != "" {
+	if diff := cmp.Diff(before, w.Status()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -21,8 +21,8 @@ func (a Asker) follower(manifestName string) follower {
 	return follower{a.state.Host, a.state.ID, manifestName}
 }
 
-// report is what is known of one manifest of one host. Only the State was told by the host.
-type report struct {
+// hostReport is what is known of one manifest of one host. Only the State was told by the host.
+type hostReport struct {
 	State
 	Ring   string           // at the last poll
 	SeenAt time.Time        // the last poll
@@ -35,14 +35,14 @@ type report struct {
 }
 
 // show notes that the host can see a release.
-func (r *report) show(release manifest.Release) {
+func (r *hostReport) show(release manifest.Release) {
 	if r.Shown == "" || release.Newer(r.Shown) {
 		r.Shown = release
 	}
 }
 
 // take notes that the host serves a release that it could see.
-func (r *report) take() {
+func (r *hostReport) take() {
 	if r.Release != r.Took {
 		r.Took = ""
 	}
@@ -52,10 +52,10 @@ func (r *report) take() {
 }
 
 // tells is true for a host that tells what it serves. Only those count.
-func (r *report) tells() bool { return r.Host != "" }
+func (r *hostReport) tells() bool { return r.Host != "" }
 
 // against is the release that the report speaks against, "" for none.
-func (r *report) against() manifest.Release {
+func (r *hostReport) against() manifest.Release {
 	if r.tells() && r.counts() {
 		return r.Refused
 	}
@@ -63,7 +63,7 @@ func (r *report) against() manifest.Release {
 }
 
 // same is true if nothing but the time of the poll differs.
-func (r *report) same(other *report) bool {
+func (r *hostReport) same(other *hostReport) bool {
 	return r.State == other.State && r.Ring == other.Ring && r.Shown == other.Shown && r.Took == other.Took
 }
 
@@ -77,7 +77,7 @@ type tally struct {
 }
 
 // setLocked replaces a report.
-func (f *Fleet) setLocked(name string, k follower, next *report) {
+func (f *Fleet) setLocked(name string, k follower, next *hostReport) {
 	before := f.reports[name][k]
 	if before == nil {
 		f.makeRoomLocked()
@@ -97,7 +97,7 @@ func (f *Fleet) setLocked(name string, k follower, next *report) {
 }
 
 // putLocked puts a report in place of the one before; nil removes it.
-func (f *Fleet) putLocked(name string, k follower, next *report) {
+func (f *Fleet) putLocked(name string, k follower, next *hostReport) {
 	of := f.reports[name]
 	if before := of[k]; before != nil {
 		f.countLocked(k, before, -1)
@@ -106,7 +106,7 @@ func (f *Fleet) putLocked(name string, k follower, next *report) {
 	}
 	if next != nil {
 		if of == nil {
-			of = map[follower]*report{}
+			of = map[follower]*hostReport{}
 			f.reports[name] = of
 		}
 		f.countLocked(k, next, 1)
@@ -118,7 +118,7 @@ func (f *Fleet) putLocked(name string, k follower, next *report) {
 	}
 }
 
-func (f *Fleet) countLocked(k follower, r *report, n int) {
+func (f *Fleet) countLocked(k follower, r *hostReport, n int) {
 	if !r.tells() {
 		return
 	}

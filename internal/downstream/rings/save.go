@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 // The keys of saved entries begin with one of these, and a zero byte.
@@ -55,7 +56,7 @@ func (f *Fleet) load(saved Reader) error {
 		case parts[0] == kindReport && len(parts) == 5:
 			f.loadReportLocked(parts[1], follower{parts[2], parts[3], parts[4]}, value)
 		case parts[0] == kindStop && len(parts) == 3:
-			var s Stop
+			var s report.Stop
 			if json.Unmarshal(value, &s) == nil {
 				f.stops[target{parts[1], manifest.Release(parts[2])}] = s
 			}
@@ -74,7 +75,7 @@ func (f *Fleet) loadReportLocked(name string, k follower, value json.RawMessage)
 	if json.Unmarshal(value, &s) != nil || f.count >= f.limit {
 		return
 	}
-	f.putLocked(name, k, &report{
+	f.putLocked(name, k, &hostReport{
 		State: State{
 			Host: k.Host, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
 			Refused: s.Refused, Reason: s.Reason, Attempts: s.Attempts,

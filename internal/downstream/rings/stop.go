@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 // Limits of what is remembered of releases, the newest.
@@ -16,18 +17,6 @@ const (
 	maxNamed     = 100 // hosts that a Stop names
 )
 
-// Stop keeps a release from later rings.
-type Stop struct {
-	Manifest string           `json:"manifest"`
-	Release  manifest.Release `json:"release"`
-	By       string           `json:"by"`      // the ring whose hosts refused it
-	From     string           `json:"from"`    // the first ring that does not see it
-	At       time.Time        `json:"at"`      // when it was stopped
-	Refused  int              `json:"refused"` // hosts, at most at one time
-	Of       int              `json:"of"`      // hosts of the ring with this manifest
-	Hosts    []string         `json:"hosts"`   // the first ones that refused it, as name/host
-}
-
 // target is a release of a manifest.
 type target struct {
 	manifest string
@@ -36,32 +25,32 @@ type target struct {
 
 // hides is true when a ring does not see the release. The last ring never sees it, even if
 // the rings were renamed since.
-func (s Stop) hides(r rings, place int) bool {
+func hides(s report.Stop, r rings, place int) bool {
 	from, _ := r.place(s.From)
 	return place >= from && place > 0
 }
 
 // judgeLocked stops a release that too many hosts refused, unless the operator let it go.
 // It returns the stop if it is new. name is that of the host that refused it now, if any.
-func (f *Fleet) judgeLocked(t target, name string) (stop Stop, isNew bool) {
+func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool) {
 	if _, approved := f.approved[t.release]; approved {
-		return Stop{}, false
+		return report.Stop{}, false
 	}
 	by, from, found := f.rings.stopped(func(ring string) (refused, all int) {
 		tally := f.tallies[place{ring, t.manifest}]
 		return tally.refused[t.release], tally.hosts
 	})
 	if !found {
-		return Stop{}, false
+		return report.Stop{}, false
 	}
 	ring := f.rings[by].Name
 	before, known := f.stops[t]
 	if earlier, _ := f.rings.place(before.From); known && earlier <= from {
 		f.growLocked(t, before, f.tallies[place{ring, t.manifest}], name)
-		return Stop{}, false
+		return report.Stop{}, false
 	}
 	tally := f.tallies[place{ring, t.manifest}]
-	stop = Stop{
+	stop = report.Stop{
 		Manifest: t.manifest, Release: t.release, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
 		Refused: tally.refused[t.release], Of: tally.hosts, Hosts: f.refusersLocked(t, ring),
 	}
@@ -72,7 +61,7 @@ func (f *Fleet) judgeLocked(t target, name string) (stop Stop, isNew bool) {
 }
 
 // growLocked adds a further host to a stop.
-func (f *Fleet) growLocked(t target, s Stop, now tally, name string) {
+func (f *Fleet) growLocked(t target, s report.Stop, now tally, name string) {
 	if now.refused[t.release] <= s.Refused {
 		return
 	}
@@ -99,19 +88,19 @@ func (f *Fleet) refusersLocked(t target, ring string) (names []string) {
 
 func (f *Fleet) trimStopsLocked() {
 	for len(f.stops) > maxStops {
-		oldest := slices.MinFunc(f.sortedStopsLocked(), func(a, b Stop) int { return a.At.Compare(b.At) })
+		oldest := slices.MinFunc(f.sortedStopsLocked(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
 		t := target{oldest.Manifest, oldest.Release}
 		delete(f.stops, t)
 		f.changed[stopKey(t)] = true
 	}
 }
 
-func (f *Fleet) sortedStopsLocked() []Stop {
-	all := make([]Stop, 0, len(f.stops))
+func (f *Fleet) sortedStopsLocked() []report.Stop {
+	all := make([]report.Stop, 0, len(f.stops))
 	for _, s := range f.stops {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Stop) int {
+	slices.SortFunc(all, func(a, b report.Stop) int {
 		return cmp.Or(cmp.Compare(b.Release, a.Release), cmp.Compare(a.Manifest, b.Manifest))
 	})
 	return all
@@ -129,7 +118,7 @@ func (e *NotServedError) Error() string {
 
 // Approve lets a release go on to later rings, whatever hosts say of it, and returns the
 // stops that this ends. It is saved when Approve returns without an error.
-func (f *Fleet) Approve(release manifest.Release) (ended []Stop, err error) {
+func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err error) {
 	f.mu.Lock()
 	for _, s := range f.sortedStopsLocked() {
 		if s.Release == release {

@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -102,14 +101,14 @@ func (c *Client) History(ctx context.Context) (history report.History, err error
 	return history, err
 }
 
-// FleetView shows the followers.
-func (c *Client) FleetView(ctx context.Context) (view rings.View, err error) {
+// FleetStatus shows the followers.
+func (c *Client) FleetStatus(ctx context.Context) (view report.FleetStatus, err error) {
 	err = c.query(ctx, "/fleet", &view)
 	return view, err
 }
 
 // ServeRelease lets a release go on to later rings.
-func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []rings.Stop, err error) {
+func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
 	err = c.call(ctx, http.MethodPost, "/serve-release", req, &ended, nil)
 	return ended, err
 }

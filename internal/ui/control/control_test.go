@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -48,8 +47,8 @@ var (
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
-	stops    = []rings.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
-	hosts    = rings.View{Rings: []rings.RingView{{Name: "canary"}}, Followers: []rings.FollowerView{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
+	stops    = []report.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
+	hosts    = report.FleetStatus{Rings: []report.RingStatus{{Name: "canary"}}, Followers: []report.FollowerStatus{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -107,9 +106,9 @@ func (h *fakeEngine) Samples() ([]metrics.Sample, error) {
 	return []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}, h.err
 }
 
-func (h *fakeEngine) FleetView() (rings.View, error) { return hosts, h.err }
+func (h *fakeEngine) FleetStatus() (report.FleetStatus, error) { return hosts, h.err }
 
-func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]rings.Stop, error) {
+func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]report.Stop, error) {
 	h.note(req)
 	return stops, h.err
 }
@@ -186,7 +185,7 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
 	gotWaiting, err = c.ChangeDeliveries(ctx, drop)
 	check("drop", gotWaiting, err, waiting)
-	gotHosts, err := c.FleetView(ctx)
+	gotHosts, err := c.FleetStatus(ctx)
 	check("fleet", gotHosts, err, hosts)
 	release := request.ServeRelease{Release: "2026.11"}
 	gotStops, err := c.ServeRelease(ctx, release)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -49,8 +48,8 @@ type Engine interface {
 	Deliveries() (report.Deliveries, error)
 	Samples() ([]metrics.Sample, error)
 	ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error)
-	FleetView() (rings.View, error)
-	ServeRelease(ctx context.Context, req request.ServeRelease) ([]rings.Stop, error)
+	FleetStatus() (report.FleetStatus, error)
+	ServeRelease(ctx context.Context, req request.ServeRelease) ([]report.Stop, error)
 }
 
 // newHandler serves the socket. Work runs under ctx, so it goes on when the command
@@ -74,7 +73,7 @@ func newHandler(ctx context.Context, e Engine) http.Handler {
 		reply(w, samples, err)
 	})
 	mux.HandleFunc("GET /fleet", func(w http.ResponseWriter, _ *http.Request) {
-		view, err := e.FleetView()
+		view, err := e.FleetStatus()
 		reply(w, view, err)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {

@@ -9,20 +9,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/report"
 )
 
 // followersScene shows a release that was stopped.
 func followersScene(idle *scene) *scene {
 	s := *idle
-	s.fleet = &rings.View{
-		Followers: []rings.FollowerView{
-			{Name: "eu", Host: "db01", Ring: "canary", LastSeen: *ago(4 * time.Minute), Told: rings.Told{Release: "2026.10", State: rings.InSync}},
-			{Name: "eu", Host: "db02", Ring: "canary", LastSeen: *ago(9 * time.Minute), Told: rings.Told{Release: "2026.09", State: rings.Refused, Refused: "2026.10", Reason: "hash_mismatch"}},
-			{Name: "us", Ring: "rest", LastSeen: *ago(time.Hour), Told: rings.Told{State: rings.Unknown}},
+	s.fleet = &report.FleetStatus{
+		Followers: []report.FollowerStatus{
+			{Name: "eu", Host: "db01", Ring: "canary", LastSeen: *ago(4 * time.Minute), Following: report.Following{Release: "2026.10", State: report.FollowerInSync}},
+			{Name: "eu", Host: "db02", Ring: "canary", LastSeen: *ago(9 * time.Minute), Following: report.Following{Release: "2026.09", State: report.FollowerRefused, Refused: "2026.10", Reason: "hash_mismatch"}},
+			{Name: "us", Ring: "rest", LastSeen: *ago(time.Hour), Following: report.Following{State: report.FollowerUnknown}},
 		},
-		Stopped: []rings.Stop{{Manifest: "dq_addr_data", Release: "2026.10", By: "canary", From: "rest", Refused: 1, Of: 2, Hosts: []string{"eu/db02"}}},
+		Stopped: []report.Stop{{Manifest: "dq_addr_data", Release: "2026.10", By: "canary", From: "rest", Refused: 1, Of: 2, Hosts: []string{"eu/db02"}}},
 	}
 	s.status.Publish = &report.PublishStatus{
 		Place: "https://s3.example.net/refdata/mirror/", State: report.StateInSync, Generation: 12, PublishedAt: ago(11 * 24 * time.Hour),
@@ -83,7 +82,7 @@ func TestPageShowsTheFollowersAndWhatWasStopped(t *testing.T) {
 func TestPageWithManyFollowersStaysSmall(t *testing.T) {
 	s := scenes()["followers"]
 	for n := range 10_000 {
-		s.fleet.Followers = append(s.fleet.Followers, rings.FollowerView{Name: "eu", Host: fmt.Sprint("h", n), Told: rings.Told{State: rings.InSync}})
+		s.fleet.Followers = append(s.fleet.Followers, report.FollowerStatus{Name: "eu", Host: fmt.Sprint("h", n), Following: report.Following{State: report.FollowerInSync}})
 	}
 	page := pageOf(t, s)
 	if !strings.Contains(page, "9903 more are not shown") || !strings.Contains(page, "10001 in sync") || len(page) > 200_000 {

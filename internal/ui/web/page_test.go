@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/daemon/signals"
-	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -28,14 +27,14 @@ type scene struct {
 	status  report.Status
 	history report.History
 	disk    report.DiskUse
-	fleet   *rings.View
+	fleet   *report.FleetStatus
 	wanted  []request.Sync
 }
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
 func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
-func (s *scene) Followers() *rings.View              { return s.fleet }
+func (s *scene) Followers() *report.FleetStatus      { return s.fleet }
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"syncd/internal/downstream/rings"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -38,7 +37,7 @@ type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
 	DiskUse() (report.DiskUse, error)
-	Followers() *rings.View // nil if none are served
+	Followers() *report.FleetStatus // nil if none are served
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error

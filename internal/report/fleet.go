@@ -1,0 +1,89 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+)
+
+// FleetStatus is what `fleet --json` prints: the hosts that follow this one.
+type FleetStatus struct {
+	Rings     []RingStatus     `json:"rings"`
+	Followers []FollowerStatus `json:"followers"`
+	Stopped   []Stop           `json:"stopped"`
+}
+
+// RingStatus is a configured ring.
+type RingStatus struct {
+	Name         string   `json:"name"`
+	DelaySeconds float64  `json:"delay_seconds"`
+	StopAbove    *float64 `json:"stop_above"` // share of an earlier ring's hosts; null for any
+	Hosts        int      `json:"hosts"`
+}
+
+// FollowerStatus is a host.
+type FollowerStatus struct {
+	Name      string             `json:"name"`     // of the ID; "" if none are configured
+	Host      string             `json:"host"`     // "" for a client that reports nothing
+	Instance  string             `json:"instance"` // tells followers of one host name apart
+	Ring      string             `json:"ring"`
+	Version   string             `json:"version"`
+	LastSeen  time.Time          `json:"last_seen"`
+	Manifests []FollowedManifest `json:"manifests"`
+	Manifest  string             `json:"manifest"` // the one in the worst state, to which the rest belongs
+	Following
+}
+
+// FollowedManifest is a manifest of a host.
+type FollowedManifest struct {
+	Manifest string    `json:"manifest"`
+	LastSeen time.Time `json:"last_seen"`
+	Following
+}
+
+// Following is what a host reports of a manifest, and what that means.
+type Following struct {
+	Release  manifest.Release `json:"release"` // served; "" for none or unknown
+	Revision string           `json:"revision"`
+	State    FollowerState    `json:"state"`
+	Refused  manifest.Release `json:"refused"` // the release that it refused or failed to mirror
+	Reason   string           `json:"reason"`
+	Since    *time.Time       `json:"since"` // when it first reported that
+}
+
+// FollowerState is how a follower is doing, as `fleet --json` names it.
+type FollowerState string
+
+// The states of a follower, the worst first.
+const (
+	FollowerRefused FollowerState = "refused" // it refused the release that it may take
+	FollowerFailed  FollowerState = "failed"  // it could not mirror it
+	FollowerSilent  FollowerState = "silent"  // it has not polled for more than a day
+	FollowerBehind  FollowerState = "behind"  // it serves an older release than it may
+	FollowerPending FollowerState = "pending" // it serves nothing yet
+	FollowerUnknown FollowerState = "unknown" // a client that reports nothing
+	FollowerInSync  FollowerState = "in_sync"
+)
+
+var followerStates = []FollowerState{FollowerRefused, FollowerFailed, FollowerSilent, FollowerBehind, FollowerPending, FollowerUnknown, FollowerInSync}
+
+// FollowerStates returns all of them, the worst first.
+func FollowerStates() []FollowerState { return followerStates }
+
+// Compare sorts the worse state first.
+func (s FollowerState) Compare(other FollowerState) int {
+	return slices.Index(followerStates, s) - slices.Index(followerStates, other)
+}
+
+// Stop keeps a release from later rings.
+type Stop struct {
+	Manifest string           `json:"manifest"`
+	Release  manifest.Release `json:"release"`
+	By       string           `json:"by"`      // the ring whose hosts refused it
+	From     string           `json:"from"`    // the first ring that does not see it
+	At       time.Time        `json:"at"`      // when it was stopped
+	Refused  int              `json:"refused"` // hosts, at most at one time
+	Of       int              `json:"of"`      // hosts of the ring with this manifest
+	Hosts    []string         `json:"hosts"`   // the first ones that refused it, as name/host
+}
