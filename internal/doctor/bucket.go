@@ -30,19 +30,19 @@ type store struct {
 }
 
 // checkCredentials looks for the keys that the requests to source.s3 are signed with.
-func (e *examination) checkCredentials(ctx context.Context) []Finding {
-	if !e.cfg.Source.S3.IsSet() {
+func (s *storage) checkCredentials(ctx context.Context) []Finding {
+	if !s.cfg.Source.S3.IsSet() {
 		return nil
 	}
-	found, isThere := e.lookForKeys(ctx, signature.Credentials())
+	found, isThere := s.lookForKeys(ctx, signature.Credentials())
 	if len(found) > 0 || isThere {
 		return orGood(found, "requests to the bucket are signed with a key")
 	}
-	return []Finding{hint(e.giveKeys(), "no credentials for S3 are found: requests are not signed, which only a public bucket permits")}
+	return []Finding{hint(s.giveKeys(), "no credentials for S3 are found: requests are not signed, which only a public bucket permits")}
 }
 
 // lookForKeys looks for credentials as the daemon will, and keeps them out of the output.
-func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Credentials) (found []Finding, isThere bool) {
+func (s *storage) lookForKeys(ctx context.Context, usual *credentials.Credentials) (found []Finding, isThere bool) {
 	for _, pair := range [][2]string{{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}, {"AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"}} {
 		if os.Getenv(pair[0]) != "" && os.Getenv(pair[1]) == "" {
 			return []Finding{failure("set both, or none", "$%s is set, but not $%s", pair[0], pair[1])}, false
@@ -51,39 +51,39 @@ func (e *examination) lookForKeys(ctx context.Context, usual *credentials.Creden
 	ctx, cancel := context.WithTimeout(ctx, storePatience) // a role is asked for over the network
 	defer cancel()
 	var keys credentials.Value
-	err := e.asKeyReader(ctx, func() (err error) {
+	err := s.asKeyReader(ctx, func() (err error) {
 		keys, err = usual.GetWithContext(&credentials.CredContext{Context: ctx})
 		return err
 	})
 	for _, secret := range signature.Secrets() {
-		e.addKey(secret)
+		s.addKey(secret)
 	}
 	if err != nil {
-		return e.unreadableKeys(), false
+		return s.unreadableKeys(), false
 	}
-	e.addKey(keys.SecretAccessKey)
-	e.addKey(keys.SessionToken)
-	if e.keys = keys; keys.AccessKeyID != "" {
+	s.addKey(keys.SecretAccessKey)
+	s.addKey(keys.SessionToken)
+	if s.keys = keys; keys.AccessKeyID != "" {
 		return nil, true
 	}
-	return e.unreadableKeys(), false
+	return s.unreadableKeys(), false
 }
 
 // minKey is the length of the shortest secret key that S3 servers accept. A shorter one
 // would hide words of the output.
 const minKey = 8
 
-func (e *examination) addKey(secret string) {
+func (s *storage) addKey(secret string) {
 	if len(secret) >= minKey {
-		e.AddSecret(secret)
+		s.AddSecret(secret)
 	}
 }
 
 // asKeyReader runs work that reads the shared file. The daemon's user may own that file, and
 // it can name a program (credential_process): that must not run as root, and it may hang.
-func (e *examination) asKeyReader(ctx context.Context, work func() error) error {
+func (s *storage) asKeyReader(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- e.keyReader().Do(work) }()
+	go func() { done <- s.keyReader().Do(work) }()
 	select {
 	case err := <-done:
 		return err
@@ -93,12 +93,12 @@ func (e *examination) asKeyReader(ctx context.Context, work func() error) error 
 }
 
 // signAsDaemon signs with the keys that the daemon gets.
-func (e *examination) signAsDaemon(sign Sign) Sign {
+func (s *storage) signAsDaemon(sign Sign) Sign {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), netPatience)
 		defer cancel()
 		signed := r.Clone(ctx)
-		if err := e.asKeyReader(ctx, func() error { return sign(signed) }); err != nil {
+		if err := s.asKeyReader(ctx, func() error { return sign(signed) }); err != nil {
 			return err
 		}
 		r.Header = signed.Header
@@ -107,32 +107,32 @@ func (e *examination) signAsDaemon(sign Sign) Sign {
 }
 
 // keyReader is who reads the shared file: systemd, as root, or the daemon.
-func (e *examination) keyReader() account.Account {
-	if e.keyCredential != "" && os.Getenv(sharedVariable) != "" {
+func (s *storage) keyReader() account.Account {
+	if s.keyCredential != "" && os.Getenv(sharedVariable) != "" {
 		return account.Self()
 	}
-	return e.worker
+	return s.worker
 }
 
 // unreadableKeys says that there may be credentials which the daemon, or this user, cannot
 // read.
-func (e *examination) unreadableKeys() []Finding {
+func (s *storage) unreadableKeys() []Finding {
 	path, isNamed := sharedFile()
-	err := e.keyReader().Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
+	err := s.keyReader().Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
 	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case e.isBlind:
+	case s.isBlind:
 		return []Finding{skippedUntil("run this as root", "the unit may give credentials for S3 in a way that this user cannot read")}
-	case e.keyCredential != "" && os.Getenv(sharedVariable) == "":
-		return []Finding{failure(dropIn("LoadCredential="+e.keyCredential+":/etc/syncd/"+e.keyCredential), "the unit does not load the credential %s, which %s names", e.keyCredential, sharedVariable)}
-	case e.keyCredential != "" && isMissing:
+	case s.keyCredential != "" && os.Getenv(sharedVariable) == "":
+		return []Finding{failure(dropIn("LoadCredential="+s.keyCredential+":/etc/syncd/"+s.keyCredential), "the unit does not load the credential %s, which %s names", s.keyCredential, sharedVariable)}
+	case s.keyCredential != "" && isMissing:
 		return []Finding{failure("write the credentials there with mode 600, or take LoadCredential= out of the unit", "the unit loads the credentials for S3 from %s, which does not exist: systemd does not start the daemon", path)}
 	case path == "" || err == nil || !isNamed && isMissing:
 		return nil
-	case os.Geteuid() != 0 && (e.keyCredential != "" || !e.worker.CanDo()):
+	case os.Geteuid() != 0 && (s.keyCredential != "" || !s.worker.CanDo()):
 		return []Finding{skippedUntil("run this as root", "this user cannot read the credentials for S3 in %s", path)}
 	}
-	return []Finding{failure(fmt.Sprintf("let user %s read it, or set %s", e.worker.Name, sharedVariable), "user %s cannot read the credentials for S3 in %s: %v", e.worker.Name, path, cause(err))}
+	return []Finding{failure(fmt.Sprintf("let user %s read it, or set %s", s.worker.Name, sharedVariable), "user %s cannot read the credentials for S3 in %s: %v", s.worker.Name, path, cause(err))}
 }
 
 // maxKeys is more than a shared file has, in bytes.
@@ -153,60 +153,60 @@ func sharedFile() (path string, isNamed bool) {
 	return filepath.Join(home, ".aws", "credentials"), false
 }
 
-func (e *examination) giveKeys() string {
-	if e.unit != nil {
+func (s *storage) giveKeys() string {
+	if s.unit != nil {
 		return "run `systemctl edit syncd` and add, below [Service], LoadCredential=bucket:/etc/syncd/bucket_credentials and Environment=" + sharedVariable + "=%d/bucket, or give the machine a role"
 	}
 	return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write ~/.aws/credentials, or give the machine a role"
 }
 
 // keyIn names a part of the credentials, and says where the daemon has it from.
-func (e *examination) keyIn(variable string) string {
+func (s *storage) keyIn(variable string) string {
 	path, _ := sharedFile()
 	_, err := os.Stat(path)
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") == "" && err == nil:
 		return strings.ToLower(variable) + " in " + path
-	case e.unit != nil:
+	case s.unit != nil:
 		return variable + " in the unit's environment"
 	}
 	return variable + " in the environment"
 }
 
 // checkPublish looks at the bucket of publish.s3 as a publisher does.
-func (e *examination) checkPublish(ctx context.Context) []Finding {
-	if !e.cfg.Publish.S3.IsSet() {
+func (s *storage) checkPublish(ctx context.Context) []Finding {
+	if !s.cfg.Publish.S3.IsSet() {
 		return nil
 	}
-	found, isThere := e.lookForKeys(ctx, publisher.Credentials())
+	found, isThere := s.lookForKeys(ctx, publisher.Credentials())
 	switch {
 	case len(found) > 0:
 		return found
 	case !isThere:
-		return []Finding{failure(e.giveKeys(), "publish.s3: no credentials for S3 are found")}
+		return []Finding{failure(s.giveKeys(), "publish.s3: no credentials for S3 are found")}
 	}
-	place, err := engine.PublishPlace(e.cfg)
+	place, err := engine.PublishPlace(s.cfg)
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
 	}
-	place.Credentials = credentials.New(&credentials.Static{Value: e.keys})
+	place.Credentials = credentials.New(&credentials.Static{Value: s.keys})
 	place.Retry.MaxElapsed = min(place.Retry.MaxElapsed, storePatience)
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
 	seen, err := place.Look(ctx)
-	at := store{e.cfg.Publish.S3, "publish.s3"}
+	at := store{s.cfg.Publish.S3, "publish.s3"}
 	if err != nil {
 		code, status := publisher.AnswerOf(err)
-		return []Finding{e.explainStore(at, code, status, err)}
+		return []Finding{s.explainStore(at, code, status, err)}
 	}
-	return e.judgeSeen(at, seen)
+	return s.judgeSeen(at, seen)
 }
 
 // storePatience is how long a request to publish.s3 is repeated.
 const storePatience = netPatience / 3
 
-func (e *examination) judgeSeen(at store, seen publisher.Seen) []Finding {
-	election := e.cfg.Election.Lease > 0
+func (s *storage) judgeSeen(at store, seen publisher.Seen) []Finding {
+	election := s.cfg.Election.Lease > 0
 	text := "publish.s3: the bucket can be read and written"
 	if seen.Current.Generation > 0 {
 		text += fmt.Sprintf(", %s published generation %d", seen.Current.Publisher, seen.Current.Generation)
@@ -225,7 +225,7 @@ func (e *examination) judgeSeen(at store, seen publisher.Seen) []Finding {
 }
 
 // explainStore explains an error of an S3 server by its code.
-func (e *examination) explainStore(at store, code string, status int, err error) Finding {
+func (s *storage) explainStore(at store, code string, status int, err error) Finding {
 	host, bucket := at.Endpoint.Host, at.Bucket
 	fail := func(next, text string, values ...any) Finding {
 		return failure(next, "%s: %s", at.key, fmt.Sprintf(text, values...))
@@ -236,25 +236,25 @@ func (e *examination) explainStore(at store, code string, status int, err error)
 	case "NoSuchKey":
 		return fail("run `syncd sync` on the publisher, or correct "+at.key+".prefix", "nothing is published in the bucket %s below the prefix %q", bucket, at.Prefix)
 	case "InvalidAccessKeyId", "XAdminUserNotFound": // of AWS, of versitygw
-		return fail("correct "+e.keyIn("AWS_ACCESS_KEY_ID"), "%s does not know the access key", host)
+		return fail("correct "+s.keyIn("AWS_ACCESS_KEY_ID"), "%s does not know the access key", host)
 	case "SignatureDoesNotMatch":
-		return fail("correct "+e.keyIn("AWS_SECRET_ACCESS_KEY")+"; if it is right, let no proxy change the Host header", "%s says that the secret key does not belong to the access key", host)
+		return fail("correct "+s.keyIn("AWS_SECRET_ACCESS_KEY")+"; if it is right, let no proxy change the Host header", "%s says that the secret key does not belong to the access key", host)
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return fail(nextClock, "this machine's clock differs too much from that of %s", host)
 	case "ExpiredToken", "InvalidToken":
-		return fail("renew "+e.keyIn("AWS_SESSION_TOKEN"), "%s does not accept the session token", host)
+		return fail("renew "+s.keyIn("AWS_SESSION_TOKEN"), "%s does not accept the session token", host)
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException", "InvalidRegion", "IncorrectEndpoint":
 		return fail("correct "+at.key+".region", "%s says that the bucket %s lies in another region: %v", host, bucket, err)
 	}
-	return e.explainStatus(at, code, status, err)
+	return s.explainStatus(at, code, status, err)
 }
 
-func (e *examination) explainStatus(at store, code string, status int, err error) Finding {
+func (s *storage) explainStatus(at store, code string, status int, err error) Finding {
 	switch {
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		text := fmt.Sprintf("%s: %s denies access to the bucket %s", at.key, at.Endpoint.Host, at.Bucket)
-		if _, isThere := e.lookForKeys(context.Background(), signature.Credentials()); !isThere {
-			return failure(e.giveKeys(), "%s, and no credentials for S3 are found", text)
+		if _, isThere := s.lookForKeys(context.Background(), signature.Credentials()); !isThere {
+			return failure(s.giveKeys(), "%s, and no credentials for S3 are found", text)
 		}
 		return failure("allow "+at.actions()+" to that key; without s3:ListBucket, a bucket in which nothing is published looks the same", "%s", text)
 	case status == http.StatusNotFound:
@@ -264,7 +264,7 @@ func (e *examination) explainStatus(at store, code string, status int, err error
 	case status > 0:
 		return failure("check that "+at.key+".endpoint names an S3 service", "%s: %v", at.key, err)
 	case isCertificate(err):
-		return e.explainTLS(err)
+		return s.explainTLS(err)
 	}
 	return failure("check "+at.key+".endpoint and the way to it", "%s: %s gives no valid answer: %v", at.key, at.Endpoint.Host, err)
 }

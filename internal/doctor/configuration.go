@@ -20,12 +20,12 @@ import (
 	"syncd/internal/host/unitfile"
 )
 
-func (e *examination) checkConfiguration(context.Context) []Finding {
-	cfg, err := config.Load(e.ConfigFile, config.Environment{Getenv: e.daemonEnv()})
+func (s *setup) checkConfiguration(context.Context) []Finding {
+	cfg, err := config.Load(s.ConfigFile, config.Environment{Getenv: s.daemonEnv()})
 	if err != nil {
 		return configFailures(err)
 	}
-	e.cfg = cfg
+	s.cfg = cfg
 	var found []Finding
 	for _, line := range append(cfg.Warnings(), cfg.Notes()...) {
 		text, next, _ := strings.Cut(line, "; ")
@@ -38,34 +38,34 @@ func (e *examination) checkConfiguration(context.Context) []Finding {
 const maxConfig = 16 << 20
 
 // checkFiles reads the configuration and the files that it names, as the daemon will.
-func (e *examination) checkFiles(context.Context) []Finding {
-	err := e.starter.Do(func() error {
-		_, _, err := fsops.ReadRegular(e.cfg.Path, maxConfig)
+func (s *setup) checkFiles(context.Context) []Finding {
+	err := s.starter.Do(func() error {
+		_, _, err := fsops.ReadRegular(s.cfg.Path, maxConfig)
 		return err
 	})
 	if err != nil {
-		return []Finding{failure(fmt.Sprintf("run `chgrp %s %s` and `chmod 640` on it", e.starter.Name, e.cfg.Path), "user %s cannot read %s: %v", e.starter.Name, e.cfg.Path, cause(err))}
+		return []Finding{failure(fmt.Sprintf("run `chgrp %s %s` and `chmod 640` on it", s.starter.Name, s.cfg.Path), "user %s cannot read %s: %v", s.starter.Name, s.cfg.Path, cause(err))}
 	}
-	found := e.checkHookCredentials()
-	if err := e.starter.Do(func() error { return e.CheckFiles(e.cfg, "") }); err != nil {
+	found := s.checkHookCredentials()
+	if err := s.starter.Do(func() error { return s.CheckFiles(s.cfg, "") }); err != nil {
 		found = append(found, configFailures(err)...)
 	}
-	for _, c := range e.commands() {
-		if err := e.worker.Do(func() error { _, err := exec.LookPath(c.program); return err }); err != nil {
-			found = append(found, failure("install it, or make it executable for that user", "%s: user %s cannot run %s: %v", c.key, e.worker.Name, c.program, cause(err)))
+	for _, c := range s.commands() {
+		if err := s.worker.Do(func() error { _, err := exec.LookPath(c.program); return err }); err != nil {
+			found = append(found, failure("install it, or make it executable for that user", "%s: user %s cannot run %s: %v", c.key, s.worker.Name, c.program, cause(err)))
 		}
 	}
-	return orGood(found, "user %s can read %s and the files that it names", e.starter.Name, e.cfg.Path)
+	return orGood(found, "user %s can read %s and the files that it names", s.starter.Name, s.cfg.Path)
 }
 
 // checkHookCredentials looks at signing secrets that the unit loads as credentials: their
 // files exist only while the daemon runs.
-func (e *examination) checkHookCredentials() (found []Finding) {
-	if e.unit == nil {
+func (s *setup) checkHookCredentials() (found []Finding) {
+	if s.unit == nil {
 		return nil
 	}
-	for _, name := range e.cfg.DropHookSecretsIn("/run/credentials/" + unitfile.Name) {
-		path, isOpaque := e.unit.Credential(name)
+	for _, name := range s.cfg.DropHookSecretsIn("/run/credentials/" + unitfile.Name) {
+		path, isOpaque := s.unit.Credential(name)
 		if path == "" && !isOpaque {
 			found = append(found, failure(dropIn("LoadCredential="+name+":/etc/syncd/"+name), "hooks: the unit does not load the credential %s, which secret_file names", name))
 		} else if _, err := os.Stat(path); !isOpaque && errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func cause(err error) error {
 type command struct{ key, program string }
 
 // commands are those of gates and hooks, each once.
-func (e *examination) commands() (all []command) {
+func (s *setup) commands() (all []command) {
 	seen := map[string]bool{}
 	add := func(key string, argv []string) {
 		if len(argv) > 0 && !seen[key+argv[0]] {
@@ -100,10 +100,10 @@ func (e *examination) commands() (all []command) {
 			all = append(all, command{key, argv[0]})
 		}
 	}
-	for _, m := range e.cfg.Manifests {
+	for _, m := range s.cfg.Manifests {
 		add("gate", m.Gate.Command)
 	}
-	for _, h := range e.cfg.Hooks {
+	for _, h := range s.cfg.Hooks {
 		add("hooks", h.Command)
 	}
 	return all
@@ -111,12 +111,12 @@ func (e *examination) commands() (all []command) {
 
 // checkID reads the Customer ID as the daemon will: systemd reads a credential as root,
 // and the daemon the other ways as its own user.
-func (e *examination) checkID(context.Context) []Finding {
-	reader, path := e.starter, ""
-	if e.unit != nil {
+func (s *setup) checkID(context.Context) []Finding {
+	reader, path := s.starter, ""
+	if s.unit != nil {
 		var isOpaque bool
-		if path, isOpaque = e.unit.Credential(unitfile.IDCredential); isOpaque {
-			return e.useOwnID(skipped("the unit gives the Customer ID in a form that only systemd can read; set %s here to check it", idVariable))
+		if path, isOpaque = s.unit.Credential(unitfile.IDCredential); isOpaque {
+			return s.useOwnID(skipped("the unit gives the Customer ID in a form that only systemd can read; set %s here to check it", idVariable))
 		}
 	}
 	if path != "" {
@@ -127,34 +127,34 @@ func (e *examination) checkID(context.Context) []Finding {
 	}
 	var id config.Secret
 	err := reader.Do(func() (err error) {
-		id, err = e.cfg.Source.ReadID()
+		id, err = s.cfg.Source.ReadID()
 		return err
 	})
 	switch {
 	case errors.Is(err, fs.ErrPermission) && (path != "" || !reader.CanDo()):
-		return e.useOwnID(skippedUntil("run this as root", "user %s cannot read the Customer ID of the daemon", account.Self().Name))
+		return s.useOwnID(skippedUntil("run this as root", "user %s cannot read the Customer ID of the daemon", account.Self().Name))
 	case err != nil:
 		return configFailures(err)
 	}
-	e.use(id)
-	if e.isFollower() {
+	s.use(id)
+	if s.isFollower() {
 		return []Finding{good("a bucket needs no Customer ID")}
 	}
 	return []Finding{good("a Customer ID is there")}
 }
 
-func (e *examination) use(id config.Secret) {
-	e.AddSecret(id.Reveal())
-	e.id = id
+func (s *setup) use(id config.Secret) {
+	s.AddSecret(id.Reveal())
+	s.id = id
 }
 
 // useOwnID takes the Customer ID from this process's environment, when that of the unit
 // cannot be read.
-func (e *examination) useOwnID(otherwise Finding) []Finding {
-	id := strings.TrimSpace(e.Getenv(idVariable))
+func (s *setup) useOwnID(otherwise Finding) []Finding {
+	id := strings.TrimSpace(s.Getenv(idVariable))
 	if id == "" {
 		return []Finding{otherwise}
 	}
-	e.use(config.Secret(id))
+	s.use(config.Secret(id))
 	return []Finding{hint("compare it with that of the unit", "the Customer ID of this shell is checked, because that of the unit cannot be read")}
 }

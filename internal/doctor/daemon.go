@@ -25,38 +25,38 @@ import (
 )
 
 // checkDaemon asks the running daemon over its control socket.
-func (e *examination) checkDaemon(ctx context.Context) []Finding {
-	if err := e.dial(ctx); err != nil {
-		return e.explainStopped(ctx, err)
+func (d *daemon) checkDaemon(ctx context.Context) []Finding {
+	if err := d.dial(ctx); err != nil {
+		return d.explainStopped(ctx, err)
 	}
-	if err := e.engine.Health(ctx, false); err != nil {
+	if err := d.engine.Health(ctx, false); err != nil {
 		return []Finding{failure("restart syncd, and look at its log", "%v", err)} // its text may be that of another program
 	}
-	if err := e.engine.Health(ctx, true); err != nil {
+	if err := d.engine.Health(ctx, true); err != nil {
 		return []Finding{hint("wait for the first sync; `syncd explain` shows it", "the daemon runs, but it is not ready: %v", err)}
 	}
 	return []Finding{good("the daemon runs and is ready")}
 }
 
 // dial connects to the daemon if it runs.
-func (e *examination) dial(ctx context.Context) (err error) {
-	if e.engine != nil {
+func (d *daemon) dial(ctx context.Context) (err error) {
+	if d.engine != nil {
 		return nil
 	}
-	e.engine, err = control.Dial(ctx, filepath.Join(e.cfg.DataDir, "state"))
+	d.engine, err = control.Dial(ctx, filepath.Join(d.cfg.DataDir, "state"))
 	if err != nil {
-		e.engine = nil
+		d.engine = nil
 	}
 	return err
 }
 
-func (e *examination) explainStopped(ctx context.Context, err error) []Finding {
+func (d *daemon) explainStopped(ctx context.Context, err error) []Finding {
 	if !errors.Is(err, control.ErrNotRunning) {
 		return []Finding{hint("run this as root, or as the user that owns data_dir", "whether the daemon runs is not known: %v", err)}
 	}
 	start := "run `syncd run`, or `systemctl enable --now syncd` with the unit"
-	if e.unit == nil {
-		return []Finding{hint(start, "no daemon runs on %s", e.cfg.DataDir)}
+	if d.unit == nil {
+		return []Finding{hint(start, "no daemon runs on %s", d.cfg.DataDir)}
 	}
 	if result := failedUnit(ctx); result != "" {
 		return []Finding{failure("look at `journalctl -u syncd -n 50`; when the cause is mended, run `systemctl restart syncd`", "the daemon does not run: systemd says %s", result)}
@@ -81,16 +81,16 @@ func failedUnit(ctx context.Context) string {
 }
 
 // checkPort tries to listen as the daemon will, or to reach the daemon that runs.
-func (e *examination) checkPort(ctx context.Context) (found []Finding) {
-	addresses := [][2]string{{"http.listen", e.cfg.HTTP.Listen}, {"serve.listen", e.cfg.Serve.Listen}}
-	if e.dial(ctx) == nil {
+func (d *daemon) checkPort(ctx context.Context) (found []Finding) {
+	addresses := [][2]string{{"http.listen", d.cfg.HTTP.Listen}, {"serve.listen", d.cfg.Serve.Listen}}
+	if d.dial(ctx) == nil {
 		for _, a := range addresses {
-			found = append(found, e.reachPort(ctx, a[0], a[1])...)
+			found = append(found, d.reachPort(ctx, a[0], a[1])...)
 		}
 		return orGood(found, "there is no web server")
 	}
 	for _, a := range addresses {
-		f, release := e.tryPort(a[0], a[1])
+		f, release := d.tryPort(a[0], a[1])
 		defer release() // after both: the daemon needs them at the same time
 		found = append(found, f...)
 	}
@@ -98,12 +98,12 @@ func (e *examination) checkPort(ctx context.Context) (found []Finding) {
 }
 
 // tryPort listens until release is called.
-func (e *examination) tryPort(key, listen string) (found []Finding, release func()) {
+func (d *daemon) tryPort(key, listen string) (found []Finding, release func()) {
 	release = func() {}
 	if listen == "" {
 		return nil, release
 	}
-	err := e.worker.Do(func() error {
+	err := d.worker.Do(func() error {
 		listener, err := net.Listen("tcp", listen)
 		if err == nil {
 			release = func() { listener.Close() }
@@ -111,24 +111,24 @@ func (e *examination) tryPort(key, listen string) (found []Finding, release func
 		return err
 	})
 	switch {
-	case err == nil, errors.Is(err, syscall.EACCES) && e.mayUseLowPorts():
+	case err == nil, errors.Is(err, syscall.EACCES) && d.mayUseLowPorts():
 		return []Finding{good("%s %s is free", key, listen)}, release
 	case errors.Is(err, syscall.EADDRINUSE):
 		return []Finding{failure("stop the program that `ss -ltnp` shows there, or choose another "+key, "%s %s: another program uses the port, or another key names it", key, listen)}, release
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return []Finding{failure("choose an address that `ip address` shows, or a port alone, such as \":9797\"", "%s %s: this machine does not have the address", key, listen)}, release
 	case errors.Is(err, syscall.EACCES):
-		return []Finding{failure("choose a port from 1024 on", "%s %s: user %s may not use the port", key, listen, e.worker.Name)}, release
+		return []Finding{failure("choose a port from 1024 on", "%s %s: user %s may not use the port", key, listen, d.worker.Name)}, release
 	}
 	return []Finding{failure("correct "+key, "%s %s: %v", key, listen, err)}, release
 }
 
 // mayUseLowPorts is true for a unit that lets its user use ports below 1024.
-func (e *examination) mayUseLowPorts() bool {
-	return e.unit != nil && slices.Contains(e.unit.Words("AmbientCapabilities"), "CAP_NET_BIND_SERVICE") && !e.unit.IsOn("PrivateUsers")
+func (d *daemon) mayUseLowPorts() bool {
+	return d.unit != nil && slices.Contains(d.unit.Words("AmbientCapabilities"), "CAP_NET_BIND_SERVICE") && !d.unit.IsOn("PrivateUsers")
 }
 
-func (e *examination) reachPort(ctx context.Context, key, listen string) []Finding {
+func (d *daemon) reachPort(ctx context.Context, key, listen string) []Finding {
 	if listen == "" {
 		return nil
 	}
@@ -145,8 +145,8 @@ func (e *examination) reachPort(ctx context.Context, key, listen string) []Findi
 }
 
 // checkManifests looks at the state of each manifest.
-func (e *examination) checkManifests(ctx context.Context) []Finding {
-	status, err := e.Status(ctx, e.cfg)
+func (d *daemon) checkManifests(ctx context.Context) []Finding {
+	status, err := d.Status(ctx, d.cfg)
 	if err != nil {
 		return []Finding{skipped("the state cannot be read: %v", err)}
 	}
@@ -163,11 +163,11 @@ func (e *examination) checkManifests(ctx context.Context) []Finding {
 }
 
 // checkAlerts judges the shipped alerts by the metrics of the running daemon.
-func (e *examination) checkAlerts(ctx context.Context) []Finding {
-	if e.engine == nil {
+func (d *daemon) checkAlerts(ctx context.Context) []Finding {
+	if d.engine == nil {
 		return []Finding{skipped("not checked, because no daemon runs")}
 	}
-	samples, err := e.engine.Samples(ctx)
+	samples, err := d.engine.Samples(ctx)
 	if err != nil {
 		return []Finding{skipped("the running daemon does not tell its metrics: %v", err)}
 	}

@@ -98,8 +98,18 @@ var checks = []check{
 	{"alerts", []string{"configuration"}, (*examination).checkAlerts},
 }
 
-// examination is what the checks find out for later ones.
+// examination is the subjects of the checks. A subject owns what its checks find out for
+// later ones.
 type examination struct {
+	*setup
+	*storage
+	*disk
+	*provider
+	*daemon
+}
+
+// setup is the unit, the configuration and the users: all other subjects start from them.
+type setup struct {
 	Options
 
 	unit          *unitfile.Unit    // nil unless it runs syncd with this configuration
@@ -111,14 +121,41 @@ type examination struct {
 	starter       account.Account // reads the configuration and the files that it names
 	worker        account.Account // works in data_dir
 	id            config.Secret
+}
 
-	keys    credentials.Value // for S3
-	source  Source            // empty before name resolution
-	answer  *transport.Response
-	lists   []list
+// storage is the object storage of source.s3 and publish.s3.
+type storage struct {
+	*setup
+	keys credentials.Value
+}
+
+// disk is data_dir, the exported folders and their file system.
+type disk struct {
+	*setup
 	noLinks bool // files are copied
+}
 
+// provider is the release service or the bucket of the configuration, and the way to it.
+type provider struct {
+	*setup
+	storage *storage
+	disk    *disk
+
+	source Source // empty before name resolution
+	answer *transport.Response
+	lists  []list
+}
+
+// daemon is the daemon of data_dir with its servers.
+type daemon struct {
+	*setup
 	engine *control.Client // nil while no daemon runs
+}
+
+func newExamination(options Options) *examination {
+	shared := &setup{Options: options, starter: account.Self(), worker: account.Self()}
+	s, d := &storage{setup: shared}, &disk{setup: shared}
+	return &examination{shared, s, d, &provider{setup: shared, storage: s, disk: d}, &daemon{setup: shared}}
 }
 
 // list are the files of a configured manifest.
@@ -130,7 +167,7 @@ type list struct {
 
 // Run makes all checks.
 func Run(ctx context.Context, options Options) Report {
-	e := &examination{Options: options, starter: account.Self(), worker: account.Self()}
+	e := newExamination(options)
 	defer e.close()
 	causes := map[string]string{} // of checks that did not pass: the check that failed first
 	var all []Finding

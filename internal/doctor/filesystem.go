@@ -23,24 +23,24 @@ var fileSystems = map[int64]string{
 }
 
 // checkFileSystem tries what the mirror needs of the file system of data_dir.
-func (e *examination) checkFileSystem(context.Context) (found []Finding) {
-	path := existingParent(e.cfg.DataDir)
-	err := e.worker.Do(func() error {
+func (d *disk) checkFileSystem(context.Context) (found []Finding) {
+	path := existingParent(d.cfg.DataDir)
+	err := d.worker.Do(func() error {
 		dir, err := fsops.OpenDir(path)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		found = e.lookAtFileSystem(dir, path == e.cfg.DataDir)
+		found = d.lookAtFileSystem(dir, path == d.cfg.DataDir)
 		return nil
 	})
 	if err != nil {
-		return []Finding{e.forbidden("data_dir", path, cause(err), e.giveStep())}
+		return []Finding{d.forbidden("data_dir", path, cause(err), d.giveStep())}
 	}
 	return found
 }
 
-func (e *examination) lookAtFileSystem(dir *fsops.Dir, exists bool) (found []Finding) {
+func (d *disk) lookAtFileSystem(dir *fsops.Dir, exists bool) (found []Finding) {
 	st, err := dir.Statfs()
 	if err != nil {
 		return []Finding{failing(err, "check the mount with `findmnt`")}
@@ -58,7 +58,7 @@ func (e *examination) lookAtFileSystem(dir *fsops.Dir, exists bool) (found []Fin
 	if !exists {
 		return append(found, good("%s; links were not tried, because data_dir does not exist yet", kind))
 	}
-	if tried := e.tryFileSystem(dir, kind); len(tried) > 0 {
+	if tried := d.tryFileSystem(dir, kind); len(tried) > 0 {
 		return append(found, tried...)
 	}
 	able := "hard links and atomic exchange work"
@@ -69,7 +69,7 @@ func (e *examination) lookAtFileSystem(dir *fsops.Dir, exists bool) (found []Fin
 }
 
 // tryFileSystem makes two files, a link and an exchange in a temporary folder.
-func (e *examination) tryFileSystem(dir *fsops.Dir, kind string) []Finding {
+func (d *disk) tryFileSystem(dir *fsops.Dir, kind string) []Finding {
 	temp := fsops.TempName("doctor")
 	defer dir.Discard(temp)
 	err := dir.MakeDir(temp, 0o700)
@@ -79,28 +79,28 @@ func (e *examination) tryFileSystem(dir *fsops.Dir, kind string) []Finding {
 		}
 	}
 	if err != nil {
-		return []Finding{e.cannotWrite(err)}
+		return []Finding{d.cannotWrite(err)}
 	}
 	folder, err := dir.Open(temp)
 	if err != nil {
-		return []Finding{e.cannotWrite(err)}
+		return []Finding{d.cannotWrite(err)}
 	}
 	defer folder.Close()
 	var found []Finding
 	if err := fsops.HardLink(folder, "a", folder, "c"); err != nil {
-		e.noLinks = true
+		d.noLinks = true
 		found = append(found, hint("use ext4, xfs or btrfs", "%s makes no hard links (%v): files are copied, and each revision takes its whole size", kind, errors.Unwrap(err)))
 	}
 	if err := fsops.Exchange(dir, temp+"/a", dir, temp+"/b"); err != nil {
-		found = append(found, e.noExchange(kind, errors.Unwrap(err)))
+		found = append(found, d.noExchange(kind, errors.Unwrap(err)))
 	}
 	return found
 }
 
 // noExchange is a failure only where something needs it.
-func (e *examination) noExchange(kind string, err error) Finding {
+func (d *disk) noExchange(kind string, err error) Finding {
 	const next = "use ext4, xfs or btrfs"
-	for _, v := range e.cfg.Views {
+	for _, v := range d.cfg.Views {
 		if v.Export != "" {
 			return failure(next, "%s cannot exchange two names in one step (%v), which the export of view %s needs", kind, err, v.Name)
 		}
@@ -109,13 +109,13 @@ func (e *examination) noExchange(kind string, err error) Finding {
 }
 
 // cannotWrite explains a failed attempt to write.
-func (e *examination) cannotWrite(err error) Finding {
+func (d *disk) cannotWrite(err error) Finding {
 	if fsops.IsFull(err) {
-		return failure("make room on it", "the file system of data_dir %s is full: %v", e.cfg.DataDir, cause(err))
+		return failure("make room on it", "the file system of data_dir %s is full: %v", d.cfg.DataDir, cause(err))
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return e.forbidden("data_dir", strings.TrimSuffix(e.cfg.DataDir, "/"), path.Err, e.giveStep())
+		return d.forbidden("data_dir", strings.TrimSuffix(d.cfg.DataDir, "/"), path.Err, d.giveStep())
 	}
-	return e.forbidden("data_dir", e.cfg.DataDir, err, e.giveStep())
+	return d.forbidden("data_dir", d.cfg.DataDir, err, d.giveStep())
 }

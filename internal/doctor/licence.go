@@ -28,8 +28,8 @@ var errNoList = fmt.Errorf("the service did not answer within %s", listPatience)
 
 // checkLicence asks for the files of each manifest. The answer tells whether the Customer
 // ID is licensed for it, and whether there is such a manifest.
-func (e *examination) checkLicence(ctx context.Context) []Finding {
-	lists, failed := e.askLists(ctx)
+func (p *provider) checkLicence(ctx context.Context) []Finding {
+	lists, failed := p.askLists(ctx)
 	var found []Finding
 	unlicensed := 0
 	for i, l := range lists {
@@ -40,33 +40,33 @@ func (e *examination) checkLicence(ctx context.Context) []Finding {
 			if errors.As(failed[i], &refused) && refused.Kind == transport.Licence {
 				unlicensed++
 			}
-			found = append(found, e.explainManifest(l.manifest, failed[i]))
+			found = append(found, p.explainManifest(l.manifest, failed[i]))
 		case len(l.files) == 0:
 			found = append(found, failure("compare its filters with `syncd files "+name+"`", "manifest %s: no file passes its filters", name))
 		default:
-			e.lists = append(e.lists, l)
+			p.lists = append(p.lists, l)
 		}
 	}
 	if n := len(lists); n > 1 && unlicensed == n {
 		found[0].Text = "the provider rejects the Customer ID for every manifest; " + found[0].Text
 		found = found[:1]
 	}
-	if e.isFollower() {
+	if p.isFollower() {
 		return orGood(found, "the bucket has %s", english.Plural(len(lists), "configured manifest", ""))
 	}
 	return orGood(found, "the Customer ID is licensed for %s", english.Plural(len(lists), "manifest", ""))
 }
 
 // askLists asks for the lists of all manifests.
-func (e *examination) askLists(ctx context.Context) ([]list, []error) {
+func (p *provider) askLists(ctx context.Context) ([]list, []error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listPatience, errNoList)
 	defer cancel()
-	lists, failed := make([]list, len(e.cfg.Manifests)), make([]error, len(e.cfg.Manifests))
+	lists, failed := make([]list, len(p.cfg.Manifests)), make([]error, len(p.cfg.Manifests))
 	var group errgroup.Group
 	group.SetLimit(listsAtOnce)
-	for i, m := range e.cfg.Manifests {
+	for i, m := range p.cfg.Manifests {
 		group.Go(func() error {
-			lists[i], failed[i] = e.askList(ctx, m)
+			lists[i], failed[i] = p.askList(ctx, m)
 			return nil
 		})
 	}
@@ -74,9 +74,9 @@ func (e *examination) askLists(ctx context.Context) ([]list, []error) {
 	return lists, failed
 }
 
-func (e *examination) askList(ctx context.Context, m config.Manifest) (list, error) {
+func (p *provider) askList(ctx context.Context, m config.Manifest) (list, error) {
 	l := list{manifest: m}
-	files, err := e.source.Files(ctx, m.Name, m.Release)
+	files, err := p.source.Files(ctx, m.Name, m.Release)
 	if err != nil {
 		return l, err
 	}
@@ -88,9 +88,9 @@ func (e *examination) askList(ctx context.Context, m config.Manifest) (list, err
 	return l, nil
 }
 
-func (e *examination) explainManifest(m config.Manifest, err error) Finding {
-	if e.isFollower() {
-		return e.explainRecord(m, err)
+func (p *provider) explainManifest(m config.Manifest, err error) Finding {
+	if p.isFollower() {
+		return p.explainRecord(m, err)
 	}
 	var failed *transport.Error
 	if errors.As(err, &failed) {
@@ -98,7 +98,7 @@ func (e *examination) explainManifest(m config.Manifest, err error) Finding {
 		case failed.Kind == transport.Licence:
 			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)
 		case failed.Kind == transport.NotFound && failed.Type == "":
-			return failure("check the path in source.url, then compare with `syncd manifests`", "manifest %s: %s answers with 404, and not as the provider does", m.Name, e.cfg.Source.URL.Host)
+			return failure("check the path in source.url, then compare with `syncd manifests`", "manifest %s: %s answers with 404, and not as the provider does", m.Name, p.cfg.Source.URL.Host)
 		case failed.Kind == transport.NotFound:
 			return failure("compare with `syncd manifests`, and `syncd releases "+m.Name+"`", "manifest %s: the provider does not have it for release %s", m.Name, m.Release)
 		}
@@ -107,15 +107,15 @@ func (e *examination) explainManifest(m config.Manifest, err error) Finding {
 }
 
 // explainRecord explains why a bucket gives no list of a manifest.
-func (e *examination) explainRecord(m config.Manifest, err error) Finding {
+func (p *provider) explainRecord(m config.Manifest, err error) Finding {
 	var failed *transport.Error
 	switch {
 	case errors.As(err, &failed) && failed.Kind == transport.NotFound:
 		return failure("run `syncd publish` on the publisher, which writes what is missing", "manifest %s: the bucket lacks a text that it names: %v", m.Name, err)
 	case failed != nil && failed.Status > 0:
-		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
 	case failed != nil, refusal.ReasonOf(err) != "":
-		return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+e.askFor(), "manifest %s: %v", m.Name, err)
+		return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+p.askFor(), "manifest %s: %v", m.Name, err)
 	}
 	text, _, _ := strings.Cut(err.Error(), "; ")
 	return failure("compare with `syncd manifests`, or let the publisher mirror it", "manifest %s: %s", m.Name, text)
@@ -131,52 +131,52 @@ const (
 )
 
 // checkDownload reads the beginning of a large file.
-func (e *examination) checkDownload(ctx context.Context) []Finding {
-	if len(e.lists) == 0 {
+func (p *provider) checkDownload(ctx context.Context) []Finding {
+	if len(p.lists) == 0 {
 		return []Finding{skipped("not checked, because no manifest can be listed")}
 	}
-	l := e.lists[0]
-	l.ask(ctx, e.source.Provider, askedForProbe)
+	l := p.lists[0]
+	l.ask(ctx, p.source.Provider, askedForProbe)
 	ctx, cancel := context.WithTimeout(ctx, netPatience+probeTime)
 	defer cancel()
 	ref := l.largest()
-	expected, err := e.source.Provider.Hash(ctx, e.cfg.Source.Hash, ref)
+	expected, err := p.source.Provider.Hash(ctx, p.cfg.Source.Hash, ref)
 	if err != nil {
-		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+e.askFor(), "the digest of %s cannot be had: %v", ref, err)}
+		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+p.askFor(), "the digest of %s cannot be had: %v", ref, err)}
 	}
 	begin := time.Now()
-	answer, err := e.source.Provider.Download(ctx, manifest.File{Reference: ref, Expected: expected}, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
+	answer, err := p.source.Provider.Download(ctx, manifest.File{Reference: ref, Expected: expected}, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", probeSize-1)}}, true)
 	if err != nil {
-		return []Finding{e.explainDownload(ref, err)}
+		return []Finding{p.explainDownload(ref, err)}
 	}
 	defer answer.Body.Close()
 	latency := time.Since(begin)
-	n, took, err := e.receive(answer.Body)
+	n, took, err := p.receive(answer.Body)
 	if err != nil && n == 0 {
-		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+e.askFor(), "downloading %s fails: %v", ref, err)}
+		return []Finding{failure("try `syncd get '"+ref.String()+"'`; if it fails the same way, "+p.askFor(), "downloading %s fails: %v", ref, err)}
 	}
 	rate := float64(n) / max(took, time.Millisecond).Seconds()
-	return []Finding{e.judgeRate(n, rate, latency, took)}
+	return []Finding{p.judgeRate(n, rate, latency, took)}
 }
 
-func (e *examination) explainDownload(ref manifest.Reference, err error) Finding {
+func (p *provider) explainDownload(ref manifest.Reference, err error) Finding {
 	var failed *transport.Error
 	next := "let this machine connect to the host that downloads are redirected to, too"
 	switch {
-	case errors.As(err, &failed) && e.isFollower() && failed.Kind == transport.NotFound:
+	case errors.As(err, &failed) && p.isFollower() && failed.Kind == transport.NotFound:
 		next = "run `syncd publish` on the publisher, which uploads what is missing"
-	case failed != nil && e.isFollower() && failed.Status > 0:
-		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+	case failed != nil && p.isFollower() && failed.Status > 0:
+		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
 	case failed != nil && failed.Status > 0:
-		next = "try `syncd get '" + ref.String() + "'`; if it fails the same way, " + e.askFor()
-	case e.isFollower():
+		next = "try `syncd get '" + ref.String() + "'`; if it fails the same way, " + p.askFor()
+	case p.isFollower():
 		next = "check the way to the S3 service"
 	}
 	return failure(next, "downloading %s fails: %v", ref, err)
 }
 
 // receive reads a body for a while.
-func (e *examination) receive(body io.Reader) (n int64, took time.Duration, err error) {
+func (p *provider) receive(body io.Reader) (n int64, took time.Duration, err error) {
 	begin := time.Now()
 	buffer := make([]byte, 32<<10)
 	for err == nil && n < probeSize && time.Since(begin) < probeTime {
@@ -187,13 +187,13 @@ func (e *examination) receive(body io.Reader) (n int64, took time.Duration, err 
 	return n, time.Since(begin), err
 }
 
-func (e *examination) judgeRate(n int64, rate float64, latency, took time.Duration) Finding {
+func (p *provider) judgeRate(n int64, rate float64, latency, took time.Duration) Finding {
 	shown := humanize.IBytes(uint64(rate)) + "/s"
 	if took < tooShort {
 		shown = "too fast to measure"
 	}
 	slow := took >= probeTime
-	switch least := e.cfg.Source.MinRate.Rate; {
+	switch least := p.cfg.Source.MinRate.Rate; {
 	case slow && least > 0 && rate < float64(least):
 		return failure("check the line; on a slow one, lower `source.min_rate`", "downloads are too slow: %s, less than source.min_rate allows (%s/s)", shown, humanize.IBytes(uint64(least)))
 	case slow && n < measurable:

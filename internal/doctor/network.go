@@ -17,11 +17,11 @@ import (
 const netPatience = 10 * time.Second
 
 // peer is the host to connect to: the proxy, or else the provider.
-func (e *examination) peer() (u *url.URL, isProxy bool) {
-	if proxy, err := e.source.Carrier.Proxy(); err == nil && proxy != nil {
+func (p *provider) peer() (u *url.URL, isProxy bool) {
+	if proxy, err := p.source.Carrier.Proxy(); err == nil && proxy != nil {
 		return proxy, true
 	}
-	return e.cfg.Source.URL, false
+	return p.cfg.Source.URL, false
 }
 
 // address is the host and port of a URL.
@@ -31,51 +31,51 @@ func address(u *url.URL) string {
 }
 
 // named says which host it is, and where its address comes from.
-func (e *examination) named() (what, key string) {
-	u, isProxy := e.peer()
+func (p *provider) named() (what, key string) {
+	u, isProxy := p.peer()
 	switch {
 	case !isProxy:
-		return u.Host, e.sourceKey()
-	case e.cfg.Source.Proxy != nil:
+		return u.Host, p.sourceKey()
+	case p.cfg.Source.Proxy != nil:
 		return "proxy " + u.Host, "source.proxy"
-	case e.unit != nil:
+	case p.unit != nil:
 		return "proxy " + u.Host, "the proxy in the unit's environment"
 	}
 	return "proxy " + u.Host, "$HTTPS_PROXY or $HTTP_PROXY"
 }
 
 // sourceKey is the key that names the provider, or the service of the bucket.
-func (e *examination) sourceKey() string {
-	if e.isFollower() {
+func (s *setup) sourceKey() string {
+	if s.isFollower() {
 		return "source.s3.endpoint"
 	}
 	return "source.url"
 }
 
 // sourceName says what should answer there.
-func (e *examination) sourceName() string {
-	if e.isFollower() {
+func (s *setup) sourceName() string {
+	if s.isFollower() {
 		return "an S3 service"
 	}
 	return "the provider's release service"
 }
 
 // askFor says whom to ask about what only the source can mend.
-func (e *examination) askFor() string {
-	if e.isFollower() {
+func (s *setup) askFor() string {
+	if s.isFollower() {
 		return "look at the publisher"
 	}
 	return "tell the provider"
 }
 
-func (e *examination) checkNames(ctx context.Context) []Finding {
-	source, err := e.Connect(e.cfg, e.id, e.signAsDaemon)
+func (p *provider) checkNames(ctx context.Context) []Finding {
+	source, err := p.Connect(p.cfg, p.id, p.storage.signAsDaemon)
 	if err != nil {
 		return []Finding{skipped("not checked, because a file of the configuration cannot be used")}
 	}
-	e.source = source
-	u, _ := e.peer()
-	what, key := e.named()
+	p.source = source
+	u, _ := p.peer()
+	what, key := p.named()
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return []Finding{good("%s is an address", what)}
 	}
@@ -83,32 +83,32 @@ func (e *examination) checkNames(ctx context.Context) []Finding {
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
 	if err != nil {
-		return e.withProxyHint(failure("check the host in "+key+", then the name server in /etc/resolv.conf", "%s: the name cannot be resolved: %v", what, err))
+		return p.withProxyHint(failure("check the host in "+key+", then the name server in /etc/resolv.conf", "%s: the name cannot be resolved: %v", what, err))
 	}
 	return []Finding{good("%s has %d address(es)", what, len(addresses))}
 }
 
 // withProxyHint adds that this shell uses a proxy and the daemon does not.
-func (e *examination) withProxyHint(found Finding) []Finding {
-	if e.shellProxy == "" {
+func (p *provider) withProxyHint(found Finding) []Finding {
+	if p.shellProxy == "" {
 		return []Finding{found}
 	}
-	found.Text += "; this shell uses $" + e.shellProxy + ", the unit does not"
-	found.Next = "set source.proxy, or " + dropIn("Environment="+e.shellProxy+"=…")
+	found.Text += "; this shell uses $" + p.shellProxy + ", the unit does not"
+	found.Next = "set source.proxy, or " + dropIn("Environment="+p.shellProxy+"=…")
 	return []Finding{found}
 }
 
-func (e *examination) checkConnection(ctx context.Context) []Finding {
-	u, _ := e.peer()
-	what, key := e.named()
+func (p *provider) checkConnection(ctx context.Context) []Finding {
+	u, _ := p.peer()
+	what, key := p.named()
 	dialer := net.Dialer{Timeout: netPatience}
 	begin := time.Now()
 	conn, err := dialer.DialContext(ctx, "tcp", address(u))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return e.withProxyHint(failure("check host and port in "+key, "%s: nothing listens there: %v", what, err))
+		return p.withProxyHint(failure("check host and port in "+key, "%s: nothing listens there: %v", what, err))
 	case err != nil:
-		return e.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
+		return p.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
 	}
 	conn.Close()
 	return []Finding{good("%s answers after %s", what, time.Since(begin).Round(time.Millisecond))}

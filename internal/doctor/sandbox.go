@@ -21,31 +21,31 @@ import (
 )
 
 // checkSandbox compares what the configuration needs with what the unit permits.
-func (e *examination) checkSandbox(context.Context) []Finding {
-	if e.unit == nil {
+func (s *setup) checkSandbox(context.Context) []Finding {
+	if s.unit == nil {
 		return []Finding{good("no unit to check")}
 	}
-	found := e.needWritable("data_dir", e.cfg.DataDir)
-	for _, t := range engine.Exports(e.cfg) {
-		found = append(found, e.needWritable("the folder above the export of view "+t.View, filepath.Dir(t.Path))...)
+	found := s.needWritable("data_dir", s.cfg.DataDir)
+	for _, t := range engine.Exports(s.cfg) {
+		found = append(found, s.needWritable("the folder above the export of view "+t.View, filepath.Dir(t.Path))...)
 	}
-	for _, path := range e.unit.Missing() {
-		found = append(found, failure("make that folder, owned by user "+e.worker.Name, "the unit has ReadWritePaths=%s, which does not exist: systemd does not start the daemon", path))
+	for _, path := range s.unit.Missing() {
+		found = append(found, failure("make that folder, owned by user "+s.worker.Name, "the unit has ReadWritePaths=%s, which does not exist: systemd does not start the daemon", path))
 	}
-	if access, why := e.unit.Access(e.cfg.Path); access == unitfile.Hidden {
-		found = append(found, failure("move it to /etc/syncd", "the unit hides %s from the daemon (%s)", e.cfg.Path, why))
+	if access, why := s.unit.Access(s.cfg.Path); access == unitfile.Hidden {
+		found = append(found, failure("move it to /etc/syncd", "the unit hides %s from the daemon (%s)", s.cfg.Path, why))
 	}
-	for _, f := range e.namedFiles() {
-		if access, why := e.unit.Access(f.path); f.path != "" && access == unitfile.Hidden {
+	for _, f := range s.namedFiles() {
+		if access, why := s.unit.Access(f.path); f.path != "" && access == unitfile.Hidden {
 			found = append(found, failure("move it to /etc/syncd, and correct "+f.key, "%s: the unit hides that file from the daemon (%s)", f.key, why))
 		}
 	}
-	for _, c := range e.commands() {
-		if filepath.IsAbs(c.program) && !e.unit.MayExecute(c.program) {
+	for _, c := range s.commands() {
+		if filepath.IsAbs(c.program) && !s.unit.MayExecute(c.program) {
 			found = append(found, failure(dropIn("ExecPaths="+c.program)+", or move it to /usr/local/bin", "%s: the unit does not let the daemon run %s (NoExecPaths=)", c.key, c.program))
 		}
 	}
-	found = append(found, e.needGroup()...)
+	found = append(found, s.needGroup()...)
 	return orGood(found, "the unit permits what the configuration needs")
 }
 
@@ -53,14 +53,14 @@ func (e *examination) checkSandbox(context.Context) []Finding {
 type namedFile struct{ key, path string }
 
 // namedFiles are those that the configuration and the unit's environment name, "" for none.
-func (e *examination) namedFiles() []namedFile {
-	c := e.cfg
+func (s *setup) namedFiles() []namedFile {
+	c := s.cfg
 	files := []namedFile{
 		{"source.ca_file", c.Source.CAFile}, {"source.client_cert", c.Source.ClientCert}, {"source.client_key", c.Source.ClientKey},
 		{"source.customer_id_file", c.Source.Credential.File()},
 		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
 	}
-	if (c.Source.S3.IsSet() || c.Publish.S3.IsSet()) && e.keyCredential == "" {
+	if (c.Source.S3.IsSet() || c.Publish.S3.IsSet()) && s.keyCredential == "" {
 		files = append(files, namedFile{sharedVariable, os.Getenv(sharedVariable)})
 	}
 	return files
@@ -68,20 +68,20 @@ func (e *examination) namedFiles() []namedFile {
 
 // needGroup looks whether files can get the configured group. With PrivateUsers=, the
 // daemon has a user namespace without any groups but root's and that of the unit.
-func (e *examination) needGroup() []Finding {
-	group := e.cfg.Permissions.Group
-	if group <= 0 || !e.unit.IsOn("PrivateUsers") {
+func (s *setup) needGroup() []Finding {
+	group := s.cfg.Permissions.Group
+	if group <= 0 || !s.unit.IsOn("PrivateUsers") {
 		return nil
 	}
-	ofUnit, err := account.Account{}.WithGroups(cmp.Or(e.unit.Value("Group"), strconv.Itoa(e.worker.GID)))
+	ofUnit, err := account.Account{}.WithGroups(cmp.Or(s.unit.Value("Group"), strconv.Itoa(s.worker.GID)))
 	if err != nil || slices.Contains(ofUnit.Groups, group) {
 		return nil
 	}
 	return []Finding{failure(dropIn("PrivateUsers=no"), "permissions.group: the unit's user namespace has no group %d (PrivateUsers=)", group)}
 }
 
-func (e *examination) needWritable(what, path string) []Finding {
-	access, why := e.unit.Access(path)
+func (s *setup) needWritable(what, path string) []Finding {
+	access, why := s.unit.Access(path)
 	next := dropIn(fmt.Sprintf("ReadWritePaths=%s and NoExecPaths=%s", path, path))
 	switch {
 	case access == unitfile.Writable:
@@ -102,13 +102,13 @@ func dropIn(setting string) string {
 const neededDescriptors = 1024
 
 // checkDescriptors looks at the hard limit, which Go programs use.
-func (e *examination) checkDescriptors(context.Context) []Finding {
+func (s *setup) checkDescriptors(context.Context) []Finding {
 	limit, ofUnit := uint64(0), false
-	if e.unit != nil {
-		limit, ofUnit = hardLimit(e.unit.Value("LimitNOFILE"))
+	if s.unit != nil {
+		limit, ofUnit = hardLimit(s.unit.Value("LimitNOFILE"))
 	}
 	next := dropIn("LimitNOFILE=65536")
-	if e.unit == nil {
+	if s.unit == nil {
 		next = "raise it with `ulimit -n`, or that of the container"
 	}
 	var own unix.Rlimit

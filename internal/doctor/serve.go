@@ -15,25 +15,25 @@ import (
 )
 
 // checkServe looks at the server for followers, and at the certificates of both servers.
-func (e *examination) checkServe(ctx context.Context) (found []Finding) {
-	if e.cfg.HTTP.Listen != "" {
-		found = e.checkCertificate("http.web_config", e.cfg.HTTP.WebConfig, "")
+func (d *daemon) checkServe(ctx context.Context) (found []Finding) {
+	if d.cfg.HTTP.Listen != "" {
+		found = d.checkCertificate("http.web_config", d.cfg.HTTP.WebConfig, "")
 	}
-	s := e.cfg.Serve
+	s := d.cfg.Serve
 	if !s.IsOn() {
 		return found
 	}
-	found = append(found, e.checkCertificate("serve.web_config", s.WebConfig, s.PublicURL.Hostname())...)
-	found = append(found, e.checkIDsFile(s)...)
-	found = append(found, e.checkPublicURL(ctx, s)...)
+	found = append(found, d.checkCertificate("serve.web_config", s.WebConfig, s.PublicURL.Hostname())...)
+	found = append(found, d.checkIDsFile(s)...)
+	found = append(found, d.checkPublicURL(ctx, s)...)
 	return orGood(found, "followers can be served as %s", s.PublicURL)
 }
 
 // checkCertificate looks at the certificate of a server, which clients know as host.
-func (e *examination) checkCertificate(key, path, host string) []Finding {
+func (d *daemon) checkCertificate(key, path, host string) []Finding {
 	var until time.Time
 	var wrongName error
-	err := e.worker.Do(func() error {
+	err := d.worker.Do(func() error {
 		file, err := httpserver.OpenWebConfig(path)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (e *examination) checkCertificate(key, path, host string) []Finding {
 	})
 	switch left := time.Until(until); {
 	case err != nil:
-		return []Finding{failure("correct that file, or let user "+e.worker.Name+" read it", "%s: %v", key, err)}
+		return []Finding{failure("correct that file, or let user "+d.worker.Name+" read it", "%s: %v", key, err)}
 	case until.IsZero():
 		return nil
 	case left < 0:
@@ -64,18 +64,18 @@ func (e *examination) checkCertificate(key, path, host string) []Finding {
 }
 
 // checkIDsFile says who may ask.
-func (e *examination) checkIDsFile(s config.Serve) []Finding {
+func (d *daemon) checkIDsFile(s config.Serve) []Finding {
 	if s.IDsFile == "" {
 		return []Finding{hint("name a file in serve.ids_file, and make ids with `syncd serve-id add NAME`", "serve has no ids_file: it answers every program on this host, and everybody through a proxy that runs here")}
 	}
 	var rings []string
-	err := e.worker.Do(func() (err error) {
-		rings, err = e.Rings(s.IDsFile)
+	err := d.worker.Do(func() (err error) {
+		rings, err = d.Rings(s.IDsFile)
 		return err
 	})
 	switch unknown := slices.IndexFunc(rings, func(ring string) bool { return !hasRing(s.Rings, ring) }); {
 	case err != nil:
-		return []Finding{failing(err, "run `syncd serve-id add NAME`, which makes the file, and let user "+e.worker.Name+" read it")}
+		return []Finding{failing(err, "run `syncd serve-id add NAME`, which makes the file, and let user "+d.worker.Name+" read it")}
 	case len(rings) == 0:
 		return []Finding{hint("run `syncd serve-id add NAME` for each follower", "serve.ids_file has no id, so that no follower may ask")}
 	case unknown >= 0:
@@ -90,7 +90,7 @@ func hasRing(rings []config.Ring, name string) bool {
 
 // checkPublicURL looks whether links of manifests can lead to this server. A proxy in front
 // may make right what looks wrong from here, so all of it are hints.
-func (e *examination) checkPublicURL(ctx context.Context, s config.Serve) []Finding {
+func (d *daemon) checkPublicURL(ctx context.Context, s config.Serve) []Finding {
 	u := s.PublicURL
 	host, port, _ := net.SplitHostPort(s.Listen) // the configuration is checked
 	_, publicPort, _ := net.SplitHostPort(address(u))
@@ -102,19 +102,19 @@ func (e *examination) checkPublicURL(ctx context.Context, s config.Serve) []Find
 	case origin.IsLoopback(u.Hostname()) && !origin.IsLoopback(host):
 		return []Finding{hint("write the name by which followers reach this host", "serve.public_url %s leads every follower to itself", u)}
 	}
-	return e.reachPublicURL(ctx, u)
+	return d.reachPublicURL(ctx, u)
 }
 
 // publicPatience bounds the attempt to reach serve.public_url.
 const publicPatience = 3 * time.Second
 
-func (e *examination) reachPublicURL(ctx context.Context, u *url.URL) []Finding {
+func (d *daemon) reachPublicURL(ctx context.Context, u *url.URL) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, publicPatience)
 	defer cancel()
 	if _, err := net.DefaultResolver.LookupHost(ctx, u.Hostname()); err != nil {
 		return []Finding{hint("correct the name, or make it known: followers need it", "serve.public_url %s: the name cannot be resolved from here: %v", u, err)}
 	}
-	if e.engine == nil {
+	if d.engine == nil {
 		return nil // nothing need listen there
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(u))

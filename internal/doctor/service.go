@@ -18,45 +18,45 @@ import (
 )
 
 // checkService sends the first request. Any answer of the service shows that it is there.
-func (e *examination) checkService(ctx context.Context) []Finding {
+func (p *provider) checkService(ctx context.Context) []Finding {
 	begin := time.Now()
-	answer, body, err := e.source.Carrier.Do(ctx, e.firstRequest())
-	e.answer = answer
+	answer, body, err := p.source.Carrier.Do(ctx, p.firstRequest())
+	p.answer = answer
 	took := time.Since(begin).Round(time.Millisecond)
 	var failed *transport.Error
 	var cooling *transport.CoolingDown
 	hasFailed := errors.As(err, &failed)
 	switch {
 	case err == nil && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
-		return []Finding{failure("check "+e.sourceKey()+"; if it is right, let the proxy or the login page of this network pass requests to it", "%s responds with a web page instead of a list", e.cfg.Source.URL.Host)}
-	case err == nil && e.isFollower():
-		return e.checkCurrent(body, took)
-	case e.isFollower() && hasFailed:
+		return []Finding{failure("check "+p.sourceKey()+"; if it is right, let the proxy or the login page of this network pass requests to it", "%s responds with a web page instead of a list", p.cfg.Source.URL.Host)}
+	case err == nil && p.isFollower():
+		return p.checkCurrent(body, took)
+	case p.isFollower() && hasFailed:
 	case err == nil, hasFailed && failed.Err == nil && isAnswer(failed.Status):
-		return []Finding{good("%s responds after %s", e.cfg.Source.URL.Host, took)}
+		return []Finding{good("%s responds after %s", p.cfg.Source.URL.Host, took)}
 	case errors.As(err, &cooling), hasFailed && failed.RetryAfter > 0:
 		return []Finding{failure("wait, and sync less often", "%v", err)}
 	}
-	return []Finding{e.explainRequest(err)}
+	return []Finding{p.explainRequest(err)}
 }
 
-func (e *examination) isFollower() bool { return e.cfg.Source.S3.IsSet() }
+func (s *setup) isFollower() bool { return s.cfg.Source.S3.IsSet() }
 
 // checkCurrent looks at current.json of source.s3.
-func (e *examination) checkCurrent(text []byte, took time.Duration) []Finding {
+func (p *provider) checkCurrent(text []byte, took time.Duration) []Finding {
 	current, err := bucket.ParseCurrent(text)
 	if err != nil {
 		return []Finding{failure("correct source.s3.prefix, or publish there with the same version of syncd", "what source.s3 names is no publication of syncd: %v", err)}
 	}
-	return []Finding{good("%s responds after %s; %s published generation %d", e.cfg.Source.URL.Host, took, current.Publisher, current.Generation)}
+	return []Finding{good("%s responds after %s; %s published generation %d", p.cfg.Source.URL.Host, took, current.Publisher, current.Generation)}
 }
 
-func (e *examination) firstRequest() transport.Request {
-	if e.isFollower() {
+func (p *provider) firstRequest() transport.Request {
+	if p.isFollower() {
 		return transport.Request{Endpoint: "Current", Segments: []string{bucket.CurrentName}, Limit: bucket.MaxText}
 	}
 	return transport.Request{
-		Endpoint: "ManifestReleases", Segments: []string{"ManifestReleases", e.cfg.Manifests[0].Name}, Limit: 64 << 20, Query: url.Values{"format": {"json"}},
+		Endpoint: "ManifestReleases", Segments: []string{"ManifestReleases", p.cfg.Manifests[0].Name}, Limit: 64 << 20, Query: url.Values{"format": {"json"}},
 	}
 }
 
@@ -65,21 +65,21 @@ func isAnswer(status int) bool {
 	return status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
 }
 
-func (e *examination) explainRequest(err error) Finding {
+func (p *provider) explainRequest(err error) Finding {
 	var proxy *transport.ProxyError
 	var failed *transport.Error
 	switch {
 	case errors.As(err, &proxy):
 		return failing(proxy, "check the proxy")
 	case isCertificate(err):
-		return e.explainTLS(err)
-	case e.isFollower() && errors.As(err, &failed) && failed.Status > 0:
-		return e.explainStore(store{e.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+		return p.explainTLS(err)
+	case p.isFollower() && errors.As(err, &failed) && failed.Status > 0:
+		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
 	case errors.As(err, &failed) && failed.Status >= http.StatusInternalServerError:
-		return failure("try again later; if it lasts, "+e.askFor(), "%v", err)
+		return failure("try again later; if it lasts, "+p.askFor(), "%v", err)
 	}
-	what, source := e.named()
-	return failure("check "+source+", and that it leads to "+e.sourceName(), "no valid answer by way of %s: %v", what, err)
+	what, source := p.named()
+	return failure("check "+source+", and that it leads to "+p.sourceName(), "no valid answer by way of %s: %v", what, err)
 }
 
 const nextClock = "run `timedatectl set-ntp true`, or correct the clock"
@@ -88,17 +88,17 @@ const nextClock = "run `timedatectl set-ntp true`, or correct the clock"
 const clockHint, clockFailure = 30 * time.Second, 5 * time.Minute
 
 // checkClock compares the clock with that of the source, which a cache may have kept.
-func (e *examination) checkClock(context.Context) []Finding {
-	if e.answer == nil {
+func (p *provider) checkClock(context.Context) []Finding {
+	if p.answer == nil {
 		return []Finding{skipped("the answer of the service does not tell the time")}
 	}
-	date, err := http.ParseTime(e.answer.Header.Get("Date"))
+	date, err := http.ParseTime(p.answer.Header.Get("Date"))
 	if err != nil {
 		return []Finding{skipped("the answer of the service does not tell the time")}
 	}
-	age, _ := strconv.Atoi(e.answer.Header.Get("Age")) // usually missing
+	age, _ := strconv.Atoi(p.answer.Header.Get("Age")) // usually missing
 	skew := time.Since(date.Add(time.Duration(age) * time.Second)).Round(time.Second)
-	text := "this machine's clock differs by " + humanize.Comma(int64(skew.Abs()/time.Second)) + " s from that of " + e.cfg.Source.URL.Host + ": it says " + time.Now().UTC().Format(time.RFC3339)
+	text := "this machine's clock differs by " + humanize.Comma(int64(skew.Abs()/time.Second)) + " s from that of " + p.cfg.Source.URL.Host + ": it says " + time.Now().UTC().Format(time.RFC3339)
 	switch {
 	case skew.Abs() >= clockFailure:
 		return []Finding{failure(nextClock, "%s", text)}

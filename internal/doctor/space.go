@@ -29,11 +29,11 @@ const inodesPerFile, inodesPerManifest = 2, 300
 
 // checkSpace compares the free space with what the next sync can take: the whole release
 // of a manifest that is not served yet. A served one needs as much as it has at most.
-func (e *examination) checkSpace(ctx context.Context) []Finding {
-	if len(e.lists) == 0 {
+func (p *provider) checkSpace(ctx context.Context) []Finding {
+	if len(p.lists) == 0 {
 		return []Finding{skipped("not checked, because no manifest can be listed")}
 	}
-	dir, err := fsops.OpenDir(existingParent(e.cfg.DataDir))
+	dir, err := fsops.OpenDir(existingParent(p.cfg.DataDir))
 	if err != nil {
 		return []Finding{failing(err, "check data_dir")}
 	}
@@ -42,8 +42,8 @@ func (e *examination) checkSpace(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{failing(err, "check the mount with `findmnt`")}
 	}
-	status, _ := e.Status(ctx, e.cfg) // what cannot be read counts as not served
-	first, next := e.needs(ctx, status)
+	status, _ := p.Status(ctx, p.cfg) // what cannot be read counts as not served
+	first, next := p.needs(ctx, status)
 	folders := []string{"partial", "objects"}
 	if status.Generation > 0 {
 		folders = folders[:1] // the objects may be those of served manifests
@@ -61,7 +61,7 @@ func (e *examination) checkSpace(ctx context.Context) []Finding {
 
 // needs is the space for manifests that are not served yet, and for another release of
 // the others.
-func (e *examination) needs(ctx context.Context, status report.Status) (first, next space.Amount) {
+func (p *provider) needs(ctx context.Context, status report.Status) (first, next space.Amount) {
 	served := map[string]int64{}
 	for _, m := range status.Manifests {
 		if m.Release != "" {
@@ -69,18 +69,18 @@ func (e *examination) needs(ctx context.Context, status report.Status) (first, n
 		}
 	}
 	copies := int64(1)
-	if e.noLinks {
+	if p.disk.noLinks {
 		copies = 2
 	}
-	for i := range e.lists {
-		l := &e.lists[i]
+	for i := range p.lists {
+		l := &p.lists[i]
 		need := space.Amount{Inodes: inodesPerFile*int64(len(l.files)) + inodesPerManifest}
 		if bytes, ok := served[l.manifest.Name]; ok {
 			need.Bytes = copies * space.OfContent(bytes).Bytes
 			next = next.Plus(need)
 			continue
 		}
-		l.ask(ctx, e.source.Provider, maxAsked)
+		l.ask(ctx, p.source.Provider, maxAsked)
 		need.Bytes = copies * l.bytes()
 		first = first.Plus(need)
 	}

@@ -23,8 +23,8 @@ const idVariable = "SYNCD_CUSTOMER_ID"
 const maxID = 64 << 10
 
 // checkUnit finds the unit, and takes over its environment if it uses this configuration.
-func (e *examination) checkUnit(context.Context) []Finding {
-	u, err := unitfile.Find(unitfile.Name, unitfile.Dirs(e.Getenv))
+func (s *setup) checkUnit(context.Context) []Finding {
+	u, err := unitfile.Find(unitfile.Name, unitfile.Dirs(s.Getenv))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{hint("install the package or deploy/systemd/syncd.service; in a container no unit is needed", "no systemd unit %s is installed", unitfile.Name)}
@@ -34,13 +34,13 @@ func (e *examination) checkUnit(context.Context) []Finding {
 		return []Finding{hint("run `systemctl unmask syncd`", "the systemd unit %s is masked", u.Path)}
 	}
 	environ, err := u.Environment()
-	if uses := u.ConfigFile(environ); !unitfile.IsSameFile(uses, e.ConfigFile) {
-		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, e.ConfigFile)}
+	if uses := u.ConfigFile(environ); !unitfile.IsSameFile(uses, s.ConfigFile) {
+		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, s.ConfigFile)}
 	}
-	e.unit, e.environ = u, environ
-	e.isBlind = errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0
-	e.adoptEnvironment()
-	found := e.checkProgram()
+	s.unit, s.environ = u, environ
+	s.isBlind = errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0
+	s.adoptEnvironment()
+	found := s.checkProgram()
 	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
 		found = append(found, skippedUntil("run this as root", "unit %s: this user cannot read all of its environment: %v", u.Path, err))
 	} else if err != nil {
@@ -49,29 +49,29 @@ func (e *examination) checkUnit(context.Context) []Finding {
 	return orGood(found, "%s runs syncd with this configuration", u.Path)
 }
 
-func (e *examination) checkProgram() []Finding {
-	command := e.unit.Command()
+func (s *setup) checkProgram() []Finding {
+	command := s.unit.Command()
 	if len(command) == 0 {
-		return []Finding{failure("install the unit that syncd ships", "unit %s has no ExecStart=", e.unit.Path)}
+		return []Finding{failure("install the unit that syncd ships", "unit %s has no ExecStart=", s.unit.Path)}
 	}
 	info, err := os.Stat(command[0])
 	if err != nil || info.Mode()&0o111 == 0 {
 		return []Finding{failure("install syncd there, or correct ExecStart=", "the unit starts %s, which is no program", command[0])}
 	}
-	if e.unit.IsOn("DynamicUser") {
-		return []Finding{hint("use a static user, as the shipped unit does", "unit %s has DynamicUser=, which hides the data from readers", e.unit.Path)}
+	if s.unit.IsOn("DynamicUser") {
+		return []Finding{hint("use a static user, as the shipped unit does", "unit %s has DynamicUser=, which hides the data from readers", s.unit.Path)}
 	}
 	return nil
 }
 
 // daemonEnv is the environment in which the daemon reads the configuration: that of the
 // unit, or else of this process.
-func (e *examination) daemonEnv() func(string) string {
-	if e.unit == nil {
-		return e.Getenv
+func (s *setup) daemonEnv() func(string) string {
+	if s.unit == nil {
+		return s.Getenv
 	}
-	environ := maps.Clone(e.environ)
-	if path, _ := e.unit.Credential(unitfile.IDCredential); filepath.Base(path) == unitfile.IDCredential {
+	environ := maps.Clone(s.environ)
+	if path, _ := s.unit.Credential(unitfile.IDCredential); filepath.Base(path) == unitfile.IDCredential {
 		environ["CREDENTIALS_DIRECTORY"] = filepath.Dir(path) // as systemd makes one
 	} else if id, _, err := fsops.ReadRegular(path, maxID); err == nil {
 		environ[idVariable] = string(id)
@@ -81,13 +81,13 @@ func (e *examination) daemonEnv() func(string) string {
 
 // adoptEnvironment makes this process use the proxy and the credentials for S3 of the unit:
 // those of a shell say nothing about the daemon.
-func (e *examination) adoptEnvironment() {
+func (s *setup) adoptEnvironment() {
 	for _, upper := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
 		for _, name := range []string{upper, strings.ToLower(upper)} {
-			if e.environ[name] == "" && e.Getenv(name) != "" && upper != "NO_PROXY" {
-				e.shellProxy = name
+			if s.environ[name] == "" && s.Getenv(name) != "" && upper != "NO_PROXY" {
+				s.shellProxy = name
 			}
-			os.Setenv(name, e.environ[name])
+			os.Setenv(name, s.environ[name])
 		}
 	}
 	for _, variable := range os.Environ() {
@@ -95,15 +95,15 @@ func (e *examination) adoptEnvironment() {
 			os.Unsetenv(name)
 		}
 	}
-	for name, value := range e.environ {
+	for name, value := range s.environ {
 		if isOfStorage(name) {
 			os.Setenv(name, value)
 		}
 	}
-	os.Setenv("HOME", e.unitHome())
-	if e.keyCredential = credentialName(os.Getenv(sharedVariable)); e.keyCredential != "" {
-		path, isOpaque := e.unit.Credential(e.keyCredential)
-		e.isBlind = e.isBlind || isOpaque
+	os.Setenv("HOME", s.unitHome())
+	if s.keyCredential = credentialName(os.Getenv(sharedVariable)); s.keyCredential != "" {
+		path, isOpaque := s.unit.Credential(s.keyCredential)
+		s.isBlind = s.isBlind || isOpaque
 		os.Setenv(sharedVariable, path)
 		os.Setenv("AWS_CONFIG_FILE", os.DevNull) // root reads that file: nothing of the daemon's home may count
 	}
@@ -125,11 +125,11 @@ func isOfStorage(name string) bool {
 }
 
 // unitHome is the home folder of the daemon, as systemd sets it.
-func (e *examination) unitHome() string {
-	if home := e.environ["HOME"]; home != "" {
+func (s *setup) unitHome() string {
+	if home := s.environ["HOME"]; home != "" {
 		return home
 	}
-	if found, err := user.Lookup(e.unit.Value("User")); err == nil {
+	if found, err := user.Lookup(s.unit.Value("User")); err == nil {
 		return found.HomeDir
 	}
 	return ""
@@ -137,40 +137,40 @@ func (e *examination) unitHome() string {
 
 // checkUser finds out who reads the configuration and who works in data_dir. The daemon
 // starts as the unit's user. Started as root, it becomes the owner of data_dir.
-func (e *examination) checkUser(context.Context) []Finding {
-	starter, err := e.findStarter()
+func (s *setup) checkUser(context.Context) []Finding {
+	starter, err := s.findStarter()
 	if errors.Is(err, account.ErrNoGroup) {
 		return []Finding{failure("run `groupadd --system` with its name, or take Group= out of the unit", "%v", err)}
 	}
 	if err != nil {
 		return []Finding{failure("run `useradd --system --home-dir /var/lib/syncd --shell /usr/sbin/nologin syncd`, or name another user", "%v", err)}
 	}
-	e.starter, e.worker = starter, starter
+	s.starter, s.worker = starter, starter
 	if starter.UID == 0 {
-		if info, err := os.Stat(e.cfg.DataDir); err == nil {
-			if e.worker, err = account.OwnerOf(info); err != nil {
+		if info, err := os.Stat(s.cfg.DataDir); err == nil {
+			if s.worker, err = account.OwnerOf(info); err != nil {
 				return []Finding{failing(err, "check /etc/passwd and /etc/group")}
 			}
 		}
 	}
-	if !e.worker.CanDo() {
+	if !s.worker.CanDo() {
 		next := "run this as root"
-		if e.worker.UID != 0 {
-			next += ", or as " + e.worker.Name
+		if s.worker.UID != 0 {
+			next += ", or as " + s.worker.Name
 		}
-		return []Finding{skippedUntil(next, "the permissions of user %s are not checked, because this runs as %s", e.worker.Name, account.Self().Name)}
+		return []Finding{skippedUntil(next, "the permissions of user %s are not checked, because this runs as %s", s.worker.Name, account.Self().Name)}
 	}
-	return []Finding{good("permissions are checked for user %s", e.worker.Name)}
+	return []Finding{good("permissions are checked for user %s", s.worker.Name)}
 }
 
-func (e *examination) findStarter() (account.Account, error) {
+func (s *setup) findStarter() (account.Account, error) {
 	switch {
-	case e.User != "":
-		return account.Named(e.User)
-	case e.unit == nil:
+	case s.User != "":
+		return account.Named(s.User)
+	case s.unit == nil:
 		return account.Self(), nil
 	}
-	name := e.unit.Value("User")
+	name := s.unit.Value("User")
 	if name == "" {
 		name = "root"
 	}
@@ -178,8 +178,8 @@ func (e *examination) findStarter() (account.Account, error) {
 	if err != nil {
 		return found, err
 	}
-	groups := e.unit.Words("SupplementaryGroups")
-	if group := e.unit.Value("Group"); group != "" {
+	groups := s.unit.Words("SupplementaryGroups")
+	if group := s.unit.Value("Group"); group != "" {
 		groups = append(groups, group)
 	}
 	return found.WithGroups(groups...)
