@@ -21,7 +21,7 @@ var rows = [][]string{
 	{"internal/engine", "internal/config/migration"},
 	{"internal/ui/control", "internal/config", "internal/ui/terminal"},
 	{"internal/syncer", "internal/get", "internal/hooks", "internal/downstream/publisher"},
-	{"internal/syncer/download", "internal/golive/room", "internal/downstream/rings"},
+	{"internal/syncer/download", "internal/golive/room", "internal/downstream/rings", "internal/engine/operation"},
 	{"internal/mirror/inventory", "internal/report", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/downstream/catalog", "internal/doctor/alert"},
 	{"internal/mirror/staging"},
 	{"internal/fetcher", "internal/downstream/follower", "internal/mirror", "internal/syncer/adopt", "internal/mirror/export"},

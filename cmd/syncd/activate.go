@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -51,8 +52,8 @@ func (a *app) activate(ctx context.Context, req request.Activate, asJSON bool) e
 		req.Trigger = request.TriggerDiscard
 	}
 	var result report.Sync
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		result, err = e.Activate(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		result, err = operation.Activate.Do(ctx, e, req)
 		return err
 	})
 	if err != nil {

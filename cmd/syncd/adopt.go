@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -52,10 +53,10 @@ func (a *app) adopt(ctx context.Context, req request.Adopt, asJSON bool) error {
 		return err
 	}
 	var result report.Adoption
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
 		progress := a.progress(false)
 		defer progress.Close()
-		result, err = e.Adopt(ctx, req, progress.Show)
+		result, err = operation.Adopt.Watch(ctx, e, req, progress.Show)
 		return err
 	})
 	if err != nil {

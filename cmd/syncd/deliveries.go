@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/ui/control"
 	"syncd/internal/ui/terminal"
 )
 
@@ -46,7 +46,7 @@ func (a *app) listDeliveries(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	deliveries, err := query(ctx, a, cfg, func(c *control.Client) (report.Deliveries, error) { return c.Deliveries(ctx) },
+	deliveries, err := query(ctx, a, cfg, operation.Deliveries,
 		func(_ *mirror.Mirror, s report.StateReader) (report.Deliveries, error) {
 			return engine.DeliveriesOnDisk(cfg, s)
 		})
@@ -63,8 +63,8 @@ func (a *app) changeDeliveries(ctx context.Context, req request.Deliveries, asJS
 	}
 	a.deliverLast = true // a start would try at once
 	var left report.Deliveries
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		left, err = e.ChangeDeliveries(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		left, err = operation.ChangeDeliveries.Do(ctx, e, req)
 		return err
 	})
 	if err != nil {

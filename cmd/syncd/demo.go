@@ -15,6 +15,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -111,7 +112,7 @@ func (d *demonstration) headline(text string) {
 
 // sync does one sync and prints its outcome.
 func (d *demonstration) sync(ctx context.Context) error {
-	result, err := d.engine.Sync(ctx, request.Sync{Demand: true, Trigger: "demo"})
+	result, err := operation.Sync.Do(ctx, d.engine.Operations(), request.Sync{Demand: true, Trigger: "demo"})
 	if err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (d *demonstration) corrupted(ctx context.Context) error {
 
 func (d *demonstration) rollback(ctx context.Context) error {
 	d.headline("An operator distrusts the new release and runs syncd rollback.")
-	result, err := d.engine.Rollback(ctx, request.Rollback{})
+	result, err := operation.Rollback.Do(ctx, d.engine.Operations(), request.Rollback{})
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (d *demonstration) rollback(ctx context.Context) error {
 
 func (d *demonstration) verify(ctx context.Context) error {
 	d.headline("syncd verify reads every published byte again.")
-	result, err := d.engine.Repair(ctx, request.Verify{})
+	result, err := operation.Repair.Do(ctx, d.engine.Operations(), request.Verify{})
 	if err != nil {
 		return err
 	}

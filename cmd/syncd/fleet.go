@@ -8,11 +8,11 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/config/document"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/ui/control"
 	"syncd/internal/ui/terminal"
 )
 
@@ -28,7 +28,7 @@ hosts of an earlier one refused them.`,
 			if err != nil {
 				return err
 			}
-			view, err := query(cmd.Context(), a, cfg, func(c *control.Client) (report.FleetStatus, error) { return c.FleetStatus(cmd.Context()) },
+			view, err := query(cmd.Context(), a, cfg, operation.FleetStatus,
 				func(m *mirror.Mirror, s report.StateReader) (report.FleetStatus, error) {
 					return engine.FleetOnDisk(cfg, m, s)
 				})
@@ -76,8 +76,8 @@ func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) err
 		return err
 	}
 	ended := []report.Stop{}
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		found, err := e.ServeRelease(ctx, request.ServeRelease{Release: release})
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		found, err := operation.ServeRelease.Do(ctx, e, request.ServeRelease{Release: release})
 		ended = append(ended, found...)
 		return err
 	})

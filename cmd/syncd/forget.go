@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -29,8 +30,8 @@ func (a *app) forget(ctx context.Context, names []string, asJSON bool) error {
 		return err
 	}
 	var result report.Sync
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		result, err = e.Forget(ctx, request.Forget{Names: names, Trigger: request.TriggerForget})
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		result, err = operation.Forget.Do(ctx, e, request.Forget{Names: names, Trigger: request.TriggerForget})
 		return err
 	})
 	if err != nil {

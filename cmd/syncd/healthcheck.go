@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/engine/operation"
 	"syncd/internal/ui/control"
 )
 
@@ -44,7 +45,11 @@ func (a *app) healthcheck(ctx context.Context, ready bool) error {
 		return cmp.Or(broken, err)
 	}
 	defer client.Close()
-	if err := client.Health(ctx, ready); err != nil {
+	op := operation.Alive
+	if ready {
+		op = operation.Ready
+	}
+	if _, err := op.Ask(ctx, client); err != nil {
 		return err
 	}
 	if broken != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/internal/config"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -114,8 +115,8 @@ func (a *app) order(ctx context.Context, req request.Order, done string) error {
 	if err := checkNames(cfg, req.Manifests); err != nil {
 		return err
 	}
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		_, err := e.Order(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		_, err := operation.Order.Do(ctx, e, req)
 		return err
 	})
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -38,8 +39,8 @@ func (a *app) publish(ctx context.Context, req request.Publish, asJSON bool) err
 		return usagef("%s has no publish.s3: say there where this host publishes", cfg.Path)
 	}
 	var result report.Publication
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		result, err = e.Publish(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		result, err = operation.Publish.Do(ctx, e, req)
 		return err
 	})
 	if err != nil {

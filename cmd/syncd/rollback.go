@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
@@ -61,8 +62,8 @@ func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) e
 		return err
 	}
 	var result report.Sync
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		result, err = e.Rollback(ctx, req)
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		result, err = operation.Rollback.Do(ctx, e, req)
 		return err
 	})
 	if err != nil {

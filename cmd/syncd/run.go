@@ -24,6 +24,7 @@ import (
 	"syncd/internal/config/document"
 	"syncd/internal/daemon"
 	"syncd/internal/daemon/signals"
+	"syncd/internal/engine/operation"
 	"syncd/internal/httpserver"
 	"syncd/internal/ui/control"
 	"syncd/internal/ui/web"
@@ -67,7 +68,7 @@ func (a *app) runDaemon(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	if err := serveControl(ctx, group, cfg, d); err != nil {
+	if err := serveControl(ctx, group, cfg, d.Operations()); err != nil {
 		return err
 	}
 	if err := serveWeb(ctx, group, cfg.HTTP, webConfig, web.Handler(d, registry), log); err != nil {
@@ -199,8 +200,8 @@ func slogTo(log zerolog.Logger) *slog.Logger {
 const controlGrace = time.Second
 
 // serveControl opens the control socket for as long as the group runs.
-func serveControl(ctx context.Context, group *errgroup.Group, cfg *config.Config, e control.Engine) error {
-	server, err := control.NewServer(ctx, stateDir(cfg), e)
+func serveControl(ctx context.Context, group *errgroup.Group, cfg *config.Config, t *operation.Table) error {
+	server, err := control.NewServer(ctx, stateDir(cfg), t)
 	if err != nil {
 		return err
 	}

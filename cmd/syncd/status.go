@@ -12,6 +12,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/store"
@@ -44,7 +45,7 @@ func (a *app) statusCommand() *cobra.Command {
 
 // statusNow returns the status, with and without a daemon.
 func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status, error) {
-	return query(ctx, a, cfg, func(c *control.Client) (report.Status, error) { return c.Status(ctx) },
+	return query(ctx, a, cfg, operation.Status,
 		func(m *mirror.Mirror, s report.StateReader) (report.Status, error) {
 			return engine.StatusOnDisk(cfg, m, s)
 		})
@@ -113,7 +114,7 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			history, err := query(cmd.Context(), a, cfg, func(c *control.Client) (report.History, error) { return c.History(cmd.Context()) },
+			history, err := query(cmd.Context(), a, cfg, operation.History,
 				func(m *mirror.Mirror, s report.StateReader) (report.History, error) {
 					return report.ReadHistory(m, s, report.HistoryLimit)
 				})
@@ -131,12 +132,12 @@ func (a *app) historyCommand() *cobra.Command {
 }
 
 // query answers from the running engine, or from the disk when none is running.
-func query[T any](ctx context.Context, a *app, cfg *config.Config, fromEngine func(*control.Client) (T, error), fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
+func query[T any](ctx context.Context, a *app, cfg *config.Config, q operation.Query[T], fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
 	var none T
 	client, err := control.Dial(ctx, stateDir(cfg))
 	if err == nil {
 		defer client.Close()
-		return fromEngine(client)
+		return q.Ask(ctx, client)
 	}
 	if !errors.Is(err, control.ErrNotRunning) {
 		return none, err

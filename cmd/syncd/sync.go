@@ -13,10 +13,12 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
+	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer/lockfile"
+	"syncd/internal/ui/control"
 	"syncd/internal/ui/terminal"
 )
 
@@ -89,13 +91,17 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	req.Demand, req.Trigger = true, "command"
 	var result report.Sync
 	interrupted := errSyncInterrupted
-	err = a.withEngine(ctx, cfg, func(e engineClient) error {
-		if _, isOwn := e.(ownEngine); !isOwn {
+	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+		if _, isRemote := e.(*control.Client); isRemote {
 			interrupted = errWaitInterrupted
 		}
 		progress := a.progress(quiet)
 		defer progress.Close()
-		result, err = e.Sync(ctx, req, progress.Show)
+		op := operation.Sync
+		if len(req.Locked) > 0 {
+			op = operation.SyncLocked
+		}
+		result, err = op.Watch(ctx, e, req, progress.Show)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {

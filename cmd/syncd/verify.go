@@ -9,6 +9,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -51,10 +52,10 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 		return result, err
 	}
 	if repair {
-		err = a.withEngine(ctx, cfg, func(e engineClient) error {
+		err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
 			progress := a.progress(false)
 			defer progress.Close()
-			result, err = e.Repair(ctx, req, progress.Show)
+			result, err = operation.Repair.Watch(ctx, e, req, progress.Show)
 			return err
 		})
 		return result, err

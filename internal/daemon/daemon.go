@@ -15,6 +15,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/daemon/signals"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/clock"
 	"syncd/internal/report/request"
@@ -28,6 +29,7 @@ const maxSleep = 30 * time.Second
 // in Run changes the timetable.
 type Daemon struct {
 	engine      *engine.Engine
+	operations  *operation.Table               // of the engine, logged
 	load        func() (*config.Config, error) // reads the configuration again, for SIGHUP
 	log         zerolog.Logger
 	watchdog    time.Duration         // systemd restarts a daemon that is silent for longer; 0 for no watchdog
@@ -43,6 +45,7 @@ type Daemon struct {
 // New returns a Daemon over an open engine. load reads the configuration again.
 func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logger) *Daemon {
 	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), activations: make(chan request.Activate), timetable: newTimetable(e.Jitter())}
+	d.operations = d.newOperations()
 	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment means no watchdog
 	d.stayAwake(time.Now())
 	return d
@@ -87,7 +90,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 		case req := <-d.requests:
 			d.queueDemand(q, req)
 		case req := <-d.activations:
-			running.Go(func() { _, _ = d.Activate(ctx, req) }) // Activate has logged the outcome
+			running.Go(func() { _, _ = operation.Activate.Do(ctx, d.operations, req) }) // it has logged the outcome
 		case <-time.After(d.untilNext()):
 		}
 		d.timetable.collectDue(d.engine.Config(), q, clock.Now())
@@ -104,7 +107,7 @@ func (d *Daemon) startSync(ctx context.Context, req request.Sync, running *sync.
 	req.Finished = claim.Release
 	running.Go(func() {
 		defer claim.Close()
-		_, _ = d.Sync(ctx, req) // Sync has logged the outcome
+		_, _ = operation.Sync.Do(ctx, d.operations, req) // it has logged the outcome
 	})
 }
 
@@ -152,4 +155,11 @@ func (d *Daemon) Alive() error {
 		return errStuck
 	}
 	return d.engine.Alive()
+}
+
+func (d *Daemon) aliveAndReady() error {
+	if err := d.Alive(); err != nil {
+		return err
+	}
+	return d.engine.Ready(0)
 }

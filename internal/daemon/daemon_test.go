@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -156,7 +157,7 @@ func TestRemovedManifestStaysServedAsItIs(t *testing.T) {
 	if two := status.Manifests[1]; two.State != report.StateOrphaned || two.NextSync != nil || two.Explanation == "" {
 		t.Errorf("%+v", two)
 	}
-	_, err = r.Forget(t.Context(), request.Forget{Names: []string{"two"}, Trigger: request.TriggerForget})
+	_, err = operation.Forget.Do(t.Context(), r.Operations(), request.Forget{Names: []string{"two"}, Trigger: request.TriggerForget})
 	must(t, err)
 	if w.content("two") != "" || w.logged(`"message":"forget"`) != 1 {
 		t.Errorf("two is served after forget; the log:\n%s", w.log)
@@ -182,7 +183,7 @@ func TestWaitingSyncUsesTheConfigurationInForceWhenItStarts(t *testing.T) {
 	held := w.hold("/ManifestReleases/one")
 	var command sync.WaitGroup
 	command.Go(func() {
-		_, _ = r.Sync(t.Context(), request.Sync{Manifests: []string{"one"}, Trigger: "command"})
+		_, _ = operation.Sync.Do(t.Context(), r.Operations(), request.Sync{Manifests: []string{"one"}, Trigger: "command"})
 	})
 	<-held.arrived // the turn is the command's
 	must(t, r.Trigger(t.Context(), request.Sync{Manifests: []string{"one", "two"}, Demand: true, Trigger: "api"}))
@@ -281,7 +282,7 @@ func (c untilServed) Err() error {
 func TestStopAfterTheSwapStillLogsFailures(t *testing.T) {
 	w := start(t, "one", "two")
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Manifest/*/two"})
-	result, err := w.newDaemon().Sync(untilServed{t.Context(), w}, request.Sync{Trigger: "start"})
+	result, err := operation.Sync.Do(untilServed{t.Context(), w}, w.newDaemon().Operations(), request.Sync{Trigger: "start"})
 	if err != nil || result.OK() || w.logged(syncLogged, `"level":"error"`) != 1 || w.logged(`"stopped"`) != 0 {
 		t.Errorf("%+v, %v; the log:\n%s", result, err, w.log)
 	}
@@ -292,9 +293,9 @@ func TestRollbackAndRepairAreLogged(t *testing.T) {
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
 	w.publish("one", "2026.10", "october")
-	_, err := r.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), r.Operations(), request.Sync{Demand: true})
 	must(t, err)
-	result, err := r.Rollback(context.Background(), request.Rollback{})
+	result, err := operation.Rollback.Do(context.Background(), r.Operations(), request.Rollback{})
 	must(t, err)
 	if result.Generation != 3 || w.logged(`"message":"rollback"`, `"generation":3`, `"release":"2026.09"`) != 1 {
 		t.Errorf("report %+v; the log:\n%s", result, w.log)
@@ -302,12 +303,12 @@ func TestRollbackAndRepairAreLogged(t *testing.T) {
 	path := filepath.Join(w.cfg.DataDir, "current", "one", "one.dat")
 	must(t, os.Chmod(path, 0o644))
 	must(t, os.WriteFile(path, []byte("damaged"), 0o444))
-	repaired, err := r.Repair(context.Background(), request.Verify{})
+	repaired, err := operation.Repair.Do(context.Background(), r.Operations(), request.Verify{})
 	must(t, err)
 	if !repaired.OK() || w.content("one") != "one" || w.logged(`"message":"damage"`, `"path":"one.dat"`, `"repaired":true`) != 1 {
 		t.Errorf("report %+v; the log:\n%s", repaired, w.log)
 	}
-	_, err = r.Rollback(context.Background(), request.Rollback{Generation: 99})
+	_, err = operation.Rollback.Do(context.Background(), r.Operations(), request.Rollback{Generation: 99})
 	if err == nil || w.logged(`"level":"error"`, `"message":"rollback"`) != 1 {
 		t.Errorf("error %v; the log:\n%s", err, w.log)
 	}

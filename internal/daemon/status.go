@@ -1,13 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"time"
 
 	"syncd/internal/host/clock"
-	"syncd/internal/metrics"
 	"syncd/internal/report"
-	"syncd/internal/report/request"
 )
 
 // Status returns the status of each configured or served manifest, with the times of their
@@ -28,10 +25,7 @@ func (d *Daemon) Status() (report.Status, error) {
 	return status, err
 }
 
-// The engine answers the rest of what the control socket and the web server ask.
-
-// Progress returns the progress of the running work.
-func (d *Daemon) Progress() report.Snapshot { return d.engine.Progress() }
+// The engine answers the rest of what the web server asks.
 
 // History returns the newest entries first, limit at most.
 func (d *Daemon) History(limit int) (report.History, error) { return d.engine.History(limit) }
@@ -42,12 +36,6 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 // Ready is nil when every configured manifest is served, see engine.Engine.Ready.
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
 
-// Samples returns the metrics.
-func (d *Daemon) Samples() ([]metrics.Sample, error) { return d.engine.Samples() }
-
-// FleetStatus shows the followers.
-func (d *Daemon) FleetStatus() (report.FleetStatus, error) { return d.engine.FleetStatus() }
-
 // Followers shows the followers; nil if none are served.
 func (d *Daemon) Followers() *report.FleetStatus {
 	view, err := d.engine.FleetStatus()
@@ -55,17 +43,4 @@ func (d *Daemon) Followers() *report.FleetStatus {
 		return nil
 	}
 	return &view
-}
-
-// ServeRelease lets a release go on to later rings.
-func (d *Daemon) ServeRelease(ctx context.Context, req request.ServeRelease) ([]report.Stop, error) {
-	return d.engine.ServeRelease(ctx, req)
-}
-
-// Deliveries returns the deliveries that wait, and those that were given up.
-func (d *Daemon) Deliveries() (report.Deliveries, error) { return d.engine.Deliveries() }
-
-// ChangeDeliveries tries deliveries again or drops them.
-func (d *Daemon) ChangeDeliveries(ctx context.Context, req request.Deliveries) (report.Deliveries, error) {
-	return d.engine.ChangeDeliveries(ctx, req)
 }

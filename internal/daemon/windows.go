@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -31,7 +32,7 @@ func (d *Daemon) activateDue(ctx context.Context, running *sync.WaitGroup) {
 	running.Go(func() {
 		defer w.running.Store(false)
 		w.failedAt.Store(nil)
-		if result, err := d.Activate(ctx, request.Activate{Trigger: request.TriggerWindow}); err != nil || !result.OK() { // Activate has logged it
+		if result, err := operation.Activate.Do(ctx, d.operations, request.Activate{Trigger: request.TriggerWindow}); err != nil || !result.OK() { // it has been logged
 			now := time.Now()
 			w.failedAt.Store(&now)
 		}

@@ -6,99 +6,103 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
 
-// Sync does one sync and logs its outcome in one event.
-func (d *Daemon) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
-	started := time.Now()
-	result, err := d.engine.Sync(ctx, req)
-	event := d.log.Info()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		event.Bool("stopped", true)
-	case err != nil || !result.OK():
-		event = d.log.Error().AnErr("error", err)
-	}
-	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
-		Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result))
-	if len(result.Views) > 0 {
-		event.Array("views", viewFields(result))
-	}
-	withPublication(withExports(event, result), result.Publication).Msg("sync")
-	return result, err
+// Operations returns what this daemon can be asked to do: all that its engine can. Work is
+// logged in one event each.
+func (d *Daemon) Operations() *operation.Table { return d.operations }
+
+func (d *Daemon) newOperations() *operation.Table {
+	return d.engine.Operations().With(
+		operation.Status.By(d.Status),
+		operation.Alive.By(func() (operation.Nothing, error) { return operation.Nothing{}, d.Alive() }),
+		operation.Ready.By(func() (operation.Nothing, error) { return operation.Nothing{}, d.aliveAndReady() }),
+		operation.Sync.By(d.logSync(operation.Sync)),
+		operation.SyncLocked.By(d.logSync(operation.SyncLocked)),
+		logged(d, operation.Rollback, report.Sync.OK, logRollback),
+		logged(d, operation.Activate, report.Sync.OK, logActivate),
+		logged(d, operation.Order, always, logOrder),
+		logged(d, operation.Forget, always, logForget),
+		logged(d, operation.Publish, always, logPublish),
+		logged(d, operation.Adopt, report.Adoption.OK, logAdopt),
+		operation.Repair.By(d.logRepair),
+	)
 }
 
-// Rollback publishes an earlier state and logs the outcome in one event.
-func (d *Daemon) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
-	result, err := d.engine.Rollback(ctx, req)
-	event := d.log.Info()
-	if err != nil || !result.OK() {
-		event = d.log.Error().AnErr("error", err)
+// always is the test of a result that holds no failures: the error says everything.
+func always[Result any](Result) bool { return true }
+
+// logged does an operation of the engine and writes its outcome to the log: as an error if
+// it has failed, or if its result is not OK.
+func logged[Request, Result any](d *Daemon, op operation.Work[Request, Result], isOK func(Result) bool, write func(*zerolog.Event, Request, Result)) operation.Handler {
+	return op.By(func(ctx context.Context, req Request) (Result, error) {
+		result, err := op.Do(ctx, d.engine.Operations(), req)
+		event := d.log.Info()
+		if err != nil || !isOK(result) {
+			event = d.log.Error().AnErr("error", err)
+		}
+		write(event, req, result)
+		return result, err
+	})
+}
+
+// logSync does a sync. One that the end of the daemon stopped is no error.
+func (d *Daemon) logSync(op operation.Work[request.Sync, report.Sync]) func(context.Context, request.Sync) (report.Sync, error) {
+	return func(ctx context.Context, req request.Sync) (report.Sync, error) {
+		started := time.Now()
+		result, err := op.Do(ctx, d.engine.Operations(), req)
+		event := d.log.Info()
+		switch {
+		case err != nil && ctx.Err() != nil:
+			event.Bool("stopped", true)
+		case err != nil || !result.OK():
+			event = d.log.Error().AnErr("error", err)
+		}
+		event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
+			Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result))
+		if len(result.Views) > 0 {
+			event.Array("views", viewFields(result))
+		}
+		withPublication(withExports(event, result), result.Publication).Msg("sync")
+		return result, err
 	}
+}
+
+func logRollback(event *zerolog.Event, _ request.Rollback, result report.Sync) {
 	event.Int("generation", result.Generation).Array("manifests", manifestFields(result))
 	withPublication(withExports(event, result), result.Publication).Msg("rollback")
-	return result, err
 }
 
-// Activate publishes what is staged, or discards it, and logs the outcome in one event.
-func (d *Daemon) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
-	result, err := d.engine.Activate(ctx, req)
-	event := d.log.Info()
-	if err != nil || !result.OK() {
-		event = d.log.Error().AnErr("error", err)
-	}
+func logActivate(event *zerolog.Event, req request.Activate, result report.Sync) {
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 		Array("manifests", manifestFields(result))
 	withPublication(event, result.Publication).Msg("activate")
-	return result, err
 }
 
-// Order pins, unpins, holds or skips, and logs the outcome in one event.
-func (d *Daemon) Order(ctx context.Context, req request.Order) (report.Sync, error) {
-	result, err := d.engine.Order(ctx, req)
-	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
-	}
+func logOrder(event *zerolog.Event, req request.Order, result report.Sync) {
 	event.Strs("manifests", req.Manifests).Str("release", req.Release).Time("until", req.Until).Bool("undo", req.Undo).
 		Int("generation", result.Generation).Msg(req.Trigger)
-	return result, err
 }
 
-// Forget removes what left the configuration and logs the outcome in one event.
-func (d *Daemon) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
-	result, err := d.engine.Forget(ctx, req)
-	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
-	}
+func logForget(event *zerolog.Event, req request.Forget, result report.Sync) {
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Strs("removed", result.Removed).Msg("forget")
-	return result, err
 }
 
-// Publish publishes what is served and logs the outcome in one event.
-func (d *Daemon) Publish(ctx context.Context, req request.Publish) (report.Publication, error) {
-	result, err := d.engine.Publish(ctx, req)
-	event := d.log.Info()
-	if err != nil {
-		event = d.log.Error().Err(err)
-	}
+func logPublish(event *zerolog.Event, req request.Publish, result report.Publication) {
 	withPublication(event, &result).Bool("dry_run", req.DryRun).Msg("publish")
-	return result, err
 }
 
-// dropRemoved forgets at once what left the configuration, if the configuration says so.
-func (d *Daemon) dropRemoved(ctx context.Context, trigger string) {
-	if d.engine.DropsOrphans() {
-		_, _ = d.Forget(ctx, request.Forget{Trigger: trigger}) // Forget has logged the outcome
-	}
+func logAdopt(event *zerolog.Event, req request.Adopt, result report.Adoption) {
+	event.Str("folder", req.Folder).Bool("move", req.Move).Int("files", result.FilesAdopted).Int64("bytes", result.BytesAdopted).
+		Int("to_download", result.FilesToDownload).Msg("adopt")
 }
 
-// Repair replaces damaged files and logs an event for each of them.
-func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
-	result, err := d.engine.Repair(ctx, req)
+// logRepair replaces damaged files and logs an event for each of them.
+func (d *Daemon) logRepair(ctx context.Context, req request.Verify) (report.Verification, error) {
+	result, err := operation.Repair.Do(ctx, d.engine.Operations(), req)
 	for _, damage := range result.Damage {
 		d.log.Error().Str("manifest", damage.Manifest).Str("path", damage.Path).
 			Bool("repaired", damage.Repaired).Str("error", damage.Error).Msg("damage")
@@ -106,16 +110,11 @@ func (d *Daemon) Repair(ctx context.Context, req request.Verify) (report.Verific
 	return result, err
 }
 
-// Adopt uses the files of a folder and logs the outcome in one event.
-func (d *Daemon) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
-	result, err := d.engine.Adopt(ctx, req)
-	event := d.log.Info()
-	if err != nil || !result.OK() {
-		event = d.log.Error().AnErr("error", err)
+// dropRemoved forgets at once what left the configuration, if the configuration says so.
+func (d *Daemon) dropRemoved(ctx context.Context, trigger string) {
+	if d.engine.DropsOrphans() {
+		_, _ = operation.Forget.Do(ctx, d.operations, request.Forget{Trigger: trigger}) // it has logged the outcome
 	}
-	event.Str("folder", req.Folder).Bool("move", req.Move).Int("files", result.FilesAdopted).Int64("bytes", result.BytesAdopted).
-		Int("to_download", result.FilesToDownload).Msg("adopt")
-	return result, err
 }
 
 // viewFields are the fields of a log event for each view.

@@ -18,6 +18,7 @@ import (
 
 	rules "syncd/deploy/prometheus"
 	"syncd/internal/doctor/alert"
+	"syncd/internal/engine/operation"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
@@ -29,10 +30,10 @@ func (d *daemon) checkDaemon(ctx context.Context) []Finding {
 	if err := d.dial(ctx); err != nil {
 		return d.explainStopped(ctx, err)
 	}
-	if err := d.engine.Health(ctx, false); err != nil {
+	if _, err := operation.Alive.Ask(ctx, d.engine); err != nil {
 		return []Finding{failure("restart syncd, and look at its log", "%v", err)} // its text may be that of another program
 	}
-	if err := d.engine.Health(ctx, true); err != nil {
+	if _, err := operation.Ready.Ask(ctx, d.engine); err != nil {
 		return []Finding{hint("wait for the first sync; `syncd explain` shows it", "the daemon runs, but it is not ready: %v", err)}
 	}
 	return []Finding{good("the daemon runs and is ready")}
@@ -167,7 +168,7 @@ func (d *daemon) checkAlerts(ctx context.Context) []Finding {
 	if d.engine == nil {
 		return []Finding{skipped("not checked, because no daemon runs")}
 	}
-	samples, err := d.engine.Samples(ctx)
+	samples, err := operation.Samples.Ask(ctx, d.engine)
 	if err != nil {
 		return []Finding{skipped("the running daemon does not tell its metrics: %v", err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -55,7 +56,7 @@ type syncResult struct {
 func syncInBackground(e *Engine, names ...string) <-chan syncResult {
 	done := make(chan syncResult, 1)
 	go func() {
-		result, err := e.Sync(context.Background(), request.Sync{Demand: true, Manifests: names})
+		result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true, Manifests: names})
 		done <- syncResult{result, err}
 	}()
 	return done
@@ -68,7 +69,7 @@ func TestADryRunDoesNotWaitForASyncOfItsManifest(t *testing.T) {
 	defer e.Close()
 	first := syncInBackground(e)
 	<-g.reached
-	result, err := e.Sync(context.Background(), request.Sync{Demand: true, DryRun: true})
+	result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true, DryRun: true})
 	if err != nil || len(result.Manifests) != 1 || result.Manifests[0].FilesDownloaded != 1 {
 		t.Errorf("dry run %+v, %v", result, err)
 	}
@@ -135,7 +136,7 @@ func TestASyncThatWaitsForItsManifestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	gone := errors.New("gone")
 	cancel(gone)
-	if _, err := e.Sync(ctx, request.Sync{}); !errors.Is(err, gone) {
+	if _, err := operation.Sync.Do(ctx, e.Operations(), request.Sync{}); !errors.Is(err, gone) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
 	g.open()
@@ -149,7 +150,7 @@ func TestRollbackAndRepairDoNotWaitForADownload(t *testing.T) {
 	e := w.open()
 	for _, release := range []string{"2026.09", "2026.10"} {
 		w.publish("one", release, release)
-		if _, err := e.Sync(context.Background(), request.Sync{Demand: true}); err != nil {
+		if _, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,10 +161,10 @@ func TestRollbackAndRepairDoNotWaitForADownload(t *testing.T) {
 	defer e.Close()
 	running := syncInBackground(e)
 	<-g.reached
-	if _, err := e.Rollback(context.Background(), request.Rollback{}); err != nil || w.content("one") != "2026.09" {
+	if _, err := operation.Rollback.Do(context.Background(), e.Operations(), request.Rollback{}); err != nil || w.content("one") != "2026.09" {
 		t.Errorf("rollback: %v, serves %q", err, w.content("one"))
 	}
-	if result, err := e.Repair(context.Background(), request.Verify{}); err != nil || !result.OK() || result.Files != 1 {
+	if result, err := operation.Repair.Do(context.Background(), e.Operations(), request.Verify{}); err != nil || !result.OK() || result.Files != 1 {
 		t.Errorf("repair %+v, %v", result, err)
 	}
 	g.open()

@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
 )
@@ -24,7 +25,7 @@ func cataloguing(t *testing.T, names ...string) *world {
 
 func (w *world) demand(e *Engine) {
 	w.Helper()
-	_, err := e.Sync(context.Background(), request.Sync{Trigger: "command", Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Trigger: "command", Demand: true})
 	must(w.T, err)
 }
 
@@ -72,7 +73,7 @@ func TestTheCatalogFollowsEachSwap(t *testing.T) {
 	same(t, "releases", w.offersReleases(e, "a"), "2026.09 2026.10 ")
 	same(t, "the new one", w.offers(e, "Data/2026.Q4/a.dat"), "october")
 	same(t, "the old one", w.offers(e, "Data/2026.09/a.dat"), "a")
-	_, err := e.Rollback(t.Context(), request.Rollback{})
+	_, err := operation.Rollback.Do(t.Context(), e.Operations(), request.Rollback{})
 	must(t, err)
 	same(t, "after a rollback", w.offersReleases(e, "a"), "2026.09 ")
 	same(t, "latest then", w.offers(e, "Data/latest/a.dat"), "a")
@@ -82,7 +83,7 @@ func TestTheCatalogFollowsEachSwap(t *testing.T) {
 	w.cfg.Manifests = nil
 	must(t, e.Configure(w.cfg))
 	same(t, "an orphan", w.offersReleases(e, "a"), "2026.09 ")
-	_, err = e.Forget(t.Context(), request.Forget{Names: []string{"a"}, Trigger: "forget"})
+	_, err = operation.Forget.Do(t.Context(), e.Operations(), request.Forget{Names: []string{"a"}, Trigger: "forget"})
 	must(t, err)
 	same(t, "after it was forgotten", w.offersReleases(e, "a")+w.offers(e, "Data/2026.09/a.dat"), "")
 }

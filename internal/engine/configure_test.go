@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -48,7 +49,7 @@ func TestReplacedConfigurationKeepsNoConnections(t *testing.T) {
 
 	done := make(chan error)
 	go func() {
-		_, err := e.Sync(context.Background(), request.Sync{})
+		_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{})
 		done <- err
 	}()
 	<-arrived

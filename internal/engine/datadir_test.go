@@ -19,6 +19,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/flock"
+	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -62,7 +63,7 @@ func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 			e := w.open()
 			defer e.Close()
 			ctx := context.Background()
-			_, err := e.Sync(ctx, request.Sync{Demand: true})
+			_, err := operation.Sync.Do(ctx, e.Operations(), request.Sync{Demand: true})
 			must(t, err)
 			w.publish("one", "2026.10", "new")
 			w.provider.ResetRequests()
@@ -71,9 +72,9 @@ func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 			must(t, os.Rename(dir, away))
 			must(t, replace(away, dir))
 			before := listing(t, dir)
-			_, synced := e.Sync(ctx, request.Sync{Demand: true})
-			_, rolledBack := e.Rollback(ctx, request.Rollback{})
-			_, repaired := e.Repair(ctx, request.Verify{})
+			_, synced := operation.Sync.Do(ctx, e.Operations(), request.Sync{Demand: true})
+			_, rolledBack := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{})
+			_, repaired := operation.Repair.Do(ctx, e.Operations(), request.Verify{})
 			status, err := e.Status()
 			must(t, err)
 			told := state(t, status, "one")
@@ -98,7 +99,7 @@ func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 			must(t, os.RemoveAll(dir))
 			must(t, os.Rename(away, dir))
 			must(t, errors.Join(e.Alive(), e.Ready(0)))
-			result, err := e.Sync(ctx, request.Sync{Demand: true})
+			result, err := operation.Sync.Do(ctx, e.Operations(), request.Sync{Demand: true})
 			if err != nil || !result.OK() || result.Generation != 2 || w.content("one") != "new" {
 				t.Errorf("back again: %+v, %v", result, err)
 			}
@@ -120,7 +121,7 @@ func readOnly(t *testing.T, w *world) {
 	})
 	w.cfg.DataDir = filepath.Join(mount, "data")
 	e := w.open()
-	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 	must(t, syscall.Mount("", mount, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))

@@ -24,6 +24,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/operation"
 	"syncd/internal/hooks"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/claims"
@@ -57,27 +58,28 @@ type Options struct {
 // use. Syncs of other manifests, rollbacks and repairs run at the same time; they take
 // turns only while they change the tree, see syncer.Shared.
 type Engine struct {
-	options   Options
-	lock      *flock.Lock
-	store     *store.Store
-	mirror    *mirror.Mirror
-	audit     *audit.Log
-	catalog   *catalog.Catalog // nil while `serve` is off
-	building  sync.Once        // of the catalog's first snapshot
-	staging   *staging.Area
-	metrics   *metrics.Metrics
-	outbox    *outbox.Outbox
-	hooks     *hooks.Runner
-	gate      *transport.Gate
-	progress  report.Progress
-	bandwidth *rate.Budget // of all syncs and repairs
-	scrubRate *rate.Budget
-	scrubber  *scrub.Scrubber
-	fleet     *rings.Fleet // nil without serve
-	jitter    float64
-	running   *semaphore.Weighted // of maxWork; one for each piece of work
-	syncing   claims.Set          // manifests that are in a sync
-	shared    *syncer.Shared
+	options    Options
+	operations *operation.Table
+	lock       *flock.Lock
+	store      *store.Store
+	mirror     *mirror.Mirror
+	audit      *audit.Log
+	catalog    *catalog.Catalog // nil while `serve` is off
+	building   sync.Once        // of the catalog's first snapshot
+	staging    *staging.Area
+	metrics    *metrics.Metrics
+	outbox     *outbox.Outbox
+	hooks      *hooks.Runner
+	gate       *transport.Gate
+	progress   report.Progress
+	bandwidth  *rate.Budget // of all syncs and repairs
+	scrubRate  *rate.Budget
+	scrubber   *scrub.Scrubber
+	fleet      *rings.Fleet // nil without serve
+	jitter     float64
+	running    *semaphore.Weighted // of maxWork; one for each piece of work
+	syncing    claims.Set          // manifests that are in a sync
+	shared     *syncer.Shared
 
 	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
 
@@ -108,6 +110,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 		return nil, openError(err)
 	}
 	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: rate.NewBudget(rate.Timetable{}), scrubRate: rate.NewBudget(rate.Timetable{})}
+	e.operations = e.newOperations()
 	e.shared = syncer.NewShared(e.mayChange)
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())

@@ -13,6 +13,7 @@ import (
 
 	"syncd/internal/disk/flock"
 	"syncd/internal/emulator"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -89,7 +90,7 @@ func TestReadyAtOnceWithDataOnDisk(t *testing.T) {
 	if e.Ready(0) == nil {
 		t.Error("ready without data")
 	}
-	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 
@@ -112,7 +113,7 @@ func TestRetryAfterHoldsAcrossEnginesAndOnDemand(t *testing.T) {
 	for i := range 3 {
 		w.provider.ResetRequests()
 		e := w.open()
-		result, err := e.Sync(context.Background(), request.Sync{Demand: true})
+		result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 		must(t, err)
 		if result.OK() {
 			t.Errorf("sync %d: %+v", i, result)
@@ -127,7 +128,7 @@ func TestRetryAfterHoldsAcrossEnginesAndOnDemand(t *testing.T) {
 func TestDamagedStateIsSetAsideWithAWarning(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
-	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.Close())
 	must(t, os.WriteFile(w.cfg.DataDir+"/state/syncd.db", []byte(strings.Repeat("x", 40000)), 0o600))

@@ -16,6 +16,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
+	"syncd/internal/engine/operation"
 	"syncd/internal/hooks/event"
 	"syncd/internal/report/request"
 )
@@ -98,13 +99,13 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	e.Deliver()
 	sync := func(force bool) {
 		t.Helper()
-		_, err := e.Sync(context.Background(), request.Sync{Demand: true, Force: force, Trigger: "command"})
+		_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true, Force: force, Trigger: "command"})
 		must(t, err)
 	}
 	sync(false) // activated
 	w.publish("one", "2026.10", "october")
 	sync(false)
-	_, err := e.Rollback(context.Background(), request.Rollback{})
+	_, err := operation.Rollback.Do(context.Background(), e.Operations(), request.Rollback{})
 	must(t, err)
 	sync(true)
 	w.publish("one", "2026.10", "october, again")
@@ -121,7 +122,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
 	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))
-	_, err = e.Repair(context.Background(), request.Verify{})
+	_, err = operation.Repair.Do(context.Background(), e.Operations(), request.Verify{})
 	must(t, err)
 	manual := *w.cfg
 	manual.Manifests = slices.Clone(manual.Manifests)

@@ -71,9 +71,9 @@ func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader)
 	return rings.Read(current{m}, state, ringsOf(cfg))
 }
 
-// ServeRelease lets a release go on to the rings that do not see it because hosts refused
+// serveRelease lets a release go on to the rings that do not see it because hosts refused
 // it. It returns the stops that it ended.
-func (e *Engine) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
+func (e *Engine) serveRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
 	if e.fleet == nil {
 		return nil, errNoFollowers
 	}

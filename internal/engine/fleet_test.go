@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -46,7 +47,7 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 	sync := func(release string) {
 		t.Helper()
 		w.publish("one", release, release)
-		if _, err := e.Sync(t.Context(), request.Sync{Demand: true}); err != nil {
+		if _, err := operation.Sync.Do(t.Context(), e.Operations(), request.Sync{Demand: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +88,7 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 			t.Errorf("%s: %v", name, family.GetMetric())
 		}
 	}
-	if ended, err := e.ServeRelease(t.Context(), request.ServeRelease{Release: "2026.11"}); len(ended) != 1 || err != nil {
+	if ended, err := operation.ServeRelease.Do(t.Context(), e.Operations(), request.ServeRelease{Release: "2026.11"}); len(ended) != 1 || err != nil {
 		t.Errorf("%v, %v", ended, err)
 	}
 	if diff := cmp.Diff("2026.11", seen(e, rest, "one")[0]); diff != "" {
@@ -102,7 +103,7 @@ func TestEngineWithoutServeHasNoFleet(t *testing.T) {
 	if _, err := e.FleetStatus(); err == nil || e.Fleet() != nil {
 		t.Errorf("%v", err)
 	}
-	if _, err := e.ServeRelease(t.Context(), request.ServeRelease{Release: "2026.09"}); err == nil {
+	if _, err := operation.ServeRelease.Do(t.Context(), e.Operations(), request.ServeRelease{Release: "2026.09"}); err == nil {
 		t.Error("a release was served to nobody")
 	}
 	e.RunFleet(t.Context())

@@ -156,13 +156,13 @@ func (e *Engine) IsDelivering() bool {
 	return !e.hooks.Drain(done)
 }
 
-// Deliveries returns the deliveries that wait, and those that were given up.
-func (e *Engine) Deliveries() (report.Deliveries, error) {
+// deliveries returns the deliveries that wait, and those that were given up.
+func (e *Engine) deliveries() (report.Deliveries, error) {
 	return report.ReadDeliveries(e.store, hookNames(e.Config()), e.hookStates())
 }
 
-// ChangeDeliveries tries deliveries again or drops them, and returns those that are left.
-func (e *Engine) ChangeDeliveries(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
+// changeDeliveries tries deliveries again or drops them, and returns those that are left.
+func (e *Engine) changeDeliveries(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
 	err = e.work(ctx, func() error {
 		change := e.outbox.Retry
 		if req.Drop {
@@ -176,7 +176,7 @@ func (e *Engine) ChangeDeliveries(ctx context.Context, req request.Deliveries) (
 			return fmt.Errorf("no delivery has the ID %q: `syncd deliveries` lists them", req.ID)
 		}
 		e.hooks.TryNow(found)
-		left, err = e.Deliveries()
+		left, err = e.deliveries()
 		return err
 	})
 	return left, err

@@ -32,8 +32,8 @@ func (e *Engine) freeBytes() float64 {
 	return float64(free.Bytes)
 }
 
-// Samples returns the metrics.
-func (e *Engine) Samples() ([]metrics.Sample, error) { return metrics.Samples(e.options.Registry) }
+// samples returns the metrics.
+func (e *Engine) samples() ([]metrics.Sample, error) { return metrics.Samples(e.options.Registry) }
 
 // createSeries creates the series of cfg's manifests, with the values that disk
 // and state database have for them.

@@ -90,8 +90,8 @@ func (e *Engine) publish(ctx context.Context) *report.Publication {
 	return &done
 }
 
-// Publish publishes what is served, although no sync has run.
-func (e *Engine) Publish(ctx context.Context, req request.Publish) (done report.Publication, err error) {
+// publishNow publishes what is served, although no sync has run.
+func (e *Engine) publishNow(ctx context.Context, req request.Publish) (done report.Publication, err error) {
 	err = e.work(ctx, func() error {
 		p := e.active.Load().publisher
 		if p == nil {

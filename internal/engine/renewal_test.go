@@ -12,6 +12,7 @@ import (
 
 	"syncd/internal/clients/certificate/certificatetest"
 	"syncd/internal/emulator"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -50,7 +51,7 @@ func TestAReloadTakesARenewedClientCertificate(t *testing.T) {
 	e := w.open()
 	defer e.Close()
 	sync := func() string {
-		result, err := e.Sync(context.Background(), request.Sync{Demand: true})
+		result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 		must(t, err)
 		return result.Manifests[0].Error
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -59,7 +60,7 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	defer e.Close()
 	demand := func() {
 		t.Helper()
-		result, err := e.Sync(context.Background(), request.Sync{Demand: true})
+		result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 		if err != nil || !result.OK() || !result.Changed {
 			t.Fatalf("sync %+v, %v", result, err)
 		}
@@ -87,7 +88,7 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	demand()
 	w.publishThree("2026.11", 3)
 	demand()
-	if _, err := e.Rollback(ctx, request.Rollback{Generation: 1}); err != nil {
+	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if p := e.ScrubProgress(); !p.IsRunning() || p.Objects > 0 {
@@ -110,7 +111,7 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 			t.Errorf("%s is still damaged", path)
 		}
 	}
-	if result, err := e.Repair(ctx, request.Verify{}); err != nil || !result.OK() || len(result.Damage) > 0 || result.Files != 3 {
+	if result, err := operation.Repair.Do(ctx, e.Operations(), request.Verify{}); err != nil || !result.OK() || len(result.Damage) > 0 || result.Files != 3 {
 		t.Errorf("verify %+v, %v", result, err)
 	}
 	if n := w.logged(`"repaired":true`); n != 3 {
@@ -123,7 +124,7 @@ func TestAScrubGoesOnInTheNextProcess(t *testing.T) {
 	w.publishThree("2026.09", 1)
 	w.cfg.Scrub.Rate = 64 << 10
 	e := w.open()
-	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
 	must(t, e.BeginScrub(context.Background()))
 	for range 3 {
@@ -149,7 +150,7 @@ func TestDamageThatTheProviderCannotReplaceIsTold(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	defer e.Close()
-	_, err := e.Sync(context.Background(), request.Sync{Demand: true})
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
 	path := slices.Collect(func(yield func(string) bool) {
 		for path := range w.contents("objects/*/*") {

@@ -87,3 +87,10 @@ func (e *Engine) checkMoving() error {
 // Alive is nil while the data directory is there to work in and every running sync
 // moves.
 func (e *Engine) Alive() error { return errors.Join(e.checkDataDir(), e.checkMoving()) }
+
+func (e *Engine) aliveAndReady() error {
+	if err := e.Alive(); err != nil {
+		return err
+	}
+	return e.Ready(0)
+}

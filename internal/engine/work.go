@@ -10,13 +10,12 @@ import (
 	"syncd/internal/host/claims"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
-// Sync serves one request with one or more syncs. The free manifests are synced at once.
+// sync serves one request with one or more syncs. The free manifests are synced at once.
 // Manifests that are in a sync of another request follow as soon as they are free. A dry
 // run waits for none.
-func (e *Engine) Sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
+func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
 	names, err := e.namesOf(req)
 	if err != nil {
 		return report.Sync{}, err
@@ -152,83 +151,12 @@ func mergeViews(before, after []report.ViewResult) []report.ViewResult {
 	return before
 }
 
-// Rollback publishes an earlier state; see syncer.Syncer.Rollback.
-func (e *Engine) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		if result, err = s.Rollback(ctx, req); err == nil {
-			result.Publication = e.publish(ctx)
-		}
-		return err
-	})
-	return result, err
-}
-
-// Activate publishes what is staged; see syncer.Syncer.Activate.
-func (e *Engine) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		if result, err = s.Activate(ctx, req); err == nil {
-			result.Publication = e.publish(ctx)
-		}
-		return err
-	})
-	return result, err
-}
-
 // HasDue is true if something staged may go live now; DueAt is when the next window opens
 // for something staged, the zero time for never.
 func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.HasDue(now) }
 
 // DueAt is described at HasDue.
 func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.DueAt(now) }
-
-// Order pins, unpins, holds or skips; see syncer.Syncer.Order.
-func (e *Engine) Order(ctx context.Context, req request.Order) (result report.Sync, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		if result, err = s.Order(ctx, req); err == nil {
-			result.Publication = e.publish(ctx)
-		}
-		return err
-	})
-	return result, err
-}
-
-// Forget removes what left the configuration; see syncer.Syncer.Forget.
-func (e *Engine) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		if result, err = s.Forget(ctx, req); err == nil {
-			result.Publication = e.publish(ctx)
-		}
-		return err
-	})
-	return result, err
-}
-
-// Repair replaces damaged files; see syncer.Syncer.Repair.
-func (e *Engine) Repair(ctx context.Context, req request.Verify) (result report.Verification, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Repair(ctx, req)
-		return err
-	})
-	return result, err
-}
-
-// Adopt uses the files of a folder; see syncer.Syncer.Adopt.
-func (e *Engine) Adopt(ctx context.Context, req request.Adopt) (result report.Adoption, err error) {
-	err = e.workWith(ctx, func(s *syncer.Syncer) (err error) {
-		result, err = s.Adopt(ctx, req)
-		return err
-	})
-	return result, err
-}
-
-// workWith runs f with the configuration in force.
-func (e *Engine) workWith(ctx context.Context, f func(*syncer.Syncer) error) error {
-	return e.work(ctx, func() error {
-		active := e.active.Load()
-		defer e.finish(active)
-		return f(active.syncer)
-	})
-}
 
 // maxWork is more work than can run at once.
 const maxWork = math.MaxInt64

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/report/request"
 )
@@ -62,7 +63,7 @@ func (h *host) entries(entries ...config.Manifest) {
 // sync mirrors what the provider has now.
 func (h *host) sync() {
 	h.Helper()
-	result, err := h.engine.Sync(h.Context(), request.Sync{Trigger: request.TriggerCommand})
+	result, err := operation.Sync.Do(h.Context(), h.engine.Operations(), request.Sync{Trigger: request.TriggerCommand})
 	must(h, err)
 	if !result.OK() {
 		h.Fatalf("%+v", result)

@@ -17,9 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"syncd/internal/metrics"
+	"syncd/internal/engine/operation"
 	"syncd/internal/report"
-	"syncd/internal/report/request"
 )
 
 // ErrNotRunning says that no engine is running on the data directory, or that it
@@ -89,115 +88,15 @@ func notADirectory(stateDir string) error {
 // Close closes the connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status returns the status of each configured manifest.
-func (c *Client) Status(ctx context.Context) (status report.Status, err error) {
-	err = c.query(ctx, "/status", &status)
-	return status, err
-}
-
-// History returns the newest entries first.
-func (c *Client) History(ctx context.Context) (history report.History, err error) {
-	err = c.query(ctx, "/history", &history)
-	return history, err
-}
-
-// FleetStatus shows the followers.
-func (c *Client) FleetStatus(ctx context.Context) (view report.FleetStatus, err error) {
-	err = c.query(ctx, "/fleet", &view)
-	return view, err
-}
-
-// ServeRelease lets a release go on to later rings.
-func (c *Client) ServeRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
-	err = c.call(ctx, http.MethodPost, "/serve-release", req, &ended, nil)
-	return ended, err
-}
-
-// Health is nil when the engine is alive and, with ready, serves every manifest.
-func (c *Client) Health(ctx context.Context, ready bool) error {
-	path := "/health"
-	if ready {
-		path += "?ready"
+// Do implements operation.Engine. A query ends once the engine has not answered for
+// linePatience, whatever it sends; work, once the engine sends no line for that long.
+func (c *Client) Do(ctx context.Context, op operation.Operation, req, result any, show func(report.Snapshot)) error {
+	if !op.IsQuery {
+		return c.call(ctx, http.MethodPost, op.Path, req, result, show)
 	}
-	return c.query(ctx, path, &struct{}{})
-}
-
-// Sync runs a sync and calls show with its progress until it is done.
-func (c *Client) Sync(ctx context.Context, req request.Sync, show func(report.Snapshot)) (result report.Sync, err error) {
-	path := "/sync"
-	if len(req.Locked) > 0 {
-		path += "/locked"
-	}
-	err = c.call(ctx, http.MethodPost, path, req, &result, show)
-	return result, err
-}
-
-// Rollback runs a rollback.
-func (c *Client) Rollback(ctx context.Context, req request.Rollback) (result report.Sync, err error) {
-	err = c.call(ctx, http.MethodPost, "/rollback", req, &result, nil)
-	return result, err
-}
-
-// Activate publishes what is staged, or discards it.
-func (c *Client) Activate(ctx context.Context, req request.Activate) (result report.Sync, err error) {
-	err = c.call(ctx, http.MethodPost, "/activate", req, &result, nil)
-	return result, err
-}
-
-// Order pins, unpins, holds or skips.
-func (c *Client) Order(ctx context.Context, req request.Order) (result report.Sync, err error) {
-	err = c.call(ctx, http.MethodPost, "/order", req, &result, nil)
-	return result, err
-}
-
-// Publish publishes what is served to object storage.
-func (c *Client) Publish(ctx context.Context, req request.Publish) (result report.Publication, err error) {
-	err = c.call(ctx, http.MethodPost, "/publish", req, &result, nil)
-	return result, err
-}
-
-// Forget removes what left the configuration.
-func (c *Client) Forget(ctx context.Context, req request.Forget) (result report.Sync, err error) {
-	err = c.call(ctx, http.MethodPost, "/forget", req, &result, nil)
-	return result, err
-}
-
-// Repair runs a verification that replaces damaged files, and calls show with its
-// progress.
-func (c *Client) Repair(ctx context.Context, req request.Verify, show func(report.Snapshot)) (result report.Verification, err error) {
-	err = c.call(ctx, http.MethodPost, "/repair", req, &result, show)
-	return result, err
-}
-
-// Adopt uses the files of a folder, and calls show with its progress.
-func (c *Client) Adopt(ctx context.Context, req request.Adopt, show func(report.Snapshot)) (result report.Adoption, err error) {
-	err = c.call(ctx, http.MethodPost, "/adopt", req, &result, show)
-	return result, err
-}
-
-// Deliveries returns the deliveries that wait, and those that were given up.
-func (c *Client) Deliveries(ctx context.Context) (deliveries report.Deliveries, err error) {
-	err = c.query(ctx, "/deliveries", &deliveries)
-	return deliveries, err
-}
-
-// Samples returns the metrics of the engine.
-func (c *Client) Samples(ctx context.Context) (samples []metrics.Sample, err error) {
-	err = c.query(ctx, "/samples", &samples)
-	return samples, err
-}
-
-// ChangeDeliveries tries deliveries again or drops them.
-func (c *Client) ChangeDeliveries(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
-	err = c.call(ctx, http.MethodPost, "/deliveries", req, &left, nil)
-	return left, err
-}
-
-// query asks for something that needs no work.
-func (c *Client) query(ctx context.Context, path string, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, linePatience, errSilent)
 	defer cancel()
-	return c.call(ctx, http.MethodGet, path, nil, out, nil)
+	return c.call(ctx, http.MethodGet, op.Path, nil, result, nil)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(report.Snapshot)) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -52,26 +53,24 @@ var (
 	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
-func (h *fakeEngine) Status() (report.Status, error) { return status, h.err }
-func (h *fakeEngine) History(limit int) (report.History, error) {
-	h.note(limit)
-	return history, h.err
-}
-func (*fakeEngine) Publish(context.Context, request.Publish) (report.Publication, error) {
-	return report.Publication{}, nil
+// answer records the request.
+func answer[Request, Result any](h *fakeEngine, result Result) func(context.Context, Request) (Result, error) {
+	return func(_ context.Context, req Request) (Result, error) {
+		h.note(req)
+		return result, h.err
+	}
 }
 
-func (h *fakeEngine) Forget(_ context.Context, req request.Forget) (report.Sync, error) {
-	h.note(req)
-	return outcome, h.err
+func query[Result any](h *fakeEngine, result Result, notes ...any) func() (Result, error) {
+	return func() (Result, error) {
+		for _, what := range notes {
+			h.note(what)
+		}
+		return result, h.err
+	}
 }
-func (h *fakeEngine) Progress() report.Snapshot { return snapshot }
-func (h *fakeEngine) Ready(maxAge time.Duration) error {
-	h.note("ready")
-	return h.err
-}
-func (h *fakeEngine) Alive() error { return nil }
-func (h *fakeEngine) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
+
+func (h *fakeEngine) sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	h.note(req)
 	if h.block != nil {
 		h.started <- struct{}{}
@@ -80,54 +79,40 @@ func (h *fakeEngine) Sync(ctx context.Context, req request.Sync) (report.Sync, e
 	}
 	return outcome, h.err
 }
-func (h *fakeEngine) Rollback(_ context.Context, req request.Rollback) (report.Sync, error) {
-	h.note(req)
-	return outcome, h.err
-}
-func (h *fakeEngine) Activate(_ context.Context, req request.Activate) (report.Sync, error) {
-	h.note(req)
-	return outcome, h.err
-}
-func (h *fakeEngine) Order(_ context.Context, req request.Order) (report.Sync, error) {
-	h.note(req)
-	return outcome, h.err
-}
-func (h *fakeEngine) Repair(_ context.Context, req request.Verify) (report.Verification, error) {
-	h.note(req)
-	return repaired, h.err
-}
 
-func (h *fakeEngine) Adopt(_ context.Context, req request.Adopt) (report.Adoption, error) {
-	h.note(req)
-	return adopted, h.err
-}
+var samples = []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}
 
-func (h *fakeEngine) Samples() ([]metrics.Sample, error) {
-	return []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}, h.err
-}
-
-func (h *fakeEngine) FleetStatus() (report.FleetStatus, error) { return hosts, h.err }
-
-func (h *fakeEngine) ServeRelease(_ context.Context, req request.ServeRelease) ([]report.Stop, error) {
-	h.note(req)
-	return stops, h.err
-}
-
-func (h *fakeEngine) Deliveries() (report.Deliveries, error) { return waiting, h.err }
-
-func (h *fakeEngine) ChangeDeliveries(_ context.Context, req request.Deliveries) (report.Deliveries, error) {
-	h.note(req)
-	return waiting, h.err
+func (h *fakeEngine) table() *operation.Table {
+	return operation.NewTable(func() report.Snapshot { return snapshot },
+		operation.Status.By(query(h, status)),
+		operation.History.By(query(h, history)),
+		operation.Deliveries.By(query(h, waiting)),
+		operation.Samples.By(query(h, samples)),
+		operation.FleetStatus.By(query(h, hosts)),
+		operation.Alive.By(func() (operation.Nothing, error) { return operation.Nothing{}, nil }),
+		operation.Ready.By(query(h, operation.Nothing{}, "ready")),
+		operation.Sync.By(h.sync),
+		operation.SyncLocked.By(h.sync),
+		operation.Rollback.By(answer[request.Rollback](h, outcome)),
+		operation.Activate.By(answer[request.Activate](h, outcome)),
+		operation.Order.By(answer[request.Order](h, outcome)),
+		operation.Forget.By(answer[request.Forget](h, outcome)),
+		operation.Publish.By(answer[request.Publish](h, report.Publication{})),
+		operation.Repair.By(answer[request.Verify](h, repaired)),
+		operation.Adopt.By(answer[request.Adopt](h, adopted)),
+		operation.ChangeDeliveries.By(answer[request.Deliveries](h, waiting)),
+		operation.ServeRelease.By(answer[request.ServeRelease](h, stops)),
+	)
 }
 
 // serve listens in dir until the test ends.
-func serve(t *testing.T, dir string, h Engine) *Client {
+func serve(t *testing.T, dir string, h *fakeEngine) *Client {
 	t.Helper()
 	listener, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: newHandler(context.Background(), h)}
+	server := &http.Server{Handler: newHandler(context.Background(), h.table())}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	client, err := Dial(context.Background(), dir)
@@ -160,39 +145,41 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 		}
 		equal(t, what, got, want)
 	}
-	gotStatus, err := c.Status(ctx)
+	gotStatus, err := operation.Status.Ask(ctx, c)
 	check("status", gotStatus, err, status)
-	gotHistory, err := c.History(ctx)
+	gotHistory, err := operation.History.Ask(ctx, c)
 	check("history", gotHistory, err, history)
 	req := request.Sync{Manifests: []string{"one"}, Demand: true, Force: true, DryRun: true, Trigger: "command"}
-	gotReport, err := c.Sync(ctx, req, nil)
+	gotReport, err := operation.Sync.Do(ctx, c, req)
 	check("sync", gotReport, err, outcome)
 	back := request.Rollback{Generation: 2, Manifests: []string{"one"}}
-	gotReport, err = c.Rollback(ctx, back)
+	gotReport, err = operation.Rollback.Do(ctx, c, back)
 	check("rollback", gotReport, err, outcome)
 	verify := request.Verify{Manifests: []string{"one"}, Rate: 1 << 20}
-	gotRepair, err := c.Repair(ctx, verify, nil)
+	gotRepair, err := operation.Repair.Do(ctx, c, verify)
 	check("repair", gotRepair, err, repaired)
-	_, err = c.Repair(ctx, request.Verify{}, nil)
+	_, err = operation.Repair.Do(ctx, c, request.Verify{})
 	check("repair of all", nil, err, nil)
 	move := request.Adopt{Folder: "/srv", Manifests: []string{"one"}, Move: true}
-	gotAdoption, err := c.Adopt(ctx, move, nil)
+	gotAdoption, err := operation.Adopt.Do(ctx, c, move)
 	check("adopt", gotAdoption, err, adopted)
-	samples, err := c.Samples(ctx)
-	check("samples", samples, err, []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}})
-	gotWaiting, err := c.Deliveries(ctx)
+	gotSamples, err := operation.Samples.Ask(ctx, c)
+	check("samples", gotSamples, err, samples)
+	gotWaiting, err := operation.Deliveries.Ask(ctx, c)
 	check("deliveries", gotWaiting, err, waiting)
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
-	gotWaiting, err = c.ChangeDeliveries(ctx, drop)
+	gotWaiting, err = operation.ChangeDeliveries.Do(ctx, c, drop)
 	check("drop", gotWaiting, err, waiting)
-	gotHosts, err := c.FleetStatus(ctx)
+	gotHosts, err := operation.FleetStatus.Ask(ctx, c)
 	check("fleet", gotHosts, err, hosts)
 	release := request.ServeRelease{Release: "2026.11"}
-	gotStops, err := c.ServeRelease(ctx, release)
+	gotStops, err := operation.ServeRelease.Do(ctx, c, release)
 	check("serve release", gotStops, err, stops)
-	check("health", nil, c.Health(ctx, false), nil)
-	check("ready", nil, c.Health(ctx, true), nil)
-	equal(t, "asked", h.asked, []any{report.HistoryLimit, req, back, verify, request.Verify{}, move, drop, release, "ready"})
+	_, err = operation.Alive.Ask(ctx, c)
+	check("health", nil, err, nil)
+	_, err = operation.Ready.Ask(ctx, c)
+	check("ready", nil, err, nil)
+	equal(t, "asked", h.asked, []any{req, back, verify, request.Verify{}, move, drop, release, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {
@@ -200,12 +187,12 @@ func TestErrorsCrossTheSocket(t *testing.T) {
 	c := serve(t, t.TempDir(), h)
 	ctx := context.Background()
 	calls := map[string]func() error{
-		"status":   func() error { _, err := c.Status(ctx); return err },
-		"history":  func() error { _, err := c.History(ctx); return err },
-		"sync":     func() error { _, err := c.Sync(ctx, request.Sync{}, nil); return err },
-		"rollback": func() error { _, err := c.Rollback(ctx, request.Rollback{}); return err },
-		"repair":   func() error { _, err := c.Repair(ctx, request.Verify{}, nil); return err },
-		"ready":    func() error { return c.Health(ctx, true) },
+		"status":   func() error { _, err := operation.Status.Ask(ctx, c); return err },
+		"history":  func() error { _, err := operation.History.Ask(ctx, c); return err },
+		"sync":     func() error { _, err := operation.Sync.Do(ctx, c, request.Sync{}); return err },
+		"rollback": func() error { _, err := operation.Rollback.Do(ctx, c, request.Rollback{}); return err },
+		"repair":   func() error { _, err := operation.Repair.Do(ctx, c, request.Verify{}); return err },
+		"ready":    func() error { _, err := operation.Ready.Ask(ctx, c); return err },
 	}
 	for name, call := range calls {
 		if err := call(); err == nil || err.Error() != "disk is on fire" {
@@ -226,7 +213,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 	c := serve(t, t.TempDir(), h)
 	var once sync.Once
 	var seen report.Snapshot
-	got, err := c.Sync(context.Background(), request.Sync{}, func(s report.Snapshot) {
+	got, err := operation.Sync.Watch(context.Background(), c, request.Sync{}, func(s report.Snapshot) {
 		once.Do(func() {
 			seen = s
 			close(h.block)
@@ -246,7 +233,7 @@ func TestWorkGoesOnWithoutItsClient(t *testing.T) {
 	gone := errors.New("ctrl-c")
 	client := make(chan error, 1)
 	go func() {
-		_, err := c.Sync(ctx, request.Sync{}, nil)
+		_, err := operation.Sync.Do(ctx, c, request.Sync{})
 		client <- err
 	}()
 	<-h.started
@@ -266,7 +253,7 @@ func TestSocketWorksUnderALongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := serve(t, dir, &fakeEngine{})
-	got, err := c.Status(context.Background())
+	got, err := operation.Status.Ask(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +314,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("a stale socket: error %v, want ErrNotRunning", err)
 	}
-	if _, err := serve(t, dir, &fakeEngine{}).Status(context.Background()); err != nil {
+	if _, err := operation.Status.Ask(context.Background(), serve(t, dir, &fakeEngine{})); err != nil {
 		t.Error(err)
 	}
 }
@@ -384,7 +371,7 @@ func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Sync(context.Background(), request.Sync{}, nil); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
+	if _, err := operation.Sync.Do(context.Background(), c, request.Sync{}); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"syncd/internal/engine/operation"
 	"syncd/internal/report/request"
 )
 
@@ -55,7 +56,7 @@ func TestControlCharactersOfAnAnswerAreMadeVisible(t *testing.T) {
 		c := impostor(t, t.TempDir(), func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"error":{"text":"`+sent+`"}}`+"\n")
 		})
-		if _, err := c.Status(t.Context()); err == nil || err.Error() != want {
+		if _, err := operation.Status.Ask(t.Context(), c); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -78,7 +79,7 @@ func TestEndlessAnswerIsRefused(t *testing.T) {
 			}
 		}
 	})
-	if _, err := c.Status(t.Context()); !errors.Is(err, bufio.ErrTooLong) && (err == nil || !strings.Contains(err.Error(), "too long")) {
+	if _, err := operation.Status.Ask(t.Context(), c); !errors.Is(err, bufio.ErrTooLong) && (err == nil || !strings.Contains(err.Error(), "too long")) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -91,7 +92,7 @@ func TestAnswersOfAnotherProgramAreNotFollowed(t *testing.T) {
 		}
 		t.Errorf("request for %s", r.URL.Path)
 	})
-	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "status 302") {
+	if _, err := operation.Status.Ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), "status 302") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestPeerThatCompletesNoLineIsGivenUp(t *testing.T) {
 					}
 					row.then(conn)
 				})
-				if _, err := c.Sync(t.Context(), request.Sync{}, nil); !errors.Is(err, errSilent) || time.Since(last) != linePatience {
+				if _, err := operation.Sync.Do(t.Context(), c, request.Sync{}); !errors.Is(err, errSilent) || time.Since(last) != linePatience {
 					t.Errorf("%v after %s", err, time.Since(last))
 				}
 			})
@@ -177,7 +178,7 @@ func TestPeerThatSendsProgressOnlyDoesNotHoldUpAQuestion(t *testing.T) {
 			}
 		})
 		start := time.Now()
-		if _, err := c.Status(t.Context()); !errors.Is(err, errSilent) || time.Since(start) != linePatience {
+		if _, err := operation.Status.Ask(t.Context(), c); !errors.Is(err, errSilent) || time.Since(start) != linePatience {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
@@ -186,14 +187,14 @@ func TestPeerThatSendsProgressOnlyDoesNotHoldUpAQuestion(t *testing.T) {
 func TestEndlessRequestIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	h := &fakeEngine{}
-	server, err := NewServer(context.Background(), dir, h)
+	server, err := NewServer(context.Background(), dir, h.table())
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve() }()
 	defer func() { server.Stop(t.Context()); <-done }()
-	for path, limit := range map[string]int{"/sync": maxRequest, "/sync/locked": maxLocked} {
+	for path, limit := range map[string]int{"/sync": int(operation.Sync.MaxRequest), "/sync/locked": int(operation.SyncLocked.MaxRequest)} {
 		sendEndless(t, dir, path, limit)
 	}
 	if len(h.asked) > 0 {
@@ -356,7 +357,7 @@ func TestClientOfAnotherUserIsNotAnswered(t *testing.T) {
 	if line, err := output.ReadString('\n'); line != "answer: .\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	if _, err := client.Sync(t.Context(), request.Sync{}, nil); err != nil {
+	if _, err := operation.Sync.Do(t.Context(), client, request.Sync{}); err != nil {
 		t.Errorf("this user's: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"syncd/internal/engine/operation"
 )
 
 // Limits for clients.
@@ -27,7 +29,7 @@ type Server struct {
 // NewServer opens the socket in the state folder of a data directory that this
 // process has locked. Work that commands ask for runs under ctx, so it goes on when
 // the command has ended.
-func NewServer(ctx context.Context, stateDir string, e Engine) (*Server, error) {
+func NewServer(ctx context.Context, stateDir string, t *operation.Table) (*Server, error) {
 	listener, err := listen(stateDir)
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func NewServer(ctx context.Context, stateDir string, e Engine) (*Server, error) 
 	return &Server{
 		listener: netutil.LimitListener(listener, maxConnections),
 		http: &http.Server{
-			Handler: newHandler(ctx, e), ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+			Handler: newHandler(ctx, t), ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		},
 	}, nil
 }

@@ -27,6 +27,7 @@ import (
 	"syncd/internal/daemon"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/httpserver"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -100,7 +101,7 @@ func must(t *testing.T, err error) {
 
 func (s *site) sync() {
 	s.Helper()
-	result, err := s.engine.Sync(context.Background(), request.Sync{Demand: true})
+	result, err := operation.Sync.Do(context.Background(), s.engine.Operations(), request.Sync{Demand: true})
 	if err != nil || !result.OK() {
 		s.Fatal(err, result)
 	}

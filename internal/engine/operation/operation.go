@@ -1,0 +1,116 @@
+// Package operation is the table of what an engine can be asked to do. A row names a path
+// of the control socket and the types of the request and the result. The engine and the
+// daemon bind functions to the rows, the control socket carries them, and a command asks
+// an engine in its own process and one in another process in the same way.
+package operation
+
+import (
+	"context"
+
+	"syncd/internal/metrics"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+)
+
+// Limits of a request in bytes. It can name every manifest of a configuration. A lock file
+// names every file.
+const (
+	maxRequest = 1 << 20
+	maxLocked  = 64 << 20
+)
+
+// Queries, which an engine answers at once.
+var (
+	Status      = Query[report.Status]{question("/status")}         // of each configured manifest
+	History     = Query[report.History]{question("/history")}       // the newest entries first
+	Deliveries  = Query[report.Deliveries]{question("/deliveries")} // that wait, and those that were given up
+	Samples     = Query[[]metrics.Sample]{question("/samples")}     // of the metrics
+	FleetStatus = Query[report.FleetStatus]{question("/fleet")}     // the followers
+	Alive       = Query[Nothing]{question("/health")}               // an error unless the engine is alive
+	Ready       = Query[Nothing]{question("/health?ready")}         // an error unless it also serves every manifest
+)
+
+// Work, which may take long.
+var (
+	Sync             = Work[request.Sync, report.Sync]{task("/sync", maxRequest)}
+	SyncLocked       = Work[request.Sync, report.Sync]{task("/sync/locked", maxLocked)} // Sync for a request with a lock file
+	Rollback         = Work[request.Rollback, report.Sync]{task("/rollback", maxRequest)}
+	Activate         = Work[request.Activate, report.Sync]{task("/activate", maxRequest)}
+	Order            = Work[request.Order, report.Sync]{task("/order", maxRequest)}
+	Forget           = Work[request.Forget, report.Sync]{task("/forget", maxRequest)}
+	Publish          = Work[request.Publish, report.Publication]{task("/publish", maxRequest)}
+	Repair           = Work[request.Verify, report.Verification]{task("/repair", maxRequest)}
+	Adopt            = Work[request.Adopt, report.Adoption]{task("/adopt", maxRequest)}
+	ChangeDeliveries = Work[request.Deliveries, report.Deliveries]{task("/deliveries", maxRequest)}
+	ServeRelease     = Work[request.ServeRelease, []report.Stop]{task("/serve-release", maxRequest)}
+)
+
+// Operation is a row of the table without its types.
+type Operation struct {
+	Path       string // of the control socket
+	IsQuery    bool
+	MaxRequest int64 // bytes
+}
+
+func question(path string) Operation { return Operation{Path: path, IsQuery: true} }
+
+func task(path string, limit int64) Operation { return Operation{Path: path, MaxRequest: limit} }
+
+// Nothing is the result of a query that only succeeds or fails.
+type Nothing struct{}
+
+// Engine does operations. It is a Table, or the client of an engine in another process.
+type Engine interface {
+	// Do does an operation. req and result are pointers; req is nil for a query. While the
+	// work runs, Do calls show with its progress, unless show is nil.
+	Do(ctx context.Context, op Operation, req, result any, show func(report.Snapshot)) error
+}
+
+// Query is an operation that needs no request and no work.
+type Query[Result any] struct{ Operation }
+
+// Ask asks an engine.
+func (q Query[Result]) Ask(ctx context.Context, e Engine) (result Result, err error) {
+	err = e.Do(ctx, q.Operation, nil, &result, nil)
+	return result, err
+}
+
+// By returns the Handler that answers q by calling answer.
+func (q Query[Result]) By(answer func() (Result, error)) Handler {
+	return Handler{
+		Operation:  q.Operation,
+		newRequest: func() any { return nil },
+		newResult:  func() any { return new(Result) },
+		do: func(_ context.Context, _, result any) (err error) {
+			*result.(*Result), err = answer()
+			return err
+		},
+	}
+}
+
+// Work is an operation that may take long.
+type Work[Request, Result any] struct{ Operation }
+
+// Do has an engine do the work.
+func (w Work[Request, Result]) Do(ctx context.Context, e Engine, req Request) (Result, error) {
+	return w.Watch(ctx, e, req, nil)
+}
+
+// Watch is Do and calls show with the progress of the work.
+func (w Work[Request, Result]) Watch(ctx context.Context, e Engine, req Request, show func(report.Snapshot)) (result Result, err error) {
+	err = e.Do(ctx, w.Operation, &req, &result, show)
+	return result, err
+}
+
+// By returns the Handler that does w by calling do.
+func (w Work[Request, Result]) By(do func(context.Context, Request) (Result, error)) Handler {
+	return Handler{
+		Operation:  w.Operation,
+		newRequest: func() any { return new(Request) },
+		newResult:  func() any { return new(Result) },
+		do: func(ctx context.Context, req, result any) (err error) {
+			*result.(*Result), err = do(ctx, *req.(*Request))
+			return err
+		},
+	}
+}
