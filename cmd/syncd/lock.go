@@ -45,26 +45,18 @@ func (a *app) lock(w io.Writer) error {
 	}
 	defer m.Close() //nolint:errcheck // it was only read
 	current := m.Current()
-	var manifests []lockfile.Manifest
+	var manifests []mirror.Record
 	for _, name := range current.Names() {
 		if !cfg.Has(name) {
 			fmt.Fprintf(a.stderr, "syncd: warning: %s left the configuration, and is left out: `syncd forget %s` stops serving it\n", name, name)
 			continue
 		}
-		manifests = append(manifests, lockedManifest(current.Records[name]))
+		manifests = append(manifests, current.Records[name])
 	}
 	if len(manifests) == 0 {
 		return errors.New("no manifest of the configuration is served: run `syncd sync`")
 	}
 	return lockfile.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
-}
-
-func lockedManifest(r mirror.Record) lockfile.Manifest {
-	m := lockfile.Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Listed: r.Listed}
-	for _, f := range r.Files {
-		m.Files = append(m.Files, lockfile.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
-	}
-	return m
 }
 
 // replaceFile writes a file as a whole or not at all. It replaces no device, such as

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
+	"syncd/internal/mirror/record"
 )
 
 // Wanted is a view as the configuration wants it.
@@ -75,15 +75,9 @@ func (w Wanted) Arrange(records map[string]Record, version string) (v View, unma
 		v.Bytes += from[i].Size
 	}
 	slices.SortFunc(v.Files, func(a, b ViewFile) int { return cmp.Compare(a.Path, b.Path) })
-	v.Fingerprint = ViewFingerprint(v.Files, v.HashFiles, w.Access)
+	v.Fingerprint = record.ViewFingerprint(v.Files, v.HashFiles, w.Access.String())
 	for _, i := range tree.Unmapped {
 		unmapped = append(unmapped, from[i].Reference)
 	}
 	return v, unmapped, nil
-}
-
-// InView describes a file of a manifest to package view.
-func (f File) InView(name string) (layout.File, error) {
-	ref, err := manifest.ParseReference(f.Reference)
-	return layout.File{Manifest: name, Path: f.Path, Reference: ref, Expected: f.Expected}, err
 }

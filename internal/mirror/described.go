@@ -7,7 +7,7 @@ package mirror
 func (m *Mirror) keepDescribed(described []Record) error {
 	for _, d := range described {
 		if record := m.Current().Records[d.Manifest]; record.ID() == d.ID() {
-			if err := m.keepRecord(record.describedAs(d)); err != nil {
+			if err := m.keepRecord(record.DescribedAs(d)); err != nil {
 				return err
 			}
 		}
@@ -18,7 +18,7 @@ func (m *Mirror) keepDescribed(described []Record) error {
 // Describe keeps a record of an earlier revision of which more is known now, unless the
 // revision is gone.
 func (m *Mirror) Describe(record Record) error {
-	if gone := m.findTree(revisionDir(record)); gone != nil {
+	if gone := m.findTree(record.Dir()); gone != nil {
 		return nil //nolint:nilerr // nothing is to be kept
 	}
 	return m.keepRecord(record)
@@ -28,14 +28,7 @@ func (m *Mirror) Describe(record Record) error {
 // by now.
 func (m *Mirror) Described(record Record) Record {
 	if kept, err := m.Revision(record.Manifest, record.ID()); err == nil && kept.Described {
-		return record.describedAs(kept)
+		return record.DescribedAs(kept)
 	}
 	return record
-}
-
-// describedAs returns r with what other says about the same files.
-func (r Record) describedAs(other Record) Record {
-	r.Files, r.Chosen, r.Described = other.Files, other.Chosen, other.Described
-	r.Description, r.Aliases = other.Description, other.Aliases
-	return r
 }

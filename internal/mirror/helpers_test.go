@@ -62,7 +62,7 @@ func (m *Mirror) path(elem ...string) string {
 	return filepath.Join(append([]string{m.dir}, elem...)...)
 }
 
-func (m *Mirror) revisionPath(r Record) string { return m.path(revisionDir(r)) }
+func (m *Mirror) revisionPath(r Record) string { return m.path(r.Dir()) }
 
 func (m *Mirror) objectPath(id manifest.ObjectID) string { return m.path(objectName(id)) }
 

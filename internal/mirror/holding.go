@@ -24,15 +24,15 @@ func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
 		}
 		return cmp.Or(cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(b.ID(), a.ID()))
 	})
-	var holding []Damage
+	var all []Damage
 	seen := map[[2]string]bool{}
 	for _, r := range records {
 		if key := [2]string{r.Manifest, r.ID()}; !seen[key] {
 			seen[key] = true
-			holding = append(holding, r.holding(id)...)
+			all = append(all, holding(r, id)...)
 		}
 	}
-	return holding, nil
+	return all, nil
 }
 
 // allRevisions returns the record of every revision on disk, staged ones included. A
@@ -55,7 +55,7 @@ func (m *Mirror) allRevisions() ([]Record, error) {
 	return records, err
 }
 
-func (r Record) holding(id manifest.ObjectID) (files []Damage) {
+func holding(r Record, id manifest.ObjectID) (files []Damage) {
 	for _, f := range r.Files {
 		if f.Object == id {
 			files = append(files, Damage{Manifest: r.Manifest, File: f})

@@ -25,7 +25,7 @@ func (m *Mirror) keepRecord(r Record) error {
 			return err
 		}
 	}
-	return m.disk.ReplaceFile(m.root, filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.write)
+	return m.disk.ReplaceFile(m.root, filepath.Join(dir, r.ID()+recordSuffix), 0o600, r.Write)
 }
 
 // RevisionCount is how many revisions of a manifest are on disk.
@@ -41,7 +41,7 @@ func (m *Mirror) RevisionIDs(name string) []string {
 func (m *Mirror) Revision(name, id string) (Record, error) {
 	record, err := m.readRecordOf(name, filepath.Join(recordDir(name), id+recordSuffix))
 	if err == nil && record.ID() == id {
-		return record, m.findTree(revisionDir(record))
+		return record, m.findTree(record.Dir())
 	}
 	generations, listErr := m.Generations() // a data directory of an early version keeps its records only there
 	for _, g := range generations {
@@ -103,7 +103,7 @@ func (m *Mirror) keptRecords(name string, known map[string]bool) ([]Record, erro
 		if err != nil || record.ID()+recordSuffix != file {
 			continue
 		}
-		if m.findTree(revisionDir(record)) == nil {
+		if m.findTree(record.Dir()) == nil {
 			records = append(records, record)
 		}
 	}

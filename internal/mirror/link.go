@@ -47,16 +47,19 @@ func (m *Mirror) writeHashFiles(base string, list []File) error {
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = filepath.Join(base, layout.HashName(f.Path))
-		if err := m.createReadable(names[i], f.writeHash); err != nil {
+		if err := m.createReadable(names[i], hashOf(f)); err != nil {
 			return err
 		}
 	}
 	return m.disk.SyncFiles(m.root, names)
 }
 
-func (f File) writeHash(w io.Writer) error {
-	_, err := io.WriteString(w, layout.HashText(f.Object))
-	return err
+// hashOf writes the text of a file's hash file.
+func hashOf(f File) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, layout.HashText(f.Object))
+		return err
+	}
 }
 
 // linkFiles links files in the order of their objects, so that each object

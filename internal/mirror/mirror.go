@@ -104,8 +104,6 @@ func (m *Mirror) Close() error {
 
 // Names of files are relative to the data directory.
 
-func revisionDir(r Record) string { return filepath.Join("revisions", r.Manifest, r.ID()) }
-
 func generationDir(number int) string { return filepath.Join("generations", generationName(number)) }
 
 // GenerationDir is the directory of a generation within the data directory.

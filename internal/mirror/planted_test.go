@@ -146,7 +146,7 @@ func TestLinkInThePlaceOfARevisionIsAMissingRevision(t *testing.T) {
 	served := recordOf(t, m, "a", "2026.10", files{"x": "2", "sub/y": "y"})
 	mustPublish(t, m, old)
 	mustPublish(t, m, served)
-	unchanged := m.plant(t, revisionDir(served))
+	unchanged := m.plant(t, served.Dir())
 	var broken *BrokenError
 	if _, err := Open(m.dir, m.disk); !errors.As(err, &broken) || broken.Generation != 2 {
 		t.Errorf("got %v, want a BrokenError of generation 2", err)
@@ -162,7 +162,7 @@ func TestLinkInThePlaceOfARevisionIsAMissingRevision(t *testing.T) {
 	}
 	m = recovered(t, m.dir)
 	mustPublish(t, m, served)
-	if m.isLink(revisionDir(served)) {
+	if m.isLink(served.Dir()) {
 		t.Error("the link stays")
 	}
 	unchanged()
@@ -173,11 +173,11 @@ func TestUnwantedLinkInThePlaceOfARevisionIsPruned(t *testing.T) {
 	old := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	mustPublish(t, m, old)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
-	unchanged := m.plant(t, revisionDir(old))
+	unchanged := m.plant(t, old.Dir())
 	if _, err := m.Prune(Retention{Revisions: 9, For: time.Hour}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if m.isLink(revisionDir(old)) {
+	if m.isLink(old.Dir()) {
 		t.Error("the link stays")
 	}
 	unchanged()
@@ -187,13 +187,13 @@ func TestLinksWithinAPublishedRevisionAreDamage(t *testing.T) {
 	m := newMirror(t)
 	served := recordOf(t, m, "a", "2026.10", files{"x": "2", "sub/y": "y"})
 	mustPublish(t, m, served)
-	file := filepath.Join(revisionDir(served), "x")
+	file := filepath.Join(served.Dir(), "x")
 	unchanged := m.plantTo(t, file, m.path("partial", "planted"))
 	checked, err := m.Verify(t.Context(), []string{"a"}, 0)
 	if err != nil || len(checked.Damage) != 1 || checked.Damage[0].File.Path != "x" {
 		t.Fatalf("damage %+v, %v", checked.Damage, err)
 	}
-	if err := m.checkTree(served.tree()); err == nil {
+	if err := m.checkTree(treeOfRevision(served)); err == nil {
 		t.Error("the revision is whole")
 	}
 	if err := m.Relink(sumOf("2")); err != nil {
@@ -203,8 +203,8 @@ func TestLinksWithinAPublishedRevisionAreDamage(t *testing.T) {
 		t.Errorf("not repaired: %v", err)
 	}
 	unchanged()
-	unchanged = m.plantTo(t, filepath.Join(revisionDir(served), "sub"), m.path("partial", "sub"))
-	if err := m.checkTree(served.tree()); err == nil {
+	unchanged = m.plantTo(t, filepath.Join(served.Dir(), "sub"), m.path("partial", "sub"))
+	if err := m.checkTree(treeOfRevision(served)); err == nil {
 		t.Error("the revision with a link in the place of a folder is whole")
 	}
 	unchanged()

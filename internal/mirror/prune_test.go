@@ -173,7 +173,7 @@ func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
 			next := Change{Remove: []string{"a"}}
 			if change != "no manifests" {
 				next = Change{Set: []Record{recordOf(t, m, "a", "2026.02", files{"x": "a2"})}}
-				if err := m.buildTree(next.Set[0].tree()); err != nil {
+				if err := m.buildTree(treeOfRevision(next.Set[0])); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -82,10 +82,10 @@ func (e *BuildError) Unwrap() error { return e.Err }
 
 // prepare makes a revision and its record complete on disk, shown by no generation yet.
 func (m *Mirror) prepare(record Record) error {
-	if err := record.check(); err != nil {
+	if err := record.Check(); err != nil {
 		return err
 	}
-	if err := m.buildTree(record.tree()); err != nil {
+	if err := m.buildTree(treeOfRevision(record)); err != nil {
 		return err
 	}
 	return m.keepRecord(record)
@@ -153,7 +153,7 @@ func (m *Mirror) buildGeneration(change Change) (Generation, error) {
 	}
 	var files []string
 	for _, e := range next.entries() {
-		name := e.entryName()
+		name := e.EntryName()
 		if err := m.writeEntry(temp, e); err != nil {
 			return next, fmt.Errorf("%s: %w", name, err)
 		}
@@ -183,7 +183,7 @@ func (g Generation) after(change Change) Generation {
 	}
 	for _, d := range change.Described {
 		if record := next.Records[d.Manifest]; record.ID() == d.ID() {
-			next.Records[d.Manifest] = record.describedAs(d)
+			next.Records[d.Manifest] = record.DescribedAs(d)
 		}
 	}
 	for name, orders := range change.Orders {
@@ -203,10 +203,10 @@ func (g Generation) After(change Change) map[string]Record { return g.after(chan
 
 // entry is a manifest or a view of a generation: a link, a record and a file of sums.
 type entry interface {
-	entryName() string
-	link() string // relative to the generation
-	write(io.Writer) error
-	writeSums(io.Writer) error
+	EntryName() string
+	Link() string // relative to the generation
+	Write(io.Writer) error
+	WriteSums(io.Writer) error
 }
 
 // entries returns the manifests and the views of a generation, sorted.
@@ -224,12 +224,12 @@ func (g Generation) entries() []entry {
 // writeEntry writes the link, the record and the sums of a manifest or view. The bytes of
 // its two files are not durable yet.
 func (m *Mirror) writeEntry(dir string, e entry) error {
-	name := e.entryName()
-	if err := m.root.Symlink(e.link(), filepath.Join(dir, name)); err != nil {
+	name := e.EntryName()
+	if err := m.root.Symlink(e.Link(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	if err := m.createReadable(filepath.Join(dir, name+recordSuffix), e.write); err != nil {
+	if err := m.createReadable(filepath.Join(dir, name+recordSuffix), e.Write); err != nil {
 		return err
 	}
-	return m.createReadable(filepath.Join(dir, name+sumsSuffix), e.writeSums)
+	return m.createReadable(filepath.Join(dir, name+sumsSuffix), e.WriteSums)
 }

@@ -203,7 +203,7 @@ func (m *Mirror) Intact() error {
 		return fmt.Errorf("current names generation %d, not %d: run `syncd sync`", number, current.Number)
 	}
 	for _, e := range current.entries() {
-		name := e.entryName()
+		name := e.EntryName()
 		for _, entry := range []string{name, name + recordSuffix, name + sumsSuffix} {
 			if _, err := m.root.Stat(filepath.Join(generationDir(number), entry)); err != nil {
 				return fmt.Errorf("%s of generation %d is missing: run `syncd sync`", entry, number)

@@ -54,7 +54,7 @@ type leftover struct {
 
 // halfBuild builds a revision's tree and does not give it its name.
 func halfBuild(m *Mirror, r Record) error {
-	_, err := m.linkTree(r.tree(), fsops.TempName(revisionDir(r)))
+	_, err := m.linkTree(treeOfRevision(r), fsops.TempName(r.Dir()))
 	return err
 }
 
@@ -68,7 +68,7 @@ func leftovers() []leftover {
 	build := func(t *testing.T, m *Mirror, next Record) {
 		t.Helper()
 		_, err := m.buildGeneration(Change{Set: []Record{next}})
-		must(t, m.SyncObjects(), m.buildTree(next.tree()), err)
+		must(t, m.SyncObjects(), m.buildTree(treeOfRevision(next)), err)
 	}
 	spoil := func(name, text string) func(*testing.T, *Mirror, Record) {
 		return func(t *testing.T, m *Mirror, _ Record) { replace(t, m.path(name), text) }
@@ -82,10 +82,10 @@ func leftovers() []leftover {
 			next.Manifest = "new"
 			must(t, os.Mkdir(m.path("revisions/new"), 0o700), halfBuild(m, next))
 		}, 2},
-		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.buildTree(next.tree())) }, 2},
+		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.buildTree(treeOfRevision(next))) }, 2},
 		{"generation begun", func(t *testing.T, m *Mirror, next Record) {
 			temp := fsops.TempName("generations/000003")
-			must(t, m.buildTree(next.tree()), os.Mkdir(m.path(temp), 0o700), m.writeEntry(temp, next))
+			must(t, m.buildTree(treeOfRevision(next)), os.Mkdir(m.path(temp), 0o700), m.writeEntry(temp, next))
 		}, 2},
 		{"generation built", build, 2},
 		{"several generations above current", func(t *testing.T, m *Mirror, next Record) {

@@ -95,7 +95,7 @@ func (c *choice) keep(record Record) {
 }
 
 func (c *choice) keepView(view View) {
-	c.views[view.key()] = true
+	c.views[view.Key()] = true
 	for _, f := range view.Files {
 		c.objects[f.Object] = true
 	}
@@ -188,9 +188,6 @@ func (m *Mirror) retained(all []Generation, keep Retention) (retained map[string
 	}
 	return retained, asked, nil
 }
-
-// Key is the path of a revision below `revisions`.
-func (r Record) Key() string { return filepath.Join(r.Manifest, r.ID()) }
 
 // revisions is a text that is equal for generations that show the same revisions.
 func (g Generation) revisions() string {

@@ -25,10 +25,10 @@ func (m *Mirror) Stage(ctx context.Context, record Record, views []View) error {
 	if err := m.SyncObjects(); err != nil {
 		return err
 	}
-	if err := record.check(); err != nil {
+	if err := record.Check(); err != nil {
 		return err
 	}
-	if err := m.buildTree(record.tree()); err != nil {
+	if err := m.buildTree(treeOfRevision(record)); err != nil {
 		return fmt.Errorf("build revision %s: %w", record.ID(), err)
 	}
 	for _, view := range views {
@@ -44,7 +44,7 @@ func (m *Mirror) Stage(ctx context.Context, record Record, views []View) error {
 			return err
 		}
 	}
-	return m.disk.ReplaceFile(m.root, stagedRecord(record.Manifest, record.ID()), 0o600, record.write)
+	return m.disk.ReplaceFile(m.root, stagedRecord(record.Manifest, record.ID()), 0o600, record.Write)
 }
 
 // ensurePrivate makes a directory of the state, and its name durable.
@@ -62,7 +62,7 @@ func (m *Mirror) Staged(name, id string) (Record, error) {
 		err = fmt.Errorf("%s is %w: it is of another revision", m.root.Path(stagedRecord(name, id)), errDamaged)
 	}
 	if err == nil {
-		err = m.findTree(revisionDir(record))
+		err = m.findTree(record.Dir())
 	}
 	return record, err
 }
@@ -98,10 +98,7 @@ func (m *Mirror) DropStaged(name, keep string) error {
 func IsLost(err error) bool { return isGone(err) || errors.Is(err, errDamaged) }
 
 // RevisionPath is the absolute path of a revision's tree.
-func (m *Mirror) RevisionPath(r Record) string { return m.root.Path(revisionDir(r)) }
+func (m *Mirror) RevisionPath(r Record) string { return m.root.Path(r.Dir()) }
 
 // ViewPath is the absolute path of a view's tree.
-func (m *Mirror) ViewPath(v View) string { return m.root.Path(v.dir()) }
-
-// Key is the path of a view's tree below `views`, as Retention.Views has it.
-func (v View) Key() string { return v.key() }
+func (m *Mirror) ViewPath(v View) string { return m.root.Path(v.Dir()) }

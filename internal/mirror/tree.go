@@ -23,9 +23,9 @@ type tree struct {
 	shownBy   func(Generation) bool
 }
 
-func (r Record) tree() tree {
+func treeOfRevision(r Record) tree {
 	shownBy := func(g Generation) bool { return g.Records[r.Manifest].ID() == r.ID() }
-	return tree{name: revisionDir(r), files: r.Files, shownBy: shownBy}
+	return tree{name: r.Dir(), files: r.Files, shownBy: shownBy}
 }
 
 // buildTree makes the tree, unless it exists. It replaces one with other content when no

@@ -130,7 +130,7 @@ func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage
 		}
 		served, found := g.Records[f.Manifest].File(f.From)
 		file := File{Path: f.Path, Reference: served.Reference, Size: f.Size, Object: f.Object, Expected: f.Object.Digest()}
-		isLink := found && m.areOneFile(filepath.Join(v.dir(), f.Path), filepath.Join(revisionDir(g.Records[f.Manifest]), f.From))
+		isLink := found && m.areOneFile(filepath.Join(v.Dir(), f.Path), filepath.Join(g.Records[f.Manifest].Dir(), f.From))
 		if !isLink || served.Object != f.Object {
 			all = append(all, Damage{Manifest: f.Manifest, View: v.Name, File: file})
 		}
@@ -211,7 +211,7 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 				continue
 			}
 			write := func(temp string) error {
-				if err := m.createReadable(temp, f.writeHash); err != nil {
+				if err := m.createReadable(temp, hashOf(f)); err != nil {
 					return err
 				}
 				return m.disk.SyncFiles(m.root, []string{temp})
@@ -236,11 +236,11 @@ func (m *Mirror) eachTree(do func(tree) error) error {
 	}
 	var all []tree
 	for _, r := range records {
-		all = append(all, r.tree())
+		all = append(all, treeOfRevision(r))
 	}
 	for _, g := range generations {
 		for _, v := range g.Views {
-			all = append(all, v.tree())
+			all = append(all, treeOf(v))
 		}
 	}
 	done := map[string]bool{}

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 )
 
 // Bucket is the source of a follower: object storage that a publisher keeps. It retries by
@@ -20,7 +21,7 @@ type Bucket interface {
 	// than at the last call, it makes one request.
 	Generation(ctx context.Context) (bucket.Generation, error)
 	// Record returns the record of a manifest of a generation.
-	Record(ctx context.Context, m bucket.Manifest) (bucket.Record, error)
+	Record(ctx context.Context, m bucket.Manifest) (record.Record, error)
 }
 
 // offers is what the bucket has at the time of a sync. All manifests of the sync see the
@@ -115,7 +116,7 @@ func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
 		if e.cfg.Describe {
 			j.told.take(f)
 		}
-		files[i].Reference, files[i].Metadata, files[i].Told = "", nil, nil // frees their memory
+		files[i].Reference, files[i].Metadata = "", nil // frees their memory
 	}
 	j.told.complete = e.cfg.Describe && described
 	j.record = files
@@ -125,18 +126,18 @@ func (e bucketEntry) list(ctx context.Context, j *job) (*manifest.List, error) {
 // files returns the files of the job's release: as the bucket has it or, if it has another
 // release by now, as this host has it on disk. described says that they have all that the
 // provider's Metadata says.
-func (e bucketEntry) files(ctx context.Context, j *job) (files []bucket.File, described bool, err error) {
+func (e bucketEntry) files(ctx context.Context, j *job) (files []record.File, described bool, err error) {
 	if j.release == j.offer.Release {
 		files, err = e.provider.record(ctx, j)
 		return files, j.offer.Described, err
 	}
 	if j.served && j.release == j.active.Release {
-		return filesOf(j.active), j.active.Described, nil
+		return slices.Clone(j.active.Files), j.active.Described, nil
 	}
 	err = e.cfg.Shared.change(ctx, func() error { // no pruning meanwhile
 		records, err := e.cfg.Mirror.Revisions(j.target.Name)
 		if i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == j.release }); i >= 0 {
-			files, described = filesOf(records[i]), records[i].Described
+			files, described = slices.Clone(records[i].Files), records[i].Described
 		}
 		return err
 	})
@@ -146,19 +147,11 @@ func (e bucketEntry) files(ctx context.Context, j *job) (files []bucket.File, de
 	return files, described, err
 }
 
-func filesOf(served mirror.Record) []bucket.File {
-	files := make([]bucket.File, len(served.Files))
-	for i, f := range served.Files {
-		files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object, Told: f.Metadata}
-	}
-	return files
-}
-
 // askDigests takes digests and sizes from the record.
 func (e bucketEntry) askDigests(_ context.Context, j *job) error {
 	for i := range j.files {
 		f := &j.files[i]
-		at, found := slices.BinarySearchFunc(j.record, f.Path, func(f bucket.File, path string) int { return strings.Compare(f.Path, path) })
+		at, found := slices.BinarySearchFunc(j.record, f.Path, func(f record.File, path string) int { return strings.Compare(f.Path, path) })
 		if !found {
 			return refusal.New(refusal.BadShape, "the record has no file %q", f.Path)
 		}

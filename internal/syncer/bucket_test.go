@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer"
@@ -251,12 +252,8 @@ func TestLockFileIsMadeFromABucket(t *testing.T) {
 	w.put(1, of("2026.09", september()))
 	w.expect(w.poll(), "data", report.Updated)
 	record := w.cfg.Mirror.Current().Records["data"]
-	lock := lockfile.Manifest{Name: "data", Release: record.Release, Revision: record.Revision, Listed: record.Listed}
-	for _, f := range record.Files {
-		lock.Files = append(lock.Files, lockfile.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object})
-	}
 	var text strings.Builder
-	must(t, lockfile.Write(&text, w.cfg.Source, []lockfile.Manifest{lock}))
+	must(t, lockfile.Write(&text, w.cfg.Source, []mirror.Record{record}))
 	w.close()
 	must(t, os.RemoveAll(w.dir))
 	w.open()

@@ -9,10 +9,10 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
-	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
@@ -35,7 +35,7 @@ type job struct {
 	list     *manifest.List            // asked for with the release; nil once it was used
 	told     telling                   // for other hosts
 	offer    offer                     // of a bucket
-	record   []bucket.File             // of a bucket's record; nil once its digests were taken
+	record   []record.File             // of a bucket's record; nil once its digests were taken
 	refs     []manifest.Reference      // of single files, with their releases
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters

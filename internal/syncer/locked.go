@@ -28,7 +28,7 @@ func (c *Config) readLock(req request.Sync, targets []Target) (*lockfile.Lock, e
 	}
 	configured, inLock := namesOf(targets), []string{}
 	for _, m := range lock.Manifests {
-		inLock = append(inLock, m.Name)
+		inLock = append(inLock, m.Manifest)
 	}
 	slices.Sort(configured)
 	slices.Sort(inLock)
@@ -49,14 +49,14 @@ func (r *run) takeLocked(_ context.Context, j *job) error {
 	if err := r.checkAhead(m.Release); err != nil {
 		return err
 	}
-	same := func(locked lockfile.File, served mirror.File) bool {
+	same := func(locked, served mirror.File) bool {
 		return locked.Path == served.Path && locked.Object == served.Object
 	}
 	if j.served && j.active.Held == nil && m.Release == j.active.Release && slices.EqualFunc(m.Files, j.active.Files, same) {
 		j.settle(report.Unchanged)
 		return nil
 	}
-	j.release, j.listed, j.files = m.Release, m.Listed, m.PlannedFiles()
+	j.release, j.listed, j.files = m.Release, m.Listed, lockfile.PlannedFiles(m)
 	return nil
 }
 

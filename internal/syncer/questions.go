@@ -12,6 +12,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
 
@@ -101,7 +102,7 @@ const recordMemory = 1 << 10
 
 // record asks for the files of what the bucket has of a job's manifest. A long record
 // first waits for memory, like other lists.
-func (q *questions) record(ctx context.Context, j *job) (files []bucket.File, err error) {
+func (q *questions) record(ctx context.Context, j *job) (files []record.File, err error) {
 	if j.offer.Files > smallList {
 		if err := j.share.Wait(ctx, j.offer.Files*recordMemory); err != nil {
 			return nil, err

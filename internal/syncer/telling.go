@@ -1,13 +1,12 @@
 package syncer
 
 import (
-	"encoding/json"
 	"sync"
 
 	"syncd/internal/clients/releases"
-	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 )
 
 // telling is what the provider told about the files of one release of a manifest, for
@@ -50,14 +49,11 @@ func (t *telling) keepLocked(path string, told *manifest.Metadata) {
 }
 
 // take keeps what the record of a bucket, or of this host, has of a file.
-func (t *telling) take(f bucket.File) {
-	var told manifest.Metadata
-	switch {
-	case f.Told != nil:
-		told = *f.Told
-	case len(f.Metadata) == 0 || json.Unmarshal(f.Metadata, &told) != nil || !told.Valid():
+func (t *telling) take(f record.File) {
+	if f.Metadata == nil {
 		return
 	}
+	told := *f.Metadata
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keepLocked(f.Path, &told)

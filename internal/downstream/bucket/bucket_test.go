@@ -2,10 +2,10 @@ package bucket
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path"
 	"strings"
 	"testing"
@@ -14,15 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 func id(n byte) manifest.ObjectID { return manifest.ObjectID{0: n, 31: 1} }
 
 var when = time.Date(2026, 11, 2, 3, 4, 5, 0, time.UTC)
 
-func sampleRecord() Record {
-	r := Record{Form: form, Manifest: "dq_addr_data", Release: "2026.10", Source: "https://releases.example.net", Listed: 3, Bytes: 12, Files: []File{
-		{Path: "ews.txt", Reference: "Data/2026.10/ews.txt", Size: 5, Object: id(1), Metadata: json.RawMessage(`{"BuildNumber":"7"}`)},
+func sampleRecord() record.Record {
+	r := record.Record{Manifest: "dq_addr_data", Release: "2026.10", Source: "https://releases.example.net", Listed: 3, Bytes: 12, Files: []record.File{
+		{Path: "ews.txt", Reference: "Data/2026.10/ews.txt", Size: 5, Object: id(1), Metadata: build("7")},
 		{Path: "linux/gcc/64bit/lib.so", Reference: "Library/LINUX/GCC/64BIT/2026.10/lib.so", Size: 7, Object: id(2)},
 	}}
 	var sums []manifest.Sum
@@ -34,7 +35,7 @@ func sampleRecord() Record {
 }
 
 func sampleGeneration() Generation {
-	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{sampleRecord().Entry()}}
+	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{EntryOf(sampleRecord())}}
 }
 
 func sampleCurrent() Current {
@@ -45,17 +46,21 @@ func sampleLease() Lease {
 	return Lease{Form: form, Holder: "host-1", Fence: 3, Renewal: 40, Seconds: 60}
 }
 
-func text(t *testing.T, r Record) string {
+func build(number string) *manifest.Metadata {
+	return &manifest.Metadata{Members: []manifest.Member{{Name: "BuildNumber", Value: number}}}
+}
+
+func text(t *testing.T, r record.Record) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
+	if err := WriteRecord(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestTextsAreReadAsTheyWereWritten(t *testing.T) {
-	record, err := ParseRecord(sampleRecord().Entry(), strings.NewReader(text(t, sampleRecord())))
+	record, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(text(t, sampleRecord())))
 	check(t, "record", record, sampleRecord(), err)
 	generation, err := ParseGeneration(8, sampleGeneration().Text())
 	check(t, "generation", generation, sampleGeneration(), err)
@@ -78,7 +83,7 @@ func TestNamesFollowTheLayout(t *testing.T) {
 	r := sampleRecord()
 	for got, want := range map[string]string{
 		ObjectName(id(0xab)): "objects/ab/" + id(0xab).String(),
-		r.Name():             "records/dq_addr_data/2026.10-" + r.Revision + ".json",
+		EntryOf(r).Record():  "records/dq_addr_data/2026.10-" + r.Revision + ".json",
 		GenerationName(12):   "generations/12.json",
 	} {
 		if got != want {
@@ -109,36 +114,36 @@ func TestAPrefixKeepsAllNamesBelowIt(t *testing.T) {
 }
 
 func TestHarmfulRecordsAreRefused(t *testing.T) {
-	rows := map[string]func(*Record, *Manifest){
-		"another manifest":  func(_ *Record, of *Manifest) { of.Name = "other" },
-		"another release":   func(_ *Record, of *Manifest) { of.Release = "2026.11" },
-		"another revision":  func(_ *Record, of *Manifest) { of.Revision = "0123456789ab" },
-		"fewer files":       func(_ *Record, of *Manifest) { of.Files++ },
-		"other bytes":       func(_ *Record, of *Manifest) { of.Bytes++ },
-		"short list":        func(r *Record, _ *Manifest) { r.Listed = 1 },
-		"long list":         func(r *Record, _ *Manifest) { r.Listed = MaxFiles + 1 },
-		"control in source": func(r *Record, _ *Manifest) { r.Source = "https://a\x1b[2J" },
-		"path out":          func(r *Record, _ *Manifest) { r.Files[0].Path, r.Files[0].Reference = "..", "Data/2026.10/.." },
-		"path of another":   func(r *Record, _ *Manifest) { r.Files[0].Path = "a.txt" },
-		"bad reference":     func(r *Record, _ *Manifest) { r.Files[0].Reference = "Data/a/b/c/d" },
-		"negative size":     func(r *Record, _ *Manifest) { r.Files[0].Size = -1 },
-		"other size":        func(r *Record, _ *Manifest) { r.Files[0].Size++ },
-		"sizes overflow":    func(r *Record, _ *Manifest) { r.Files[0].Size, r.Files[1].Size = 1<<62, 1<<62+1<<61 },
-		"no object":         func(r *Record, _ *Manifest) { r.Files[0].Object = manifest.ObjectID{} },
-		"other object":      func(r *Record, _ *Manifest) { r.Files[0].Object = id(7) },
-		"one size, one sum": func(r *Record, _ *Manifest) { r.Files[1].Object = id(1) },
-		"not sorted":        func(r *Record, _ *Manifest) { r.Files[0], r.Files[1] = r.Files[1], r.Files[0] },
-		"twice":             func(r *Record, of *Manifest) { r.Files[1] = r.Files[0] },
-		"no files":          func(r *Record, of *Manifest) { r.Files, of.Files = nil, 0 },
-		"huge metadata": func(r *Record, _ *Manifest) {
-			r.Files[0].Metadata = json.RawMessage(`"` + strings.Repeat("x", 3*maxMember) + `"`)
+	rows := map[string]func(*record.Record, *Manifest){
+		"another manifest":  func(_ *record.Record, of *Manifest) { of.Name = "other" },
+		"another release":   func(_ *record.Record, of *Manifest) { of.Release = "2026.11" },
+		"another revision":  func(_ *record.Record, of *Manifest) { of.Revision = "0123456789ab" },
+		"fewer files":       func(_ *record.Record, of *Manifest) { of.Files++ },
+		"other bytes":       func(_ *record.Record, of *Manifest) { of.Bytes++ },
+		"short list":        func(r *record.Record, _ *Manifest) { r.Listed = 1 },
+		"long list":         func(r *record.Record, _ *Manifest) { r.Listed = record.MaxFiles + 1 },
+		"control in source": func(r *record.Record, _ *Manifest) { r.Source = "https://a\x1b[2J" },
+		"path out":          func(r *record.Record, _ *Manifest) { r.Files[0].Path, r.Files[0].Reference = "..", "Data/2026.10/.." },
+		"path of another":   func(r *record.Record, _ *Manifest) { r.Files[0].Path = "a.txt" },
+		"bad reference":     func(r *record.Record, _ *Manifest) { r.Files[0].Reference = "Data/a/b/c/d" },
+		"negative size":     func(r *record.Record, _ *Manifest) { r.Files[0].Size = -1 },
+		"other size":        func(r *record.Record, _ *Manifest) { r.Files[0].Size++ },
+		"sizes overflow":    func(r *record.Record, _ *Manifest) { r.Files[0].Size, r.Files[1].Size = 1<<62, 1<<62+1<<61 },
+		"no object":         func(r *record.Record, _ *Manifest) { r.Files[0].Object = manifest.ObjectID{} },
+		"other object":      func(r *record.Record, _ *Manifest) { r.Files[0].Object = id(7) },
+		"one size, one sum": func(r *record.Record, _ *Manifest) { r.Files[1].Object = id(1) },
+		"not sorted":        func(r *record.Record, _ *Manifest) { r.Files[0], r.Files[1] = r.Files[1], r.Files[0] },
+		"twice":             func(r *record.Record, of *Manifest) { r.Files[1] = r.Files[0] },
+		"no files":          func(r *record.Record, of *Manifest) { r.Files, of.Files = nil, 0 },
+		"huge metadata": func(r *record.Record, _ *Manifest) {
+			r.Files[0].Metadata = build(strings.Repeat("x", 3*record.MaxMember))
 		},
-		"huge member":        func(r *Record, _ *Manifest) { r.Source = strings.Repeat("x", 3*maxMember) },
-		"manifest with path": func(r *Record, of *Manifest) { r.Manifest, of.Name = "../a", "../a" },
+		"huge member":        func(r *record.Record, _ *Manifest) { r.Source = strings.Repeat("x", 3*record.MaxMember) },
+		"manifest with path": func(r *record.Record, of *Manifest) { r.Manifest, of.Name = "../a", "../a" },
 	}
 	for name, spoil := range rows {
 		r := sampleRecord()
-		of := r.Entry()
+		of := EntryOf(r)
 		spoil(&r, &of)
 		if got, err := ParseRecord(of, strings.NewReader(text(t, r))); err == nil || got.Files != nil || len(err.Error()) > 1000 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -149,7 +154,7 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 // The bytes of a text are hostile, too.
 func TestTextsOfAnotherFormAreRefused(t *testing.T) {
 	good := text(t, sampleRecord())
-	of := sampleRecord().Entry()
+	of := EntryOf(sampleRecord())
 	for name, bad := range map[string]string{
 		"empty":          "",
 		"null":           "null",
@@ -169,7 +174,7 @@ func TestTextsOfAnotherFormAreRefused(t *testing.T) {
 
 func manyMembers() string {
 	var b strings.Builder
-	for i := range maxMembers + 1 {
+	for i := range record.MaxMembers + 1 {
 		fmt.Fprintf(&b, `"m%d":1,`, i)
 	}
 	return b.String()
@@ -178,7 +183,7 @@ func manyMembers() string {
 // A later version may add members.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	later := strings.Replace(text(t, sampleRecord()), `"listed"`, `"later": {"a": []}, "listed"`, 1)
-	if _, err := ParseRecord(sampleRecord().Entry(), strings.NewReader(later)); err != nil {
+	if _, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(later)); err != nil {
 		t.Error(err)
 	}
 	later = strings.Replace(string(sampleCurrent().Text()), `"fence"`, `"later": {"a": []}, "fence"`, 1)
@@ -253,38 +258,38 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAnEndlessRecordIsNotReadToItsEnd(t *testing.T) {
 	var from endless
-	_, err := ParseRecord(sampleRecord().Entry(), &from)
-	if err == nil || from.read > 8*maxMember {
+	_, err := ParseRecord(EntryOf(sampleRecord()), &from)
+	if err == nil || from.read > 8*record.MaxMember {
 		t.Errorf("%d bytes were read: %v", from.read, err)
 	}
 }
 
 func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
-	r := Record{Form: form, Manifest: "m", Release: "2026.10", Listed: 3000}
+	r := record.Record{Manifest: "m", Release: "2026.10", Listed: 3000}
 	var sums []manifest.Sum
 	for i := range 3000 {
 		name := fmt.Sprintf("file-%06d-%s", i, strings.Repeat("x", 150))
-		f := File{Path: name, Reference: path.Join("Data/2026.10", name), Size: 1, Object: manifest.ObjectID{0: byte(i), 1: byte(i >> 8), 2: 1}}
+		f := record.File{Path: name, Reference: path.Join("Data/2026.10", name), Size: 1, Object: manifest.ObjectID{0: byte(i), 1: byte(i >> 8), 2: 1}}
 		r.Files, r.Bytes = append(r.Files, f), r.Bytes+1
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	r.Revision = manifest.RevisionID(sums)
-	got, err := ParseRecord(r.Entry(), io.LimitReader(strings.NewReader(text(t, r)), MaxRecord))
+	got, err := ParseRecord(EntryOf(r), io.LimitReader(strings.NewReader(text(t, r)), record.MaxText))
 	check(t, "record", got, r, err)
 }
 
 // A reader plans its memory by the number of files.
 func TestARecordOfFewFilesIsNoLongText(t *testing.T) {
-	r := Record{Form: form, Manifest: "m", Release: "2026.10", Listed: 200}
+	r := record.Record{Manifest: "m", Release: "2026.10", Listed: 200}
 	var sums []manifest.Sum
 	for i := range 200 {
 		name := fmt.Sprintf("file-%03d", i)
-		f := File{Path: name, Reference: "Data/2026.10/" + name, Object: id(byte(i)), Metadata: json.RawMessage(`"` + strings.Repeat("x", maxMember-1<<10) + `"`)}
+		f := record.File{Path: name, Reference: "Data/2026.10/" + name, Object: id(byte(i)), Metadata: build(strings.Repeat("x", record.MaxMember-1<<10))}
 		r.Files = append(r.Files, f)
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	r.Revision = manifest.RevisionID(sums)
-	if _, err := ParseRecord(r.Entry(), strings.NewReader(text(t, r))); err == nil || !strings.Contains(err.Error(), "in all") {
+	if _, err := ParseRecord(EntryOf(r), strings.NewReader(text(t, r))); err == nil || !strings.Contains(err.Error(), "in all") {
 		t.Errorf("12 MiB for 200 files: %v", err)
 	}
 }
@@ -307,5 +312,32 @@ func TestRecordWithMoreFilesThanItsGenerationSaysIsNotReadToItsEnd(t *testing.T)
 	_, err := ParseRecord(Manifest{Name: "m", Release: "2026.11", Revision: "0123456789ab", Files: 3, Bytes: 3}, text)
 	if err == nil || !strings.Contains(err.Error(), "more than 3 files") || text.given > 1<<20 {
 		t.Errorf("%v after %d bytes", err, text.given)
+	}
+}
+
+// The text in testdata is that of an earlier version.
+func TestARecordKeepsItsForm(t *testing.T) {
+	golden, err := os.ReadFile("testdata/record.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := Manifest{Name: "dq_<addr> & data", Release: "2026.10", Revision: "abd2a355244f", Files: 3, Bytes: 12}
+	r, err := ParseRecord(of, bytes.NewReader(golden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), text(t, r)); diff != "" {
+		t.Error(diff)
+	}
+	if told := r.Files[0].Metadata; told == nil || len(told.Members) != 2 || r.Files[1].Metadata == nil || r.Files[2].Metadata != nil {
+		t.Errorf("%+v", r.Files)
+	}
+}
+
+// Other forms of the provider's metadata are read as none.
+func TestMetadataOfAnotherFormIsLeftOut(t *testing.T) {
+	odd := strings.Replace(text(t, sampleRecord()), `{"members":[{"name":"BuildNumber","value":"7"}]}`, `"seven"`, 1)
+	if r, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(odd)); err != nil || r.Files[0].Metadata != nil {
+		t.Errorf("%+v, %v", r.Files, err)
 	}
 }

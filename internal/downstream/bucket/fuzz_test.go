@@ -63,12 +63,12 @@ func FuzzParseGeneration(f *testing.F) {
 
 func FuzzParseRecord(f *testing.F) {
 	var good bytes.Buffer
-	if err := sampleRecord().Write(&good); err != nil {
+	if err := WriteRecord(&good, sampleRecord()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		of := sampleRecord().Entry()
+		of := EntryOf(sampleRecord())
 		r, err := ParseRecord(of, bytes.NewReader(data))
 		if err != nil {
 			if r.Files != nil {
@@ -80,7 +80,7 @@ func FuzzParseRecord(f *testing.F) {
 			plain(t, file.Path)
 		}
 		var again bytes.Buffer
-		if err := r.Write(&again); err != nil {
+		if err := WriteRecord(&again, r); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ParseRecord(of, &again); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // Generation names one revision of each manifest in the bucket. It is never changed.
@@ -90,7 +91,7 @@ func (g Generation) check(number int) error {
 var revisionForm = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 func (m Manifest) check() error {
-	if m.Files < 1 || m.Files > MaxFiles || m.Bytes < 0 {
+	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 {
 		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
 	}
 	return checkNames(m.Name, m.Release, m.Revision)

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror/record"
 )
 
 // Client reads a bucket. Its errors are those of transport.Client; a text that cannot be
@@ -83,12 +84,12 @@ func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Gener
 }
 
 // Record returns the record of a manifest of a generation.
-func (c *Client) Record(ctx context.Context, m bucket.Manifest) (record bucket.Record, err error) {
+func (c *Client) Record(ctx context.Context, m bucket.Manifest) (read record.Record, err error) {
 	req := request("Record", m.Record(), nil)
-	req.Limit = bucket.MaxRecord
+	req.Limit = record.MaxText
 	err = c.t.Read(ctx, req, func(res *transport.Response) (err error) {
 		body := &failures{from: res.Body}
-		if record, err = bucket.ParseRecord(m, body); body.err != nil {
+		if read, err = bucket.ParseRecord(m, body); body.err != nil {
 			return body.err // the parser's error follows from this one
 		}
 		if err != nil {
@@ -96,7 +97,7 @@ func (c *Client) Record(ctx context.Context, m bucket.Manifest) (record bucket.R
 		}
 		return nil
 	})
-	return record, err
+	return read, err
 }
 
 // failures keeps the error that a body ended with, which a parser may hide.

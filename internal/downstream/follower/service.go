@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // Service answers questions of the release service from a bucket, for commands that a
@@ -18,18 +19,18 @@ type Service struct {
 	client *Client
 
 	mu      sync.Mutex // guards what follows, also while a record is read
-	records map[string]record
+	records map[string]contents
 }
 
-// record is a record that was read, and its files by their references, with the release
+// contents is a record that was read, and its files by their references, with the release
 // latest in the place of their own.
-type record struct {
-	bucket.Record
+type contents struct {
+	record.Record
 	byReference map[manifest.Reference]int
 }
 
 // NewService returns the service of a bucket.
-func NewService(c *Client) *Service { return &Service{client: c, records: map[string]record{}} }
+func NewService(c *Client) *Service { return &Service{client: c, records: map[string]contents{}} }
 
 // Close closes idle connections.
 func (s *Service) Close() { s.client.Close() }
@@ -101,7 +102,7 @@ func (s *Service) find(ctx context.Context, release manifest.Release, name strin
 }
 
 // record returns the record of a manifest, which is read once.
-func (s *Service) record(ctx context.Context, m bucket.Manifest) (record, error) {
+func (s *Service) record(ctx context.Context, m bucket.Manifest) (contents, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.records[m.Record()]; ok {
@@ -109,13 +110,13 @@ func (s *Service) record(ctx context.Context, m bucket.Manifest) (record, error)
 	}
 	text, err := s.client.Record(ctx, m)
 	if err != nil {
-		return record{}, err
+		return contents{}, err
 	}
-	read := record{text, make(map[manifest.Reference]int, len(text.Files))}
+	read := contents{text, make(map[manifest.Reference]int, len(text.Files))}
 	for i, f := range text.Files {
 		ref, err := manifest.ParseReference(f.Reference)
 		if err != nil {
-			return record{}, err
+			return contents{}, err
 		}
 		ref.Release = manifest.Latest
 		read.byReference[ref] = i
@@ -137,7 +138,7 @@ func (s *Service) Metadata(ctx context.Context, ref manifest.Reference) (release
 }
 
 // file looks for a file in all manifests. The release latest stands for any.
-func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manifest.Reference, f bucket.File, err error) {
+func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manifest.Reference, f record.File, err error) {
 	generation, err := s.client.Generation(ctx)
 	if err != nil {
 		return found, f, err
@@ -145,17 +146,17 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 	key := ref
 	key.Release = manifest.Latest
 	for _, m := range generation.Manifests {
-		record, err := s.record(ctx, m)
+		known, err := s.record(ctx, m)
 		if err != nil {
 			return found, f, err
 		}
-		at, ok := record.byReference[key]
+		at, ok := known.byReference[key]
 		if !ok {
 			continue
 		}
-		found, err = manifest.ParseReference(record.Files[at].Reference)
+		found, err = manifest.ParseReference(known.Files[at].Reference)
 		if err != nil || ref.Release == manifest.Latest || ref.Release == found.Release {
-			return found, record.Files[at], err
+			return found, known.Files[at], err
 		}
 	}
 	return found, f, fmt.Errorf("the bucket has no file %s", ref)

@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 )
 
 // next is the generation to publish.
@@ -84,15 +85,11 @@ func entryIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
 
 // recordOf is the record of a revision. It depends on the revision alone, but for what the
 // provider said about the files.
-func recordOf(r mirror.Record) bucket.Record {
-	record := bucket.Record{
+func recordOf(r mirror.Record) record.Record {
+	return record.Record{
 		Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Source: r.Source,
-		Listed: max(r.Listed, len(r.Files)), Bytes: entryOf(r).Bytes, Files: make([]bucket.File, len(r.Files)),
+		Listed: max(r.Listed, len(r.Files)), Bytes: entryOf(r).Bytes, Files: r.Files,
 	}
-	for i, f := range r.Files {
-		record.Files[i] = bucket.File{Path: f.Path, Reference: f.Reference, Size: f.Size, Object: f.Object, Told: f.Metadata}
-	}
-	return record
 }
 
 // wishOf identifies what this host would publish.

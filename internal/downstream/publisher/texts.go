@@ -13,6 +13,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // state is what current.json leads to. The zero value is an empty bucket.
@@ -63,20 +64,20 @@ func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Gene
 }
 
 // readRecord reads the record of a manifest of a generation.
-func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (record bucket.Record, err error) {
+func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
 	_, err = p.store.read(ctx, of.Record(), func(from io.Reader) error {
-		if record, err = bucket.ParseRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if read, err = bucket.ParseRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return &localError{err}
 		}
 		return err
 	})
-	return record, err
+	return read, err
 }
 
 // writeRecord writes a record without holding its text in memory: the first pass takes its
 // size and sum, each further one sends it.
-func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
-	if err := r.Check(); err != nil {
+func (p *Publisher) writeRecord(ctx context.Context, r record.Record) error {
+	if err := bucket.CheckRecord(r); err != nil {
 		return fmt.Errorf("publish %s: %w", r.Manifest, err)
 	}
 	r, measure, err := measured(r)
@@ -85,12 +86,12 @@ func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
 	}
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
-	return p.store.putStream(ctx, r.Name(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
+	return p.store.putStream(ctx, bucket.EntryOf(r).Record(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
 		from, to := io.Pipe()
-		go func() { to.CloseWithError(r.Write(to)) }() // ends with last
+		go func() { to.CloseWithError(bucket.WriteRecord(to, r)) }() // ends with last
 		last = from
 		return from, nil
 	})
@@ -98,21 +99,21 @@ func (p *Publisher) writeRecord(ctx context.Context, r bucket.Record) error {
 
 // measured takes size and sum of a record. One that followers would refuse, because it is
 // too long, has no metadata.
-func measured(r bucket.Record) (bucket.Record, *measurer, error) {
+func measured(r record.Record) (record.Record, *measurer, error) {
 	measure := &measurer{sum: sha256.New()}
-	err := r.Write(measure)
-	isTold := func(f bucket.File) bool { return f.Told != nil }
-	if err == nil && measure.size > bucket.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, isTold) {
+	err := bucket.WriteRecord(measure, r)
+	isTold := func(f record.File) bool { return f.Metadata != nil }
+	if err == nil && measure.size > record.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, isTold) {
 		return measured(withoutTold(r))
 	}
 	return r, measure, err
 }
 
 // withoutTold is a record with the files' names, sizes and digests only.
-func withoutTold(r bucket.Record) bucket.Record {
+func withoutTold(r record.Record) record.Record {
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
-		r.Files[i].Told = nil
+		r.Files[i].Metadata = nil
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
 
@@ -28,11 +30,18 @@ func told(record mirror.Record, text string) mirror.Record {
 func metadata(t *testing.T, s *buckettest.Server) (text string, described bool) {
 	t.Helper()
 	m, _ := look(t, s).generation.Manifest("addr")
-	record, err := bucket.ParseRecord(m, bytes.NewReader(file(t, s, m.Record())))
+	read, err := bucket.ParseRecord(m, bytes.NewReader(file(t, s, m.Record())))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(record.Files[0].Metadata), m.Described
+	if read.Files[0].Metadata == nil {
+		return "", m.Described
+	}
+	said, err := json.Marshal(read.Files[0].Metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said), m.Described
 }
 
 func TestRecordsHaveWhatTheProviderSaid(t *testing.T) {
@@ -79,13 +88,13 @@ func TestAPublisherThatWasToldLessTakesNothingBack(t *testing.T) {
 
 // Escapes can make a text six times as long.
 func TestARecordThatWouldBeTooLongHasNoMetadata(t *testing.T) {
-	record := bucket.Record{Files: make([]bucket.File, 5000)}
+	long := record.Record{Files: make([]record.File, 5000)}
 	for text, want := range map[string]bool{strings.Repeat("x", 500): true, strings.Repeat("<", 500): false} {
-		for i := range record.Files {
-			record.Files[i].Told = &manifest.Metadata{Members: []manifest.Member{{Name: "BuildDate", Value: text}}}
+		for i := range long.Files {
+			long.Files[i].Metadata = &manifest.Metadata{Members: []manifest.Member{{Name: "BuildDate", Value: text}}}
 		}
-		r, measure, err := measured(record)
-		if isTold := r.Files[0].Told != nil; err != nil || isTold != want || measure.size > bucket.Limit(5000) {
+		r, measure, err := measured(long)
+		if isTold := r.Files[0].Metadata != nil; err != nil || isTold != want || measure.size > record.Limit(5000) {
 			t.Errorf("%.1s: told %t, %d bytes, %v", text, isTold, measure.size, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // Release is what a generation has of a manifest.
@@ -38,22 +39,31 @@ func (s *Server) Publish(prefix string, number int, releases ...Release) {
 
 func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 	s.t.Helper()
-	record := bucket.Record{Manifest: r.Manifest, Release: r.Release, Source: "https://releases.example.net", Listed: len(r.Files)}
+	revision := record.Record{Manifest: r.Manifest, Release: r.Release, Source: "https://releases.example.net", Listed: len(r.Files)}
 	var sums []manifest.Sum
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
 		content := []byte(r.Files[name])
-		f := bucket.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content), Metadata: []byte(r.Metadata)}
+		f := record.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content)}
 		s.Put(prefix+bucket.ObjectName(f.Object), content)
-		record.Files, record.Bytes = append(record.Files, f), record.Bytes+f.Size
+		revision.Files, revision.Bytes = append(revision.Files, f), revision.Bytes+f.Size
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
-	record.Revision = manifest.RevisionID(sums)
+	revision.Revision = manifest.RevisionID(sums)
 	var text bytes.Buffer
-	if err := record.Write(&text); err != nil {
+	if err := bucket.WriteRecord(&text, revision); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Put(prefix+record.Name(), text.Bytes())
-	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: record.Revision, Files: len(record.Files), Bytes: record.Bytes, Held: r.Held, Described: r.Metadata != ""}
+	s.Put(prefix+bucket.EntryOf(revision).Record(), withMetadata(text.Bytes(), r.Metadata))
+	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: revision.Revision, Files: len(revision.Files), Bytes: revision.Bytes, Held: r.Held, Described: r.Metadata != ""}
+}
+
+// withMetadata adds metadata to each file of a record. It can be of another form than
+// syncd's own.
+func withMetadata(text []byte, metadata string) []byte {
+	if metadata == "" {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte(`"}`), []byte(`","metadata":`+metadata+"}"))
 }
 
 // Put writes an object.

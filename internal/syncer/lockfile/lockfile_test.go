@@ -1,0 +1,31 @@
+package lockfile
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The text in testdata is that of an earlier version.
+func TestALockFileKeepsItsForm(t *testing.T) {
+	golden, err := os.ReadFile("testdata/lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Parse(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := Write(&again, lock.Source, lock.Manifests); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), again.String()); diff != "" {
+		t.Error(diff)
+	}
+	if m, found := lock.Manifest("other"); !found || m.Bytes != 0 || len(PlannedFiles(m)) != 1 {
+		t.Errorf("%+v", m)
+	}
+}
