@@ -40,7 +40,7 @@ func TestARunWritesItsTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"One upstream and 2 followers", "| a bucket | 10000 | 1 | 10000 |"} {
+	for _, text := range []string{"One upstream and 2 followers", "| layout | 10 hosts | 200 hosts | 10000 hosts |", " (1, 10000) |"} {
 		if !strings.Contains(string(written), text) {
 			t.Errorf("docs/fleet.md has no %q", text)
 		}

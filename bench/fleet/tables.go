@@ -33,14 +33,19 @@ func (r run) cpuSeconds(result ran) float64 {
 // simulation is the table of all layouts and fleets.
 func simulation(in inputs) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A release of %.0f GB. Bytes are relative to one release, times are from the provider's release to the last host.\n\n", in.Release/gigabyte)
-	b.WriteString("| layout | hosts | provider's bytes | origin's bytes | time |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "Time from the provider's release of %.0f GB to the last host; in brackets the releases sent by the provider and by our own source.\n\n| layout", in.Release/gigabyte)
+	for _, hosts := range fleets {
+		fmt.Fprintf(&b, " | %d hosts", hosts)
+	}
+	b.WriteString(" |\n|---" + strings.Repeat("|---", len(fleets)) + "|\n")
 	for _, l := range layouts() {
+		b.WriteString("| " + l.name)
 		for _, hosts := range fleets {
 			o := l.simulate(in, hosts)
 			took := time.Duration(o.seconds * float64(time.Second)).Round(time.Minute)
-			fmt.Fprintf(&b, "| %s | %d | %.0f | %.0f | %s |\n", l.name, hosts, o.provider/in.Release, o.origin/in.Release, short(took))
+			fmt.Fprintf(&b, " | %s (%.0f, %.0f)", short(took), o.provider/in.Release, o.origin/in.Release)
 		}
+		b.WriteString(" |\n")
 	}
 	return b.String()
 }
