@@ -66,7 +66,7 @@ func exportSettings(h *host, layout string) string {
 func (s *exportSteps) host(t *testing.T) *host {
 	t.Helper()
 	h := newHostOf(t, s.provider, "m\n    release: 2026.10")
-	h.binary = built(t, buildTorture)
+	h.needsTorture()
 	h.must(os.Mkdir(h.path("srv"), 0o755))
 	if s.isCopied {
 		asRoot(t)

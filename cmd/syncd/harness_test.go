@@ -29,8 +29,11 @@ import (
 	"syncd/internal/host/command"
 )
 
-// The tests run the program itself: the test binary started with runMain set is
-// syncd. The provider is an emulator in the process of the test.
+// The tests run the program itself, in two builds. Processes that keep running are the
+// test binary, which is syncd when runMain is set, with its race detector. Commands that
+// end are a build without one, which needs a fifth of the CPU time; the packages below
+// test what they do under the race detector. The provider is an emulator in the process
+// of the test.
 const runMain = "SYNCD_E2E_RUN_MAIN"
 
 // customerID needs escaping in a query. No test may leave it in output or on disk:
@@ -68,7 +71,8 @@ type host struct {
 	provider *emulator.Emulator
 	settings settings
 	environ  []string
-	binary   string
+	binary   string // of commands
+	raced    string // of processes that keep running: built with the race detector, if the test is
 	as       *syscall.Credential
 	umask    string
 }
@@ -105,11 +109,15 @@ func newHostOf(t *testing.T, provider *emulator.Emulator, manifests ...string) *
 	if len(manifests) == 0 {
 		manifests = []string{"dq_addr_data"}
 	}
-	binary, err := os.Executable()
+	raced, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{T: t, dir: newDir(t), provider: provider, binary: binary}
+	binary := raced
+	if hasToolchain() {
+		binary = built(t)
+	}
+	h := &host{T: t, dir: newDir(t), provider: provider, binary: binary, raced: raced}
 	h.data = filepath.Join(h.dir, "data")
 	h.settings = settings{url: provider.URL(), id: "customer_id_file: id", elapsed: "1s", stall: "60s", manifests: manifests}
 	h.write("id", customerID+"\n", 0o600)
@@ -168,8 +176,10 @@ func (h *host) configure() {
 }
 
 // command is `syncd --config FILE ARGS…`, not started yet.
-func (h *host) command(args ...string) *exec.Cmd {
-	argv := append([]string{h.binary, "--config", h.path("syncd.yaml")}, args...)
+func (h *host) command(args ...string) *exec.Cmd { return h.commandOf(h.binary, args...) }
+
+func (h *host) commandOf(binary string, args ...string) *exec.Cmd {
+	argv := append([]string{binary, "--config", h.path("syncd.yaml")}, args...)
 	if h.umask != "" {
 		argv = append([]string{"sh", "-c", `umask "$0"; exec "$@"`, h.umask}, argv...)
 	}
@@ -228,7 +238,7 @@ type process struct {
 
 func (h *host) start(args ...string) *process {
 	h.Helper()
-	p := &process{h: h, cmd: h.command(args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
+	p := &process{h: h, cmd: h.commandOf(h.raced, args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	h.must(p.cmd.Start())
 	go func() {

@@ -301,7 +301,7 @@ func TestAHookWithAnUnusableSecretIsAConfigurationError(t *testing.T) {
 func TestFaultAtAnyStepLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	origin := newHost(t, "m")
-	origin.binary = built(t, buildTorture)
+	origin.needsTorture()
 	origin.logEvents()
 	origin.offer("2026.10")
 	origin.sync(0)

@@ -96,7 +96,7 @@ func (s *stepped) staged() *stepped {
 func newStepped(t *testing.T) *stepped {
 	t.Helper()
 	s := &stepped{host: newHost(t, "m", "n"), sums: map[string]bool{}}
-	s.binary = built(t, buildTorture)
+	s.needsTorture()
 	s.settings.more = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}\nviews: [{name: v, layout: flat, hash_files: true}]" // so that pruning is among the steps
 	s.configure()
 	// Files of unknown size come one by one, so that the order of the steps is fixed.
@@ -337,7 +337,7 @@ func TestSyncWorksWithoutDirectoryFsync(t *testing.T) {
 	t.Parallel()
 	const warning = "cannot sync directories"
 	h := newHost(t)
-	h.binary = built(t, buildTorture)
+	h.needsTorture()
 	h.environ = []string{"SYNCD_STEP_EINVAL=1", "SYNCD_STEPS=" + h.path("steps")}
 	for _, args := range [][]string{{"sync"}, {"sync"}, {"rollback"}, {"sync", "--force"}, {"verify"}, {"verify", "--repair"}} {
 		name := strings.Join(args, " ")

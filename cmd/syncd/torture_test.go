@@ -40,38 +40,48 @@ func newRandom(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, name.Sum64()))
 }
 
-// buildDir holds the builds of this test run; TestMain removes it.
+// buildDir holds the build of this test run; TestMain removes it.
 var buildDir = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("", "syncd-build-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // other users run the program, too
+	}
 	if err != nil {
 		panic(err)
 	}
 	return dir
 })
 
-// The builds with the tags of internal/disk/fsops and internal/disk/durable, each made once at its first use.
-var (
-	buildTorture = sync.OnceValues(func() (string, error) { return build("torture") })
-	buildNofsync = sync.OnceValues(func() (string, error) { return build("nofsync") })
-)
-
-func build(tag string) (string, error) {
-	binary := filepath.Join(buildDir(), tag)
-	if out, err := exec.Command("go", "build", "-race", "-tags", tag, "-o", binary, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build -tags %s: %w\n%s", tag, err, out)
+// build makes the program of commands at its first use, with the tag of
+// internal/disk/fsops that lets the environment kill or fail it at any change on disk.
+var build = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(buildDir(), "syncd")
+	if out, err := exec.Command("go", "build", "-tags", "torture", "-o", binary, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return binary, nil
+})
+
+func hasToolchain() bool {
+	_, err := exec.LookPath("go")
+	return err == nil
 }
 
-// built returns the program of one of the builds above.
-func built(t *testing.T, build func() (string, error)) string {
+func built(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skipf("NOT TESTED: no Go toolchain: %v", err)
-	}
 	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return binary
+}
+
+// needsTorture skips a test that needs the build with the tag, and runs it for processes
+// that keep running, too.
+func (h *host) needsTorture() {
+	h.Helper()
+	if !hasToolchain() {
+		h.Skip("NOT TESTED: no Go toolchain")
+	}
+	h.raced = h.binary
 }

@@ -170,6 +170,7 @@ func copyBinary(h *host) string {
 	h.must(err)
 	h.must(to.Close())
 	h.must(os.Chmod(h.path("syncd"), 0o755))
+	h.raced = h.path("syncd")
 	return h.path("syncd")
 }
 

@@ -82,7 +82,7 @@ func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bo
 			file, err = openRegular(dir, name, flag, perm)
 			return file, err
 		},
-		Timeout: timeout, ReadOnly: true, NoSync: durable.NoFsync, NoGrowSync: durable.NoFsync,
+		Timeout: timeout, ReadOnly: true, NoSync: fsops.NoFsync, NoGrowSync: fsops.NoFsync,
 	}
 	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		db, err := bbolt.Open(dir.Path(name), 0o600, &options)

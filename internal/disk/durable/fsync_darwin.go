@@ -1,14 +1,9 @@
-//go:build !nofsync
-
 package durable
 
 import (
 	"errors"
 	"os"
 )
-
-// NoFsync is true in a build with the tag nofsync.
-const NoFsync = false
 
 // fsync asks the disk, too, to write its cache: Go uses F_FULLFSYNC.
 func fsync(f *os.File) error { return f.Sync() }

@@ -1,5 +1,3 @@
-//go:build !nofsync
-
 package durable
 
 import (
@@ -7,10 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// NoFsync is true in a build with the tag nofsync, which proves that the tests of
-// power cuts can fail.
-const NoFsync = false
 
 func fsync(f *os.File) error { return f.Sync() }
 

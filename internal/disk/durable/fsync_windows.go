@@ -1,14 +1,9 @@
-//go:build !nofsync
-
 package durable
 
 import (
 	"errors"
 	"os"
 )
-
-// NoFsync is true in a build with the tag nofsync.
-const NoFsync = false
 
 // fsync needs a file that was opened for writing.
 func fsync(f *os.File) error { return f.Sync() }
