@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +30,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if base := os.Getenv(hostileURL); base != "" {
-		if err := measureAll(base); err != nil {
+		work := func() error { return measureAll(base) }
+		if base == "serve" {
+			work = serveAll
+		}
+		if err := work(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -278,12 +283,15 @@ var endpoints = []endpoint{
 	}},
 }
 
+// redactor takes long to make with the race detector.
+var redactor = sync.OnceValue(func() transport.Redactor { return transport.NewRedactor(testID) })
+
 // assertNoID fails the test when err or one of its causes prints the Customer ID.
 func assertNoID(t *testing.T, err error) {
 	t.Helper()
 	for ; err != nil; err = errors.Unwrap(err) {
 		for _, text := range []string{fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
-			if transport.NewRedactor(testID).Contains(text) || strings.Contains(text, "TEST/id") {
+			if redactor().Contains(text) || strings.Contains(text, "TEST/id") {
 				t.Errorf("the Customer ID is in %s", text)
 			}
 		}
@@ -292,6 +300,7 @@ func assertNoID(t *testing.T, err error) {
 
 func TestWrongShapesAreRefusedWhateverTheStatus(t *testing.T) {
 	e := startEmulator(t)
+	c := connect(t, e.URL())
 	shape := func(s string) emulator.Fault { return emulator.Fault{Kind: emulator.KindShape, Shape: s} }
 	body := func(s string) emulator.Fault { return emulator.Fault{Kind: emulator.KindBody, Body: s} }
 	faults := map[string]emulator.Fault{
@@ -329,7 +338,7 @@ func TestWrongShapesAreRefusedWhateverTheStatus(t *testing.T) {
 				e.ClearFaults()
 				e.ResetRequests()
 				e.AddFault(fault)
-				err := ep.call(t, connect(t, e.URL()))
+				err := ep.call(t, c)
 				assertNoID(t, err)
 				isObject := strings.HasPrefix(fault.Body, "{") || fault.Shape == "error" || fault.Shape == "object" || fault.Shape == "echo"
 				if ep.name == "Metadata" && isObject && !strings.HasPrefix(name, "truncated") {
@@ -352,10 +361,11 @@ func TestWrongShapesAreRefusedWhateverTheStatus(t *testing.T) {
 
 func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 	e := startEmulator(t)
+	c := connect(t, e.URL())
 	for _, ep := range endpoints {
 		e.ClearFaults()
 		e.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "huge"})
-		if err := ep.call(t, connect(t, e.URL())); refusal.ReasonOf(err) != refusal.TooLarge {
+		if err := ep.call(t, c); refusal.ReasonOf(err) != refusal.TooLarge {
 			t.Errorf("%s: %v", ep.name, err)
 		}
 	}
@@ -364,7 +374,7 @@ func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 	for size, want := range map[int]refusal.Reason{maxHash: "", maxHash + 1: refusal.TooLarge} {
 		e.ClearFaults()
 		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: digest + strings.Repeat(" ", size-len(digest))})
-		if _, err := connect(t, e.URL()).Hash(t.Context(), manifest.SHA256, dataRef); refusal.ReasonOf(err) != want {
+		if _, err := c.Hash(t.Context(), manifest.SHA256, dataRef); refusal.ReasonOf(err) != want {
 			t.Errorf("a hash of %d bytes: %v", size, err)
 		}
 	}
@@ -372,7 +382,7 @@ func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 	for size, want := range map[int]refusal.Reason{maxMetadata: "", maxMetadata + 1: refusal.TooLarge} {
 		e.ClearFaults()
 		e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: object + strings.Repeat("\n", size-len(object))})
-		if _, err := connect(t, e.URL()).Metadata(t.Context(), dataRef); refusal.ReasonOf(err) != want {
+		if _, err := c.Metadata(t.Context(), dataRef); refusal.ReasonOf(err) != want {
 			t.Errorf("metadata of %d bytes: %v", size, err)
 		}
 	}
@@ -380,12 +390,13 @@ func TestBodiesOverTheirLimitAreRefused(t *testing.T) {
 
 func TestErrorBodiesOfBothShapesAreParsed(t *testing.T) {
 	e := startEmulator(t)
+	c := connect(t, e.URL())
 	for _, ep := range endpoints {
 		for status, kind := range map[int]transport.Kind{400: transport.Rejected, 401: transport.Licence, 403: transport.Licence, 404: transport.NotFound} {
 			for _, shape := range []string{"type", "title", "empty", "html", "echo"} {
 				e.ClearFaults()
 				e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: status, Shape: shape})
-				err := ep.call(t, connect(t, e.URL()))
+				err := ep.call(t, c)
 				assertNoID(t, err)
 				var failed *transport.Error
 				if !errors.As(err, &failed) || failed.Kind != kind || failed.Status != status || failed.Path != ep.path {
@@ -402,7 +413,7 @@ func TestErrorBodiesOfBothShapesAreParsed(t *testing.T) {
 		e.ClearFaults()
 		e.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 401, Type: word})
 		var failed *transport.Error
-		if _, err := connect(t, e.URL()).Manifest(t.Context(), "2026.10", "m", nil); !errors.As(err, &failed) || failed.Type != word {
+		if _, err := c.Manifest(t.Context(), "2026.10", "m", nil); !errors.As(err, &failed) || failed.Type != word {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
@@ -539,31 +550,36 @@ func TestAVeryLongETagIsNotKept(t *testing.T) {
 	}
 }
 
+// The count is kept behind the parsers of the formats, so that each limit needs one format
+// and each format one limit.
 func TestAListOfTooManyEntriesIsRefused(t *testing.T) {
 	e := startEmulator(t)
 	c := connect(t, e.URL())
-	for format, body := range map[string]func(item string, n int) string{
-		"json": func(item string, n int) string {
-			return "[" + strings.Repeat(`"`+item+`",`, n-1) + `"` + item + `"]`
-		},
-		"xml":  func(item string, n int) string { return "<a>" + strings.Repeat("<s>"+item+"</s>", n) + "</a>" },
-		"text": func(item string, n int) string { return strings.Repeat(item+"\r\n", n) },
+	asJSON := func(item string, n int) string {
+		return "[" + strings.Repeat(`"`+item+`",`, n-1) + `"` + item + `"]`
+	}
+	asXML := func(item string, n int) string { return "<a>" + strings.Repeat("<s>"+item+"</s>", n) + "</a>" }
+	asText := func(item string, n int) string { return strings.Repeat(item+"\r\n", n) }
+	ids := func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }
+	files := func() error { _, err := c.Manifest(t.Context(), "2026.10", "m", nil); return err }
+	entries := func() error { _, err := c.ManifestList(t.Context(), "2026.10"); return err }
+	for name, row := range map[string]struct {
+		allowed int
+		item    string
+		body    func(item string, n int) string
+		call    func() error
+	}{
+		"ids in JSON":     {10_000, "2026.10", asJSON, ids},
+		"ids in XML":      {10_000, "2026.10", asXML, ids},
+		"ids as text":     {10_000, "2026.10", asText, ids},
+		"files as text":   {250_000, "/Download/Data/2026.10/a", asText, files},
+		"entries as text": {100_000, "dq_a", asText, entries},
 	} {
-		for _, row := range []struct {
-			allowed int
-			item    string
-			call    func() error
-		}{
-			{10_000, "2026.10", func() error { _, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); return err }},
-			{250_000, "/Download/Data/2026.10/a", func() error { _, err := c.Manifest(t.Context(), "2026.10", "m", nil); return err }},
-			{100_000, "dq_a", func() error { _, err := c.ManifestList(t.Context(), "2026.10"); return err }},
-		} {
-			for n, want := range map[int]refusal.Reason{row.allowed: "", row.allowed + 1: refusal.TooLarge} {
-				e.ClearFaults()
-				e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: body(row.item, n)})
-				if err := row.call(); refusal.ReasonOf(err) != want || want == "" && err != nil {
-					t.Errorf("%s, %d times %q: %v, want %q", format, n, row.item, err, want)
-				}
+		for n, want := range map[int]refusal.Reason{row.allowed: "", row.allowed + 1: refusal.TooLarge} {
+			e.ClearFaults()
+			e.AddFault(emulator.Fault{Kind: emulator.KindBody, Body: row.body(row.item, n)})
+			if err := row.call(); refusal.ReasonOf(err) != want || want == "" && err != nil {
+				t.Errorf("%s, %d times %q: %v, want %q", name, n, row.item, err, want)
 			}
 		}
 	}

@@ -65,20 +65,19 @@ func TestALinkOfOver8KiBIsRefused(t *testing.T) {
 // repeated is a body that repeats a piece. It counts what is read.
 type repeated struct {
 	piece string
+	text  string // the piece, many times
 	read  int
 }
 
 func (r *repeated) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = r.piece[(r.read+i)%len(r.piece)]
-	}
-	r.read += len(p)
-	return len(p), nil
+	n := copy(p, r.text[r.read%len(r.piece):])
+	r.read += n
+	return n, nil
 }
 
 func TestAListOfEmptyItemsIsGivenUpAfterAMillion(t *testing.T) {
-	for _, piece := range []string{",", "a" + strings.Repeat("\n", 60), "a" + strings.Repeat("\t", 60), "a://b,,,,\n,,,\n", "<a></a>", "<a><!----></a>", "<a/>", "<!---->", "<?a?>"} {
-		body := &repeated{piece: piece}
+	for _, piece := range []string{",", "a" + strings.Repeat("\n", 60), "a://b,,,,\n,,,\n", "<a></a>", "<!---->", "<?a?>"} {
+		body := &repeated{piece: piece, text: strings.Repeat(piece, 10_000)}
 		_, err := connect(t, "http://127.0.0.1:1").readFiles(t.Context(), io.LimitReader(body, maxList), nil)
 		if refusal.ReasonOf(err) != refusal.TooLarge || body.read > 16<<20 {
 			t.Errorf("%q: %v after %d bytes, want a refusal within 16 MiB", piece, err, body.read)

@@ -176,11 +176,12 @@ func (a answer) pack(w io.Writer) {
 	_, _ = body.WriteString(a.end)
 }
 
-// server answers with the hostile bodies. It packs one that is asked for often only once.
-func server() *httptest.Server {
+// serveAll is a child: it answers with the hostile bodies until its input ends, and
+// prints its address. It packs a body that is asked for often only once.
+func serveAll() error {
 	var mu sync.Mutex // guards packed
 	packed := map[string]*bytes.Buffer{}
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := path.Base(r.URL.Path)
 		a := hostile[name]
 		a.writeHeader(w)
@@ -198,19 +199,45 @@ func server() *httptest.Server {
 		mu.Unlock()
 		_, _ = w.Write(body.Bytes())
 	}))
+	defer server.Close()
+	fmt.Println(server.URL)
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
-// The test runs itself as a child, which asks the hostile server in this process.
+// The test runs itself as two children, of which one asks the other.
 func TestNoAnswerCostsMoreThan128MiBWhen25ManifestsArePolledTogether(t *testing.T) {
-	server := server()
-	defer server.Close()
-	// The race detector needs several times the memory, so the child does without.
+	// The race detector needs several times the memory and the time, so both children do without.
 	binary := filepath.Join(t.TempDir(), "releases.test")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-race=false", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	server := exec.CommandContext(t.Context(), binary)
+	server.Env = append(os.Environ(), hostileURL+"=serve")
+	server.Stderr = os.Stderr
+	input, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		input.Close()
+		if err := server.Wait(); err != nil {
+			t.Error(err)
+		}
+	}()
+	address, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
 	child := exec.CommandContext(t.Context(), binary)
-	child.Env = append(os.Environ(), hostileURL+"="+server.URL)
+	child.Env = append(os.Environ(), hostileURL+"="+strings.TrimSpace(address))
 	child.Stderr = os.Stderr
 	out, err := child.Output()
 	for line := range strings.SplitSeq(string(out), "\n") {
@@ -231,7 +258,8 @@ func TestNoAnswerCostsMoreThan128MiBWhen25ManifestsArePolledTogether(t *testing.
 	}
 }
 
-// hostileURL is the variable that makes the test binary a child.
+// hostileURL is the variable that makes the test binary a child: the server, or what asks
+// the server at that address.
 const hostileURL = "SYNCD_HOSTILE_URL"
 
 type measured struct {
