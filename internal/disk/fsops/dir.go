@@ -12,7 +12,10 @@ import (
 // Dir is an open directory. It stays the same one when its path leads elsewhere.
 // Names are relative to it and never lead out of it, not even by way of a symlink.
 // A nil Dir is a missing directory. Safe for concurrent use.
-type Dir struct {
+type Dir struct{ handle }
+
+// handle is an open directory of the operating system. It is never nil.
+type handle struct {
 	root *os.Root
 	file *os.File        // the same directory, for system calls that os.Root lacks
 	conn syscall.RawConn // of file
@@ -37,13 +40,13 @@ func newDir(root *os.Root) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), root.Close())
 	}
-	return &Dir{root: root, file: file, conn: conn}, nil
+	return &Dir{handle{root: root, file: file, conn: conn}}, nil
 }
 
-// call runs a system call on d's descriptor, which stays open until it ends. After
+// call runs a system call on the directory's descriptor, which stays open until it ends. After
 // Close it returns an error: the number may belong to another file by then.
-func (d *Dir) call(do func(fd int) error) (err error) {
-	if closed := d.conn.Control(func(fd uintptr) { err = do(int(fd)) }); closed != nil {
+func (h *handle) call(do func(fd int) error) (err error) {
+	if closed := h.conn.Control(func(fd uintptr) { err = do(int(fd)) }); closed != nil {
 		return closed
 	}
 	return err
@@ -98,7 +101,7 @@ func (d *Dir) err(err error) error {
 	return err
 }
 
-func (d *Dir) missing(op, name string) error {
+func missing(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 

@@ -117,12 +117,12 @@ func Fchgrp(f *os.File, gid int) error {
 
 // Remove removes a file, a symlink or an empty directory as a step.
 func (d *Dir) Remove(name string) error {
-	return d.step("remove", name, func() error { return d.remove(name) })
+	return d.step("remove", name, func() error { return remove(d, name) })
 }
 
 // RemoveAll removes a file, a symlink or a tree as a step.
 func (d *Dir) RemoveAll(name string) error {
-	return d.step("remove", name, func() error { return d.removeAll(name) })
+	return d.step("remove", name, func() error { return removeAll(d, name) })
 }
 
 // Move renames a file in one directory to a name in another. Unlike the other methods,

@@ -15,7 +15,7 @@ type Info struct{ stat unix.Stat_t }
 // directories of a name with several segments.
 func (d *Dir) Info(name string) (info Info, err error) {
 	if d == nil {
-		return info, d.missing("stat", name)
+		return info, missing("stat", name)
 	}
 	err = d.call(func(fd int) error { return unix.Fstatat(fd, name, &info.stat, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {

@@ -5,6 +5,7 @@ package fsops
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,19 +13,19 @@ import (
 // open opens a file or directory below d. A name with one segment takes one system call,
 // which refuses a symlink. os.Root would add twelve for thousands of small files: it asks
 // the poller about each of them.
-func (d *Dir) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (h *handle) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if !isPlain(name) {
-		return d.root.OpenFile(name, flag, perm)
+		return h.root.OpenFile(name, flag, perm)
 	}
-	opened, err := d.openPlain(name, flag, perm)
+	opened, err := h.openPlain(name, flag, perm)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(opened), d.Path(name)), nil
+	return os.NewFile(uintptr(opened), filepath.Join(h.root.Name(), name)), nil
 }
 
-func (d *Dir) openPlain(name string, flag int, perm fs.FileMode) (opened int, err error) {
-	err = d.call(func(fd int) (err error) {
+func (h *handle) openPlain(name string, flag int, perm fs.FileMode) (opened int, err error) {
+	err = h.call(func(fd int) (err error) {
 		opened, err = openat(fd, name, flag, perm)
 		return err
 	})

@@ -11,7 +11,7 @@ import (
 // Open opens a file or directory for reading.
 func (d *Dir) Open(name string) (*os.File, error) {
 	if d == nil {
-		return nil, d.missing("open", name)
+		return nil, missing("open", name)
 	}
 	f, err := d.open(name, os.O_RDONLY, 0)
 	return f, d.err(err)
@@ -21,7 +21,7 @@ func (d *Dir) Open(name string) (*os.File, error) {
 // that it is a regular file. Opening changes nothing, so it is no step.
 func (d *Dir) OpenToWrite(name string, flag int) (*os.File, error) {
 	if d == nil {
-		return nil, d.missing("open", name)
+		return nil, missing("open", name)
 	}
 	f, err := d.open(name, os.O_WRONLY|flag, 0)
 	return f, d.err(err)
@@ -31,7 +31,7 @@ func (d *Dir) OpenToWrite(name string, flag int) (*os.File, error) {
 // block for ever, and a symlink is never followed.
 func (d *Dir) OpenRegular(name string) (*os.File, error) {
 	if d == nil {
-		return nil, d.missing("open", name)
+		return nil, missing("open", name)
 	}
 	if !isPlain(name) { // os.Root follows symlinks below the directory
 		if info, err := d.Info(name); err == nil && !info.IsRegular() {
@@ -57,7 +57,7 @@ var errNotRegular = errors.New("it is not a regular file")
 // Stat describes a file and follows symlinks below the directory.
 func (d *Dir) Stat(name string) (fs.FileInfo, error) {
 	if d == nil {
-		return nil, d.missing("stat", name)
+		return nil, missing("stat", name)
 	}
 	info, err := d.root.Stat(name)
 	return info, d.err(err)
@@ -66,7 +66,7 @@ func (d *Dir) Stat(name string) (fs.FileInfo, error) {
 // Lstat describes a file or symlink.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	if d == nil {
-		return nil, d.missing("lstat", name)
+		return nil, missing("lstat", name)
 	}
 	info, err := d.root.Lstat(name)
 	return info, d.err(err)
@@ -75,7 +75,7 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 // Readlink returns the target of a symlink.
 func (d *Dir) Readlink(name string) (string, error) {
 	if d == nil {
-		return "", d.missing("readlink", name)
+		return "", missing("readlink", name)
 	}
 	target, err := d.root.Readlink(name)
 	return target, d.err(err)
@@ -96,7 +96,7 @@ func (d *Dir) Names(name string) ([]string, error) {
 // ReadDir lists a directory with the types of its entries, sorted by name.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	if d == nil {
-		return nil, d.missing("open", name)
+		return nil, missing("open", name)
 	}
 	entries, err := fs.ReadDir(d.root.FS(), name)
 	return entries, d.err(err)
@@ -107,7 +107,7 @@ func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 // the place of the directory.
 func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
 	if d == nil {
-		return d.missing("open", name)
+		return missing("open", name)
 	}
 	dir, err := d.open(name, os.O_RDONLY|directoryOnly|nonblocking, 0)
 	if err != nil {

@@ -41,7 +41,7 @@ func IsMountPoint(path string) bool {
 // Free returns the bytes and inodes that this user may still take.
 func (d *Dir) Free() (bytes, inodes int64, err error) {
 	if d == nil {
-		return 0, 0, d.missing("statfs", ".")
+		return 0, 0, missing("statfs", ".")
 	}
 	var st unix.Statfs_t
 	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {

@@ -40,7 +40,7 @@ func IsMountPoint(path string) bool {
 // Statfs describes the file system.
 func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
 	if d == nil {
-		return st, d.missing("statfs", ".")
+		return st, missing("statfs", ".")
 	}
 	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return st, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}

@@ -55,8 +55,8 @@ func link(from *os.File, oldName string, to *os.File, newName string) error {
 	return unix.Linkat(int(from.Fd()), oldName, int(to.Fd()), newName, 0)
 }
 
-func (d *Dir) remove(name string) error    { return d.root.Remove(name) }
-func (d *Dir) removeAll(name string) error { return d.root.RemoveAll(name) }
+func remove(d *Dir, name string) error    { return d.root.Remove(name) }
+func removeAll(d *Dir, name string) error { return d.root.RemoveAll(name) }
 
 // openIn opens a file in an open directory and follows no symlink.
 func openIn(dir *os.File, name string, flag int) (*os.File, error) {

@@ -72,8 +72,8 @@ func openIn(dir *os.File, name string, flag int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir.Name(), name), flag, 0o600)
 }
 
-func (d *Dir) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return d.root.OpenFile(name, flag, perm)
+func (h *handle) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return h.root.OpenFile(name, flag, perm)
 }
 
 // Use opens a file for the system calls that do makes.
@@ -87,15 +87,15 @@ func (d *Dir) Use(name string, do func(fd int) error) error {
 }
 
 // remove falls back to a path: Wine and some drivers lack the call of os.Root.
-func (d *Dir) remove(name string) error {
+func remove(d *Dir, name string) error {
 	err := d.root.Remove(name)
 	if errors.Is(err, windows.ERROR_INVALID_FUNCTION) {
-		return d.removePath(name)
+		return removePath(d, name)
 	}
 	return err
 }
 
-func (d *Dir) removePath(name string) error {
+func removePath(d *Dir, name string) error {
 	err := os.Remove(d.Path(name))
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -104,7 +104,7 @@ func (d *Dir) removePath(name string) error {
 	return err
 }
 
-func (d *Dir) removeAll(name string) error {
+func removeAll(d *Dir, name string) error {
 	err := d.root.RemoveAll(name)
 	if !errors.Is(err, windows.ERROR_INVALID_FUNCTION) {
 		return err
@@ -115,19 +115,19 @@ func (d *Dir) removeAll(name string) error {
 			return err
 		}
 		for _, entry := range names {
-			if err := d.removeAll(filepath.Join(name, entry)); err != nil {
+			if err := removeAll(d, filepath.Join(name, entry)); err != nil {
 				return err
 			}
 		}
 	}
-	return d.removePath(name)
+	return removePath(d, name)
 }
 
 // Free returns the bytes that this user may still take. The number of files is not
 // limited.
 func (d *Dir) Free() (bytes, inodes int64, err error) {
 	if d == nil {
-		return 0, 0, d.missing("free space", ".")
+		return 0, 0, missing("free space", ".")
 	}
 	path, err := windows.UTF16PtrFromString(d.Path())
 	if err != nil {

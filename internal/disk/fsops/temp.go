@@ -54,4 +54,4 @@ func (d *Dir) RemoveTree(name string) error {
 
 // Discard removes a temporary file or tree after a failure, which is not one of the
 // steps of a change. What it cannot remove, SweepTemps removes later.
-func (d *Dir) Discard(temp string) { _ = d.removeAll(temp) }
+func (d *Dir) Discard(temp string) { _ = removeAll(d, temp) }
