@@ -17,30 +17,33 @@ const adminPrefix = "/-/"
 // maxFaultText bounds the body of a POST to /-/faults, in bytes.
 const maxFaultText = 1 << 20
 
-// withAdmin answers the administration, and sends any other request to next.
-func (e *Emulator) withAdmin(next http.Handler) http.Handler {
-	admin := http.NewServeMux()
-	admin.HandleFunc("GET /-/requests", e.adminRequests)
-	admin.HandleFunc("DELETE /-/requests", func(w http.ResponseWriter, _ *http.Request) {
+// admin answers requests to the administration.
+type admin struct{ e *Emulator }
+
+// before answers the administration, and sends any other request to next.
+func (a admin) before(next http.Handler) http.Handler {
+	mux, e := http.NewServeMux(), a.e
+	mux.HandleFunc("GET /-/requests", a.requests)
+	mux.HandleFunc("DELETE /-/requests", func(w http.ResponseWriter, _ *http.Request) {
 		e.ResetRequests()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	admin.HandleFunc("GET /-/faults", e.adminFaults)
-	admin.HandleFunc("POST /-/faults", e.adminAddFaults)
-	admin.HandleFunc("DELETE /-/faults", e.adminRemoveFaults)
-	admin.HandleFunc("GET /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /-/faults", a.faults)
+	mux.HandleFunc("POST /-/faults", a.addFaults)
+	mux.HandleFunc("DELETE /-/faults", a.removeFaults)
+	mux.HandleFunc("GET /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
 		replyJSON(w, e.Contributions())
 	})
-	admin.HandleFunc("DELETE /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("DELETE /-/contributions", func(w http.ResponseWriter, _ *http.Request) {
 		e.ResetContributions()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	admin.HandleFunc("POST /-/advance", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /-/advance", func(w http.ResponseWriter, _ *http.Request) {
 		replyJSON(w, map[string]string{"release": e.AdvanceSample()})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, adminPrefix) {
-			admin.ServeHTTP(w, r)
+			mux.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -51,9 +54,9 @@ func replyJSON(w http.ResponseWriter, v any) {
 	wire.Write(w, http.StatusOK, wire.JSON.ContentType(), wire.EncodeJSON(v))
 }
 
-// adminRequests answers with the request log.
-func (e *Emulator) adminRequests(w http.ResponseWriter, _ *http.Request) {
-	replyJSON(w, e.Requests())
+// requests answers with the request log.
+func (a admin) requests(w http.ResponseWriter, _ *http.Request) {
+	replyJSON(w, a.e.Requests())
 }
 
 type adminFault struct {
@@ -63,17 +66,17 @@ type adminFault struct {
 	Hits    int    `json:"hits"`
 }
 
-// adminFaults answers with all faults in their text form.
-func (e *Emulator) adminFaults(w http.ResponseWriter, _ *http.Request) {
+// faults answers with all faults in their text form.
+func (a admin) faults(w http.ResponseWriter, _ *http.Request) {
 	all := []adminFault{}
-	for _, s := range e.Faults() {
+	for _, s := range a.e.Faults() {
 		all = append(all, adminFault{ID: s.ID, Fault: s.Fault.String(), Matched: s.Matched, Hits: s.Hits})
 	}
 	replyJSON(w, all)
 }
 
-// adminAddFaults adds a fault for each line of the body. One bad line adds none.
-func (e *Emulator) adminAddFaults(w http.ResponseWriter, r *http.Request) {
+// addFaults adds a fault for each line of the body. One bad line adds none.
+func (a admin) addFaults(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFaultText))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -86,7 +89,7 @@ func (e *Emulator) adminAddFaults(w http.ResponseWriter, r *http.Request) {
 	}
 	ids := []int{}
 	for _, f := range faults {
-		ids = append(ids, e.AddFault(f))
+		ids = append(ids, a.e.AddFault(f))
 	}
 	replyJSON(w, map[string][]int{"ids": ids})
 }
@@ -109,12 +112,12 @@ func parseFaults(text string) ([]Fault, error) {
 	return faults, nil
 }
 
-// adminRemoveFaults removes the fault of the parameter id, or all faults without
+// removeFaults removes the fault of the parameter id, or all faults without
 // that parameter.
-func (e *Emulator) adminRemoveFaults(w http.ResponseWriter, r *http.Request) {
+func (a admin) removeFaults(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Query().Get("id")
 	if text == "" {
-		e.ClearFaults()
+		a.e.ClearFaults()
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -123,6 +126,6 @@ func (e *Emulator) adminRemoveFaults(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "id must be the number of a fault", http.StatusBadRequest)
 		return
 	}
-	e.RemoveFault(id)
+	a.e.RemoveFault(id)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -9,11 +9,17 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// behind lets the service at Config.Behind answer what it knows, with the emulator's own
-// address in links. The emulator itself answers what that service has not, such as what a
+// behind is the other service at Config.Behind, and the address that links get instead.
+type behind struct {
+	base    string
+	ownBase func(*http.Request) string
+}
+
+// before lets the other service answer what it knows, with the emulator's own address in
+// links. The emulator itself answers what that service has not, such as what a
 // test published here since. Faults and the log apply to all.
-func (e *Emulator) behind(own http.Handler) http.Handler {
-	if e.cfg.Behind == "" {
+func (b behind) before(own http.Handler) http.Handler {
+	if b.base == "" {
 		return own
 	}
 	client := &http.Client{
@@ -21,7 +27,7 @@ func (e *Emulator) behind(own http.Handler) http.Handler {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, err := http.NewRequestWithContext(r.Context(), r.Method, e.cfg.Behind+r.URL.RequestURI(), nil)
+		out, err := http.NewRequestWithContext(r.Context(), r.Method, b.base+r.URL.RequestURI(), nil)
 		if err != nil {
 			wire.Empty(http.StatusBadRequest).Write(w)
 			return
@@ -37,19 +43,19 @@ func (e *Emulator) behind(own http.Handler) http.Handler {
 			own.ServeHTTP(w, r)
 			return
 		}
-		e.passOn(w, r, answer)
+		b.passOn(w, r, answer)
 	})
 }
 
 // passOn sends the answer of another service.
-func (e *Emulator) passOn(w http.ResponseWriter, r *http.Request, answer *http.Response) {
+func (b behind) passOn(w http.ResponseWriter, r *http.Request, answer *http.Response) {
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		wire.Empty(http.StatusBadGateway).Write(w)
 		return
 	}
 	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/octet-stream") {
-		body = bytes.ReplaceAll(body, []byte(e.cfg.Behind), []byte(e.release.urlFor(r)))
+		body = bytes.ReplaceAll(body, []byte(b.base), []byte(b.ownBase(r)))
 	}
 	for name, values := range answer.Header {
 		if name != "Content-Length" {

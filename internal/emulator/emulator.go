@@ -111,7 +111,8 @@ func Start(cfg Config) (*Emulator, error) {
 		Catalogue: e.catalogue, CustomerID: cfg.CustomerID, IDParam: cfg.IDParam,
 		URL: e.release.urlFor, DownloadURL: e.download.urlFor,
 	})
-	e.serve(e.release, e.withAdmin(e.withServices(e.observe(HostRelease, e.behind(provider)))))
+	other := behind{cfg.Behind, e.release.urlFor}
+	e.serve(e.release, admin{e}.before(e.withServices(e.observe(HostRelease, other.before(provider)))))
 	e.serve(e.download, e.observe(HostDownload, http.HandlerFunc(provider.ServeDownload)))
 	return e, nil
 }
