@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 const namespace = "syncd"
@@ -69,15 +70,16 @@ type Probes struct {
 
 // New registers every series on reg. It panics when reg has one of them already.
 func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
+	factory := promauto.With(reg)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		return factory.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
 		syncRuns: counter("sync_runs_total", "Syncs of a manifest, by result: updated, unchanged, failed or refused.", "manifest", "result"),
-		syncDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+		syncDuration: factory.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "sync_duration_seconds", Help: "Duration of whole syncs, with all their manifests.",
 			Buckets: []float64{0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600},
 		}),
@@ -110,29 +112,34 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		exportState:  gauge("export_state", "State of the exported folder of a view: 1 for in_sync, behind, refused, failed or pending, 0 for the others.", "view", "state"),
 		exportBehind: gauge("export_behind_since_timestamp_seconds", "Time since when the exported folder of a view does not follow it; 0 while it does.", "view"),
 
+		reloadOK:      factory.NewGauge(gaugeOpts("config_last_reload_successful", "1 when the last load of the configuration succeeded, at start or by SIGHUP.")),
+		reloadSuccess: factory.NewGauge(gaugeOpts("config_last_reload_success_timestamp_seconds", "Time of the last successful load of the configuration.")),
+
 		shown: map[infoKey][]string{},
 	}
-	value := func(name, help string) prometheus.GaugeOpts {
-		return prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
-	}
-	m.reloadOK = prometheus.NewGauge(value("config_last_reload_successful", "1 when the last load of the configuration succeeded, at start or by SIGHUP."))
-	m.reloadSuccess = prometheus.NewGauge(value("config_last_reload_success_timestamp_seconds", "Time of the last successful load of the configuration."))
-	build := gauge("build_info", "The version of syncd, and of Go that built it; always 1.", "version", "goversion")
-	build.WithLabelValues(version, runtime.Version()).Set(1)
-	diskFree := prometheus.NewGaugeFunc(value("disk_free_bytes", "Bytes that syncd may still write to the file system of the data directory."), probes.DiskFree)
-	coolDown := prometheus.NewGaugeFunc(value("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait."),
-		func() float64 { return seconds(probes.CoolDown()) })
-	lastProgress := prometheus.NewGaugeFunc(value("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider."),
-		func() float64 { return seconds(probes.LastProgress()) })
-	orphaned := prometheus.NewGaugeFunc(value("orphaned_manifests", "Manifests and views that left the configuration and are still served."), probes.Orphaned)
-	limit := prometheus.NewGaugeFunc(value("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit."), probes.Bandwidth)
-	reg.MustRegister(newHookCollector(probes.Hooks), newFleetCollector(probes.Fleet), m.hookDeliveries, orphaned, limit, m.syncRuns, m.syncDuration, m.lastCheck, m.lastSuccess, m.releaseInfo, m.downloadBytes, m.filesDownloaded,
-		m.verifyFailures, m.refusals, m.mirrorBytes, m.httpRequests, m.httpRetries, build, diskFree, coolDown, lastProgress,
-		m.state, m.newest, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.resumedBytes, m.reloadOK, m.reloadSuccess,
-		m.viewState, m.exportState, m.exportBehind)
+	gauge("build_info", "The version of syncd, and of Go that built it; always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	probes.register(reg)
 	m.registerScrub(reg, probes.Scrub)
 	m.publish = newPublishSeries(reg, []string{"published", "unchanged", "standby", publishFailed})
 	return m
+}
+
+func gaugeOpts(name, help string) prometheus.GaugeOpts {
+	return prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
+}
+
+// register registers the series that have their values from probes.
+func (p Probes) register(reg prometheus.Registerer) {
+	probe := func(name, help string, read func() float64) {
+		promauto.With(reg).NewGaugeFunc(gaugeOpts(name, help), read)
+	}
+	probe("disk_free_bytes", "Bytes that syncd may still write to the file system of the data directory.", p.DiskFree)
+	probe("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait.", func() float64 { return seconds(p.CoolDown()) })
+	probe("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider.",
+		func() float64 { return seconds(p.LastProgress()) })
+	probe("orphaned_manifests", "Manifests and views that left the configuration and are still served.", p.Orphaned)
+	probe("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)
+	reg.MustRegister(newHookCollector(p.Hooks), newFleetCollector(p.Fleet))
 }
 
 // Synced counts a result of one manifest; reason is "" unless the result is refused.
