@@ -34,7 +34,7 @@ func (s *storage) checkCredentials(ctx context.Context) []Finding {
 	if !s.cfg.Source.S3.IsSet() {
 		return nil
 	}
-	found, isThere := s.lookForKeys(ctx, signature.Credentials())
+	found, isThere := s.lookForKeys(ctx)
 	if len(found) > 0 || isThere {
 		return orGood(found, "requests to the bucket are signed with a key")
 	}
@@ -42,7 +42,7 @@ func (s *storage) checkCredentials(ctx context.Context) []Finding {
 }
 
 // lookForKeys looks for credentials as the daemon will, and keeps them out of the output.
-func (s *storage) lookForKeys(ctx context.Context, usual *credentials.Credentials) (found []Finding, isThere bool) {
+func (s *storage) lookForKeys(ctx context.Context) (found []Finding, isThere bool) {
 	for _, pair := range [][2]string{{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}, {"AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"}} {
 		if os.Getenv(pair[0]) != "" && os.Getenv(pair[1]) == "" {
 			return []Finding{failure("set both, or none", "$%s is set, but not $%s", pair[0], pair[1])}, false
@@ -52,7 +52,7 @@ func (s *storage) lookForKeys(ctx context.Context, usual *credentials.Credential
 	defer cancel()
 	var keys credentials.Value
 	err := s.asKeyReader(ctx, func() (err error) {
-		keys, err = usual.GetWithContext(&credentials.CredContext{Context: ctx})
+		keys, err = signature.Credentials().GetWithContext(&credentials.CredContext{Context: ctx})
 		return err
 	})
 	for _, secret := range signature.Secrets() {
@@ -178,7 +178,7 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	if !s.cfg.Publish.S3.IsSet() {
 		return nil
 	}
-	found, isThere := s.lookForKeys(ctx, publisher.Credentials())
+	found, isThere := s.lookForKeys(ctx)
 	switch {
 	case len(found) > 0:
 		return found
@@ -253,7 +253,7 @@ func (s *storage) explainStatus(at store, code string, status int, err error) Fi
 	switch {
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		text := fmt.Sprintf("%s: %s denies access to the bucket %s", at.key, at.Endpoint.Host, at.Bucket)
-		if _, isThere := s.lookForKeys(context.Background(), signature.Credentials()); !isThere {
+		if _, isThere := s.lookForKeys(context.Background()); !isThere {
 			return failure(s.giveKeys(), "%s, and no credentials for S3 are found", text)
 		}
 		return failure("allow "+at.actions()+" to that key; without s3:ListBucket, a bucket in which nothing is published looks the same", "%s", text)

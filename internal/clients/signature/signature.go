@@ -12,11 +12,14 @@ import (
 
 // Credentials returns the credentials of the environment (AWS_ACCESS_KEY_ID and its like),
 // of the shared file (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE), or of the role of this
-// machine, pod or task. Those of a role are renewed. Without any, requests are not signed.
+// machine, pod or task, unless AWS_EC2_METADATA_DISABLED is true. Those of a role are
+// renewed. Followers do not sign requests without any; publishers refuse to begin.
 func Credentials() *credentials.Credentials {
-	return credentials.NewChainCredentials([]credentials.Provider{
-		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &role{},
-	})
+	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}}
+	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" {
+		chain = append(chain, &role{IAM: credentials.IAM{Client: &http.Client{Timeout: patience}}})
+	}
+	return credentials.NewChainCredentials(chain)
 }
 
 // Secrets returns the secrets in the environment. Nothing else that runs on this machine

@@ -11,13 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"syncd/internal/clients/signature"
 )
 
 // Place is where a mirror is published.
@@ -28,22 +29,9 @@ type Place struct {
 	Region   string
 	Roots    *x509.CertPool // nil for the system's
 
-	Credentials  *credentials.Credentials // nil for the usual ones
+	Credentials  *credentials.Credentials // nil for those that signature.Credentials finds
 	StallTimeout time.Duration            // a connection that moves no byte for this long is given up
 	Retry        Retry
-}
-
-// rolePatience bounds each question about the instance's role: most hosts have none, and
-// nobody answers.
-const rolePatience = 5 * time.Second
-
-// usualCredentials come from the environment, the shared file or the instance's role.
-func usualCredentials() *credentials.Credentials {
-	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
-	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" {
-		chain = append(chain, &credentials.IAM{Client: &http.Client{Timeout: rolePatience}})
-	}
-	return credentials.NewChainCredentials(chain)
 }
 
 // checkCredentials is nil if there are credentials. Without any, requests would be
@@ -63,14 +51,14 @@ func (s *storage) checkCredentials() error {
 // changes something, and while its body is sent.
 func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storage, error) {
 	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, serverTime: serverTime}
-	usual := cmp.Or(p.Credentials, usualCredentials())
+	keys := cmp.Or(p.Credentials, signature.Credentials())
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
-		Creds: usual, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
+		Creds: keys, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("publish.s3: %w", err)
 	}
-	return &storage{core: *core, credentials: usual, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry}, nil
+	return &storage{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry}, nil
 }
 
 // answerPatience is how long a server may take to answer, at least: it may have to put

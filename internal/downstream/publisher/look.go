@@ -6,8 +6,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-
 	"syncd/internal/downstream/bucket"
 )
 
@@ -48,9 +46,6 @@ func lookAt[T any](ctx context.Context, s *storage, name string, parse func([]by
 	}
 	return parse(text)
 }
-
-// Credentials returns where publishers look for credentials.
-func Credentials() *credentials.Credentials { return usualCredentials() }
 
 // AnswerOf returns the code and the status of the S3 server's answer that caused err.
 func AnswerOf(err error) (code string, status int) {
