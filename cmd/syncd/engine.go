@@ -69,16 +69,16 @@ func (a *app) withOwnEngine(ctx context.Context, cfg *config.Config, work func(o
 		return errors.Join(<-served, e.Close())
 	}
 	if !a.deliverLast {
-		e.Deliver()
+		e.Hooks.Deliver()
 	}
 	err = work(e.Operations())
-	e.Deliver()
-	if !e.IsDelivering() {
+	e.Hooks.Deliver()
+	if !e.Hooks.IsDelivering() {
 		return errors.Join(err, end())
 	}
 	// The command prints its outcome first: hooks may take long.
 	a.endings = append(a.endings, func() {
-		e.Rest(ctx)
+		e.Hooks.Rest(ctx)
 		if err := end(); err != nil {
 			a.warn(err.Error())
 		}

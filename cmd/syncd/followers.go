@@ -103,8 +103,8 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
 	service := serve.New(serve.Config{
-		Catalog: e.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
-		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Fleet()), Observe: metrics.NewServe(registry).Request,
+		Catalog: e.Followers.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
+		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {
 		return serve.Serve(ctx, listener, service, httpserver.Options{WebConfig: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Log: slogTo(log)})

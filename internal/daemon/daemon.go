@@ -69,8 +69,8 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	d.activateDue(ctx, &running)
 	running.Go(func() { d.scrub(ctx) })
 	running.Go(func() { d.tellStale(ctx) })
-	running.Go(func() { d.engine.RunFleet(ctx) })
-	d.engine.Deliver()
+	running.Go(func() { d.engine.Followers.Run(ctx) })
+	d.engine.Hooks.Deliver()
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {

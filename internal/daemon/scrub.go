@@ -60,14 +60,14 @@ func (d *Daemon) scrub(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
-	if err := d.engine.EndScrub(); err != nil {
+	if err := d.engine.Scrub.End(); err != nil {
 		d.log.Warn().Err(err).Msg("saving the progress of the scrub failed")
 	}
 }
 
 // scrubStep does what is to be done now. It returns how long there is nothing more to do.
 func (d *Daemon) scrubStep(ctx context.Context, retryAt *time.Time) (pause time.Duration, err error) {
-	schedule, progress, now := d.engine.Config().Scrub.Schedule, d.engine.ScrubProgress(), time.Now()
+	schedule, progress, now := d.engine.Config().Scrub.Schedule, d.engine.Scrub.Progress(), time.Now()
 	d.scrubs.follow(schedule, progress, now)
 	next := d.scrubs.next()
 	switch {
@@ -77,20 +77,20 @@ func (d *Daemon) scrubStep(ctx context.Context, retryAt *time.Time) (pause time.
 		return 0, d.scrubSlice(ctx)
 	case !next.After(now):
 		d.log.Info().Msg("scrub started")
-		return 0, d.engine.BeginScrub(ctx)
+		return 0, d.engine.Scrub.Begin(ctx)
 	case len(progress.Left) > 0 && !retryAt.After(now):
 		*retryAt = now.Add(retryRepair)
-		return 0, d.engine.RetryScrub(ctx)
+		return 0, d.engine.Scrub.Retry(ctx)
 	}
 	return min(maxSleep, time.Until(next)), nil
 }
 
 func (d *Daemon) scrubSlice(ctx context.Context) error {
-	ended, err := d.engine.ScrubSlice(ctx)
+	ended, err := d.engine.Scrub.Slice(ctx)
 	if err != nil || !ended {
 		return err
 	}
-	p := d.engine.ScrubProgress()
+	p := d.engine.Scrub.Progress()
 	event := d.log.Info()
 	if len(p.Left) > 0 {
 		event = d.log.Error()

@@ -38,7 +38,7 @@ func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAg
 
 // Followers shows the followers; nil if none are served.
 func (d *Daemon) Followers() *report.FleetStatus {
-	view, err := d.engine.FleetStatus()
+	view, err := d.engine.Followers.Status()
 	if err != nil {
 		return nil
 	}

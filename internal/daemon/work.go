@@ -192,7 +192,7 @@ func (d *Daemon) tellStale(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.engine.TellStale()
+			d.engine.Hooks.TellStale()
 		}
 	}
 }

@@ -1,45 +1,72 @@
 package engine
 
 import (
+	"sync"
+
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/rings"
+	"syncd/internal/mirror/audit"
 	"syncd/internal/syncer"
 )
 
+// Followers are the other hosts that take data from this one: the catalog of what they may
+// take, and what they told. Without serve it is empty.
+type Followers struct {
+	*base
+	catalog  *catalog.Catalog // nil while `serve` is off
+	building sync.Once        // of the catalog's first snapshot
+	fleet    *rings.Fleet     // nil without serve
+}
+
+func (f *Followers) open(cfg *config.Config, served *audit.Log) error {
+	f.openCatalog(cfg, served)
+	return f.openFleet(cfg)
+}
+
+func (f *Followers) configure(cfg *config.Config) {
+	if f.fleet != nil {
+		f.fleet.Configure(ringsOf(cfg))
+	}
+	if f.catalog != nil {
+		f.catalog.SetKeep(cfg.Serve.Keep)
+	}
+}
+
 // openCatalog makes the catalog of what other hosts may take, if `serve` is on. It is
 // empty until Catalog is called, but pruning knows which revisions other hosts use.
-func (e *Engine) openCatalog(cfg *config.Config) {
+func (f *Followers) openCatalog(cfg *config.Config, served *audit.Log) {
 	if !cfg.Serve.IsOn() {
 		return
 	}
-	e.catalog = catalog.New(catalog.Config{
-		Mirror: e.mirror, Store: e.store, Live: e.audit.Live,
-		IsStaged: func(name, id string) bool { return e.staging.Get(name).ID() == id },
-		Warn:     func(message string, err error) { e.options.Log.Warn().Err(err).Msg(message) },
+	f.catalog = catalog.New(catalog.Config{
+		Mirror: f.mirror, Store: f.store, Live: served.Live,
+		IsStaged: func(name, id string) bool { return f.staging.Get(name).ID() == id },
+		Warn:     func(message string, err error) { f.options.Log.Warn().Err(err).Msg(message) },
 	}, cfg.Serve.Keep)
-	e.staging.Changed = e.refreshCatalog
+	f.staging.Changed = f.refresh
 }
 
-// refreshCatalog follows a swap, and a change of what is staged.
-func (e *Engine) refreshCatalog() {
-	if e.catalog != nil {
-		e.catalog.Refresh()
+// refresh follows a swap, and a change of what is staged.
+func (f *Followers) refresh() {
+	if f.catalog != nil {
+		f.catalog.Refresh()
 	}
 }
 
 // Catalog returns what other hosts may take, nil while `serve` is off. The first call reads
 // the records of earlier revisions.
-func (e *Engine) Catalog() *catalog.Catalog {
-	if e.catalog != nil {
-		e.building.Do(e.catalog.Rebuild)
+func (f *Followers) Catalog() *catalog.Catalog {
+	if f.catalog != nil {
+		f.building.Do(f.catalog.Rebuild)
 	}
-	return e.catalog
+	return f.catalog
 }
 
-// followers is the catalog for the syncer.
-func (e *Engine) followers() syncer.Followers {
-	if e.catalog == nil {
+// forSyncer is the catalog for the syncer.
+func (f *Followers) forSyncer() syncer.Followers {
+	if f.catalog == nil {
 		return nil
 	}
-	return e.catalog
+	return f.catalog
 }

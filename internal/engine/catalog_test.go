@@ -34,11 +34,11 @@ func (w *world) offers(e *Engine, reference string) string {
 	w.Helper()
 	ref, err := manifest.ParseReference(reference)
 	must(w.T, err)
-	f, found := e.Catalog().Snapshot().File(ref, nil)
+	f, found := e.Followers.Catalog().Snapshot().File(ref, nil)
 	if !found {
 		return ""
 	}
-	opened, err := e.Catalog().Open(f)
+	opened, err := e.Followers.Catalog().Open(f)
 	must(w.T, err)
 	defer opened.Close()
 	text, err := io.ReadAll(opened)
@@ -47,7 +47,7 @@ func (w *world) offers(e *Engine, reference string) string {
 }
 
 func (w *world) offersReleases(e *Engine, name string) (text string) {
-	for _, r := range e.Catalog().Snapshot().Releases(name, nil) {
+	for _, r := range e.Followers.Catalog().Snapshot().Releases(name, nil) {
 		text += string(r) + " "
 	}
 	return text
@@ -109,7 +109,7 @@ func TestNothingStagedOrRefusedIsInTheCatalog(t *testing.T) {
 				}
 				same(t, "releases", w.offersReleases(e, "a"), "2026.09 ")
 				same(t, "file", w.offers(e, "Data/2026.10/a.dat"), "")
-				same(t, "revisions", len(e.Catalog().Snapshot().Revisions("a")), 1)
+				same(t, "revisions", len(e.Followers.Catalog().Snapshot().Revisions("a")), 1)
 				must(t, e.Close())
 				e = w.open()
 			}
@@ -127,7 +127,7 @@ func TestAskingTheCatalogAsksNobodyElse(t *testing.T) {
 	for _, asked := range []string{"Data/2026.10/a.dat", "Data/latest/a.dat", "Data/2026.Q4/a.dat", "Data/2026.09/other"} {
 		w.offers(e, asked)
 	}
-	s := e.Catalog().Snapshot()
+	s := e.Followers.Catalog().Snapshot()
 	_, _ = s.Manifest("a", "2026.10", nil)
 	_, _ = s.List("latest", nil)
 	same(t, "requests to the provider", len(w.provider.Requests()), 0)
@@ -138,9 +138,9 @@ func TestAReleaseThatAHostUsesStaysUntilItsTimeIsOver(t *testing.T) {
 	e := w.open()
 	defer func() { must(t, e.Close()) }()
 	w.demand(e)
-	r, err := e.Catalog().Snapshot().Manifest("a", "latest", nil)
+	r, err := e.Followers.Catalog().Snapshot().Manifest("a", "latest", nil)
 	must(t, err)
-	if !e.Catalog().Asked(t.Context(), r) {
+	if !e.Followers.Catalog().Asked(t.Context(), r) {
 		t.Fatal("it is being removed")
 	}
 	must(t, e.Close())
@@ -165,7 +165,7 @@ func TestWithoutServeThereIsNoCatalog(t *testing.T) {
 	e := w.open()
 	defer func() { must(t, e.Close()) }()
 	w.demand(e)
-	same(t, "catalog", e.Catalog(), (*catalog.Catalog)(nil))
+	same(t, "catalog", e.Followers.Catalog(), (*catalog.Catalog)(nil))
 	for _, r := range w.provider.Requests() {
 		if r.Path == "/ManifestList/2026.09" {
 			t.Error("it asks for what nobody wants to know")

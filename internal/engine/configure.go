@@ -46,9 +46,6 @@ type source struct {
 	close    func()
 }
 
-// Config returns the configuration in force.
-func (e *Engine) Config() *config.Config { return e.active.Load().config }
-
 // Configure puts cfg in force for all work that starts from now on. After an error
 // the old configuration stays in force. cfg must name the same data directory.
 func (e *Engine) Configure(cfg *config.Config) error {
@@ -60,32 +57,27 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	if next.source, next.id, err = e.connect(cfg); err != nil {
 		return err
 	}
-	if next.publisher, err = e.preparePublisher(cfg); err != nil {
+	if next.publisher, err = e.uploads.prepare(cfg); err != nil {
 		next.source.close()
 		return err
 	}
-	e.createSeries(cfg)
-	if e.fleet != nil {
-		e.fleet.Configure(ringsOf(cfg))
-	}
+	e.series.create(cfg)
+	e.Followers.configure(cfg)
 	e.audit.SetKeep(cfg.Audit.Keep)
-	if e.catalog != nil {
-		e.catalog.SetKeep(cfg.Serve.Keep)
-	}
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
-	e.scrubRate.Set(rate.Always(cfg.Scrub.Rate))
+	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
 	before := e.active.Swap(next)
 	if before != nil {
-		e.dropSeries(before.config)
+		e.series.drop(before.config)
 		before.source.close()
 	}
 	if before != nil {
-		e.replacePublisher(before.publisher, next.publisher)
+		e.uploads.replace(before.publisher, next.publisher)
 	} else {
-		e.replacePublisher(nil, next.publisher)
+		e.uploads.replace(nil, next.publisher)
 	}
-	e.startHooks(next)
+	e.Hooks.start(next)
 	e.metrics.Reloaded(true)
 	e.warnOrphaned()
 	return nil
@@ -115,7 +107,7 @@ func (e *Engine) warnOrphaned() {
 // finish ends work that began under a. A reload during the work could not close the
 // connections in use, and they are idle now.
 func (e *Engine) finish(a *active) {
-	e.dropSeries(a.config)
+	e.series.drop(a.config)
 	if e.active.Load() != a {
 		a.source.close()
 	}
@@ -147,7 +139,7 @@ func (e *Engine) connect(cfg *config.Config) (*source, config.Secret, error) {
 
 func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret) syncer.Config {
 	return syncer.Config{
-		Provider: from.provider, Bucket: from.bucket, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.outbox, Metrics: e.metrics,
+		Provider: from.provider, Bucket: from.bucket, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
 		Fetcher: fetcher.New(from.files, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
@@ -160,7 +152,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret
 		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
 		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
 		Follower: e.follower(cfg),
-		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.followers(), Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(),
+		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.forSyncer(), Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(),
 	}
 }
 

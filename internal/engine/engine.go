@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,17 +20,12 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/downstream/catalog"
-	"syncd/internal/downstream/rings"
 	"syncd/internal/engine/operation"
-	"syncd/internal/hooks"
-	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
-	"syncd/internal/mirror/scrub"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
@@ -58,35 +51,22 @@ type Options struct {
 // use. Syncs of other manifests, rollbacks and repairs run at the same time; they take
 // turns only while they change the tree, see syncer.Shared.
 type Engine struct {
-	options    Options
+	*base
+	Hooks     *Hooks
+	Scrub     *Scrub
+	Followers *Followers
+
 	operations *operation.Table
-	lock       *flock.Lock
-	store      *store.Store
-	mirror     *mirror.Mirror
+	series     metricSet
+	silence    *silence
+	uploads    uploads
 	audit      *audit.Log
-	catalog    *catalog.Catalog // nil while `serve` is off
-	building   sync.Once        // of the catalog's first snapshot
-	staging    *staging.Area
-	metrics    *metrics.Metrics
-	outbox     *outbox.Outbox
-	hooks      *hooks.Runner
 	gate       *transport.Gate
 	progress   report.Progress
 	bandwidth  *rate.Budget // of all syncs and repairs
-	scrubRate  *rate.Budget
-	scrubber   *scrub.Scrubber
-	fleet      *rings.Fleet // nil without serve
 	jitter     float64
-	running    *semaphore.Weighted // of maxWork; one for each piece of work
-	syncing    claims.Set          // manifests that are in a sync
+	syncing    claims.Set // manifests that are in a sync
 	shared     *syncer.Shared
-
-	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
-
-	active atomic.Pointer[active]
-
-	delivering sync.Mutex // guards what follows, and is held while hooks change
-	delivers   bool       // see Deliver
 }
 
 // Open locks cfg's data directory, removes what a crash left unfinished and opens
@@ -109,13 +89,21 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	e := &Engine{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork), bandwidth: rate.NewBudget(rate.Timetable{}), scrubRate: rate.NewBudget(rate.Timetable{})}
-	e.operations = e.newOperations()
-	e.shared = syncer.NewShared(e.mayChange)
+	e := newEngine(&base{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)})
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
 	return e, nil
+}
+
+func newEngine(b *base) *Engine {
+	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{}), uploads: uploads{b}}
+	e.silence = &silence{base: b, progress: &e.progress}
+	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.shared = syncer.NewShared(e.mayChange)
+	e.series = metricSet{base: b, shared: e.shared}
+	e.operations = e.newOperations()
+	return e
 }
 
 // openError adds what the operator can do. The error names the path, and those of package
@@ -139,15 +127,54 @@ func openError(err error) error {
 }
 
 func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)) error {
-	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
-	if err := e.mirror.Recover(); err != nil {
-		return fmt.Errorf("data_dir: %w", err)
+	if err := e.recover(cfg, warn); err != nil {
+		return err
 	}
-	room, err := staging.Open(e.mirror, warn)
+	if err := e.openState(warn); err != nil {
+		return err
+	}
+	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
+		DiskFree: e.freeBytes, CoolDown: e.coolDown, Orphaned: func() float64 { return float64(len(e.orphaned())) },
+		Hooks: e.Hooks.queues, Scrub: e.Scrub.shown, Fleet: e.Followers.shown,
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress,
+	})
+	var err error
+	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
+		e.auditFailed(err)
+	}
+	e.mirror.Served = func(g mirror.Generation) {
+		if err := e.audit.Note(g); err != nil {
+			e.auditFailed(err)
+		}
+		e.Followers.refresh()
+	}
+	if err := e.Followers.open(cfg, e.audit); err != nil {
+		return err
+	}
+	e.Hooks.open()
+	if err := e.Configure(cfg); err != nil {
+		return err
+	}
+	if err := e.active.Load().syncer.CatchUp(); err != nil {
+		e.options.Log.Warn().Err(err).Msg("telling hooks what is served failed; the next sync or start tries again")
+	}
+	return nil
+}
+
+// recover removes what a crash left unfinished in the tree.
+func (e *Engine) recover(cfg *config.Config, warn func(string)) (err error) {
+	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
+	if err = e.mirror.Recover(); err == nil {
+		e.staging, err = staging.Open(e.mirror, warn)
+	}
 	if err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}
-	e.staging = room
+	return nil
+}
+
+// openState opens the state database and takes up what it knows.
+func (e *Engine) openState(warn func(string)) error {
 	s, note, err := store.Open(e.mirror.Root(), StateFile, stateTimeout)
 	if err != nil {
 		return err
@@ -164,40 +191,13 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	for _, until := range coolDowns {
-		e.noteCoolDown(until)
-	}
-	if err := e.learnPast(); err != nil {
-		warn(fmt.Sprintf("reading past releases from the history failed, the next start tries again: %v", err))
-	}
-	if err := e.openScrub(); err != nil {
-		return err
+		e.silence.noteCoolDown(until)
 	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
-	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
-		DiskFree: e.freeBytes, CoolDown: e.coolDown,
-		Hooks: e.hookQueues, Scrub: e.scrubMetrics, Fleet: e.fleetMetrics, Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.lastProgress, Orphaned: func() float64 { return float64(len(e.orphaned())) },
-	})
-	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
-		e.auditFailed(err)
+	if err := learnPast(s); err != nil {
+		warn(fmt.Sprintf("reading past releases from the history failed, the next start tries again: %v", err))
 	}
-	e.mirror.Served = func(g mirror.Generation) {
-		if err := e.audit.Note(g); err != nil {
-			e.auditFailed(err)
-		}
-		e.refreshCatalog()
-	}
-	e.openCatalog(cfg)
-	if err := e.openFleet(cfg); err != nil {
-		return err
-	}
-	e.newHooks()
-	if err := e.Configure(cfg); err != nil {
-		return err
-	}
-	if err := e.active.Load().syncer.CatchUp(); err != nil {
-		e.options.Log.Warn().Err(err).Msg("telling hooks what is served failed; the next sync or start tries again")
-	}
-	return nil
+	return e.Scrub.open()
 }
 
 func (e *Engine) auditFailed(err error) {
@@ -205,7 +205,7 @@ func (e *Engine) auditFailed(err error) {
 }
 
 func (e *Engine) saveCoolDown(origin string, until time.Time) {
-	e.noteCoolDown(until)
+	e.silence.noteCoolDown(until)
 	if err := e.store.SetCoolDown(origin, until); err != nil {
 		e.options.Log.Warn().Err(err).Str("origin", origin).Msg("saving the provider's cool-down failed: a restart forgets it")
 	}
@@ -214,29 +214,6 @@ func (e *Engine) saveCoolDown(origin string, until time.Time) {
 // Jitter is this host's share of every jitter, from 0 to below 1. It is drawn once
 // and kept in the state database.
 func (e *Engine) Jitter() float64 { return e.jitter }
-
-// checkDataDir is nil while the path of the data directory still leads to the one
-// that this process has locked. An unmounted directory leaves an empty folder
-// behind, and no second mirror must begin in there.
-func (e *Engine) checkDataDir() error {
-	if err := e.lock.Check(); err != nil {
-		return fmt.Errorf("data_dir %s vanished or was replaced while syncd was running: put it back, or restart syncd: %w", e.mirror.Dir(), err)
-	}
-	return nil
-}
-
-// checkWritable is nil while files can be made by the path of the data directory. A
-// read-only mount over it does not change the directory that this process holds open.
-func (e *Engine) checkWritable() error {
-	dir := e.mirror.Dir()
-	if err := fsops.CheckWritable(dir); err != nil {
-		return openError(&fs.PathError{Op: "write to", Path: dir, Err: err})
-	}
-	return nil
-}
-
-// mayChange is nil while the data directory is there and can be changed.
-func (e *Engine) mayChange() error { return errors.Join(e.checkDataDir(), e.checkWritable()) }
 
 // Close waits for the running work, which the caller ends by way of its context,
 // and unlocks the data directory.
@@ -252,14 +229,12 @@ func (e *Engine) release() error {
 	if active := e.active.Load(); active != nil {
 		active.source.close()
 	}
-	if e.hooks != nil {
-		e.hooks.Close()
-	}
+	e.Hooks.close()
 	if active := e.active.Load(); active != nil && active.publisher != nil {
 		active.publisher.Close()
 	}
-	if e.fleet != nil {
-		err = e.fleet.Save()
+	if e.Followers.fleet != nil {
+		err = e.Followers.fleet.Save()
 	}
 	if e.store != nil {
 		err = errors.Join(err, e.store.Close())

@@ -96,7 +96,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	r := w.hear()
 	e := w.open()
 	defer e.Close()
-	e.Deliver()
+	e.Hooks.Deliver()
 	sync := func(force bool) {
 		t.Helper()
 		_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true, Force: force, Trigger: "command"})
@@ -118,7 +118,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/one"})
 	sync(false) // failed
 	w.provider.ClearFaults()
-	must(t, e.outbox.TellStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
+	must(t, e.Hooks.outbox.TellStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
 	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))
@@ -132,7 +132,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	must(t, e.Configure(&manual))
 	w.publish("one", "2026.12", "december")
 	sync(false) // staged
-	e.Rest(context.Background())
+	e.Hooks.Rest(context.Background())
 
 	rows := table(t)
 	if len(rows) != len(event.Kinds()) {

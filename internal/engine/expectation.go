@@ -7,8 +7,8 @@ import (
 
 // learnPast takes what the history says of past releases into a state of an earlier
 // version, which has nothing else of them.
-func (e *Engine) learnPast() error {
-	saved, err := e.store.Manifests()
+func learnPast(s *store.Store) error {
+	saved, err := s.Manifests()
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (e *Engine) learnPast() error {
 	if len(changes.Manifests) == 0 {
 		return nil
 	}
-	history, err := e.store.History(report.HistoryLimit)
+	history, err := s.History(report.HistoryLimit)
 	if err != nil {
 		return err
 	}
@@ -30,5 +30,5 @@ func (e *Engine) learnPast() error {
 		m.Past = &past
 		changes.Manifests[name] = m
 	}
-	return e.store.Commit(changes)
+	return s.Commit(changes)
 }

@@ -18,23 +18,23 @@ import (
 var errNoFollowers = errors.New("no followers are served here: set serve.listen")
 
 // openFleet reads what followers told before. Without serve there are none.
-func (e *Engine) openFleet(cfg *config.Config) (err error) {
+func (f *Followers) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	e.fleet, err = rings.New(published{e.catalog}, e.store, e.options.Log)
-	e.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return e.needed() })
+	f.fleet, err = rings.New(published{f.catalog}, f.store, f.options.Log)
+	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
 }
 
 // needed are the revisions that rings need. They may be older than all that `retain` keeps.
-func (e *Engine) needed() (revisions []*catalog.Revision) {
-	if len(e.Config().Serve.Rings) == 0 {
+func (f *Followers) needed() (revisions []*catalog.Revision) {
+	if len(f.Config().Serve.Rings) == 0 {
 		return nil
 	}
-	snapshot := e.Catalog().Snapshot() // a command without a server has none yet
-	for _, name := range e.mirror.Current().Names() {
-		releases := e.fleet.Needed(name)
+	snapshot := f.Catalog().Snapshot() // a command without a server has none yet
+	for _, name := range f.mirror.Current().Names() {
+		releases := f.fleet.Needed(name)
 		for _, r := range snapshot.Revisions(name) {
 			if slices.Contains(releases, r.Release) {
 				revisions = append(revisions, r)
@@ -45,24 +45,24 @@ func (e *Engine) needed() (revisions []*catalog.Revision) {
 }
 
 // Fleet is what is known of the followers; nil without serve.
-func (e *Engine) Fleet() *rings.Fleet { return e.fleet }
+func (f *Followers) Fleet() *rings.Fleet { return f.fleet }
 
-// RunFleet saves what followers tell until the context ends.
-func (e *Engine) RunFleet(ctx context.Context) {
-	if e.fleet != nil {
-		e.fleet.Run(ctx)
+// Run saves what followers tell until the context ends.
+func (f *Followers) Run(ctx context.Context) {
+	if f.fleet != nil {
+		f.fleet.Run(ctx)
 	}
 }
 
-// FleetStatus shows the followers.
-func (e *Engine) FleetStatus() (report.FleetStatus, error) {
-	if e.fleet == nil {
+// Status shows the followers.
+func (f *Followers) Status() (report.FleetStatus, error) {
+	if f.fleet == nil {
 		return report.FleetStatus{}, errNoFollowers
 	}
-	return e.fleet.Status(), nil
+	return f.fleet.Status(), nil
 }
 
-// FleetOnDisk is FleetStatus when no engine is running; state is nil when there is no state
+// FleetOnDisk is Followers.Status when no engine is running; state is nil when there is no state
 // database.
 func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.FleetStatus, error) {
 	if !cfg.Serve.IsOn() {
@@ -71,19 +71,19 @@ func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader)
 	return rings.Read(current{m}, state, ringsOf(cfg))
 }
 
-// serveRelease lets a release go on to the rings that do not see it because hosts refused
+// release lets a release go on to the rings that do not see it because hosts refused
 // it. It returns the stops that it ended.
-func (e *Engine) serveRelease(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
-	if e.fleet == nil {
+func (f *Followers) release(ctx context.Context, req request.ServeRelease) (ended []report.Stop, err error) {
+	if f.fleet == nil {
 		return nil, errNoFollowers
 	}
-	err = e.work(ctx, func() error {
-		e.Catalog() // a command without a server has none yet
-		ended, err = e.fleet.Approve(manifest.Release(req.Release))
+	err = f.work(ctx, func() error {
+		f.Catalog() // a command without a server has none yet
+		ended, err = f.fleet.Approve(manifest.Release(req.Release))
 		return err
 	})
 	if err == nil {
-		e.options.Log.Info().Str("release", req.Release).Int("stopped", len(ended)).Msg("later rings see the release after their delay, whatever hosts say of it")
+		f.options.Log.Info().Str("release", req.Release).Int("stopped", len(ended)).Msg("later rings see the release after their delay, whatever hosts say of it")
 	}
 	return ended, err
 }
@@ -95,15 +95,15 @@ func ringsOf(cfg *config.Config) (all []rings.Ring) {
 	return all
 }
 
-// fleetMetrics is what the metrics show of the followers.
-func (e *Engine) fleetMetrics() (shown metrics.Fleet) {
-	if e.fleet == nil {
+// shown is what the metrics show of the followers.
+func (f *Followers) shown() (shown metrics.Fleet) {
+	if f.fleet == nil {
 		return shown
 	}
-	for c, hosts := range e.fleet.Counts() {
+	for c, hosts := range f.fleet.Counts() {
 		shown.Hosts = append(shown.Hosts, metrics.FleetHosts{Ring: c.Ring, Release: c.Release, State: string(c.State), Hosts: hosts})
 	}
-	shown.Stopped = e.fleet.Stopped()
+	shown.Stopped = f.fleet.Stopped()
 	return shown
 }
 

@@ -25,14 +25,14 @@ func serving(t *testing.T) *world {
 }
 
 func asker(e *Engine, ring, told string) rings.Asker {
-	return e.Fleet().Asker(ring, ring, http.Header{rings.HeaderState: {"host=h; id=1; " + told}})
+	return e.Followers.Fleet().Asker(ring, ring, http.Header{rings.HeaderState: {"host=h; id=1; " + told}})
 }
 
 // seen are the releases of a manifest that a follower sees.
 func seen(e *Engine, a rings.Asker, name string) (releases []string) {
-	e.Fleet().Seen(a, name)
-	for _, r := range e.Catalog().Snapshot().Revisions(name) {
-		if e.Fleet().Visible(a, r.Manifest, r.Release, r.LiveAt) {
+	e.Followers.Fleet().Seen(a, name)
+	for _, r := range e.Followers.Catalog().Snapshot().Revisions(name) {
+		if e.Followers.Fleet().Visible(a, r.Manifest, r.Release, r.LiveAt) {
 			releases = append(releases, string(r.Release))
 		}
 	}
@@ -76,7 +76,7 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 		t.Errorf("two stopped: %s", diff)
 	}
 
-	view, err := e.FleetStatus()
+	view, err := e.Followers.Status()
 	must(t, err)
 	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != report.FollowerRefused || view.Followers[1].State != report.FollowerInSync {
 		t.Errorf("%+v", view)
@@ -100,11 +100,11 @@ func TestEngineWithoutServeHasNoFleet(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	defer e.Close()
-	if _, err := e.FleetStatus(); err == nil || e.Fleet() != nil {
+	if _, err := e.Followers.Status(); err == nil || e.Followers.Fleet() != nil {
 		t.Errorf("%v", err)
 	}
 	if _, err := operation.ServeRelease.Do(t.Context(), e.Operations(), request.ServeRelease{Release: "2026.09"}); err == nil {
 		t.Error("a release was served to nobody")
 	}
-	e.RunFleet(t.Context())
+	e.Followers.Run(t.Context())
 }

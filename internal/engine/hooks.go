@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -27,21 +28,37 @@ const staleAfter = 36 * time.Hour
 // maxHookError limits the error of a delivery, which quotes a command, in characters.
 const maxHookError = 2000
 
-// newHooks makes the outbox and the runner of the hooks. Configure gives them hooks.
-func (e *Engine) newHooks() {
-	e.hooks = hooks.New(hooks.Config{
-		Store: e.store, Metrics: e.metrics, Log: e.options.Log,
+// Hooks tells hooks about events.
+type Hooks struct {
+	*base
+	outbox *outbox.Outbox
+	runner *hooks.Runner
+
+	delivering sync.Mutex // guards what follows, and is held while hooks change
+	delivers   bool       // see Deliver
+}
+
+// open makes the outbox and the runner of the hooks. start gives them hooks.
+func (h *Hooks) open() {
+	h.runner = hooks.New(hooks.Config{
+		Store: h.store, Metrics: h.metrics, Log: h.options.Log,
 		Sender: hooks.Sender{
-			UserAgent: "syncd/" + e.options.Version,
+			UserAgent: "syncd/" + h.options.Version,
 			Environ: func() []string {
-				a := e.active.Load()
+				a := h.active.Load()
 				return command.Environ(os.Environ(), secretsOf(a.config, a.id)...)
 			},
-			Clean: e.cleanHookError,
-			Roots: func() *x509.CertPool { return e.active.Load().hookRoots },
+			Clean: h.cleanError,
+			Roots: func() *x509.CertPool { return h.active.Load().hookRoots },
 		},
 	})
-	e.outbox = outbox.New(outbox.Config{Store: e.store, DataDir: e.mirror.Dir(), Watcher: e.hooks})
+	h.outbox = outbox.New(outbox.Config{Store: h.store, DataDir: h.mirror.Dir(), Watcher: h.runner})
+}
+
+func (h *Hooks) close() {
+	if h.runner != nil {
+		h.runner.Close()
+	}
 }
 
 // hooksOf turns the configuration of hooks into those of the runner. It reads the secrets.
@@ -80,22 +97,22 @@ func (a *active) prepareHooks(cfg *config.Config) (err error) {
 	return err
 }
 
-// startHooks puts the hooks of a configuration in force.
-func (e *Engine) startHooks(a *active) {
-	e.outbox.Subscribe(subscribersOf(a.config))
-	e.delivering.Lock()
-	defer e.delivering.Unlock()
-	if e.delivers {
-		e.hooks.Configure(a.hooks)
+// start puts the hooks of a configuration in force.
+func (h *Hooks) start(a *active) {
+	h.outbox.Subscribe(subscribersOf(a.config))
+	h.delivering.Lock()
+	defer h.delivering.Unlock()
+	if h.delivers {
+		h.runner.Configure(a.hooks)
 	}
-	if err := e.outbox.Expire(time.Now(), hooks.Patience); err != nil {
-		e.options.Log.Warn().Err(err).Msg("removing deliveries of former hooks failed")
+	if err := h.outbox.Expire(time.Now(), hooks.Patience); err != nil {
+		h.options.Log.Warn().Err(err).Msg("removing deliveries of former hooks failed")
 	}
 }
 
-// cleanHookError makes one line of an error, which may quote a command.
-func (e *Engine) cleanHookError(text string) string {
-	text = report.OneLine(transport.NewRedactor(e.active.Load().id.Reveal()).String(text))
+// cleanError makes one line of an error, which may quote a command.
+func (h *Hooks) cleanError(text string) string {
+	text = report.OneLine(transport.NewRedactor(h.active.Load().id.Reveal()).String(text))
 	if runes := []rune(text); len(runes) > maxHookError {
 		return string(runes[:maxHookError])
 	}
@@ -103,9 +120,9 @@ func (e *Engine) cleanHookError(text string) string {
 }
 
 // TellStale tells hooks about manifests that no sync has confirmed for long.
-func (e *Engine) TellStale() {
-	cfg := e.Config()
-	err := e.outbox.TellStale(e.mirror.Current(), func(name string, confirmed time.Time) bool {
+func (h *Hooks) TellStale() {
+	cfg := h.Config()
+	err := h.outbox.TellStale(h.mirror.Current(), func(name string, confirmed time.Time) bool {
 		for _, m := range cfg.Manifests {
 			if m.Name == name {
 				return time.Now().After(staleFrom(m.Schedule, cfg.Jitter, confirmed))
@@ -114,7 +131,7 @@ func (e *Engine) TellStale() {
 		return false // it left the configuration
 	})
 	if err != nil {
-		e.options.Log.Warn().Err(err).Msg("telling hooks about stale data failed")
+		h.options.Log.Warn().Err(err).Msg("telling hooks about stale data failed")
 	}
 }
 
@@ -128,55 +145,55 @@ func staleFrom(schedule config.Schedule, jitter time.Duration, confirmed time.Ti
 }
 
 // Deliver starts the deliveries to hooks. Until then, events only wait.
-func (e *Engine) Deliver() {
-	e.delivering.Lock()
-	defer e.delivering.Unlock()
-	if !e.delivers {
-		e.delivers = true
-		e.hooks.Configure(e.active.Load().hooks)
+func (h *Hooks) Deliver() {
+	h.delivering.Lock()
+	defer h.delivering.Unlock()
+	if !h.delivers {
+		h.delivers = true
+		h.runner.Configure(h.active.Load().hooks)
 	}
 }
 
 // Rest waits until the hooks have nothing to do at the moment, for a process that ends
 // then. It waits no longer than the slowest hook may take.
-func (e *Engine) Rest(ctx context.Context) {
+func (h *Hooks) Rest(ctx context.Context) {
 	longest := time.Duration(0)
-	for _, h := range e.Config().Hooks {
-		longest = max(longest, h.Timeout)
+	for _, configured := range h.Config().Hooks {
+		longest = max(longest, configured.Timeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	e.hooks.Drain(ctx)
+	h.runner.Drain(ctx)
 }
 
 // IsDelivering is true when a hook has something to do at the moment.
-func (e *Engine) IsDelivering() bool {
+func (h *Hooks) IsDelivering() bool {
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	return !e.hooks.Drain(done)
+	return !h.runner.Drain(done)
 }
 
-// deliveries returns the deliveries that wait, and those that were given up.
-func (e *Engine) deliveries() (report.Deliveries, error) {
-	return report.ReadDeliveries(e.store, hookNames(e.Config()), e.hookStates())
+// list returns the deliveries that wait, and those that were given up.
+func (h *Hooks) list() (report.Deliveries, error) {
+	return report.ReadDeliveries(h.store, hookNames(h.Config()), h.states())
 }
 
-// changeDeliveries tries deliveries again or drops them, and returns those that are left.
-func (e *Engine) changeDeliveries(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
-	err = e.work(ctx, func() error {
-		change := e.outbox.Retry
+// change tries deliveries again or drops them, and returns those that are left.
+func (h *Hooks) change(ctx context.Context, req request.Deliveries) (left report.Deliveries, err error) {
+	err = h.work(ctx, func() error {
+		act := h.outbox.Retry
 		if req.Drop {
-			change = e.outbox.Drop
+			act = h.outbox.Drop
 		}
-		found, err := change(req.ID, req.Hook)
+		found, err := act(req.ID, req.Hook)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			return fmt.Errorf("no delivery has the ID %q: `syncd deliveries` lists them", req.ID)
 		}
-		e.hooks.TryNow(found)
-		left, err = e.deliveries()
+		h.runner.TryNow(found)
+		left, err = h.list()
 		return err
 	})
 	return left, err
@@ -190,10 +207,10 @@ func hookNames(cfg *config.Config) []string {
 	return names
 }
 
-// hookStates returns the state of each hook, by name.
-func (e *Engine) hookStates() map[string]report.HookState {
+// states returns the state of each hook, by name.
+func (h *Hooks) states() map[string]report.HookState {
 	states := map[string]report.HookState{}
-	for name, s := range e.hooks.States() {
+	for name, s := range h.runner.States() {
 		states[name] = report.HookState(s)
 	}
 	return states
@@ -211,13 +228,13 @@ func configuredHooks(cfg *config.Config) []report.ConfiguredHook {
 	return list
 }
 
-// hookQueues are the queues for the metrics.
-func (e *Engine) hookQueues() []metrics.HookQueue {
-	active := e.active.Load()
+// queues are the queues for the metrics.
+func (h *Hooks) queues() []metrics.HookQueue {
+	active := h.active.Load()
 	if active == nil {
 		return nil
 	}
-	status, err := report.ReadHooks(e.store, configuredHooks(active.config), nil)
+	status, err := report.ReadHooks(h.store, configuredHooks(active.config), nil)
 	if err != nil {
 		return nil // the log says so when a hook reads the outbox
 	}

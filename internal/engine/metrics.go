@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
+	"syncd/internal/syncer"
 )
 
 // coolDown is until when the configured origin wants no requests; zero for no wait.
@@ -24,67 +25,73 @@ func (e *Engine) coolDown() time.Time {
 }
 
 // freeBytes is NaN when the free space is unknown: 0 would mean a full disk.
-func (e *Engine) freeBytes() float64 {
-	free, err := e.mirror.Free()
-	if err != nil || e.checkDataDir() != nil {
+func (b *base) freeBytes() float64 {
+	free, err := b.mirror.Free()
+	if err != nil || b.checkDataDir() != nil {
 		return math.NaN()
 	}
 	return float64(free.Bytes)
 }
 
-// samples returns the metrics.
-func (e *Engine) samples() ([]metrics.Sample, error) { return metrics.Samples(e.options.Registry) }
+// metricSet is the metrics of manifests, views, exports and hooks.
+type metricSet struct {
+	*base
+	shared *syncer.Shared
+}
 
-// createSeries creates the series of cfg's manifests, with the values that disk
+// samples returns the metrics.
+func (s metricSet) samples() ([]metrics.Sample, error) { return metrics.Samples(s.options.Registry) }
+
+// create creates the series of cfg's manifests, with the values that disk
 // and state database have for them.
-func (e *Engine) createSeries(cfg *config.Config) {
-	saved, err := e.store.Manifests()
+func (s metricSet) create(cfg *config.Config) {
+	saved, err := s.store.Manifests()
 	if err != nil {
-		e.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without the times of earlier syncs")
+		s.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without the times of earlier syncs")
 	}
-	current, entries := e.mirror.Current(), e.staging.All()
+	current, entries := s.mirror.Current(), s.staging.All()
 	for _, m := range cfg.Manifests {
-		e.metrics.CreateManifest(m.Name, report.LabelValues())
-		e.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
-		report.ShowManifest(e.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
-		report.ShowForecast(e.metrics, m.Name, saved[m.Name], e.mirror.RevisionCount(m.Name), cfg.Retain)
+		s.metrics.CreateManifest(m.Name, report.LabelValues())
+		s.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
+		report.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
+		report.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.RevisionCount(m.Name), cfg.Retain)
 	}
 	for _, h := range cfg.Hooks {
-		e.metrics.CreateHook(h.Name, hooks.Results())
+		s.metrics.CreateHook(h.Name, hooks.Results())
 	}
 	for _, v := range report.ReadViews(current, wantedViews(cfg)) {
 		if v.State != report.StateOrphaned {
-			report.ShowView(e.metrics, v.Name, v.State)
+			report.ShowView(s.metrics, v.Name, v.State)
 		}
 	}
-	for _, exported := range report.ReadExports(e.mirror, Exports(cfg), e.shared.Failed()) {
-		report.ShowExport(e.metrics, exported)
+	for _, exported := range report.ReadExports(s.mirror, Exports(cfg), s.shared.Failed()) {
+		report.ShowExport(s.metrics, exported)
 	}
 }
 
-// dropSeries drops the series of manifests, views, exports and hooks that before has and
+// drop drops the series of manifests, views, exports and hooks that before has and
 // the configuration in force has not. Work that began under before may have created them
 // again.
-func (e *Engine) dropSeries(before *config.Config) {
-	now := e.Config()
+func (s metricSet) drop(before *config.Config) {
+	now := s.Config()
 	for _, name := range before.Names() {
 		if !now.Has(name) {
-			e.metrics.DropManifest(name)
+			s.metrics.DropManifest(name)
 		}
 	}
 	left := hookNames(now)
 	for _, name := range hookNames(before) {
 		if !slices.Contains(left, name) {
-			e.metrics.DropHook(name)
+			s.metrics.DropHook(name)
 		}
 	}
 	isNow := func(test func(config.View) bool) bool { return slices.ContainsFunc(now.Views, test) }
 	for _, old := range before.Views {
 		if !isNow(func(v config.View) bool { return v.Name == old.Name }) {
-			e.metrics.DropView(old.Name)
+			s.metrics.DropView(old.Name)
 		}
 		if !isNow(func(v config.View) bool { return v.Name == old.Name && v.Export != "" }) {
-			e.metrics.DropExport(old.Name)
+			s.metrics.DropExport(old.Name)
 		}
 	}
 }

@@ -15,9 +15,9 @@ func (e *Engine) newOperations() *operation.Table {
 	return operation.NewTable(e.Progress,
 		operation.Status.By(e.Status),
 		operation.History.By(func() (report.History, error) { return e.History(report.HistoryLimit) }),
-		operation.Deliveries.By(e.deliveries),
-		operation.Samples.By(e.samples),
-		operation.FleetStatus.By(e.FleetStatus),
+		operation.Deliveries.By(e.Hooks.list),
+		operation.Samples.By(e.series.samples),
+		operation.FleetStatus.By(e.Followers.Status),
 		operation.Alive.By(func() (operation.Nothing, error) { return operation.Nothing{}, e.Alive() }),
 		operation.Ready.By(func() (operation.Nothing, error) { return operation.Nothing{}, e.aliveAndReady() }),
 		operation.Sync.By(e.sync),
@@ -28,9 +28,9 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Forget.By(working(e, uploading(e, (*syncer.Syncer).Forget))),
 		operation.Repair.By(working(e, (*syncer.Syncer).Repair)),
 		operation.Adopt.By(working(e, (*syncer.Syncer).Adopt)),
-		operation.Publish.By(e.publishNow),
-		operation.ChangeDeliveries.By(e.changeDeliveries),
-		operation.ServeRelease.By(e.serveRelease),
+		operation.Publish.By(e.uploads.publishNow),
+		operation.ChangeDeliveries.By(e.Hooks.change),
+		operation.ServeRelease.By(e.Followers.release),
 	)
 }
 
@@ -55,7 +55,7 @@ func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Re
 	return func(s *syncer.Syncer, ctx context.Context, req Request) (report.Sync, error) {
 		result, err := m(s, ctx, req)
 		if err == nil {
-			result.Publication = e.publish(ctx)
+			result.Publication = e.uploads.publish(ctx)
 		}
 		return result, err
 	}

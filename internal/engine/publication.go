@@ -55,10 +55,10 @@ func after(known store.Publication, place string, done report.Publication, at ti
 }
 
 // publishedTo is what the state knows of a place.
-func (e *Engine) publishedTo(place string) store.Publication {
-	known, err := e.store.Publication()
+func (u uploads) publishedTo(place string) store.Publication {
+	known, err := u.store.Publication()
 	if err != nil {
-		e.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
+		u.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
 	}
 	if known.Place != place {
 		return store.Publication{}
@@ -66,13 +66,13 @@ func (e *Engine) publishedTo(place string) store.Publication {
 	return known
 }
 
-// publishStatus is the status of publishing, nil without a place.
-func (e *Engine) publishStatus(served int) (*report.PublishStatus, error) {
-	p := e.active.Load().publisher
+// status is the status of publishing, nil without a place.
+func (u uploads) status(served int) (*report.PublishStatus, error) {
+	p := u.active.Load().publisher
 	if p == nil {
 		return nil, nil
 	}
-	known, err := e.store.Publication()
+	known, err := u.store.Publication()
 	var election *report.ElectionStatus
 	if p.settings.election.Lease > 0 {
 		holder, leads := p.Holder()

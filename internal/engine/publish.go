@@ -15,6 +15,9 @@ import (
 // errNoPlace says that there is nowhere to publish to.
 var errNoPlace = errors.New("publish.s3 is not in the configuration: say there where this host publishes")
 
+// uploads publish to object storage.
+type uploads struct{ *base }
+
 // publishing is the publisher with the settings that it was made with.
 type publishing struct {
 	*publisher.Publisher
@@ -28,25 +31,25 @@ type publishSettings struct {
 	source   config.Source // for its ca_file and its patience
 }
 
-// preparePublisher returns the publisher of a configuration: that in force, a new one, or
+// prepare returns the publisher of a configuration: that in force, a new one, or
 // nil for none.
-func (e *Engine) preparePublisher(cfg *config.Config) (*publishing, error) {
+func (u uploads) prepare(cfg *config.Config) (*publishing, error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
 	source := config.Source{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}
 	settings := publishSettings{cfg.Publish, cfg.Election, source}
-	if before := e.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
+	if before := u.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
 		return before.publisher, nil
 	}
 	place, err := PublishPlace(cfg)
 	if err != nil {
 		return nil, err
 	}
-	outcomes := &publications{place: placeOf(cfg.Publish), store: e.store}
+	outcomes := &publications{place: placeOf(cfg.Publish), store: u.store}
 	p, err := publisher.New(publisher.Config{
-		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: e.mirror, Observer: e.metrics, Keep: outcomes.keep, Log: e.options.Log,
-		Configured: func(name string) bool { return e.Config().Has(name) }, Version: e.options.Version, Recheck: cfg.RecheckInterval,
+		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Observer: u.metrics, Keep: outcomes.keep, Log: u.options.Log,
+		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 	})
 	return &publishing{p, settings}, err
 }
@@ -61,25 +64,25 @@ func PublishPlace(cfg *config.Config) (publisher.Place, error) {
 	}, err
 }
 
-// replacePublisher ends the publisher of an earlier configuration. Others may hold it
+// replace ends the publisher of an earlier configuration. Others may hold it
 // still: they get an error.
-func (e *Engine) replacePublisher(before, now *publishing) {
+func (u uploads) replace(before, now *publishing) {
 	if before != nil && before != now {
 		before.Close()
 	}
 	switch {
 	case now == nil:
-		e.metrics.PublishesNothing()
+		u.metrics.PublishesNothing()
 	case now != before:
-		known := e.publishedTo(placeOf(now.settings.publish))
-		e.metrics.PublishedBefore(known.Generation, known.FailingSince)
+		known := u.publishedTo(placeOf(now.settings.publish))
+		u.metrics.PublishedBefore(known.Generation, known.FailingSince)
 	}
 }
 
 // publish publishes what is served, if a place is configured. nil means that there is no
 // outcome.
-func (e *Engine) publish(ctx context.Context) *report.Publication {
-	p := e.active.Load().publisher
+func (u uploads) publish(ctx context.Context) *report.Publication {
+	p := u.active.Load().publisher
 	if p == nil {
 		return nil
 	}
@@ -91,9 +94,9 @@ func (e *Engine) publish(ctx context.Context) *report.Publication {
 }
 
 // publishNow publishes what is served, although no sync has run.
-func (e *Engine) publishNow(ctx context.Context, req request.Publish) (done report.Publication, err error) {
-	err = e.work(ctx, func() error {
-		p := e.active.Load().publisher
+func (u uploads) publishNow(ctx context.Context, req request.Publish) (done report.Publication, err error) {
+	err = u.work(ctx, func() error {
+		p := u.active.Load().publisher
 		if p == nil {
 			return errNoPlace
 		}

@@ -70,17 +70,17 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	w.damageObjects()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	must(t, e.BeginScrub(ctx))
+	must(t, e.Scrub.Begin(ctx))
 	ended := make(chan error)
 	go func() {
 		for {
-			if isEnded, err := e.ScrubSlice(ctx); isEnded || err != nil {
+			if isEnded, err := e.Scrub.Slice(ctx); isEnded || err != nil {
 				ended <- err
 				return
 			}
 		}
 	}()
-	for e.ScrubProgress().Bytes == 0 { // the test would time out
+	for e.Scrub.Progress().Bytes == 0 { // the test would time out
 		time.Sleep(time.Millisecond)
 	}
 
@@ -91,7 +91,7 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if p := e.ScrubProgress(); !p.IsRunning() || p.Objects > 0 {
+	if p := e.Scrub.Progress(); !p.IsRunning() || p.Objects > 0 {
 		t.Errorf("the scrub did not run beside: %+v", p)
 	}
 
@@ -99,7 +99,7 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	fast.Scrub.Rate = 0
 	must(t, e.Configure(&fast))
 	must(t, <-ended)
-	if p := e.ScrubProgress(); p.IsRunning() || p.Damaged != 3 || p.Repaired != 3 || len(p.Left) > 0 {
+	if p := e.Scrub.Progress(); p.IsRunning() || p.Damaged != 3 || p.Repaired != 3 || len(p.Left) > 0 {
 		t.Errorf("progress %+v", p)
 	}
 	healed := w.contents("revisions/one/2026.09-*/*.dat")
@@ -126,21 +126,21 @@ func TestAScrubGoesOnInTheNextProcess(t *testing.T) {
 	e := w.open()
 	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
 	must(t, err)
-	must(t, e.BeginScrub(context.Background()))
+	must(t, e.Scrub.Begin(context.Background()))
 	for range 3 {
-		_, err := e.ScrubSlice(context.Background())
+		_, err := e.Scrub.Slice(context.Background())
 		must(t, err)
 	}
-	before := e.ScrubProgress()
-	must(t, e.EndScrub())
+	before := e.Scrub.Progress()
+	must(t, e.Scrub.End())
 	must(t, e.Close())
 	w.cfg.Scrub.Rate = 0
 	e = w.open()
 	defer e.Close()
-	if _, err := e.ScrubSlice(context.Background()); err != nil {
+	if _, err := e.Scrub.Slice(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	after := e.ScrubProgress()
+	after := e.Scrub.Progress()
 	if before.Bytes == 0 || before.Objects == 3 || after.IsRunning() || after.Bytes != 3*256<<10 || after.StartedAt != before.StartedAt {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
@@ -159,8 +159,8 @@ func TestDamageThatTheProviderCannotReplaceIsTold(t *testing.T) {
 	})[0]
 	must(t, os.Truncate(path, 1))
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*"})
-	must(t, e.BeginScrub(context.Background()))
-	_, err = e.ScrubSlice(context.Background())
+	must(t, e.Scrub.Begin(context.Background()))
+	_, err = e.Scrub.Slice(context.Background())
 	must(t, err)
 	status, err := e.Status()
 	must(t, err)
@@ -168,7 +168,7 @@ func TestDamageThatTheProviderCannotReplaceIsTold(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	w.provider.ClearFaults()
-	must(t, e.RetryScrub(context.Background()))
+	must(t, e.Scrub.Retry(context.Background()))
 	status, err = e.Status()
 	must(t, err)
 	if s := status.Scrub; len(s.Left) != 0 || s.Repaired != 1 || w.content("one") != "one" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"syncd/internal/report"
@@ -14,23 +15,30 @@ import (
 // as stuck.
 const minPatience = 5 * time.Minute
 
+// silence knows how long the provider has been silent.
+type silence struct {
+	*base
+	progress  *report.Progress
+	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
+}
+
 // heardAt is when the provider was last heard of in a wait. The end of a longer wait
 // that the provider asked for counts.
-func (e *Engine) heardAt(w report.Wait) time.Time {
-	until := e.coolUntil.Load()
+func (s *silence) heardAt(w report.Wait) time.Time {
+	until := s.coolUntil.Load()
 	if until == nil || !until.After(w.Since) {
 		return w.Since
 	}
 	// A request never waits for longer than its retry budget.
-	return earliest(*until, w.Since.Add(e.Config().Source.Retry.MaxElapsed), time.Now())
+	return earliest(*until, w.Since.Add(s.Config().Source.Retry.MaxElapsed), time.Now())
 }
 
 // lastProgress is when the provider was last heard of in the wait that has been silent
 // longest; the zero time while no sync waits for it.
-func (e *Engine) lastProgress() time.Time {
+func (s *silence) lastProgress() time.Time {
 	var times []time.Time
-	for _, w := range e.progress.Waits() {
-		times = append(times, e.heardAt(w))
+	for _, w := range s.progress.Waits() {
+		times = append(times, s.heardAt(w))
 	}
 	if len(times) == 0 {
 		return time.Time{}
@@ -42,16 +50,16 @@ func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.
 
 // noteCoolDown notes the end of a wait that the provider asked for. Calls come one at a
 // time.
-func (e *Engine) noteCoolDown(until time.Time) {
-	if last := e.coolUntil.Load(); last == nil || until.After(*last) {
-		e.coolUntil.Store(&until)
+func (s *silence) noteCoolDown(until time.Time) {
+	if last := s.coolUntil.Load(); last == nil || until.After(*last) {
+		s.coolUntil.Store(&until)
 	}
 }
 
 // patience is how long a wait may be silent. An answer to a small question may take the
 // whole retry budget, and one attempt more, which may take as long.
-func (e *Engine) patience(w report.Wait) time.Duration {
-	source := e.Config().Source
+func (s *silence) patience(w report.Wait) time.Duration {
+	source := s.Config().Source
 	patience := max(2*source.StallTimeout, minPatience)
 	if w.Asking {
 		patience += 2 * (source.Retry.MaxElapsed + source.StallTimeout)
@@ -60,11 +68,11 @@ func (e *Engine) patience(w report.Wait) time.Duration {
 }
 
 // stuckSince is since when a sync does not move, for each manifest whose sync does not.
-func (e *Engine) stuckSince() map[string]time.Time {
+func (s *silence) stuckSince() map[string]time.Time {
 	stuck := map[string]time.Time{}
-	for _, w := range e.progress.Waits() {
-		at := e.heardAt(w)
-		if time.Since(at) <= e.patience(w) {
+	for _, w := range s.progress.Waits() {
+		at := s.heardAt(w)
+		if time.Since(at) <= s.patience(w) {
 			continue
 		}
 		if since, known := stuck[w.Manifest]; !known || at.Before(since) {
@@ -74,23 +82,12 @@ func (e *Engine) stuckSince() map[string]time.Time {
 	return stuck
 }
 
-// checkMoving is nil unless a running sync is stuck.
-func (e *Engine) checkMoving() error {
+// check is nil unless a running sync is stuck.
+func (s *silence) check() error {
 	var errs []error
-	stuck := e.stuckSince()
+	stuck := s.stuckSince()
 	for _, name := range slices.Sorted(maps.Keys(stuck)) {
 		errs = append(errs, fmt.Errorf("the running sync of %s has not moved for %s, no byte and no answer came from the provider: restart syncd", name, time.Since(stuck[name]).Round(time.Second)))
 	}
 	return errors.Join(errs...)
-}
-
-// Alive is nil while the data directory is there to work in and every running sync
-// moves.
-func (e *Engine) Alive() error { return errors.Join(e.checkDataDir(), e.checkMoving()) }
-
-func (e *Engine) aliveAndReady() error {
-	if err := e.Alive(); err != nil {
-		return err
-	}
-	return e.Ready(0)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,15 +19,15 @@ func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
 // Status returns the status of each configured or served manifest.
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
-	progress.StuckSince = e.stuckSince()
+	progress.StuckSince = e.silence.stuckSince()
 	status, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
 	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
-	status.Scrub = report.ScrubStatusOf(e.ScrubProgress(), e.Config().Scrub.Schedule.IsSet())
+	status.Scrub = report.ScrubStatusOf(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {
-		status.Hooks, err = report.ReadHooks(e.store, configuredHooks(e.Config()), e.hookStates())
+		status.Hooks, err = report.ReadHooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
 	}
 	if err == nil {
-		status.Publish, err = e.publishStatus(status.Generation)
+		status.Publish, err = e.uploads.status(status.Generation)
 	}
 	if broken := e.intact(); broken != nil {
 		for i := range status.Manifests {
@@ -116,14 +117,6 @@ func (e *Engine) Ready(maxAge time.Duration) error {
 	return nil
 }
 
-// intact is nil when readers find the served generation in its place.
-func (e *Engine) intact() error {
-	if err := e.checkDataDir(); err != nil {
-		return err
-	}
-	return e.mirror.Intact()
-}
-
 // DeliveriesOnDisk returns the deliveries that wait when no engine is running;
 // state is nil when there is no state database.
 func DeliveriesOnDisk(cfg *config.Config, state report.StateReader) (report.Deliveries, error) {
@@ -131,4 +124,15 @@ func DeliveriesOnDisk(cfg *config.Config, state report.StateReader) (report.Deli
 		return report.Deliveries{Deliveries: []report.Delivery{}}, nil
 	}
 	return report.ReadDeliveries(state, hookNames(cfg), nil)
+}
+
+// Alive is nil while the data directory is there to work in and every running sync
+// moves.
+func (e *Engine) Alive() error { return errors.Join(e.checkDataDir(), e.silence.check()) }
+
+func (e *Engine) aliveAndReady() error {
+	if err := e.Alive(); err != nil {
+		return err
+	}
+	return e.Ready(0)
 }

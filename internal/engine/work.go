@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -41,7 +40,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	})
 	result = parts.merged()
 	if err == nil && !req.DryRun {
-		result.Publication = e.publish(ctx)
+		result.Publication = e.uploads.publish(ctx)
 	}
 	return result, err
 }
@@ -157,22 +156,3 @@ func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.HasD
 
 // DueAt is described at HasDue.
 func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.DueAt(now) }
-
-// maxWork is more work than can run at once.
-const maxWork = math.MaxInt64
-
-// work runs f, for which Close waits. It refuses while the data directory is gone, and
-// works again once it is back.
-func (e *Engine) work(ctx context.Context, f func() error) error {
-	if err := e.running.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
-	}
-	defer e.running.Release(1)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := e.mayChange(); err != nil {
-		return err
-	}
-	return f()
-}

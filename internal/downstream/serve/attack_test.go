@@ -244,7 +244,7 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 	e.SetManifest("big", "2026.10", bigFile(size))
 	h := startHost(t, e, entry("big"))
 	h.sync()
-	u := startUpstream(t, h.engine.Catalog(), func(c *Config) { c.Patience = time.Second })
+	u := startUpstream(t, h.engine.Followers.Catalog(), func(c *Config) { c.Patience = time.Second })
 	slow, err := net.Dial("tcp", u.address)
 	must(t, err)
 	defer slow.Close()

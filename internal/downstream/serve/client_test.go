@@ -27,7 +27,7 @@ func TestTheClientsTestsPassAgainstThisServer(t *testing.T) {
 		emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so", Content: text("libmdAddr.so")},
 		emulator.File{Class: emulator.ClassInterface, OS: "ANY", Language: "PYTHON", Architecture: "ANY", Release: "2026.09", Name: "mdAddr.py", Content: text("mdAddr.py")})
 	h.sync()
-	u := startUpstream(t, h.engine.Catalog(), func(c *Config) {
+	u := startUpstream(t, h.engine.Followers.Catalog(), func(c *Config) {
 		who := Identity{Name: "client", sum: sha256.Sum256([]byte(id))}
 		must(t, os.WriteFile(c.IDs.path, []byte(who.line()), 0o600))
 		must(t, c.IDs.Reload())

@@ -178,7 +178,7 @@ func TestTheUpdatersRequestsAreAnsweredAsByTheProvider(t *testing.T) {
 	extras := config.Manifest{Name: "extras", Release: manifest.Latest, Files: []manifest.Reference{{Class: manifest.Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: manifest.Latest, Name: "mdTool.exe", Tag: "NET7"}}}
 	h := startHost(t, e, entry("dq_addr_data"), bins, entry("tools"), config.Manifest{Name: "suite", Release: manifest.Latest, Product: "DataQualitySuite"}, extras)
 	h.sync()
-	u := startUpstream(t, h.engine.Catalog(), nil)
+	u := startUpstream(t, h.engine.Followers.Catalog(), nil)
 	text, err := os.ReadFile("../../emulator/testdata/updater_requests.golden")
 	must(t, err)
 	requests := 0
@@ -214,7 +214,7 @@ func TestALongListIsSentInPieces(t *testing.T) {
 	e.SetManifest("long", "2026.10", files...)
 	h := startHost(t, e, entry("long"))
 	h.sync()
-	u := startUpstream(t, h.engine.Catalog(), nil)
+	u := startUpstream(t, h.engine.Followers.Catalog(), nil)
 	for _, format := range formatValues[:7] {
 		want := localised(ask(t, "GET", withID(withFormat(e.URL()+"/Manifest/latest/long", format), customerID)), e.URL(), u.url())
 		if got := ask(t, "GET", withID(withFormat(u.url()+"/Manifest/latest/long", format), followerID)); got.text != want.text || got.ContentLength != int64(len(want.text)) {
@@ -223,7 +223,7 @@ func TestALongListIsSentInPieces(t *testing.T) {
 	}
 	largest := &largestWrite{}
 	c := &call{s: u.Service, format: formatJSON, id: followerID}
-	revision, err := h.engine.Catalog().Snapshot().Manifest("long", "latest", nil)
+	revision, err := h.engine.Followers.Catalog().Snapshot().Manifest("long", "latest", nil)
 	must(t, err)
 	c.linksOf(revision).write(largest)
 	if largest.bytes > 2*listPiece || largest.writes < 5000*100/listPiece {

@@ -78,7 +78,7 @@ func mirrored(t testing.TB, e *emulator.Emulator) Catalog {
 	h.sync()
 	publishAll(e)
 	h.sync()
-	return h.engine.Catalog()
+	return h.engine.Followers.Catalog()
 }
 
 // publishFirst gives the provider an earlier release.
