@@ -10,6 +10,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/ui/terminal"
 )
 
@@ -47,7 +48,7 @@ func (a *app) listDeliveries(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	deliveries, err := query(ctx, a, cfg, operation.Deliveries,
-		func(_ *mirror.Mirror, s report.StateReader) (report.Deliveries, error) {
+		func(_ *mirror.Mirror, s status.StateReader) (report.Deliveries, error) {
 			return engine.DeliveriesOnDisk(cfg, s)
 		})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/ui/terminal"
 )
 
@@ -29,7 +30,7 @@ hosts of an earlier one refused them.`,
 				return err
 			}
 			view, err := query(cmd.Context(), a, cfg, operation.FleetStatus,
-				func(m *mirror.Mirror, s report.StateReader) (report.FleetStatus, error) {
+				func(m *mirror.Mirror, s status.StateReader) (report.FleetStatus, error) {
 					return engine.FleetOnDisk(cfg, m, s)
 				})
 			if err != nil {

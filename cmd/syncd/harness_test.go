@@ -450,8 +450,8 @@ func (h *host) sync(code int, args ...string) (r syncOutput) {
 	return r
 }
 
-// status is the output of `status --json`.
-type status struct {
+// printedStatus is the output of `status --json`.
+type printedStatus struct {
 	Generation int
 	Daemon     bool
 	Manifests  []struct {
@@ -464,7 +464,7 @@ type status struct {
 	}
 }
 
-func (h *host) status() (s status) {
+func (h *host) status() (s printedStatus) {
 	h.Helper()
 	out := h.expect(0, "status", "--json")
 	h.must(json.Unmarshal([]byte(out.stdout), &s))

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/ui/control"
 	"syncd/internal/ui/terminal"
@@ -46,7 +47,7 @@ func (a *app) statusCommand() *cobra.Command {
 // statusNow returns the status, with and without a daemon.
 func (a *app) statusNow(ctx context.Context, cfg *config.Config) (report.Status, error) {
 	return query(ctx, a, cfg, operation.Status,
-		func(m *mirror.Mirror, s report.StateReader) (report.Status, error) {
+		func(m *mirror.Mirror, s status.StateReader) (report.Status, error) {
 			return engine.StatusOnDisk(cfg, m, s)
 		})
 }
@@ -115,8 +116,8 @@ func (a *app) historyCommand() *cobra.Command {
 				return err
 			}
 			history, err := query(cmd.Context(), a, cfg, operation.History,
-				func(m *mirror.Mirror, s report.StateReader) (report.History, error) {
-					return report.ReadHistory(m, s, report.HistoryLimit)
+				func(m *mirror.Mirror, s status.StateReader) (report.History, error) {
+					return status.History(m, s, report.HistoryLimit)
 				})
 			if err != nil {
 				return err
@@ -132,7 +133,7 @@ func (a *app) historyCommand() *cobra.Command {
 }
 
 // query answers from the running engine, or from the disk when none is running.
-func query[T any](ctx context.Context, a *app, cfg *config.Config, q operation.Query[T], fromDisk func(*mirror.Mirror, report.StateReader) (T, error)) (T, error) {
+func query[T any](ctx context.Context, a *app, cfg *config.Config, q operation.Query[T], fromDisk func(*mirror.Mirror, status.StateReader) (T, error)) (T, error) {
 	var none T
 	client, err := control.Dial(ctx, stateDir(cfg))
 	if err == nil {

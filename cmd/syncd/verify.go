@@ -13,6 +13,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/ui/terminal"
 )
 
@@ -64,11 +65,11 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 	if err != nil {
 		return result, err
 	}
-	result, checked, err := report.Verify(ctx, m, req)
+	result, checked, err := status.Verify(ctx, m, req)
 	if err != nil || len(req.Manifests) > 0 {
 		return result, err
 	}
-	exported, err := report.VerifyExports(ctx, m, checked, engine.Exports(cfg), req.Rate)
+	exported, err := status.VerifyExports(ctx, m, checked, engine.Exports(cfg), req.Rate)
 	result.Add(exported)
 	return result, err
 }

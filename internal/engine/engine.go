@@ -27,7 +27,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
 	"syncd/internal/mirror/staging"
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -62,7 +62,7 @@ type Engine struct {
 	uploads    uploads
 	audit      *audit.Log
 	gate       *transport.Gate
-	progress   report.Progress
+	progress   progress.Tracker
 	bandwidth  *rate.Budget // of all syncs and repairs
 	jitter     float64
 	syncing    claims.Set // manifests that are in a sync

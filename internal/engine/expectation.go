@@ -2,6 +2,7 @@ package engine
 
 import (
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -26,7 +27,7 @@ func learnPast(s *store.Store) error {
 		return err
 	}
 	for name, m := range changes.Manifests {
-		past := report.PastOf(history, name)
+		past := status.PastOf(history, name)
 		m.Past = &past
 		changes.Manifests[name] = m
 	}

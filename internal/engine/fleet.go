@@ -13,6 +13,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 var errNoFollowers = errors.New("no followers are served here: set serve.listen")
@@ -64,7 +65,7 @@ func (f *Followers) Status() (report.FleetStatus, error) {
 
 // FleetOnDisk is Followers.Status when no engine is running; state is nil when there is no state
 // database.
-func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.FleetStatus, error) {
+func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) (report.FleetStatus, error) {
 	if !cfg.Serve.IsOn() {
 		return report.FleetStatus{}, errNoFollowers
 	}

@@ -19,6 +19,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 // staleAfter is the shortest time without a successful check after which a manifest is
@@ -175,7 +176,7 @@ func (h *Hooks) IsDelivering() bool {
 
 // list returns the deliveries that wait, and those that were given up.
 func (h *Hooks) list() (report.Deliveries, error) {
-	return report.ReadDeliveries(h.store, hookNames(h.Config()), h.states())
+	return status.Deliveries(h.store, hookNames(h.Config()), h.states())
 }
 
 // change tries deliveries again or drops them, and returns those that are left.
@@ -208,19 +209,19 @@ func hookNames(cfg *config.Config) []string {
 }
 
 // states returns the state of each hook, by name.
-func (h *Hooks) states() map[string]report.HookState {
-	states := map[string]report.HookState{}
+func (h *Hooks) states() map[string]status.HookState {
+	states := map[string]status.HookState{}
 	for name, s := range h.runner.States() {
-		states[name] = report.HookState(s)
+		states[name] = status.HookState(s)
 	}
 	return states
 }
 
-func configuredHooks(cfg *config.Config) []report.ConfiguredHook {
-	list := make([]report.ConfiguredHook, len(cfg.Hooks))
+func configuredHooks(cfg *config.Config) []status.ConfiguredHook {
+	list := make([]status.ConfiguredHook, len(cfg.Hooks))
 	for i, h := range cfg.Hooks {
 		receiver := hooks.Hook{Command: h.Command, URL: h.Webhook}.Receiver()
-		list[i] = report.ConfiguredHook{Name: h.Name, Receiver: receiver}
+		list[i] = status.ConfiguredHook{Name: h.Name, Receiver: receiver}
 		for _, kind := range h.On {
 			list[i].On = append(list[i].On, string(kind))
 		}
@@ -234,7 +235,7 @@ func (h *Hooks) queues() []metrics.HookQueue {
 	if active == nil {
 		return nil
 	}
-	status, err := report.ReadHooks(h.store, configuredHooks(active.config), nil)
+	status, err := status.Hooks(h.store, configuredHooks(active.config), nil)
 	if err != nil {
 		return nil // the log says so when a hook reads the outbox
 	}

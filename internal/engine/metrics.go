@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/syncer"
 )
 
@@ -51,21 +52,21 @@ func (s metricSet) create(cfg *config.Config) {
 	}
 	current, entries := s.mirror.Current(), s.staging.All()
 	for _, m := range cfg.Manifests {
-		s.metrics.CreateManifest(m.Name, report.LabelValues())
+		s.metrics.CreateManifest(m.Name, status.LabelValues())
 		s.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
-		report.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
-		report.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.RevisionCount(m.Name), cfg.Retain)
+		status.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
+		status.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.RevisionCount(m.Name), cfg.Retain)
 	}
 	for _, h := range cfg.Hooks {
 		s.metrics.CreateHook(h.Name, hooks.Results())
 	}
-	for _, v := range report.ReadViews(current, wantedViews(cfg)) {
+	for _, v := range status.Views(current, configuredViews(cfg)) {
 		if v.State != report.StateOrphaned {
-			report.ShowView(s.metrics, v.Name, v.State)
+			status.ShowView(s.metrics, v.Name, v.State)
 		}
 	}
-	for _, exported := range report.ReadExports(s.mirror, Exports(cfg), s.shared.Failed()) {
-		report.ShowExport(s.metrics, exported)
+	for _, exported := range status.Exports(s.mirror, Exports(cfg), s.shared.Failed()) {
+		status.ShowExport(s.metrics, exported)
 	}
 }
 

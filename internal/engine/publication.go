@@ -6,6 +6,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -78,12 +79,12 @@ func (u uploads) status(served int) (*report.PublishStatus, error) {
 		holder, leads := p.Holder()
 		election = &report.ElectionStatus{Leads: leads, Holder: holder}
 	}
-	return report.PublishStatusOf(known, placeOf(p.settings.publish), served, election), err
+	return status.Publishing(known, placeOf(p.settings.publish), served, election), err
 }
 
 // publishStatusOnDisk is the status of publishing when no engine is running; state is nil
 // when there is no state database.
-func publishStatusOnDisk(cfg *config.Config, state report.StateReader, served int) (_ *report.PublishStatus, err error) {
+func publishStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.PublishStatus, err error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
@@ -95,7 +96,7 @@ func publishStatusOnDisk(cfg *config.Config, state report.StateReader, served in
 	if cfg.Election.Lease > 0 {
 		election = &report.ElectionStatus{}
 	}
-	return report.PublishStatusOf(known, placeOf(cfg.Publish), served, election), err
+	return status.Publishing(known, placeOf(cfg.Publish), served, election), err
 }
 
 func placeOf(p config.Publish) string { return p.S3.URL().Redacted() }

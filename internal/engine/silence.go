@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 )
 
 // minPatience is how long the provider may be silent, at least, before a sync counts
@@ -18,13 +18,13 @@ const minPatience = 5 * time.Minute
 // silence knows how long the provider has been silent.
 type silence struct {
 	*base
-	progress  *report.Progress
+	progress  *progress.Tracker
 	coolUntil atomic.Pointer[time.Time] // latest end of a wait that the provider asked for since the start
 }
 
 // heardAt is when the provider was last heard of in a wait. The end of a longer wait
 // that the provider asked for counts.
-func (s *silence) heardAt(w report.Wait) time.Time {
+func (s *silence) heardAt(w progress.Wait) time.Time {
 	until := s.coolUntil.Load()
 	if until == nil || !until.After(w.Since) {
 		return w.Since
@@ -58,7 +58,7 @@ func (s *silence) noteCoolDown(until time.Time) {
 
 // patience is how long a wait may be silent. An answer to a small question may take the
 // whole retry budget, and one attempt more, which may take as long.
-func (s *silence) patience(w report.Wait) time.Duration {
+func (s *silence) patience(w progress.Wait) time.Duration {
 	source := s.Config().Source
 	patience := max(2*source.StallTimeout, minPatience)
 	if w.Asking {

@@ -10,85 +10,86 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
 // Progress returns the progress of the running work.
-func (e *Engine) Progress() report.Snapshot { return e.progress.Snapshot() }
+func (e *Engine) Progress() report.Progress { return e.progress.Snapshot() }
 
 // Status returns the status of each configured or served manifest.
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.silence.stuckSince()
-	status, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
-	status.Exports = report.ReadExports(e.mirror, Exports(e.Config()), e.shared.Failed())
-	status.Scrub = report.ScrubStatusOf(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
+	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
+	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.shared.Failed())
+	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {
-		status.Hooks, err = report.ReadHooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
+		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
 	}
 	if err == nil {
-		status.Publish, err = e.uploads.status(status.Generation)
+		s.Publish, err = e.uploads.status(s.Generation)
 	}
 	if broken := e.intact(); broken != nil {
-		for i := range status.Manifests {
-			status.Manifests[i].State, status.Manifests[i].Error = report.StateFailed, broken.Error()
+		for i := range s.Manifests {
+			s.Manifests[i].State, s.Manifests[i].Error = report.StateFailed, broken.Error()
 		}
 	}
-	status.Explain(time.Now())
-	return status, err
+	s.Explain(time.Now())
+	return s, err
 }
 
 // StatusOnDisk returns the status of each of cfg's manifests when no engine is
 // running; state is nil when there is no state database.
-func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state report.StateReader) (report.Status, error) {
+func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) (report.Status, error) {
 	entries, err := staging.Read(m.Root())
 	if err != nil {
 		return report.Status{}, err
 	}
-	status, err := readStatus(cfg, m, state, entries, report.Snapshot{})
-	status.Exports = report.ReadExports(m, Exports(cfg), nil)
+	s, err := readStatus(cfg, m, state, entries, report.Progress{})
+	s.Exports = status.Exports(m, Exports(cfg), nil)
 	if state != nil && err == nil {
 		var scrub store.Scrub
 		scrub, err = state.Scrub()
-		status.Scrub = report.ScrubStatusOf(scrub, cfg.Scrub.Schedule.IsSet())
+		s.Scrub = status.Scrub(scrub, cfg.Scrub.Schedule.IsSet())
 	}
 	if err == nil && state != nil {
-		status.Hooks, err = report.ReadHooks(state, configuredHooks(cfg), nil)
+		s.Hooks, err = status.Hooks(state, configuredHooks(cfg), nil)
 	}
 	if err == nil {
-		status.Publish, err = publishStatusOnDisk(cfg, state, status.Generation)
+		s.Publish, err = publishStatusOnDisk(cfg, state, s.Generation)
 	}
-	status.Explain(time.Now())
-	return status, err
+	s.Explain(time.Now())
+	return s, err
 }
 
-func readStatus(cfg *config.Config, m *mirror.Mirror, state report.StateReader, entries map[string]staging.Entry, progress report.Snapshot) (report.Status, error) {
-	configured := make([]report.Configured, len(cfg.Manifests))
+func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Entry, progress report.Progress) (report.Status, error) {
+	configured := make([]status.Configured, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		configured[i] = report.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate)}
+		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate)}
 	}
-	status, err := report.ReadStatus(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
-	status.Views = report.ReadViews(m.Current(), wantedViews(cfg))
-	return status, err
+	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
+	s.Views = status.Views(m.Current(), configuredViews(cfg))
+	return s, err
 }
 
-func wantedViews(cfg *config.Config) []report.WantedView {
-	var wanted []report.WantedView
+func configuredViews(cfg *config.Config) []status.ConfiguredView {
+	var configured []status.ConfiguredView
 	for _, target := range viewsOf(cfg) {
-		w := report.WantedView{Wanted: mirror.Wanted{View: target.View, Access: mirror.Access(cfg.Permissions)}}
+		w := status.ConfiguredView{Wanted: mirror.Wanted{View: target.View, Access: mirror.Access(cfg.Permissions)}}
 		w.Maps, w.Err = target.ReadMaps()
-		wanted = append(wanted, w)
+		configured = append(configured, w)
 	}
-	return wanted
+	return configured
 }
 
 // History returns the newest entries first, limit at most.
 func (e *Engine) History(limit int) (report.History, error) {
-	return report.ReadHistory(e.mirror, e.store, limit)
+	return status.History(e.mirror, e.store, limit)
 }
 
 // DiskUse returns the space that the generations on disk take.
-func (e *Engine) DiskUse() (report.DiskUse, error) { return report.ReadDiskUse(e.mirror) }
+func (e *Engine) DiskUse() (report.DiskUse, error) { return status.DiskUse(e.mirror) }
 
 // Ready is nil when every configured manifest is served. With a maxAge above 0,
 // each must also have been up to date no longer ago than that.
@@ -119,11 +120,11 @@ func (e *Engine) Ready(maxAge time.Duration) error {
 
 // DeliveriesOnDisk returns the deliveries that wait when no engine is running;
 // state is nil when there is no state database.
-func DeliveriesOnDisk(cfg *config.Config, state report.StateReader) (report.Deliveries, error) {
+func DeliveriesOnDisk(cfg *config.Config, state status.StateReader) (report.Deliveries, error) {
 	if state == nil {
 		return report.Deliveries{Deliveries: []report.Delivery{}}, nil
 	}
-	return report.ReadDeliveries(state, hookNames(cfg), nil)
+	return status.Deliveries(state, hookNames(cfg), nil)
 }
 
 // Alive is nil while the data directory is there to work in and every running sync

@@ -117,23 +117,3 @@ func TestHeadlineIsThatOfTheMostUrgentManifest(t *testing.T) {
 		t.Errorf("%d characters", utf8.RuneCountInString(long))
 	}
 }
-
-func TestSpeedIsTheMeanOfTheLastSeconds(t *testing.T) {
-	var s speed
-	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
-	if got := s.perSecond(now, 100); got != 0 {
-		t.Errorf("at the start %v", got)
-	}
-	for second := range 60 { // 10 a second
-		s.perSecond(now.Add(time.Duration(second)*time.Second), 100+10*int64(second))
-	}
-	if got := s.perSecond(now.Add(60*time.Second), 100+600); got != 10 {
-		t.Errorf("steady: %v, want 10", got)
-	}
-	for second := 61; second <= 120; second++ { // stalled
-		s.perSecond(now.Add(time.Duration(second)*time.Second), 700)
-	}
-	if got := s.perSecond(now.Add(121*time.Second), 700); got != 0 || len(s.samples) > 30 {
-		t.Errorf("stalled: %v, want 0, of %d samples", got, len(s.samples))
-	}
-}

@@ -1,11 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"time"
-
-	"syncd/internal/mirror"
-	"syncd/internal/mirror/export"
 )
 
 // ExportResult is one exported folder's part of a Sync.
@@ -28,12 +24,6 @@ type ExportStatus struct {
 	Error      string      `json:"error"`
 }
 
-// ExportFailure says why a folder does not follow, and since when.
-type ExportFailure struct {
-	Err   error
-	Since time.Time
-}
-
 // ExportState is the state of an exported folder, as `status --json` names it.
 type ExportState string
 
@@ -45,38 +35,3 @@ const (
 	ExportRefused ExportState = "refused" // someone has to act
 	ExportFailed  ExportState = "failed"
 )
-
-// ReadExports looks at the folders. failed is the last failure of each path.
-func ReadExports(m *mirror.Mirror, targets []export.Target, failed map[string]ExportFailure) []ExportStatus {
-	current := m.Current()
-	var all []ExportStatus
-	for _, t := range targets {
-		all = append(all, readExport(t, current, failed[t.Path]))
-	}
-	return all
-}
-
-func readExport(t export.Target, current mirror.Generation, failed ExportFailure) ExportStatus {
-	view := current.Views[t.View]
-	mark, err := export.Look(t)
-	s := ExportStatus{View: t.View, Path: t.Path, Generation: mark.Generation, State: ExportBehind}
-	switch {
-	case err == nil && mark.Fingerprint == "":
-		s.State = ExportPending
-	case err == nil && mark.Fingerprint == view.Fingerprint:
-		s.Generation, s.State = current.Number, ExportInSync
-	}
-	if err = cmp.Or(err, failed.Err); err != nil {
-		s.State, s.Error = ExportFailed, OneLine(err.Error())
-		if export.IsRefused(err) {
-			s.State = ExportRefused
-		}
-	}
-	if s.State != ExportInSync {
-		s.Since = timeOrNull(failed.Since)
-	}
-	if s.State != ExportInSync && s.Since == nil { // a restart forgets the failure
-		s.Since = timeOrNull(view.PublishedAt)
-	}
-	return s
-}

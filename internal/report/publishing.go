@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"time"
-
-	"syncd/internal/store"
 )
 
 // PublishStatus is what `status --json` prints of publishing to object storage. Unknown
@@ -27,26 +25,6 @@ const StateStandby State = "standby"
 type ElectionStatus struct {
 	Leads  bool   `json:"leads"`  // this host does
 	Holder string `json:"holder"` // of the lease; "" while it is unknown, and without a daemon
-}
-
-// PublishStatusOf returns the status of publishing the generation served to place.
-func PublishStatusOf(p store.Publication, place string, served int, election *ElectionStatus) *PublishStatus {
-	if p.Place != place {
-		p = store.Publication{}
-	}
-	status := &PublishStatus{
-		Place: place, State: StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
-		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
-	}
-	switch {
-	case p.Error != "":
-		status.State = StateFailed
-	case p.Standby:
-		status.State = StateStandby
-	case p.Generation > 0 && p.Shown == served:
-		status.State = StateInSync
-	}
-	return status
 }
 
 // sentence explains the state of the bucket.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize/english"
-
-	"syncd/internal/store"
 )
 
 // The states of scrubbing.
@@ -38,29 +36,6 @@ type ScrubDamage struct {
 	File   string    `json:"file"`
 	Error  string    `json:"error"`
 	At     time.Time `json:"at"`
-}
-
-// ScrubStatusOf returns the status of scrubbing, or nil if none is configured and none has
-// run.
-func ScrubStatusOf(s store.Scrub, configured bool) *ScrubStatus {
-	if !configured && s.StartedAt.IsZero() {
-		return nil
-	}
-	status := &ScrubStatus{
-		State: ScrubOff, StartedAt: timeOrNull(s.StartedAt), FinishedAt: timeOrNull(s.FinishedAt),
-		Objects: s.Objects, TotalObjects: max(s.TotalObjects, s.Objects), Bytes: s.Bytes, TotalBytes: max(s.TotalBytes, s.Bytes),
-		Damaged: s.Damaged, Repaired: s.Repaired, Left: []ScrubDamage{},
-	}
-	switch {
-	case configured && s.IsRunning():
-		status.State = ScrubRunning
-	case configured:
-		status.State = ScrubWaiting
-	}
-	for _, d := range s.Left {
-		status.Left = append(status.Left, ScrubDamage{Object: d.Object.String(), File: d.File, Error: OneLine(d.Error), At: d.At})
-	}
-	return status
 }
 
 // Percent is how much of the bytes the scrub has re-read.

@@ -21,6 +21,7 @@ import (
 	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer/adopt"
 	"syncd/internal/verify"
@@ -34,7 +35,7 @@ type adoption struct {
 	names  map[string]bool // in lower case, of files whose size is not known
 
 	name     string // of the folder, as progress shows it
-	progress *report.Progress
+	progress *progress.Tracker
 
 	mu        sync.Mutex                // guards what follows until takeAll returns
 	open      map[manifest.Digest]int64 // sizes of the contents that no file has had yet; -1 when unknown
@@ -54,7 +55,7 @@ type copiedFile struct {
 	seen fsops.Info
 }
 
-func newAdoption(r *run, req request.Adopt, folder *adopt.Folder, progress *report.Progress) *adoption {
+func newAdoption(r *run, req request.Adopt, folder *adopt.Folder, progress *progress.Tracker) *adoption {
 	a := &adoption{
 		run: r, folder: folder, move: req.Move, name: req.Folder, progress: progress, names: map[string]bool{}, open: map[manifest.Digest]int64{},
 		sizes: map[int64]int{}, adopted: map[manifest.Digest]manifest.Object{}, flushed: time.Now(),

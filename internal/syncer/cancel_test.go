@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
 )
 
@@ -94,7 +95,7 @@ func TestASyncThatIsCancelledBeforeItsSwapIsNoFailureOfTheManifest(t *testing.T)
 // endsAtPublish is a context that ends when the sync begins to publish.
 type endsAtPublish struct {
 	context.Context
-	progress *report.Progress
+	progress *progress.Tracker
 }
 
 func (c endsAtPublish) Err() error {

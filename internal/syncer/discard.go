@@ -6,6 +6,7 @@ import (
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (s *Syncer) discard(names []string, trigger string) (report.Sync, error) {
 			state.Failure = nil
 			changes.Manifests[name] = state
 		}
-		report.ShowManifest(s.cfg.Metrics, name, record, state, s.cfg.Staging.Get(name))
+		status.ShowManifest(s.cfg.Metrics, name, record, state, s.cfg.Staging.Get(name))
 		result.Manifests = append(result.Manifests, report.ManifestResult{
 			Name: name, Release: string(record.Release), Revision: record.Revision, Result: report.Unchanged,
 			FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,

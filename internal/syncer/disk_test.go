@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 )
 
 func TestDiskUseCountsEachContentOnce(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.demand()
-	disk, err := report.ReadDiskUse(w.cfg.Mirror)
+	disk, err := status.DiskUse(w.cfg.Mirror)
 	must(t, err)
 	if len(disk.Generations) != 2 || !disk.Generations[0].Current || disk.Generations[1].Current || disk.Free <= 0 {
 		t.Fatalf("got disk use %+v, want two generations, the current one first", disk)
@@ -23,7 +24,7 @@ func TestDiskUseCountsEachContentOnce(t *testing.T) {
 }
 
 func TestDiskUseOfNothingIsNothing(t *testing.T) {
-	disk, err := report.ReadDiskUse(start(t, "data").cfg.Mirror)
+	disk, err := status.DiskUse(start(t, "data").cfg.Mirror)
 	must(t, err)
 	equal(t, "disk", disk, report.DiskUse{Generations: []report.GenerationUse{}})
 }

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 // running is a sync in the background.
@@ -142,7 +143,7 @@ func TestASyncThatPublishesTwiceReportsEverythingAtItsEnd(t *testing.T) {
 	w.expect(result, "data", report.Updated)
 	w.expect(result, "slow", report.Updated)
 	equal(t, "generation", []any{result.Generation, result.Changed}, []any{2, true})
-	history, err := report.ReadHistory(w.cfg.Mirror, w.cfg.Store, 10)
+	history, err := status.History(w.cfg.Mirror, w.cfg.Store, 10)
 	must(t, err)
 	var entries [][]string
 	for _, e := range history.Entries {

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 // asked returns the paths that the last sync asked the release service for and
@@ -74,7 +75,7 @@ func (w *world) whole() {
 	if len(w.cfg.Mirror.Current().Records) == 0 {
 		return
 	}
-	result, _, err := report.Verify(context.Background(), w.cfg.Mirror, request.Verify{})
+	result, _, err := status.Verify(context.Background(), w.cfg.Mirror, request.Verify{})
 	if err != nil || !result.OK() {
 		w.Errorf("current is not whole: %v %+v", err, result.Damage)
 	}

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 )
 
 // exports makes the exported folders follow the served generation, one folder at a time.
@@ -21,11 +22,11 @@ type exports struct {
 	turn chan struct{} // holds one token while no folder changes
 
 	mu     sync.Mutex // guards what follows; never held across the disk
-	failed map[string]report.ExportFailure
+	failed map[string]status.ExportFailure
 }
 
 // Failed returns the last failure of each folder that does not follow, by path.
-func (s *Shared) Failed() map[string]report.ExportFailure {
+func (s *Shared) Failed() map[string]status.ExportFailure {
 	s.exports.mu.Lock()
 	defer s.exports.mu.Unlock()
 	return maps.Clone(s.exports.failed)
@@ -35,7 +36,7 @@ func (e *exports) note(path string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failed == nil {
-		e.failed = map[string]report.ExportFailure{}
+		e.failed = map[string]status.ExportFailure{}
 	}
 	failure, failedBefore := e.failed[path]
 	if !failedBefore {
@@ -70,7 +71,7 @@ func (c *Config) export(ctx context.Context, targets []export.Target, o export.O
 			continue // the view is not served yet
 		}
 		c.Shared.exports.note(t.Path, err)
-		report.ShowExport(c.Metrics, report.ReadExports(c.Mirror, []export.Target{t}, c.Shared.Failed())[0])
+		status.ShowExport(c.Metrics, status.Exports(c.Mirror, []export.Target{t}, c.Shared.Failed())[0])
 		results = append(results, exportResult(t, generation, changed, err))
 	}
 	return results
@@ -160,7 +161,7 @@ func (r *run) exportResults() []report.ExportResult {
 // repairExports reads the exported folders, and replaces those with damage by new trees,
 // after their files were repaired in the data directory.
 func (c *Config) repairExports(ctx context.Context, served mirror.Checked, rate int64) (report.Verification, error) {
-	result, err := report.VerifyExports(ctx, c.Mirror, served, c.Exports, rate)
+	result, err := status.VerifyExports(ctx, c.Mirror, served, c.Exports, rate)
 	if err != nil || result.OK() {
 		return result, err
 	}

@@ -35,7 +35,9 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
 )
@@ -64,7 +66,7 @@ type world struct {
 	dir      string
 
 	registry *prometheus.Registry
-	progress *report.Progress
+	progress *progress.Tracker
 	client   interface{ Close() }
 	syncer   *syncer.Syncer
 	log      bytes.Buffer
@@ -147,7 +149,7 @@ func (w *world) open() {
 	w.cfg.Staging, err = staging.Open(m, func(text string) { w.cfg.Log.Warn().Msg(text) })
 	must(w, err)
 	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
-	w.registry, w.progress = prometheus.NewRegistry(), &report.Progress{}
+	w.registry, w.progress = prometheus.NewRegistry(), &progress.Tracker{}
 	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
 	w.cfg.Outbox = outbox.New(outbox.Config{Store: s, DataDir: w.dir})
 	w.cfg.Outbox.Subscribe([]outbox.Subscriber{{Hook: "all", Kinds: event.Kinds()}})
@@ -291,7 +293,7 @@ func (w *world) state(name string) store.Manifest {
 
 func (w *world) status() report.Status {
 	w.Helper()
-	status, err := report.ReadStatus(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.cfg.Staging.All(), w.progress.Snapshot())
+	status, err := status.Read(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.cfg.Staging.All(), w.progress.Snapshot())
 	must(w, err)
 	return status
 }
@@ -327,10 +329,10 @@ func eventually(t testing.TB, what string, condition func() bool) {
 const notModified = http.StatusNotModified
 
 // configured are the targets as reports know them.
-func configured(targets []syncer.Target) []report.Configured {
-	var all []report.Configured
+func configured(targets []syncer.Target) []status.Configured {
+	var all []status.Configured
 	for _, t := range targets {
-		all = append(all, report.Configured{Name: t.Name, Release: t.Release, Policy: t.Activate})
+		all = append(all, status.Configured{Name: t.Name, Release: t.Release, Policy: t.Activate})
 	}
 	return all
 }

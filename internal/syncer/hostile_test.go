@@ -17,6 +17,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/syncer"
 )
 
@@ -274,13 +275,13 @@ func TestBidirectionalControlsInNamesAreNotPrinted(t *testing.T) {
 	w.publish("data", "2026.10", october)
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/a\u202e*"})
 	m := w.refuses(refusal.HashMismatch)
-	status, err := json.Marshal(w.status())
+	statusJSON, err := json.Marshal(w.status())
 	must(t, err)
-	history, err := report.ReadHistory(w.cfg.Mirror, w.cfg.Store, 10)
+	history, err := status.History(w.cfg.Mirror, w.cfg.Store, 10)
 	must(t, err)
 	told, err := json.Marshal(history)
 	must(t, err)
-	for where, text := range map[string]string{"report": m.Error, "status": string(status), "history": string(told)} {
+	for where, text := range map[string]string{"report": m.Error, "status": string(statusJSON), "history": string(told)} {
 		if !strings.Contains(text, "gpj") || strings.Contains(text, `\u2028`) || strings.ContainsAny(text, "\u202e\u200b\u2028\u2066") {
 			t.Errorf("%s has characters that change the display: %q", where, text)
 		}

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -160,7 +161,7 @@ func (s *Syncer) followOrders(current mirror.Generation, change mirror.Change) (
 			e = staging.Entry{}
 		}
 		s.cfg.Metrics.Pinned(name, t.Release != manifest.Latest)
-		report.ShowManifest(s.cfg.Metrics, name, record, states[name], e)
+		status.ShowManifest(s.cfg.Metrics, name, record, states[name], e)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -55,7 +56,7 @@ func (r *run) reportJob(j *job) report.ManifestResult {
 	if j.repeated && m.Reason == "" {
 		m.Reason = j.state.Failure.Reason
 	}
-	m.Staged = report.StagedOf(r.cfg.Staging.Get(j.target.Name))
+	m.Staged = status.Staged(r.cfg.Staging.Get(j.target.Name))
 	m.NewlyStaged = j.newlyStaged && m.Staged != nil
 	switch {
 	case r.req.DryRun && j.result == "":
@@ -158,12 +159,12 @@ func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news boo
 // measure shows a job's outcome in the metrics.
 func (r *run) measure(j *job) {
 	name := j.target.Name
-	report.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state, r.cfg.Staging.Get(name))
+	status.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state, r.cfg.Staging.Get(name))
 	if j.result == report.Updated || j.result == report.Unchanged {
 		r.cfg.Metrics.DiskNeeded(name, 0)
 	}
 	if j.result == report.Updated || j.newlyStaged {
-		report.ShowForecast(r.cfg.Metrics, name, j.state, r.cfg.Mirror.RevisionCount(name), r.cfg.Retain)
+		status.ShowForecast(r.cfg.Metrics, name, j.state, r.cfg.Mirror.RevisionCount(name), r.cfg.Retain)
 	}
 	if !j.repeated {
 		r.cfg.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
@@ -242,7 +243,7 @@ func (c *Config) recordLive(records []mirror.Record, changes *store.Changes) {
 		state := states[record.Manifest]
 		state.Served, state.Failure = record.ID(), nil
 		changes.Manifests[record.Manifest] = state
-		report.ShowManifest(c.Metrics, record.Manifest, record, state, staging.Entry{})
+		status.ShowManifest(c.Metrics, record.Manifest, record, state, staging.Entry{})
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 )
 
 // maxRequests is how many small requests run at once, over all manifests. Their
@@ -32,7 +32,7 @@ type questions struct {
 	algorithm manifest.Algorithm
 	slots     *semaphore.Weighted // maxRequests of them
 	log       zerolog.Logger
-	progress  *report.Progress
+	progress  *progress.Tracker
 	sizes     sizes
 	describes bool // what Metadata says is kept
 }

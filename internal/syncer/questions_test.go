@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 )
 
 func TestSlowQuestionsHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		q := &questions{slots: semaphore.NewWeighted(maxRequests), progress: &report.Progress{}}
+		q := &questions{slots: semaphore.NewWeighted(maxRequests), progress: &progress.Tracker{}}
 		for range maxRequests {
 			go func() {
 				_ = q.ask(ctx, "slow", func() error { <-ctx.Done(); return nil }) // never answered

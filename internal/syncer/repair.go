@@ -9,6 +9,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 // Repair verifies, and replaces each damaged file in every revision that has it: by
@@ -20,7 +21,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 		return report.Verification{}, err
 	}
 	verified := s.cfg.Shared.room.Read()
-	result, checked, err := report.Verify(ctx, s.cfg.Mirror, req)
+	result, checked, err := status.Verify(ctx, s.cfg.Mirror, req)
 	verified()
 	if err != nil {
 		return report.Verification{}, err

@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 func (w *world) repair() report.Verification {
@@ -90,7 +91,7 @@ func TestRepairRefusesAReplacedFile(t *testing.T) {
 
 func TestVerifyOfAManifestThatIsNotServedSaysSo(t *testing.T) {
 	w := served(t)
-	_, _, err := report.Verify(context.Background(), w.cfg.Mirror, request.Verify{Manifests: []string{"nosuch"}})
+	_, _, err := status.Verify(context.Background(), w.cfg.Mirror, request.Verify{Manifests: []string{"nosuch"}})
 	if err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 	"syncd/internal/store"
 )
 
@@ -65,7 +66,7 @@ func (s *Syncer) rollback(ctx context.Context, req request.Rollback) (report.Syn
 	result.Generation, result.Changed = next.Number, true
 	states, err := s.cfg.Store.Manifests()
 	for _, record := range change.Set {
-		report.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest], s.cfg.Staging.Get(record.Manifest))
+		status.ShowManifest(s.cfg.Metrics, record.Manifest, record, states[record.Manifest], s.cfg.Staging.Get(record.Manifest))
 	}
 	changes := store.Changes{History: report.HistoryEntry{
 		Time: time.Now().UTC(), Trigger: request.TriggerRollback, DurationSeconds: time.Since(started).Seconds(), Sync: result,
@@ -94,7 +95,7 @@ func (s *Syncer) followViews(change *mirror.Change) (outcomes []report.ViewResul
 // showViews shows the outcome of views in the metrics.
 func (c *Config) showViews(outcomes []report.ViewResult) {
 	for _, v := range outcomes {
-		report.ShowView(c.Metrics, v.Name, v.State())
+		status.ShowView(c.Metrics, v.Name, v.State())
 	}
 }
 

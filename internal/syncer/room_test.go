@@ -11,6 +11,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 )
 
 // fullOnce is a provider whose first list does not fit.
@@ -38,7 +39,7 @@ func takeAll(t *testing.T, room *releases.Room) *releases.Share {
 func TestAListThatWaitsForMemoryHoldsNoRequestSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider, room := &fullOnce{}, releases.NewRoom()
-		q := &questions{provider: provider, slots: semaphore.NewWeighted(maxRequests), progress: &report.Progress{}}
+		q := &questions{provider: provider, slots: semaphore.NewWeighted(maxRequests), progress: &progress.Tracker{}}
 		others := takeAll(t, room)
 		done := make(chan error, 1)
 		go func() {

@@ -13,6 +13,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer/download"
@@ -49,7 +50,7 @@ type run struct {
 	exportsMu sync.Mutex // guards exports
 	exports   []report.ExportResult
 
-	progress    *report.Progress
+	progress    *progress.Tracker
 	deadlines   *clock.Deadlines
 	endProgress func()
 	provider    *questions

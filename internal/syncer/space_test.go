@@ -16,6 +16,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
@@ -34,7 +35,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &report.Progress{}).newRun(request.Sync{})
+	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &progress.Tracker{}).newRun(request.Sync{})
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all

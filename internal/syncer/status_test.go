@@ -9,11 +9,12 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/report/status"
 )
 
 func (w *world) history() report.History {
 	w.Helper()
-	history, err := report.ReadHistory(w.cfg.Mirror, w.cfg.Store, 100)
+	history, err := status.History(w.cfg.Mirror, w.cfg.Store, 100)
 	must(w, err)
 	return history
 }
@@ -91,7 +92,7 @@ func TestALostStateIsRebuiltFromDiskWithNoDownload(t *testing.T) {
 
 func TestStatusReadsTheDiskWhenThereIsNoState(t *testing.T) {
 	w := served(t)
-	status, err := report.ReadStatus(w.cfg.Mirror, nil, "", configured(w.cfg.Targets), nil, report.Snapshot{})
+	status, err := status.Read(w.cfg.Mirror, nil, "", configured(w.cfg.Targets), nil, report.Progress{})
 	must(t, err)
 	if m := status.Manifests[0]; m.State != report.StateInSync || m.SyncedAt == nil {
 		t.Errorf("status %+v", m)

@@ -23,6 +23,7 @@ import (
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer/download"
@@ -114,7 +115,7 @@ func (c *Config) fingerprint(t Target) string {
 // manifest is in one running sync at most, dry runs aside.
 type Syncer struct {
 	cfg       Config
-	progress  *report.Progress
+	progress  *progress.Tracker
 	inventory *inventory.Inventory
 	requests  *semaphore.Weighted // small requests of all manifests
 	downloads *download.Downloader
@@ -122,7 +123,7 @@ type Syncer struct {
 }
 
 // New returns a Syncer that reports its progress to progress.
-func New(cfg Config, progress *report.Progress) *Syncer {
+func New(cfg Config, progress *progress.Tracker) *Syncer {
 	s := &Syncer{
 		cfg: cfg, progress: progress,
 		inventory: inventory.New(inventory.Config{
@@ -238,14 +239,14 @@ func (s *Syncer) refresh() error {
 }
 
 func (s *Syncer) newRun(req request.Sync) *run {
-	now, progress := time.Now(), s.progress
+	now, tracker := time.Now(), s.progress
 	if req.DryRun { // a sync of the same manifest may run beside it
-		progress = &report.Progress{}
+		tracker = &progress.Tracker{}
 	}
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
-		progress: progress, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: progress, describes: s.cfg.Describe},
+		progress: tracker, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
+		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: tracker, describes: s.cfg.Describe},
 		room:     s.cfg.room(s.inventory),
 	}
 }

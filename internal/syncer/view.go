@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 )
 
 // ViewTarget is one view to serve.
@@ -215,7 +216,7 @@ func (r *run) noteViews(outcomes []report.ViewResult) {
 		if r.viewResults[v.Name].Result != report.Updated || v.Result != report.Unchanged {
 			r.viewResults[v.Name] = v
 		}
-		report.ShowView(r.cfg.Metrics, v.Name, r.viewResults[v.Name].State())
+		status.ShowView(r.cfg.Metrics, v.Name, r.viewResults[v.Name].State())
 	}
 }
 

@@ -63,7 +63,7 @@ type Nothing struct{}
 type Engine interface {
 	// Do does an operation. req and result are pointers; req is nil for a query. While the
 	// work runs, Do calls show with its progress, unless show is nil.
-	Do(ctx context.Context, op Operation, req, result any, show func(report.Snapshot)) error
+	Do(ctx context.Context, op Operation, req, result any, show func(report.Progress)) error
 }
 
 // Query is an operation that needs no request and no work.
@@ -97,7 +97,7 @@ func (w Work[Request, Result]) Do(ctx context.Context, e Engine, req Request) (R
 }
 
 // Watch is Do and calls show with the progress of the work.
-func (w Work[Request, Result]) Watch(ctx context.Context, e Engine, req Request, show func(report.Snapshot)) (result Result, err error) {
+func (w Work[Request, Result]) Watch(ctx context.Context, e Engine, req Request, show func(report.Progress)) (result Result, err error) {
 	err = e.Do(ctx, w.Operation, &req, &result, show)
 	return result, err
 }

@@ -10,7 +10,7 @@ import (
 	"syncd/internal/report/request"
 )
 
-func idle() report.Snapshot { return report.Snapshot{} }
+func idle() report.Progress { return report.Progress{} }
 
 func TestATableDoesWhatItsHandlersDo(t *testing.T) {
 	full := errors.New("disk full")

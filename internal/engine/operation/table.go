@@ -35,12 +35,12 @@ func (h Handler) Do(ctx context.Context, req any) (result any, err error) {
 
 // Table does operations in this process. It does not change once it is made.
 type Table struct {
-	Progress func() report.Snapshot // of the running work
+	Progress func() report.Progress // of the running work
 	handlers map[Operation]Handler
 }
 
 // NewTable returns the table of an engine.
-func NewTable(progress func() report.Snapshot, handlers ...Handler) *Table {
+func NewTable(progress func() report.Progress, handlers ...Handler) *Table {
 	return (&Table{Progress: progress}).With(handlers...)
 }
 
@@ -68,7 +68,7 @@ func (t *Table) Handlers() map[string]Handler {
 }
 
 // Do implements Engine.
-func (t *Table) Do(ctx context.Context, op Operation, req, result any, show func(report.Snapshot)) error {
+func (t *Table) Do(ctx context.Context, op Operation, req, result any, show func(report.Progress)) error {
 	h, known := t.handlers[op]
 	if !known {
 		return fmt.Errorf("%s is not done here", op.Path)
@@ -81,7 +81,7 @@ func (t *Table) Do(ctx context.Context, op Operation, req, result any, show func
 
 // watch calls show with the progress, again and again, until the returned function is
 // called.
-func (t *Table) watch(show func(report.Snapshot)) (end func()) {
+func (t *Table) watch(show func(report.Progress)) (end func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -15,7 +15,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/verify"
 )
 
@@ -122,7 +122,7 @@ func (instantly) Add(_ verify.Proven, done func(error)) { done(nil) }
 func newDownloader(t *testing.T) (*Downloader, *provider) {
 	p := &provider{t: t, running: map[manifest.Digest]bool{}, fail: map[manifest.Digest]error{}}
 	return &Downloader{
-		Pool: &Pool{}, Fetcher: p, Transfers: 2, Progress: &report.Progress{},
+		Pool: &Pool{}, Fetcher: p, Transfers: 2, Progress: &progress.Tracker{},
 		Free:    func() (space.Amount, error) { return space.Amount{Bytes: 1 << 40, Inodes: 1 << 20}, nil },
 		Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
 	}, p

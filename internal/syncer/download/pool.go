@@ -12,7 +12,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 	"syncd/internal/verify"
 )
 
@@ -54,7 +54,7 @@ type Downloader struct {
 	Fetcher   Fetcher
 	Free      func() (space.Amount, error)
 	Metrics   *metrics.Metrics
-	Progress  *report.Progress
+	Progress  *progress.Tracker
 	Transfers int // large files at once
 }
 

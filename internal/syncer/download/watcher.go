@@ -6,7 +6,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
-	"syncd/internal/report"
+	"syncd/internal/report/progress"
 )
 
 // watcher follows one download: it counts its bytes and guards the free space.
@@ -15,7 +15,7 @@ type watcher struct {
 	free     func() (space.Amount, error)
 	metrics  *metrics.Metrics
 	arrived  func(bytes int64)
-	download *report.Download
+	download *progress.Download
 
 	metadataSize int64 // -1 when unknown
 	size         int64 // expected now

@@ -90,7 +90,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Do implements operation.Engine. A query ends once the engine has not answered for
 // linePatience, whatever it sends; work, once the engine sends no line for that long.
-func (c *Client) Do(ctx context.Context, op operation.Operation, req, result any, show func(report.Snapshot)) error {
+func (c *Client) Do(ctx context.Context, op operation.Operation, req, result any, show func(report.Progress)) error {
 	if !op.IsQuery {
 		return c.call(ctx, http.MethodPost, op.Path, req, result, show)
 	}
@@ -99,7 +99,7 @@ func (c *Client) Do(ctx context.Context, op operation.Operation, req, result any
 	return c.call(ctx, http.MethodGet, op.Path, nil, result, nil)
 }
 
-func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(report.Snapshot)) error {
+func (c *Client) call(ctx context.Context, method, path string, in, out any, show func(report.Progress)) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err

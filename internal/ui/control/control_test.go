@@ -50,7 +50,7 @@ var (
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
 	stops    = []report.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
 	hosts    = report.FleetStatus{Rings: []report.RingStatus{{Name: "canary"}}, Followers: []report.FollowerStatus{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
-	snapshot = report.Snapshot{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
+	snapshot = report.Progress{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
 // answer records the request.
@@ -83,7 +83,7 @@ func (h *fakeEngine) sync(ctx context.Context, req request.Sync) (report.Sync, e
 var samples = []metrics.Sample{{Name: "syncd_x", Labels: map[string]string{"manifest": "a"}, Value: 1.5}}
 
 func (h *fakeEngine) table() *operation.Table {
-	return operation.NewTable(func() report.Snapshot { return snapshot },
+	return operation.NewTable(func() report.Progress { return snapshot },
 		operation.Status.By(query(h, status)),
 		operation.History.By(query(h, history)),
 		operation.Deliveries.By(query(h, waiting)),
@@ -212,8 +212,8 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 	h := &fakeEngine{block: make(chan struct{}), started: make(chan struct{}, 1), done: make(chan error, 1)}
 	c := serve(t, t.TempDir(), h)
 	var once sync.Once
-	var seen report.Snapshot
-	got, err := operation.Sync.Watch(context.Background(), c, request.Sync{}, func(s report.Snapshot) {
+	var seen report.Progress
+	got, err := operation.Sync.Watch(context.Background(), c, request.Sync{}, func(s report.Progress) {
 		once.Do(func() {
 			seen = s
 			close(h.block)

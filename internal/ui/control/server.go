@@ -41,7 +41,7 @@ func newHandler(ctx context.Context, t *operation.Table) http.Handler {
 
 // message is one line of an answer. Exactly one of its members is set.
 type message struct {
-	Progress *report.Snapshot `json:"progress,omitempty"`
+	Progress *report.Progress `json:"progress,omitempty"`
 	Result   json.RawMessage  `json:"result,omitempty"`
 	Error    *remoteError     `json:"error,omitempty"`
 }
@@ -75,7 +75,7 @@ func lastMessage(value any, err error) message {
 }
 
 // stream reads a request, does the work and sends the progress meanwhile.
-func stream(ctx context.Context, w http.ResponseWriter, r *http.Request, h operation.Handler, progress func() report.Snapshot) {
+func stream(ctx context.Context, w http.ResponseWriter, r *http.Request, h operation.Handler, progress func() report.Progress) {
 	req, err := h.Read(http.MaxBytesReader(w, r.Body, h.MaxRequest))
 	if err != nil {
 		http.Error(w, "request is not JSON", http.StatusBadRequest)

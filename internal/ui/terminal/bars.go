@@ -83,7 +83,7 @@ func (b *bar) set(total, done int64, now rate) {
 	b.SetCurrent(done)
 }
 
-func (b *bars) Show(s report.Snapshot) {
+func (b *bars) Show(s report.Progress) {
 	total := s.Total()
 	b.all.set(total.BytesTotal, total.BytesDone, rate{total.BytesPerSecond, total.SecondsLeft})
 	running := map[string]bool{}

@@ -17,7 +17,7 @@ type lines struct {
 	next time.Time
 }
 
-func (l *lines) Show(s report.Snapshot) {
+func (l *lines) Show(s report.Progress) {
 	now := time.Now()
 	if !s.Syncing || now.Before(l.next) {
 		return

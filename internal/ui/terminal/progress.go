@@ -13,7 +13,7 @@ import (
 // Progress shows the progress of a sync. One goroutine uses it, and calls Close at
 // the end.
 type Progress interface {
-	Show(report.Snapshot)
+	Show(report.Progress)
 	Close()
 }
 
@@ -30,7 +30,7 @@ func NewProgress(out io.Writer, redact func([]byte) []byte) Progress {
 type Silent struct{}
 
 // Show does nothing.
-func (Silent) Show(report.Snapshot) {}
+func (Silent) Show(report.Progress) {}
 
 // Close does nothing.
 func (Silent) Close() {}

@@ -18,8 +18,8 @@ const mib = 1 << 20
 func unredacted(b []byte) []byte { return b }
 
 // resumed is a sync that has 900 MiB of an earlier one and receives 1 MiB/s.
-func resumed() report.Snapshot {
-	return report.Snapshot{
+func resumed() report.Progress {
+	return report.Progress{
 		Syncing: true,
 		Manifests: []report.ManifestProgress{{
 			Name: "data", Phase: report.PhaseDownloading, FilesTotal: 1, BytesTotal: 1000 * mib, BytesDone: 910 * mib, BytesPerSecond: mib, SecondsLeft: 90,

@@ -1,10 +1,11 @@
-package report
+package status
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -27,7 +28,7 @@ func sampleOutbox() outbox {
 func TestReadHooksShowsWhatWaitsAndWhy(t *testing.T) {
 	configured := []ConfiguredHook{{Name: "down", Receiver: "https://ops.example"}, {Name: "idle"}, {Name: "off"}}
 	states := map[string]HookState{"down": {NextTry: hookTime.Add(5 * time.Hour)}, "off": {Disabled: true}}
-	hooks, err := ReadHooks(sampleOutbox(), configured, states)
+	hooks, err := Hooks(sampleOutbox(), configured, states)
 	if err != nil || len(hooks) != 3 {
 		t.Fatalf("%+v, %v", hooks, err)
 	}
@@ -49,15 +50,15 @@ func TestReadHooksShowsWhatWaitsAndWhy(t *testing.T) {
 }
 
 func TestReadDeliveriesIsInTheOrderOfTheEvents(t *testing.T) {
-	list, err := ReadDeliveries(sampleOutbox(), []string{"down"}, map[string]HookState{"down": {NextTry: hookTime}})
+	list, err := Deliveries(sampleOutbox(), []string{"down"}, map[string]HookState{"down": {NextTry: hookTime}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []struct {
 		id    string
-		state DeliveryState
+		state report.DeliveryState
 		next  bool
-	}{{"evt_0", DeliveryOrphaned, false}, {"evt_1", DeliveryGivenUp, false}, {"evt_2", DeliveryPending, true}, {"evt_3", DeliveryPending, false}}
+	}{{"evt_0", report.DeliveryOrphaned, false}, {"evt_1", report.DeliveryGivenUp, false}, {"evt_2", report.DeliveryPending, true}, {"evt_3", report.DeliveryPending, false}}
 	for i, w := range want {
 		if d := list.Deliveries[i]; d.ID != w.id || d.State != w.state || (d.NextTry != nil) != w.next {
 			t.Errorf("%d: %+v, want %+v", i, d, w)

@@ -1,4 +1,4 @@
-package report
+package status
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/forecast"
 	"syncd/internal/metrics"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -17,13 +18,13 @@ func PastOf(history []json.RawMessage, name string) forecast.Past {
 	var past forecast.Past
 	var newest manifest.Release
 	for _, raw := range slices.Backward(history) {
-		var entry HistoryEntry
+		var entry report.HistoryEntry
 		if json.Unmarshal(raw, &entry) != nil {
 			continue
 		}
 		for _, m := range entry.Manifests {
 			release := manifest.Release(m.Release)
-			if m.Name != name || m.Result != Updated || !release.IsMonth() {
+			if m.Name != name || m.Result != report.Updated || !release.IsMonth() {
 				continue
 			}
 			if release.Newer(newest) && newest != "" {

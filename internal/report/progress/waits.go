@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"slices"
@@ -15,27 +15,27 @@ type Wait struct {
 
 // Ask notes that the sync of a manifest waits for the answer to a small question, until
 // answered is called.
-func (p *Progress) Ask(manifest string) (answered func()) {
+func (t *Tracker) Ask(manifest string) (answered func()) {
 	w := &Wait{Manifest: manifest, Asking: true, Since: time.Now()}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.questions = append(p.questions, w)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.questions = append(t.questions, w)
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.questions = slices.DeleteFunc(p.questions, func(other *Wait) bool { return other == w })
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.questions = slices.DeleteFunc(t.questions, func(other *Wait) bool { return other == w })
 	}
 }
 
 // Waits returns every wait for the provider.
-func (p *Progress) Waits() []Wait {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (t *Tracker) Waits() []Wait {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var waits []Wait
-	for _, w := range p.questions {
+	for _, w := range t.questions {
 		waits = append(waits, *w)
 	}
-	for _, d := range p.downloads {
+	for _, d := range t.downloads {
 		if !d.moved.IsZero() {
 			waits = append(waits, Wait{Manifest: d.file.Manifest, Since: d.moved})
 		}

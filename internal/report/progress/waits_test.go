@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 func TestASyncIsSilentOnlyWhileItWaitsForTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p Progress
+		var p Tracker
 		silence := func(want ...time.Duration) {
 			t.Helper()
 			var got []time.Duration

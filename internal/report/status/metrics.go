@@ -1,4 +1,4 @@
-package report
+package status
 
 import (
 	"time"
@@ -8,13 +8,14 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
 // LabelValues returns the values that labels of metrics can have.
 func LabelValues() metrics.LabelValues {
 	values := metrics.LabelValues{States: restingStates()}
-	for _, result := range Results() {
+	for _, result := range report.Results() {
 		values.Results = append(values.Results, string(result))
 	}
 	for _, reason := range refusal.Reasons() {
@@ -27,8 +28,8 @@ func LabelValues() metrics.LabelValues {
 // syncing out, so that it shows how the last sync ended.
 func restingStates() []string {
 	return []string{
-		string(StateInSync), string(StateFailed), string(StateRefused), string(StateHeld), string(StatePending),
-		string(StateStaged), string(StateQuarantined),
+		string(report.StateInSync), string(report.StateFailed), string(report.StateRefused), string(report.StateHeld), string(report.StatePending),
+		string(report.StateStaged), string(report.StateQuarantined),
 	}
 }
 
@@ -40,7 +41,7 @@ func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved s
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}
-	if StagedOf(e) != nil {
+	if Staged(e) != nil {
 		status.Staged = e.Since
 	}
 	if q := quarantinedOf(e); q != nil {
@@ -55,12 +56,12 @@ func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved s
 }
 
 // ShowView puts a view's state into the metrics.
-func ShowView(m *metrics.Metrics, name string, state State) {
-	m.ViewState(name, string(state), []string{string(StateInSync), string(StateRefused), string(StateFailed), string(StatePending)})
+func ShowView(m *metrics.Metrics, name string, state report.State) {
+	m.ViewState(name, string(state), []string{string(report.StateInSync), string(report.StateRefused), string(report.StateFailed), string(report.StatePending)})
 }
 
 // ShowExport puts the state of an exported folder into the metrics.
-func ShowExport(m *metrics.Metrics, e ExportStatus) {
+func ShowExport(m *metrics.Metrics, e report.ExportStatus) {
 	var behind time.Time
 	if e.Since != nil {
 		behind = *e.Since
@@ -69,5 +70,5 @@ func ShowExport(m *metrics.Metrics, e ExportStatus) {
 }
 
 func exportStates() []string {
-	return []string{string(ExportInSync), string(ExportBehind), string(ExportRefused), string(ExportFailed), string(ExportPending)}
+	return []string{string(report.ExportInSync), string(report.ExportBehind), string(report.ExportRefused), string(report.ExportFailed), string(report.ExportPending)}
 }

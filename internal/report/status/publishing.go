@@ -1,0 +1,49 @@
+package status
+
+import (
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// Publishing returns the status of publishing the generation served to place.
+func Publishing(p store.Publication, place string, served int, election *report.ElectionStatus) *report.PublishStatus {
+	if p.Place != place {
+		p = store.Publication{}
+	}
+	status := &report.PublishStatus{
+		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
+		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
+	}
+	switch {
+	case p.Error != "":
+		status.State = report.StateFailed
+	case p.Standby:
+		status.State = report.StateStandby
+	case p.Generation > 0 && p.Shown == served:
+		status.State = report.StateInSync
+	}
+	return status
+}
+
+// Scrub returns the status of scrubbing, or nil if none is configured and none has
+// run.
+func Scrub(s store.Scrub, configured bool) *report.ScrubStatus {
+	if !configured && s.StartedAt.IsZero() {
+		return nil
+	}
+	status := &report.ScrubStatus{
+		State: report.ScrubOff, StartedAt: timeOrNull(s.StartedAt), FinishedAt: timeOrNull(s.FinishedAt),
+		Objects: s.Objects, TotalObjects: max(s.TotalObjects, s.Objects), Bytes: s.Bytes, TotalBytes: max(s.TotalBytes, s.Bytes),
+		Damaged: s.Damaged, Repaired: s.Repaired, Left: []report.ScrubDamage{},
+	}
+	switch {
+	case configured && s.IsRunning():
+		status.State = report.ScrubRunning
+	case configured:
+		status.State = report.ScrubWaiting
+	}
+	for _, d := range s.Left {
+		status.Left = append(status.Left, report.ScrubDamage{Object: d.Object.String(), File: d.File, Error: report.OneLine(d.Error), At: d.At})
+	}
+	return status
+}

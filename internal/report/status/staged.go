@@ -1,0 +1,26 @@
+package status
+
+import (
+	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
+)
+
+// Staged returns the revision that is staged, nil for none.
+func Staged(e staging.Entry) *report.StagedRevision {
+	if !e.IsStaged() {
+		return nil
+	}
+	return &report.StagedRevision{Release: string(e.Release), Revision: e.Revision, Since: e.Since}
+}
+
+// quarantinedOf returns the revision that the gate refused, nil for none.
+func quarantinedOf(e staging.Entry) *report.QuarantinedRevision {
+	if e.Dropped || !e.IsQuarantined() {
+		return nil
+	}
+	v := e.Verdict
+	return &report.QuarantinedRevision{
+		StagedRevision: report.StagedRevision{Release: string(e.Release), Revision: e.Revision, Since: e.Since},
+		RefusedAt:      v.At, Error: v.Error, Lines: append([]string{}, v.Lines...), Differences: append([]string{}, v.Differences...),
+	}
+}

@@ -1,0 +1,148 @@
+// Package status reads reports from the disk and the state database: the status of
+// manifests, views, exports, hooks, scrubs and the bucket, the history, the disk use, the
+// deliveries, and what a re-reading of the served files finds. It changes nothing, and
+// needs no engine. The metrics of a manifest come from the same status.
+package status
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+// Configured is a manifest of the configuration.
+type Configured struct {
+	Name    string
+	Release manifest.Release // latest, an alias, or a pinned month
+	Policy  staging.Policy   // of what is staged
+}
+
+// StateReader is the part of the state database that reports are made from.
+type StateReader interface {
+	Manifests() (map[string]store.Manifest, error)
+	CoolDowns() (map[string]time.Time, error)
+	History(limit int) ([]json.RawMessage, error)
+	Scrub() (store.Scrub, error)
+	Publication() (store.Publication, error)
+	Fleet(each func(key string, value json.RawMessage) error) error
+	DeliveryReader
+}
+
+// Read returns the status of the configured manifests, followed by those that are
+// served although they left the configuration. They are without explanations:
+// see report.Status.Explain. state is nil when there is no state database; origin selects the
+// cool-down that counts; running is the progress of the running syncs.
+func Read(m *mirror.Mirror, state StateReader, origin string, configured []Configured, entries map[string]staging.Entry, running report.Progress) (report.Status, error) {
+	states, coolDowns := map[string]store.Manifest{}, map[string]time.Time{}
+	if state != nil {
+		var err error
+		if states, err = state.Manifests(); err != nil {
+			return report.Status{}, err
+		}
+		if coolDowns, err = state.CoolDowns(); err != nil {
+			return report.Status{}, err
+		}
+	}
+	current := m.Current()
+	status := report.Status{DataDir: m.Dir(), Generation: current.Number, Manifests: []report.ManifestStatus{}}
+	for _, c := range configured {
+		s := manifestStatus(c, current.Records[c.Name], states[c.Name], entries[c.Name], running.Manifest(c.Name))
+		if until := coolDowns[origin]; time.Now().Before(until) {
+			s.CoolingUntil = &until
+		}
+		status.Manifests = append(status.Manifests, s)
+	}
+	for _, name := range current.Names() {
+		if !slices.ContainsFunc(configured, func(c Configured) bool { return c.Name == name }) {
+			status.Manifests = append(status.Manifests, orphan(current.Records[name], states[name]))
+		}
+	}
+	return status, nil
+}
+
+// orphan is the status of a manifest that left the configuration. Its last failure is of
+// no interest any more.
+func orphan(record mirror.Record, saved store.Manifest) report.ManifestStatus {
+	saved.Failure, record.Held, record.Orders = nil, nil, mirror.Orders{}
+	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, staging.Entry{}, nil)
+	m.State = report.StateOrphaned
+	return m
+}
+
+// manifestStatus is one manifest's status; record is the zero value when the
+// manifest is not served.
+func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Entry, progress *report.ManifestProgress) report.ManifestStatus {
+	m := report.ManifestStatus{
+		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
+		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest, Expected: timeOrNull(due(saved)),
+		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
+		State: stateOf(record, saved, e), Progress: progress, Staged: Staged(e), Quarantined: quarantinedOf(e),
+	}
+	m.Pin, m.Skips = string(record.Orders.Pin), []string{}
+	for _, release := range record.Orders.Skip {
+		m.Skips = append(m.Skips, string(release))
+	}
+	if record.Orders.Holds(time.Now()) {
+		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
+	}
+	if m.Staged != nil {
+		m.OpensAt = timeOrNull(c.Policy.Opens(time.Now()))
+	}
+	m.Late = m.Wanted == string(manifest.Latest) && past(saved).IsLate(manifest.Release(saved.Newest), time.Now())
+	if progress != nil {
+		m.State = report.StateSyncing
+	}
+	if record.Held != nil {
+		m.HeldFrom = string(record.Held.Release)
+	}
+	if failure := saved.Failure; failure != nil {
+		m.Error, m.Reason, m.Failing, m.RetryAt = failure.Error, failure.Reason, failure.Release, timeOrNull(failure.NextTry)
+	}
+	if m.State == report.StateQuarantined {
+		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, string(refusal.Gate), string(e.Release), nil
+	}
+	return m
+}
+
+// stateOf is the state of a manifest that is not syncing.
+func stateOf(record mirror.Record, saved store.Manifest, e staging.Entry) report.State {
+	switch {
+	case saved.Failure != nil && saved.Failure.Reason != string(refusal.Gate):
+		return report.State(saved.Failure.Result)
+	case quarantinedOf(e) != nil:
+		return report.StateQuarantined
+	case saved.Failure != nil:
+		return report.State(saved.Failure.Result)
+	case Staged(e) != nil:
+		return report.StateStaged
+	case record.Held != nil, record.Orders.Holds(time.Now()):
+		return report.StateHeld
+	case record.Manifest != "":
+		return report.StateInSync
+	}
+	return report.StatePending
+}
+
+// syncedAt is when a manifest was last up to date. Without a state database the
+// time of publication on disk is the best answer.
+func syncedAt(record mirror.Record, saved store.Manifest) time.Time {
+	if saved.SyncedAt.IsZero() {
+		return record.PublishedAt
+	}
+	return saved.SyncedAt
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
