@@ -1,13 +1,11 @@
 package durable
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/disk/fsops"
@@ -52,20 +50,18 @@ func releaseIsAtLeast(release string, major, minor int) bool {
 
 // dirtyBytes returns how many bytes of all processes wait to be written to a disk;
 // 0 if the kernel does not say.
-func dirtyBytes() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
+func dirtyBytes() (sum int64) {
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0
 	}
-	var sum int64
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if name != "Dirty" && name != "Writeback" {
-			continue
-		}
-		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
-		if err == nil {
-			sum += kilobytes << 10
+	memory, err := proc.Meminfo()
+	if err != nil {
+		return 0
+	}
+	for _, bytes := range []*uint64{memory.DirtyBytes, memory.WritebackBytes} {
+		if bytes != nil {
+			sum += int64(*bytes)
 		}
 	}
 	return sum

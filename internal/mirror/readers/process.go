@@ -3,20 +3,19 @@
 package readers
 
 import (
-	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
 // process is one process that is looked at.
 type process struct {
-	pid   int
+	procfs.Proc
 	dir   string // in procfs
 	index *index
 	found map[revision]*use
@@ -24,13 +23,12 @@ type process struct {
 
 // descriptors looks at the open files. A process that ended meanwhile has none.
 func (p *process) descriptors() error {
-	dir := filepath.Join(p.dir, "fd")
-	entries, err := os.ReadDir(dir)
+	numbers, err := p.FileDescriptors()
 	if err != nil {
 		return ifHidden(err)
 	}
-	for _, entry := range entries {
-		name := filepath.Join(dir, entry.Name())
+	for _, number := range numbers {
+		name := fmt.Sprintf("%s/fd/%d", p.dir, number)
 		target, err := os.Readlink(name)
 		if err != nil || !strings.HasPrefix(target, "/") { // sockets and pipes
 			continue
@@ -42,26 +40,24 @@ func (p *process) descriptors() error {
 	return nil
 }
 
-// mappings looks at the mapped files. A file has a line for each of its parts.
+// mappings looks at the mapped files. A file has an entry for each of its parts.
 func (p *process) mappings() error {
-	maps, err := os.Open(filepath.Join(p.dir, "maps"))
+	maps, err := p.ProcMaps()
 	if err != nil {
 		return ifHidden(err)
 	}
-	defer maps.Close()
 	seen := map[file]bool{}
-	lines := bufio.NewScanner(maps)
-	for lines.Scan() {
-		target, id, ok := parseMapping(lines.Text())
-		if !ok {
+	for _, m := range maps {
+		if !strings.HasPrefix(m.Pathname, "/") {
 			continue
 		}
-		if f, found := p.index.find(target, func() (inode, bool) { return id, true }); found && !seen[f] {
+		target := strings.ReplaceAll(m.Pathname, `\012`, "\n") // as the kernel writes a line feed
+		if f, found := p.index.find(target, func() (inode, bool) { return inode{m.Dev, m.Inode}, true }); found && !seen[f] {
 			seen[f] = true
 			p.note(f).mapped++
 		}
 	}
-	return ifHidden(lines.Err())
+	return nil
 }
 
 func (p *process) note(f file) *use {
@@ -92,21 +88,4 @@ func inodeOf(name string) (inode, bool) {
 		return inode{}, false
 	}
 	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, true
-}
-
-// parseMapping reads a line of maps: range, rights, offset, device, inode, path.
-func parseMapping(line string) (path string, id inode, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
-		return "", inode{}, false
-	}
-	major, minor, _ := strings.Cut(fields[3], ":")
-	ma, err1 := strconv.ParseUint(major, 16, 32)
-	mi, err2 := strconv.ParseUint(minor, 16, 32)
-	number, err3 := strconv.ParseUint(fields[4], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil {
-		return "", inode{}, false
-	}
-	_, path, _ = strings.Cut(line, "/") // a path may have spaces
-	return strings.ReplaceAll("/"+path, `\012`, "\n"), inode{unix.Mkdev(uint32(ma), uint32(mi)), number}, true
 }

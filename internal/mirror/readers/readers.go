@@ -13,7 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"syncd/internal/mirror"
 )
@@ -47,17 +48,20 @@ func Scan(m *mirror.Mirror, proc string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	entries, err := os.ReadDir(proc)
+	mounted, err := procfs.NewFS(proc)
+	if err != nil {
+		return Result{}, err
+	}
+	all, err := mounted.AllProcs()
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Readers: []Reader{}, Notes: notes(proc)}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
+	for _, one := range all {
+		if one.PID == os.Getpid() {
 			continue
 		}
-		p := process{pid: pid, dir: filepath.Join(proc, entry.Name()), index: index, found: map[revision]*use{}}
+		p := process{Proc: one, dir: filepath.Join(proc, strconv.Itoa(one.PID)), index: index, found: map[revision]*use{}}
 		err = errors.Join(p.descriptors(), p.mappings())
 		if errors.Is(err, fs.ErrPermission) {
 			result.Unseen++
@@ -94,9 +98,10 @@ type use struct {
 // readers turns what was found into a Reader for each revision.
 func (p *process) readers(current mirror.Generation) []Reader {
 	var list []Reader
+	command, _ := p.Comm() // "" if the process has ended
 	for of, u := range p.found {
 		r := Reader{
-			PID: p.pid, Command: p.command(), Manifest: of.manifest, Release: of.release, Revision: of.id,
+			PID: p.PID, Command: command, Manifest: of.manifest, Release: of.release, Revision: of.id,
 			Served: current.Records[of.manifest].ID() == of.release+"-"+of.id, Open: u.open, Mapped: u.mapped, Files: []string{},
 		}
 		for file := range u.files {
@@ -107,12 +112,4 @@ func (p *process) readers(current mirror.Generation) []Reader {
 		list = append(list, r)
 	}
 	return list
-}
-
-func (p *process) command() string {
-	text, err := os.ReadFile(filepath.Join(p.dir, "comm"))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(string(text), "\n")
 }
