@@ -23,13 +23,14 @@ import (
 	"syncd/internal/mirror/export"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/source"
 )
 
 // active is the configuration in force and what was built from it. A reload
 // replaces all of it.
 type active struct {
 	config *config.Config
-	source *source
+	source *connection
 	syncer *syncer.Syncer
 	id     config.Secret
 
@@ -38,10 +39,10 @@ type active struct {
 	publisher *publishing    // nil for none
 }
 
-// source is what this host mirrors: the provider, or the bucket of a publisher.
-type source struct {
-	provider syncer.Provider // nil for a bucket
-	bucket   syncer.Bucket   // nil for the provider
+// connection leads to what this host mirrors: the provider, or the bucket of a publisher.
+type connection struct {
+	provider source.Provider // nil for a bucket
+	bucket   source.Bucket   // nil for the provider
 	files    fetcher.Source
 	close    func()
 }
@@ -117,7 +118,7 @@ func (e *Engine) finish(a *active) {
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
 // connect returns a client of the source and the Customer ID.
-func (e *Engine) connect(cfg *config.Config) (*source, config.Secret, error) {
+func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error) {
 	id, err := cfg.Source.ReadID()
 	if err != nil {
 		return nil, "", err
@@ -131,13 +132,13 @@ func (e *Engine) connect(cfg *config.Config) (*source, config.Secret, error) {
 	}
 	if cfg.Source.S3.IsSet() {
 		client := follower.New(carrier)
-		return &source{bucket: client, files: client, close: client.Close}, id, nil
+		return &connection{bucket: client, files: client, close: client.Close}, id, nil
 	}
 	client := releases.New(carrier)
-	return &source{provider: client, files: client, close: client.Close}, id, nil
+	return &connection{provider: client, files: client, close: client.Close}, id, nil
 }
 
-func (e *Engine) syncerConfig(cfg *config.Config, from *source, id config.Secret) syncer.Config {
+func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret) syncer.Config {
 	return syncer.Config{
 		Provider: from.provider, Bucket: from.bucket, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
 		Fetcher: fetcher.New(from.files, e.mirror.Partial(), fetcher.Config{
@@ -190,8 +191,9 @@ func targetsOf(cfg *config.Config, environ []string) []syncer.Target {
 	targets := make([]syncer.Target, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
 		targets[i] = syncer.Target{
-			Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter, Activate: policyOf(m.Activate),
-			Gate: gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: environ},
+			Target:   source.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter},
+			Activate: policyOf(m.Activate),
+			Gate:     gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: environ},
 		}
 	}
 	return targets

@@ -58,7 +58,7 @@ func (r *run) download(ctx context.Context, jobs []*job) {
 // others. If the provider replaced files meanwhile, their digests have changed, and the
 // plan starts over once.
 func (r *run) downloadReplaced(ctx context.Context, j *job) {
-	if !j.mayReopen() || ctx.Err() != nil || r.lock != nil {
+	if !j.mayReopen() || ctx.Err() != nil || r.source.AllOrNothing() {
 		return
 	}
 	r.session.Flush() // the new plan can use what has arrived

@@ -13,13 +13,14 @@ import (
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/source"
 )
 
 // single makes a world that mirrors single files as "one".
 func single(t *testing.T, references ...string) *world {
 	t.Helper()
 	w := start(t)
-	target := syncer.Target{Name: "one", Release: manifest.Latest}
+	target := syncer.Target{Target: source.Target{Name: "one", Release: manifest.Latest}}
 	for _, text := range references {
 		ref, err := manifest.ParseReference(text)
 		must(t, err)

@@ -1,9 +1,6 @@
 package syncer
 
 import (
-	"time"
-
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/forecast"
 )
 
@@ -14,19 +11,6 @@ func (j *job) past() *forecast.Past {
 	}
 	known := *j.state.Past
 	return &known
-}
-
-// learn notes which releases the provider lists, and when a newer one arrived. The first
-// one that syncd sees was there before.
-func (j *job) learn(ids []string, newest manifest.Release, now time.Time) {
-	past := j.past()
-	if len(ids) > 0 {
-		past.List(ids)
-	}
-	if newest.Newer(manifest.Release(j.state.Newest)) && j.state.Newest != "" {
-		past.Arrive(newest, now.UTC())
-	}
-	j.state.Past = past
 }
 
 // learnSize notes what was downloaded for a release.

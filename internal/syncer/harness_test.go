@@ -40,6 +40,7 @@ import (
 	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/source"
 )
 
 func TestMain(m *testing.M) {
@@ -97,7 +98,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 		Algorithm: manifest.SHA256, Transfers: 4, PublishAfter: time.Minute, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
 	}
 	for _, name := range names {
-		w.cfg.Targets = append(w.cfg.Targets, syncer.Target{Name: name, Release: manifest.Latest})
+		w.cfg.Targets = append(w.cfg.Targets, syncer.Target{Target: source.Target{Name: name, Release: manifest.Latest}})
 	}
 	w.open()
 	t.Cleanup(func() {

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
-	"syncd/internal/mirror/record"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
+	"syncd/internal/syncer/source"
 )
 
 // job is one manifest in one sync. Between the steps of a sync, the goroutine of
@@ -24,6 +22,7 @@ import (
 // is ready, settled or failed belongs to the goroutine that publishes.
 type job struct {
 	target  Target
+	entry   *source.Entry
 	active  mirror.Record // the served one, if served
 	served  bool
 	staged  staging.Entry  // when the sync began
@@ -32,18 +31,12 @@ type job struct {
 
 	release  manifest.Release          // chosen; "" until then
 	news     bool                      // files may differ from the served ones, whatever the release
-	list     *manifest.List            // asked for with the release; nil once it was used
-	told     telling                   // for other hosts
-	offer    offer                     // of a bucket
-	record   []record.File             // of a bucket's record; nil once its digests were taken
-	refs     []manifest.Reference      // of single files, with their releases
+	told     *source.Description       // for other hosts; nil before the list
 	full     bool                      // the Manifest and all digests were asked for
 	listed   int                       // files in the provider's list, before filters
 	links    string                    // fingerprint of the provider's list
 	files    []manifest.File           // listed, after filters; nil once planned
 	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
-	share    *releases.Share           // of the memory for lists; held from the list until the plan
-	noSizes  atomic.Bool               // Metadata failed, so no more sizes are requested
 	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
 	ctx      context.Context           // of the downloads that only this job wants
 	outcome  report.ManifestResult     // once recorded
@@ -76,8 +69,8 @@ var errAborted = errors.New("another file of the manifest failed")
 
 // endList frees the list when there is a plan, or none is needed.
 func (j *job) endList() {
-	j.files, j.list, j.record = nil, nil, nil
-	j.share.Release()
+	j.files = nil
+	j.entry.Drop()
 }
 
 // open is true while the job has neither failed nor been settled.
@@ -249,8 +242,7 @@ func (j *job) freeMemory() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.isUnfinishedLocked() {
-		j.told.forget()
-		j.plan, j.active, j.sizes, j.fetched = manifest.Plan{}, mirror.Record{}, nil, nil
+		j.told, j.plan, j.active, j.sizes, j.fetched = nil, manifest.Plan{}, mirror.Record{}, nil, nil
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/manifest"
-	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
@@ -17,17 +16,15 @@ import (
 // keeps those that pass the filter, without digests yet.
 func (r *run) listFiles(ctx context.Context, j *job) error {
 	j.files = nil
-	j.told.forget() // of an earlier plan
-	list, err := r.entryOf(j).list(ctx, j)
+	found, err := j.entry.List(ctx)
 	if err != nil {
 		return err
 	}
-	j.listed = list.Len()
-	if err := r.checkListed(j); err != nil {
+	j.told, j.listed, j.links = found.Told, found.Count, found.Links
+	if err := j.entry.CheckCount(r.cfg.guards(), j.listed, j.active); err != nil {
 		return err
 	}
-	j.links = list.Fingerprint()
-	list = j.target.Filter.Choose(list)
+	list := j.target.Filter.Choose(found.Files)
 	if list.Len() == 0 {
 		return fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, j.listed, j.release)
 	}
@@ -41,39 +38,9 @@ func (r *run) listFiles(ctx context.Context, j *job) error {
 	return nil
 }
 
-// checkListed refuses a list that would empty the mirror. Counts are before filters.
-func (r *run) checkListed(j *job) error {
-	if j.listed == 0 {
-		return refusal.New(refusal.Empty, "release %s of %s lists no files", j.release, j.target.Name)
-	}
-	isChosen := len(j.target.Files) > 0 // by the configuration, so a shorter list is no mistake of the provider
-	if j.served && !isChosen && !r.req.Force && float64(j.listed) < r.cfg.MinKeepRatio*float64(j.active.Listed) {
-		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
-			j.release, j.active.Listed, j.listed, r.cfg.MinKeepRatio, j.target.Name, j.target.Name)
-	}
-	return nil
-}
-
 // findDigests lets the entry find the expected digest of each file.
 func (r *run) findDigests(ctx context.Context, j *job) error {
-	return r.entryOf(j).askDigests(ctx, j)
-}
-
-// askDigests asks for the expected digest of each file and, right after the
-// answer, for the size of a content that is surely new. A file's two questions
-// follow one another without waiting for the digests of all files.
-func (r *run) askDigests(ctx context.Context, j *job) error {
-	isNew := r.surelyNew(ctx, j)
-	return forAll(ctx, len(j.files), maxRequests, func(ctx context.Context, i int) (err error) {
-		f := &j.files[i]
-		if f.Expected, err = r.provider.digest(ctx, j.target.Name, f.Reference); err != nil {
-			return err
-		}
-		if isNew(*f) {
-			return r.provider.size(ctx, j, *f)
-		}
-		return nil
-	})
+	return j.entry.Digests(ctx, j.files, r.surelyNew(ctx, j))
 }
 
 // surelyNew returns a function that is true for a content that the plan will miss for
@@ -143,6 +110,35 @@ func (r *run) holdKeeps(j *job, files []manifest.File) bool {
 	return manifest.Fingerprint(files) == hold.Fingerprint
 }
 
+// takeLocked takes everything from the lock file.
+func (r *run) takeLocked(ctx context.Context, j *job) error {
+	answer, err := j.entry.Release(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkAhead(answer.Release); err != nil {
+		return err
+	}
+	found, err := j.entry.List(ctx)
+	if err != nil {
+		return err
+	}
+	same := func(locked manifest.File, served mirror.File) bool {
+		return locked.Path == served.Path && locked.Expected == served.Object.Digest()
+	}
+	if j.served && j.active.Held == nil && answer.Release == j.active.Release && slices.EqualFunc(found.Planned, j.active.Files, same) {
+		j.settle(report.Unchanged)
+		return nil
+	}
+	j.release, j.told, j.listed, j.files = answer.Release, found.Told, found.Count, found.Planned
+	return nil
+}
+
+// describe asks what other hosts will want to know about the planned release.
+func (r *run) describe(ctx context.Context, j *job) error {
+	return j.entry.Describe(ctx, j.plan.Files, j.links)
+}
+
 // plan finds the contents that are on disk and proven. The second plan of a sync
 // reuses those of the first. No pruning may run between the look at the disk and the
 // moment from which the job keeps the contents, so that moment comes first.
@@ -166,20 +162,18 @@ func (r *run) plan(ctx context.Context, j *job) error {
 	return nil
 }
 
-// askSizes asks for the sizes of missing contents that askDigests did not ask for.
+// askSizes asks for the sizes of missing contents that findDigests did not ask for.
 // Then it gives each job the sizes of its contents, which another job may have asked
 // for.
 func (r *run) askSizes(ctx context.Context, jobs []*job) {
 	r.each(ctx, jobs, func(ctx context.Context, j *job) error {
-		return forAll(ctx, len(j.plan.Missing), maxRequests, func(ctx context.Context, i int) error {
-			return r.provider.size(ctx, j, *j.plan.Missing[i])
-		})
+		return j.entry.Sizes(ctx, j.plan.Missing)
 	})
 	for _, j := range openJobs(jobs) {
 		j.sizes = make(map[manifest.Digest]int64, len(j.plan.Missing))
 		var total int64
 		for _, f := range j.plan.Missing {
-			if size, known := r.provider.sizes.known(f.Expected); known {
+			if size, known := r.source.KnownSize(f.Expected); known {
 				j.sizes[f.Expected] = size
 				total = min(total+size, space.Max)
 			}
@@ -187,4 +181,21 @@ func (r *run) askSizes(ctx context.Context, jobs []*job) {
 		r.progress.SetBytes(j.target.Name, total)
 		j.failIf(r.checkBytes(j))
 	}
+}
+
+// checkBytes refuses a release that has far fewer bytes than the served one. While sizes
+// are not known, it accepts the release; recheck has the true ones.
+func (r *run) checkBytes(j *job) error {
+	return j.entry.CheckBytes(r.cfg.guards(), j.plan.Files, j.sizeOf, j.active)
+}
+
+// sizeOf is the size of a planned content: that of its object, else by Metadata.
+func (j *job) sizeOf(content manifest.Digest) (size int64, known bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if object, proven := j.plan.Known[content]; proven {
+		return object.Size, true
+	}
+	size, known = j.sizes[content]
+	return size, known
 }

@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/syncer/source"
 )
 
 // A file takes about fileMemory bytes from its list to the end of its sync, viewMemory
@@ -23,10 +24,6 @@ func roomFor(limit int64, views int, serves bool) int {
 	}
 	return int((limit - baseMemory) / int64(perFile))
 }
-
-// smallList is a number of files that is never refused: a manifest with very many files
-// must not keep small ones out.
-const smallList = 5_000
 
 // checkMemory refuses a list if the process would exceed its memory limit with the files
 // of all manifests. The kernel would kill it then, at every start anew.
@@ -60,7 +57,7 @@ func (s *Shared) takeFiles(j *job, files, room int, served map[string]mirror.Rec
 			others += n
 		}
 	}
-	if files > smallList && others+files > room {
+	if files > source.SmallList && others+files > room {
 		return others, false
 	}
 	j.kept = files

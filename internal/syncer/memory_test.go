@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"syncd/internal/mirror"
+	"syncd/internal/syncer/source"
 )
 
 func TestFilesOfViewsTakeMemory(t *testing.T) {
@@ -23,7 +24,7 @@ func TestFilesOfViewsTakeMemory(t *testing.T) {
 
 func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
 	s := NewShared(func() error { return nil })
-	jobOf := func(name string) *job { return &job{target: Target{Name: name}} }
+	jobOf := func(name string) *job { return &job{target: targetOf(name)} }
 	a, b, c, again := jobOf("a"), jobOf("b"), jobOf("c"), jobOf("a")
 	s.begin(&run{jobs: []*job{a, b, c}})
 	s.begin(&run{jobs: []*job{again}})
@@ -38,7 +39,7 @@ func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
 	}{
 		{"a first list", a, 60_000, nil, 0, true},
 		{"one that does not fit beside it", b, 40_001, nil, 60_000, false},
-		{"a small one always fits", c, smallList, nil, 60_000, true},
+		{"a small one always fits", c, source.SmallList, nil, 60_000, true},
 		{"one that just fits", b, 35_000, nil, 65_000, true},
 		{"another sync's job of the same manifest counts once", again, 60_000, nil, 40_000, true},
 		{"what is served counts, too, once", a, 90_000, served, 40_000, false},
@@ -49,3 +50,8 @@ func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
 		}
 	}
 }
+
+func targetOf(name string) Target { return Target{Target: source.Target{Name: name}} }
+
+// noEntry answers no questions.
+func noEntry() *source.Entry { return source.New(source.Config{}).Entry(source.Question{}) }

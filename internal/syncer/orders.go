@@ -37,7 +37,7 @@ func withOrders(t Target, orders mirror.Orders) Target {
 // ordersKeep is true when an order keeps a manifest from the chosen release.
 func (r *run) ordersKeep(j *job) bool {
 	orders := j.active.Orders
-	return !r.req.Force && r.lock == nil && orders.Holds(r.started) || j.served && j.release != j.active.Release && orders.Skips(j.release)
+	return !r.req.Force && !r.source.AllOrNothing() && orders.Holds(r.started) || j.served && j.release != j.active.Release && orders.Skips(j.release)
 }
 
 // newOrdersKeep is true if orders came while the sync ran that keep a ready job from
@@ -62,14 +62,6 @@ func (r *run) endHolds(jobs []*job, change *mirror.Change) {
 		}
 		change.Orders[j.target.Name] = orders
 	}
-}
-
-// withoutSkipped leaves out the releases that are passed over.
-func withoutSkipped(t Target, ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		release, err := manifest.ParseRelease(id)
-		return err == nil && slices.Contains(t.Skip, release)
-	})
 }
 
 // Order notes what an operator says about manifests in a new generation with the same

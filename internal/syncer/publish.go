@@ -111,7 +111,7 @@ func (r *run) recheck(j *job) {
 		j.settle(report.Unchanged)
 		return
 	}
-	j.failIf(cmp.Or(r.entryOf(j).checkDowngrade(j), r.checkListed(j), r.checkBytes(j)))
+	j.failIf(cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(r.cfg.guards(), j.listed, served), r.checkBytes(j)))
 }
 
 // change collects the records to publish, stages what must wait, and settles the jobs
@@ -142,7 +142,7 @@ func (r *run) change(ctx context.Context, jobs []*job) mirror.Change {
 		j.newlyStaged = j.newlyStaged || isNew
 		j.settle(report.Unchanged)
 	}
-	staged := r.cfg.ready(unchanged(jobs), now, r.lock != nil)
+	staged := r.cfg.ready(unchanged(jobs), now, r.source.AllOrNothing())
 	change.Set, r.together = append(change.Set, staged...), r.cfg.groupsOf(staged)
 	r.endHolds(jobs, &change)
 	change.Remove = append(change.Remove, r.removedViews(change.Set)...)
@@ -175,7 +175,7 @@ func (r *run) swap(ctx context.Context, jobs []*job, change *mirror.Change) erro
 			r.published, r.isNew = true, true
 		}
 		var broken *mirror.BuildError
-		if !errors.As(err, &broken) || r.lock != nil { // a lock is made as a whole
+		if !errors.As(err, &broken) || r.source.AllOrNothing() { // a lock is made as a whole
 			if err == nil {
 				r.noteViews(views)
 				r.cfg.Shared.room.RequestPrune()
@@ -205,7 +205,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 	record := mirror.Record{
 		Manifest: j.target.Name, Source: r.cfg.Source, Release: j.release, Listed: j.listed,
 		MirroredAt: now, PublishedAt: now, Version: r.cfg.Version,
-		Chosen: len(j.target.Files) > 0,
+		Chosen: j.entry.IsChosen(),
 	}
 	sums := make([]manifest.Sum, len(j.plan.Files))
 	record.Files = make([]mirror.File, 0, len(j.plan.Files))
@@ -219,6 +219,19 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
-	j.told.fill(&record)
+	j.told.Fill(&record)
 	return record
+}
+
+var errNotAllLocked = errors.New("not published, because another manifest of the lock file failed")
+
+// requireAll fails every manifest when one of the lock file failed: the lock is made as a
+// whole, or not at all.
+func (r *run) requireAll() {
+	if !r.source.AllOrNothing() || !slices.ContainsFunc(r.jobs, func(j *job) bool { return j.hasFailed() }) {
+		return
+	}
+	for _, j := range openJobs(r.jobs) {
+		j.fail(errNotAllLocked)
+	}
 }

@@ -16,7 +16,7 @@ const flushEvery = 5 * time.Second
 // has waited for Config.PublishAfter. stop ends the goroutine and waits for it. It can be
 // called twice.
 func (r *run) publishMeanwhile(ctx context.Context) (stop func()) {
-	if r.req.DryRun || r.lock != nil {
+	if r.req.DryRun || r.source.AllOrNothing() {
 		return func() {}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})

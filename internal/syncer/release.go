@@ -14,9 +14,11 @@ import (
 // chooseRelease resolves the configured release once, so that all steps of the sync
 // use the same one. It settles the job when the release is the served one, the entry has
 // no news, and no full check is due.
-func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
+func (r *run) chooseRelease(ctx context.Context, j *job) error {
 	r.progress.SetPhase(j.target.Name, report.PhaseChecking)
-	if j.release, err = r.entryOf(j).release(ctx, j); err != nil {
+	answer, err := j.entry.Release(ctx)
+	j.release, j.news, j.state = answer.Release, answer.News, answer.Saved
+	if err != nil {
 		return err
 	}
 	if err := r.checkAhead(j.release); err != nil {
@@ -26,7 +28,7 @@ func (r *run) chooseRelease(ctx context.Context, j *job) (err error) {
 		j.settle(report.Unchanged)
 		return nil
 	}
-	if err := r.entryOf(j).checkDowngrade(j); err != nil {
+	if err := j.entry.CheckDowngrade(j.active); err != nil {
 		return err
 	}
 	heldBack := j.active.Held != nil && !r.endsHold(j)
@@ -71,21 +73,6 @@ func (r *run) fullCheckDue(j *job) bool {
 // sameConfig is true when the state is of the same source and selection: another source
 // has other validators.
 func (r *run) sameConfig(j *job) bool { return j.state.Config == r.cfg.fingerprint(j.target) }
-
-// newestOf picks the latest month of the releases that the provider lists for what.
-func (r *run) newestOf(j *job, what string, ids []string) (manifest.Release, error) {
-	if len(ids) == 0 {
-		return "", refusal.New(refusal.BadShape, "the provider lists no release of %s", what)
-	}
-	newest, ignored := manifest.Newest(ids)
-	if len(ignored) > 0 {
-		r.cfg.Log.Warn().Str("manifest", j.target.Name).Int("ignored", len(ignored)).Msg("ignoring listed releases that are not of the form YYYY.MM")
-	}
-	if newest == "" {
-		return "", refusal.New(refusal.BadShape, "none of the %d releases listed for %s is of the form YYYY.MM", len(ids), what)
-	}
-	return newest, nil
-}
 
 // waitAfterFailure repeats the result of a release that failed before, until its
 // backoff ends.

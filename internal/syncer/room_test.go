@@ -1,31 +1,14 @@
 package syncer
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
-
-	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/report/progress"
+	"syncd/internal/syncer/source"
 )
-
-// fullOnce is a provider whose first list does not fit.
-type fullOnce struct {
-	Provider
-	calls int
-}
-
-func (p *fullOnce) Manifest(context.Context, manifest.Release, string, *releases.Share) (*manifest.List, error) {
-	if p.calls++; p.calls == 1 {
-		return nil, &releases.NoRoomError{Size: 1 << 20}
-	}
-	return &manifest.List{}, nil
-}
 
 // takeAll takes all memory for lists.
 func takeAll(t *testing.T, room *releases.Room) *releases.Share {
@@ -36,28 +19,6 @@ func takeAll(t *testing.T, room *releases.Room) *releases.Share {
 	return share
 }
 
-func TestAListThatWaitsForMemoryHoldsNoRequestSlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		provider, room := &fullOnce{}, releases.NewRoom()
-		q := &questions{provider: provider, slots: semaphore.NewWeighted(maxRequests), progress: &progress.Tracker{}}
-		others := takeAll(t, room)
-		done := make(chan error, 1)
-		go func() {
-			_, err := q.files(t.Context(), "2026.10", "m", room.NewShare())
-			done <- err
-		}()
-		synctest.Wait()
-		if provider.calls != 1 || !q.slots.TryAcquire(maxRequests) {
-			t.Fatalf("%d calls, want one and all slots free", provider.calls)
-		}
-		q.slots.Release(maxRequests)
-		others.Release()
-		if err := <-done; err != nil || provider.calls != 2 {
-			t.Errorf("%v after %d calls, want the list at the second one", err, provider.calls)
-		}
-	})
-}
-
 func TestAJobGivesTheMemoryOfItsListBackWhenItEnds(t *testing.T) {
 	for name, end := range map[string]func(*job){
 		"settled": func(j *job) { j.settle(report.Unchanged) },
@@ -65,7 +26,8 @@ func TestAJobGivesTheMemoryOfItsListBackWhenItEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			room := releases.NewRoom()
-			j := &job{share: takeAll(t, room), files: make([]manifest.File, 1)}
+			entry := source.New(source.Config{}).Entry(source.Question{Share: takeAll(t, room)})
+			j := &job{entry: entry, files: make([]manifest.File, 1)}
 			end(j)
 			takeAll(t, room)
 			if j.files != nil {

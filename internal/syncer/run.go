@@ -3,10 +3,7 @@ package syncer
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/golive/room"
 	"syncd/internal/host/clock"
@@ -17,7 +14,7 @@ import (
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer/download"
-	"syncd/internal/syncer/lockfile"
+	"syncd/internal/syncer/source"
 )
 
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
@@ -27,8 +24,6 @@ type run struct {
 	req     request.Sync
 	started time.Time
 	jobs    []*job
-	lock    *lockfile.Lock            // what to make, instead of asking the provider; nil for none
-	offers  offers                    // of a bucket
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
 	views   []wantedView
 	changed chan struct{} // signals that a job was settled, failed or is ready
@@ -43,8 +38,6 @@ type run struct {
 	unlisted    []report.ManifestResult // recorded, and in no entry of the history
 	recordErr   error
 
-	summaries summaries
-
 	viewResults map[string]report.ViewResult // by name
 
 	exportsMu sync.Mutex // guards exports
@@ -53,7 +46,7 @@ type run struct {
 	progress    *progress.Tracker
 	deadlines   *clock.Deadlines
 	endProgress func()
-	provider    *questions
+	source      *source.Source
 	session     *inventory.Session
 	downloads   *download.Downloader
 	room        room.Config // to reserve space by
@@ -89,31 +82,6 @@ func (r *run) take(ctx context.Context, j *job, steps ...func(context.Context, *
 			return
 		}
 	}
-}
-
-// forAll calls do for 0 to n-1 in order, atOnce in parallel, until the first error or
-// the context's end. It starts only atOnce goroutines: one for each of thousands of
-// files would need a stack for each.
-func forAll(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
-	var begun atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for range min(n, atOnce) {
-		group.Go(func() error {
-			for {
-				i := int(begun.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if err := do(ctx, i); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return group.Wait()
 }
 
 // saveWanted writes the wanted contents to the state before they are downloaded, so

@@ -35,9 +35,9 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &progress.Tracker{}).newRun(request.Sync{})
+	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &progress.Tracker{}).newRun(request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
-		j := &job{sizes: map[manifest.Digest]int64{}}
+		j := &job{entry: noEntry(), sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
 			digest := manifest.ObjectID{byte(i), byte(i >> 8)}.Digest()
 			j.plan.Missing = append(j.plan.Missing, &manifest.File{Path: fmt.Sprint(i), Expected: digest})
@@ -49,7 +49,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		if r.reserveSpace(stopped, []*job{j}); !j.open() {
 			t.Errorf("after the stop room was looked for, and made: %v", j.err)
 		}
-		next := &job{sizes: map[manifest.Digest]int64{}}
+		next := &job{entry: noEntry(), sizes: map[manifest.Digest]int64{}}
 		r.reserveSpace(t.Context(), []*job{j, next})
 		if refusal.ReasonOf(j.err) != refusal.NoSpace || !next.open() {
 			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.err, next.err)
@@ -64,12 +64,12 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 
 func TestADryRunDoesNotCountWhatASyncOfItsManifestReserved(t *testing.T) {
 	shared := NewShared(func() error { return nil })
-	running := &run{jobs: []*job{{target: Target{Name: "data"}}, {target: Target{Name: "other"}}}}
+	running := &run{jobs: []*job{{target: targetOf("data")}, {target: targetOf("other")}}}
 	for i, j := range running.jobs {
 		j.reserve(space.Amount{Bytes: 1 << i})
 	}
 	shared.begin(running)
-	dry := []*job{{target: Target{Name: "data"}}}
+	dry := []*job{{target: targetOf("data")}}
 	if got := shared.Reserved(namesOfJobs(dry)); got.Bytes != 2 {
 		t.Errorf("%d bytes are reserved by others, want 2", got.Bytes)
 	}

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/syncer/source"
 )
 
 // Group is a set of manifests that go live together.
@@ -33,7 +34,7 @@ func (c *Config) groupOf(name string) []string {
 func (c *Config) target(name string) Target {
 	i := slices.IndexFunc(c.Targets, func(t Target) bool { return t.Name == name })
 	if i < 0 {
-		return Target{Name: name}
+		return Target{Target: source.Target{Name: name}}
 	}
 	return withOrders(c.Targets[i], c.Mirror.Current().Records[name].Orders)
 }
@@ -45,7 +46,7 @@ func (t Target) gate() staging.Gate {
 // goesDirectly is true if a new revision of a manifest needs no staging.
 func (r *run) goesDirectly(t Target, now time.Time) bool {
 	isAlone := len(r.cfg.groupOf(t.Name)) == 1
-	return t.gate().ID == "" && (r.lock != nil || isAlone && t.Activate.Open(now))
+	return t.gate().ID == "" && (r.source.AllOrNothing() || isAlone && t.Activate.Open(now))
 }
 
 // isKnown is true if a poll that finds the job's release can end at once: it is the

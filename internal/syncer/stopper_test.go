@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/syncer"
 	"syncd/internal/syncer/download"
+	"syncd/internal/syncer/source"
 	"syncd/internal/verify"
 )
 
@@ -33,7 +34,7 @@ var errFailed = &transport.Error{Kind: transport.Rejected, Endpoint: "Test", Sta
 // stopper stands between a Syncer and its provider, its fetcher and its context,
 // and ends the context at the nth moment of one kind.
 type stopper struct {
-	syncer.Provider
+	source.Provider
 	fetcher download.Fetcher
 	context.Context
 	stop   context.CancelCauseFunc

@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/room"
@@ -27,18 +26,9 @@ import (
 	"syncd/internal/report/request"
 	"syncd/internal/store"
 	"syncd/internal/syncer/download"
+	"syncd/internal/syncer/lockfile"
+	"syncd/internal/syncer/source"
 )
-
-// Provider answers questions about releases. It retries by itself; its errors
-// are final for this sync. Safe for concurrent use.
-type Provider interface {
-	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
-	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
-	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
-	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
-	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
-	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
-}
 
 // Followers are other hosts that take the data from this one. Safe for concurrent use.
 type Followers interface {
@@ -47,23 +37,17 @@ type Followers interface {
 	Refresh()
 }
 
-// Target is one entry to mirror: a manifest of the provider with that name, or single
-// files.
+// Target is one manifest to mirror.
 type Target struct {
-	Name    string
-	Release manifest.Release     // latest, an alias, or a pinned month
-	Files   []manifest.Reference // single files, each with a Release as above; empty for a manifest
-	Filter  manifest.Filter
-
+	source.Target
 	Activate staging.Policy
 	Gate     gate.Gate
-	Skip     []manifest.Release // by command; not part of the configuration
 }
 
 // Config is what New needs; every field is required unless it says so.
 type Config struct {
-	Provider Provider // nil for a follower
-	Bucket   Bucket   // of a follower; nil for others
+	Provider source.Provider // nil for a follower
+	Bucket   source.Bucket   // of a follower; nil for others
 	Fetcher  download.Fetcher
 	Mirror   *mirror.Mirror // recovered, and locked by this process
 	Shared   *Shared        // of Mirror
@@ -106,6 +90,10 @@ func (c *Config) selection(t Target) string {
 	return text
 }
 
+func (c *Config) guards() source.Guards {
+	return source.Guards{MinKeepRatio: c.MinKeepRatio, MinBytesRatio: c.MinBytesRatio}
+}
+
 // fingerprint identifies the configuration of a target.
 func (c *Config) fingerprint(t Target) string {
 	return c.Source + " " + string(t.Release) + " " + c.selection(t) + t.skipped()
@@ -129,7 +117,7 @@ func New(cfg Config, progress *progress.Tracker) *Syncer {
 		inventory: inventory.New(inventory.Config{
 			Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
 		}),
-		requests: semaphore.NewWeighted(maxRequests),
+		requests: source.NewSlots(),
 		downloads: &download.Downloader{
 			Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
 			Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,
@@ -178,13 +166,13 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 // ask asks everything about a manifest until there is a plan. A poll with nothing new
 // ends after the first step.
 func (r *run) ask(ctx context.Context, j *job) {
-	if r.lock != nil {
-		r.askNothing(ctx, j)
+	if r.source.AllOrNothing() {
+		r.take(ctx, j, r.takeLocked, r.plan) // a lock file has the digests
 		return
 	}
-	ctx = releases.WithState(ctx, r.stateOf(j).Header())
+	ctx = j.entry.Context(ctx)
 	r.take(ctx, j,
-		r.chooseRelease, // asks ManifestReleases, one request (see entry for single files)
+		r.chooseRelease, // asks ManifestReleases, one request
 		r.waitAfterFailure,
 		r.listFiles,   // asks Manifest, one request
 		r.findDigests, // asks Hash of every file, and Metadata of the surely new ones
@@ -199,9 +187,11 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := s.cfg.readLock(req, targets)
-	if err != nil {
-		return nil, err
+	var lock *lockfile.Lock
+	if len(req.Locked) > 0 {
+		if lock, err = source.ReadLock(req.Locked, s.cfg.Source, namesOf(targets)); err != nil {
+			return nil, err
+		}
 	}
 	states, err := s.cfg.Store.Manifests()
 	if err != nil {
@@ -214,13 +204,15 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err := s.cfg.Shared.change(ctx, s.refresh); err != nil {
 		return nil, err
 	}
-	r := s.newRun(req)
+	r := s.newRun(req, lock)
 	r.views = s.cfg.wantedViews()
-	r.lock, r.wanted = lock, wanted
+	r.wanted = wanted
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		r.jobs = append(r.jobs, &job{target: withOrders(t, active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed, share: s.cfg.Shared.lists.NewShare()})
+		j := &job{target: withOrders(t, active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
+		j.entry = r.source.Entry(r.questionOf(j))
+		r.jobs = append(r.jobs, j)
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)
@@ -238,7 +230,7 @@ func (s *Syncer) refresh() error {
 	return s.cfg.Mirror.Grant(s.cfg.Shared.newest.Load().Access)
 }
 
-func (s *Syncer) newRun(req request.Sync) *run {
+func (s *Syncer) newRun(req request.Sync, lock *lockfile.Lock) *run {
 	now, tracker := time.Now(), s.progress
 	if req.DryRun { // a sync of the same manifest may run beside it
 		tracker = &progress.Tracker{}
@@ -246,8 +238,31 @@ func (s *Syncer) newRun(req request.Sync) *run {
 	return &run{
 		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: tracker, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		provider: &questions{provider: s.cfg.Provider, bucket: s.cfg.Bucket, algorithm: s.cfg.Algorithm, slots: s.requests, log: s.cfg.Log, progress: tracker, describes: s.cfg.Describe},
-		room:     s.cfg.room(s.inventory),
+		source: s.cfg.source(req, lock, s.requests, tracker),
+		room:   s.cfg.room(s.inventory),
+	}
+}
+
+// source is where a sync gets its manifests from.
+func (c *Config) source(req request.Sync, lock *lockfile.Lock, slots *semaphore.Weighted, tracker *progress.Tracker) *source.Source {
+	return source.New(source.Config{
+		Provider: c.Provider, Bucket: c.Bucket, Lock: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
+		Describe: c.Describe && !req.DryRun, Slots: slots, Progress: tracker, Log: c.Log,
+		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
+			err = c.Shared.change(ctx, func() error { // no pruning meanwhile
+				records, err = c.Mirror.Revisions(name)
+				return err
+			})
+			return records, err
+		},
+	})
+}
+
+// questionOf is what the entry of a job must know.
+func (r *run) questionOf(j *job) source.Question {
+	return source.Question{
+		Target: j.target.Target, Served: j.active, Staged: j.staged, Saved: j.state, Same: r.sameConfig(j),
+		Full: r.fullCheckDue(j), Force: r.req.Force, Now: r.started, Share: r.cfg.Shared.lists.NewShare(),
 	}
 }
 

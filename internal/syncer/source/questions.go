@@ -1,4 +1,4 @@
-package syncer
+package source
 
 import (
 	"context"
@@ -34,7 +34,6 @@ type questions struct {
 	log       zerolog.Logger
 	progress  *progress.Tracker
 	sizes     sizes
-	describes bool // what Metadata says is kept
 }
 
 // ask runs one request for a manifest when a slot is free. A slow request gives its
@@ -69,9 +68,9 @@ func (q *questions) fileReleases(ctx context.Context, name string, ref manifest.
 	return ids, now, notModified, err
 }
 
-// files asks for the files of a manifest's release. A list that does not fit beside the
+// listOf asks for the files of a manifest's release. A list that does not fit beside the
 // others waits for its turn, without a slot, and is asked for again.
-func (q *questions) files(ctx context.Context, release manifest.Release, name string, share *releases.Share) (list *manifest.List, err error) {
+func (q *questions) listOf(ctx context.Context, release manifest.Release, name string, share *releases.Share) (list *manifest.List, err error) {
 	for {
 		err = q.ask(ctx, name, func() (err error) {
 			list, err = q.provider.Manifest(ctx, release, name, share)
@@ -97,19 +96,23 @@ func (q *questions) generation(ctx context.Context, name string) (g bucket.Gener
 	return g, err
 }
 
+// SmallList is a number of files that is never refused: a manifest with very many files
+// must not keep small ones out.
+const SmallList = 5_000
+
 // recordMemory is about what a file of a record takes while it is read, in bytes.
 const recordMemory = 1 << 10
 
-// record asks for the files of what the bucket has of a job's manifest. A long record
-// first waits for memory, like other lists.
-func (q *questions) record(ctx context.Context, j *job) (files []record.File, err error) {
-	if j.offer.Files > smallList {
-		if err := j.share.Wait(ctx, j.offer.Files*recordMemory); err != nil {
+// recordOf asks for the files of what the bucket has of a manifest. A long record first
+// waits for memory, like other lists.
+func (q *questions) recordOf(ctx context.Context, m bucket.Manifest, share *releases.Share) (files []record.File, err error) {
+	if m.Files > SmallList {
+		if err := share.Wait(ctx, m.Files*recordMemory); err != nil {
 			return nil, err
 		}
 	}
-	err = q.ask(ctx, j.target.Name, func() error {
-		record, err := q.bucket.Record(ctx, j.offer.Manifest)
+	err = q.ask(ctx, m.Name, func() error {
+		record, err := q.bucket.Record(ctx, m)
 		files = record.Files
 		return err
 	})
@@ -129,27 +132,6 @@ func (q *questions) digest(ctx context.Context, name string, ref manifest.Refere
 // foresee a full disk: a sync continues without them.
 const metadataTimeout = 10 * time.Second
 
-// size asks for the size of a content, unless that was done before. After the first
-// failure it asks no more for this manifest, and Content-Length gives the sizes. It
-// returns an error only when the context has ended.
-func (q *questions) size(ctx context.Context, j *job, f manifest.File) error {
-	if q.bucket != nil || j.noSizes.Load() || !q.sizes.claim(f.Expected) {
-		return nil
-	}
-	meta, err := q.metadata(ctx, j.target.Name, f.Reference)
-	q.sizes.answer(f.Expected, meta.Size, err)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if q.describes && err == nil {
-		j.told.note(f, meta)
-	}
-	if err != nil && !j.noSizes.Swap(true) {
-		q.log.Warn().Err(err).Str("manifest", j.target.Name).Msg("Metadata failed; using Content-Length for sizes")
-	}
-	return nil
-}
-
 func (q *questions) metadata(ctx context.Context, name string, ref manifest.Reference) (meta releases.Metadata, err error) {
 	err = q.ask(ctx, name, func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
@@ -162,7 +144,7 @@ func (q *questions) metadata(ctx context.Context, name string, ref manifest.Refe
 
 // tell asks for the metadata of a file for other hosts. A file without usable metadata is
 // not asked about again.
-func (q *questions) tell(ctx context.Context, name string, told *telling, f manifest.File) error {
+func (q *questions) tell(ctx context.Context, name string, told *Description, f manifest.File) error {
 	meta, err := q.metadata(ctx, name, f.Reference)
 	if err != nil && !isFinal(err) {
 		return err

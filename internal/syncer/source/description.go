@@ -1,4 +1,4 @@
-package syncer
+package source
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// telling is what the provider told about the files of one release of a manifest, for
+// Description is what the source says about the files of one release of a manifest, for
 // other hosts that ask this one. Safe for concurrent use.
-type telling struct {
+type Description struct {
 	mu       sync.Mutex
 	files    map[string]*manifest.Metadata // by path; of a file that the provider was asked about
 	shared   map[string][]manifest.Member  // thousands of files have the same members
@@ -21,42 +21,42 @@ type telling struct {
 	complete bool   // nothing is left to ask
 }
 
-// forget begins anew.
-func (t *telling) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.files, t.shared, t.text, t.aliases, t.summary, t.complete = nil, nil, 0, nil, "", false
+// Forget drops everything.
+func (d *Description) Forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files, d.shared, d.text, d.aliases, d.summary, d.complete = nil, nil, 0, nil, "", false
 }
 
 // note keeps what Metadata said of a file. It leaves out what is of another content: the
 // provider may have published the file again between two questions.
-func (t *telling) note(f manifest.File, meta releases.Metadata) {
+func (d *Description) note(f manifest.File, meta releases.Metadata) {
 	told := &manifest.Metadata{}
 	if isOf(meta, f.Expected) {
 		*told = meta.Told
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.keepLocked(f.Path, told)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keepLocked(f.Path, told)
 }
 
-func (t *telling) keepLocked(path string, told *manifest.Metadata) {
-	if t.files == nil {
-		t.files, t.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
+func (d *Description) keepLocked(path string, told *manifest.Metadata) {
+	if d.files == nil {
+		d.files, d.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
 	}
-	told.Members = t.shareLocked(told.Members)
-	t.files[path] = told
+	told.Members = d.shareLocked(told.Members)
+	d.files[path] = told
 }
 
 // take keeps what the record of a bucket, or of this host, has of a file.
-func (t *telling) take(f record.File) {
+func (d *Description) take(f record.File) {
 	if f.Metadata == nil {
 		return
 	}
 	told := *f.Metadata
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.keepLocked(f.Path, &told)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keepLocked(f.Path, &told)
 }
 
 // isOf is true unless the metadata has another digest than expected.
@@ -70,59 +70,59 @@ func isOf(meta releases.Metadata, expected manifest.Digest) bool {
 }
 
 // shareLocked keeps equal members once, and no more text than a list of files may have.
-func (t *telling) shareLocked(members []manifest.Member) []manifest.Member {
+func (d *Description) shareLocked(members []manifest.Member) []manifest.Member {
 	key, size := "", 0
 	for _, m := range members {
 		key += m.Name + "\x00" + m.Value + "\x00"
 		size += len(m.Name) + len(m.Value)
 	}
-	known, found := t.shared[key]
+	known, found := d.shared[key]
 	switch {
 	case found:
 		return known
-	case t.text+size > manifest.MaxText:
+	case d.text+size > manifest.MaxText:
 		return nil
 	}
-	t.text += size
-	t.shared[key] = members
+	d.text += size
+	d.shared[key] = members
 	return members
 }
 
 // reuse takes over what an earlier record has of the same files.
-func (t *telling) reuse(files []manifest.File, earlier mirror.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.files == nil {
-		t.files, t.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
+func (d *Description) reuse(files []manifest.File, earlier mirror.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files == nil {
+		d.files, d.shared = map[string]*manifest.Metadata{}, map[string][]manifest.Member{}
 	}
 	for _, f := range files {
 		then, found := earlier.File(f.Path)
 		if found && then.Metadata != nil && then.Expected == f.Expected && then.Reference == f.Reference.String() {
-			t.files[f.Path] = then.Metadata
+			d.files[f.Path] = then.Metadata
 		}
 	}
 }
 
 // lacking returns the files that the provider was not asked about.
-func (t *telling) lacking(files []manifest.File) (left []manifest.File) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (d *Description) lacking(files []manifest.File) (left []manifest.File) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, f := range files {
-		if t.files[f.Path] == nil {
+		if d.files[f.Path] == nil {
 			left = append(left, f)
 		}
 	}
 	return left
 }
 
-// fill adds what is known to a record of the same files.
-func (t *telling) fill(record *mirror.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// Fill adds what is known to a record of the same files.
+func (d *Description) Fill(record *mirror.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for i := range record.Files {
-		if told := t.files[record.Files[i].Path]; told != nil {
+		if told := d.files[record.Files[i].Path]; told != nil {
 			record.Files[i].Metadata = told
 		}
 	}
-	record.Described, record.Aliases, record.Description = t.complete, t.aliases, t.summary
+	record.Described, record.Aliases, record.Description = d.complete, d.aliases, d.summary
 }

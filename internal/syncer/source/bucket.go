@@ -1,0 +1,192 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
+)
+
+// Bucket is the source of a follower: object storage that a publisher keeps. It retries by
+// itself; its errors are final for this sync. Safe for concurrent use.
+type Bucket interface {
+	// Generation returns the generation that followers mirror. If there is no newer one
+	// than at the last call, it makes one request.
+	Generation(ctx context.Context) (bucket.Generation, error)
+	// Record returns the record of a manifest of a generation.
+	Record(ctx context.Context, m bucket.Manifest) (record.Record, error)
+}
+
+// offers is what the bucket has at the time of a sync. All manifests of the sync see the
+// same generation, and it takes one request.
+type offers struct {
+	once       sync.Once
+	generation bucket.Generation
+	err        error
+}
+
+// offer is what the bucket has of a manifest.
+type offer struct {
+	bucket.Manifest
+	generation int
+	isOld      bool // the generation is older than one that was followed
+}
+
+func (o offer) id() string { return string(o.Release) + "-" + o.Revision }
+
+// bucketKind is a manifest of a bucket. Its record has the digests and sizes, so that
+// nothing else is asked.
+type bucketKind struct {
+	*Entry
+	offer    offer
+	recorded []record.File // nil once its digests were taken
+}
+
+// release returns what the bucket has. There are news after each new revision.
+func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
+	if err := k.look(ctx); err != nil {
+		return "", err
+	}
+	found, saved := k.offer.Release, &k.answer.Saved
+	learn(saved, nil, found, k.Now)
+	saved.Newest, saved.ETag, saved.LastModified = string(found), "", ""
+	switch setting := k.Target.Release; {
+	case setting != manifest.Latest && setting != found:
+		return setting, nil
+	case k.isServed() && slices.Contains(k.Target.Skip, found):
+		return k.Served.Release, nil
+	}
+	k.answer.News = k.offer.id() != saved.Links
+	if !k.offer.isOld || k.Force {
+		saved.Generation = k.offer.generation
+	}
+	return found, nil
+}
+
+// look finds the manifest in the bucket's generation.
+func (k *bucketKind) look(ctx context.Context) error {
+	k.offers.once.Do(func() {
+		k.offers.generation, k.offers.err = k.generation(ctx, k.Target.Name)
+	})
+	if k.offers.err != nil {
+		return k.offers.err
+	}
+	generation := k.offers.generation
+	m, found := generation.Manifest(k.Target.Name)
+	if !found {
+		return fmt.Errorf("generation %d of the bucket has no %s: check the name, and the manifests of the publisher", generation.Number, k.Target.Name)
+	}
+	followedBefore := strings.HasPrefix(k.answer.Saved.Config, k.cfg.URL+" ") // not another bucket
+	k.offer = offer{m, generation.Number, followedBefore && generation.Number < k.answer.Saved.Generation}
+	return nil
+}
+
+// checkDowngrade refuses an old generation, unless the manifest is the same in it. It
+// refuses an older release, unless the publisher's operator went back to it.
+func (k *bucketKind) checkDowngrade() error {
+	switch {
+	case k.offer.isOld && k.answer.News:
+		return refusal.New(refusal.Downgrade, "generation %d of the bucket is older than %d, which was followed before: the store gives old data, or was restored; `syncd sync --force %s` goes back",
+			k.offer.generation, k.answer.Saved.Generation, k.Target.Name)
+	case k.offer.Held:
+		return nil
+	}
+	return k.checkOlder()
+}
+
+func (k *bucketKind) list(ctx context.Context) (Listing, error) {
+	files, described, err := k.files(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	var builder manifest.ListBuilder
+	for i, f := range files {
+		ref, err := manifest.ParseReference(f.Reference)
+		if err == nil {
+			err = builder.Add(ref)
+		}
+		if err != nil {
+			return Listing{}, err
+		}
+		if k.cfg.Describe {
+			k.told.take(f)
+		}
+		files[i].Reference, files[i].Metadata = "", nil // frees their memory
+	}
+	k.told.complete = k.cfg.Describe && described
+	k.recorded = files
+	list := builder.List()
+	links := list.Fingerprint()
+	if k.answer.Release == k.offer.Release {
+		links = k.offer.id()
+	}
+	return Listing{Files: list, Count: list.Len(), Links: links}, nil
+}
+
+// files returns the files of the chosen release: as the bucket has it or, if it has
+// another release by now, as this host has it on disk. described says that they have all
+// that the provider's Metadata says.
+func (k *bucketKind) files(ctx context.Context) (files []record.File, described bool, err error) {
+	release := k.answer.Release
+	if release == k.offer.Release {
+		files, err = k.recordOf(ctx, k.offer.Manifest, k.Share)
+		return files, k.offer.Described, err
+	}
+	if k.isServed() && release == k.Served.Release {
+		return slices.Clone(k.Served.Files), k.Served.Described, nil
+	}
+	records, err := k.cfg.Earlier(ctx, k.Target.Name)
+	if i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == release }); i >= 0 {
+		files, described = slices.Clone(records[i].Files), records[i].Described
+	}
+	if err == nil && files == nil {
+		err = fmt.Errorf("the bucket has release %s of %s, not %s, which is not on disk either: a follower can mirror what its publisher serves", k.offer.Release, k.Target.Name, release)
+	}
+	return files, described, err
+}
+
+// digests takes digests and sizes from the record.
+func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(manifest.File) bool) error {
+	for i := range files {
+		f := &files[i]
+		at, found := slices.BinarySearchFunc(k.recorded, f.Path, func(f record.File, path string) int { return strings.Compare(f.Path, path) })
+		if !found {
+			return refusal.New(refusal.BadShape, "the record has no file %q", f.Path)
+		}
+		f.Expected = k.recorded[at].Object.Digest()
+		if served, found := k.Served.File(f.Path); (!found || served.Expected != f.Expected) && k.sizes.claim(f.Expected) {
+			k.sizes.answer(f.Expected, k.recorded[at].Size, nil)
+		}
+	}
+	k.recorded = nil
+	return nil
+}
+
+// complete takes what the bucket's record has by now: its publisher may have published the
+// revision before it was told everything.
+func (k *bucketKind) complete(ctx context.Context, record, _ mirror.Record) (mirror.Record, error) {
+	if !k.offer.Described || record.ID() != k.offer.id() {
+		return record, ErrNothingLearned
+	}
+	defer k.Share.Release()
+	files, err := k.recordOf(ctx, k.offer.Manifest, k.Share)
+	if err != nil {
+		return record, err
+	}
+	told := &Description{complete: true}
+	for _, f := range files {
+		told.take(f)
+	}
+	record.Files = slices.Clone(record.Files)
+	told.Fill(&record)
+	return record, nil
+}
+
+func (k *bucketKind) drop() { k.recorded = nil }

@@ -1,0 +1,214 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+	"syncd/internal/store"
+)
+
+// filesKind is a product, or single files, each with releases of its own. The release of
+// the entry is the newest one of its files.
+type filesKind struct {
+	*Entry
+	refs []manifest.Reference // with their releases
+}
+
+// release asks about one file, another one in each poll. If that has news, it asks about
+// all of them, so that files that were released together go live together.
+func (k *filesKind) release(ctx context.Context) (manifest.Release, error) {
+	if !k.Full {
+		if err := k.poll(ctx); err != nil {
+			return "", err
+		}
+	}
+	if k.Full || k.answer.News {
+		if err := k.resolve(ctx); err != nil {
+			return "", err
+		}
+	}
+	k.refs = k.refs[:0]
+	var newest string
+	for _, ref := range k.Target.Files {
+		seen := k.answer.Saved.Files[ref.String()]
+		newest = max(newest, seen.Newest)
+		if ref.Release == manifest.Latest {
+			ref.Release = manifest.Release(seen.Release)
+		}
+		k.refs = append(k.refs, ref)
+	}
+	release := newestRelease(k.refs)
+	if k.Target.Release == manifest.Latest && release.IsMonth() {
+		newest = string(release) // files can have older releases by configuration, and variants by what there is
+	}
+	k.answer.Saved.Newest = newest
+	return release, nil
+}
+
+// newestRelease is the newest month of references. Without a month it is one of their
+// aliases.
+func newestRelease(refs []manifest.Reference) manifest.Release {
+	var month, alias manifest.Release
+	for _, ref := range refs {
+		if ref.Release.IsMonth() {
+			month = max(month, ref.Release)
+		} else {
+			alias = max(alias, ref.Release)
+		}
+	}
+	return cmp.Or(month, alias)
+}
+
+// poll asks about the next file.
+func (k *filesKind) poll(ctx context.Context) error {
+	if k.answer.News = !k.knowsAll(); k.answer.News {
+		return nil
+	}
+	ref := k.Target.Files[k.answer.Saved.Polls%len(k.Target.Files)]
+	k.answer.Saved.Polls++
+	before := k.answer.Saved.Files[ref.String()]
+	if isAlias(ref) {
+		digest, err := k.digest(ctx, k.Target.Name, ref)
+		served, _ := k.Served.File(ref.Path())
+		k.answer.News = err == nil && digest != served.Expected
+		return err
+	}
+	seen, _, err := k.newest(ctx, ref, before)
+	if err != nil {
+		return err
+	}
+	if k.answer.News = seen.Newest != before.Newest; !k.answer.News {
+		k.answer.Saved.Files[ref.String()] = seen
+	}
+	return nil
+}
+
+// knowsAll is true when the state has the newest release of each file. It lacks them after
+// a sync by a lock file, which asks for none.
+func (k *filesKind) knowsAll() bool {
+	return !slices.ContainsFunc(k.Target.Files, func(ref manifest.Reference) bool {
+		_, known := k.answer.Saved.Files[ref.String()]
+		return !known && !isAlias(ref)
+	})
+}
+
+// isAlias is true for a file whose release only the service can resolve. Its digest tells
+// whether there is something new.
+func isAlias(ref manifest.Reference) bool {
+	return ref.Release != manifest.Latest && !ref.Release.IsMonth()
+}
+
+// resolve asks for the newest release of each file.
+func (k *filesKind) resolve(ctx context.Context) error {
+	found := make([]store.FileReleases, len(k.Target.Files))
+	err := forAll(ctx, len(found), func(ctx context.Context, i int) (err error) {
+		if ref := k.Target.Files[i]; !isAlias(ref) {
+			found[i], err = k.resolveFile(ctx, ref)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	k.answer.Saved.Files = make(map[string]store.FileReleases, len(found))
+	for i, ref := range k.Target.Files {
+		if !isAlias(ref) {
+			k.answer.Saved.Files[ref.String()] = found[i]
+		}
+	}
+	return nil
+}
+
+// resolveFile asks for the newest release of a file. The list of releases is that of all
+// variants, so the newest one of a variant is looked for.
+func (k *filesKind) resolveFile(ctx context.Context, ref manifest.Reference) (store.FileReleases, error) {
+	seeksVariant := ref.Tag != "" && ref.Release == manifest.Latest
+	var before store.FileReleases
+	if k.Same && !seeksVariant {
+		before = k.answer.Saved.Files[ref.String()]
+	}
+	seen, ids, err := k.newest(ctx, ref, before)
+	if err == nil && seeksVariant {
+		seen.Release, err = k.newestOfVariant(ctx, ref, ids)
+	}
+	return seen, err
+}
+
+// newest asks for the releases of a file, conditionally. ids is empty if before still
+// holds.
+func (k *filesKind) newest(ctx context.Context, ref manifest.Reference, before store.FileReleases) (seen store.FileReleases, ids []string, err error) {
+	since := releases.Validators{ETag: before.ETag, LastModified: before.LastModified}
+	ids, now, notModified, err := k.fileReleases(ctx, k.Target.Name, ref, since)
+	if err != nil || notModified {
+		return before, nil, err
+	}
+	newest, err := k.newestOf(ref.String(), ids)
+	seen = store.FileReleases{Newest: string(newest), Release: string(newest), ETag: now.ETag, LastModified: now.LastModified}
+	if seen.Newest == before.Newest {
+		seen.Release = before.Release
+	}
+	return seen, ids, err
+}
+
+// maxVariantReleases is in how many releases of a file a variant is looked for.
+const maxVariantReleases = 24
+
+// newestOfVariant finds the newest release that has the variant.
+func (k *filesKind) newestOfVariant(ctx context.Context, ref manifest.Reference, ids []string) (string, error) {
+	var months []string
+	for _, id := range ids {
+		if release, err := manifest.ParseRelease(id); err == nil && release.IsMonth() {
+			months = append(months, string(release))
+		}
+	}
+	slices.Sort(months)
+	slices.Reverse(months)
+	months = slices.Compact(months)
+	months = months[:min(len(months), maxVariantReleases)]
+	for _, month := range months {
+		ref.Release = manifest.Release(month)
+		if _, err := k.digest(ctx, k.Target.Name, ref); !isNotFound(err) {
+			return month, err
+		}
+	}
+	return "", fmt.Errorf("the newest %d releases of %s have no variant with the tag %q: check the tag", len(months), ref.Path(), ref.Tag)
+}
+
+// checkDowngrade compares file by file: the entry's release can be that of another file.
+func (k *filesKind) checkDowngrade() error {
+	for i, ref := range k.refs {
+		served, _ := k.Served.File(ref.Path())
+		was, err := manifest.ParseReference(served.Reference)
+		if err == nil && k.Target.Files[i].Release == manifest.Latest && was.Tag == ref.Tag && was.Release.Newer(ref.Release) {
+			return refusal.New(refusal.Downgrade, "newest release %s of %s is older than the served %s, which stays: `syncd sync --force %s` goes back", ref.Release, ref.Path(), was.Release, k.Target.Name)
+		}
+	}
+	return nil
+}
+
+func (k *filesKind) list(context.Context) (Listing, error) {
+	var builder manifest.ListBuilder
+	for _, ref := range k.refs {
+		if err := builder.Add(ref); err != nil {
+			return Listing{}, err
+		}
+	}
+	list := builder.List()
+	return Listing{Files: list, Count: list.Len(), Links: list.Fingerprint()}, nil
+}
+
+func (k *filesKind) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
+	return k.askDigests(ctx, files, isNew)
+}
+
+func (k *filesKind) complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
+	return k.completeRecord(ctx, record, kept)
+}
+
+func (k *filesKind) drop() {}

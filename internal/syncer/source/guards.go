@@ -1,0 +1,74 @@
+package source
+
+import (
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"syncd/internal/disk/space"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+)
+
+// Guards refuse a release that looks like a mistake of the provider.
+type Guards struct {
+	MinKeepRatio  float64 // of the files of the served release
+	MinBytesRatio float64 // of their bytes
+}
+
+// CheckCount refuses a list of files that would empty the mirror. Counts are before
+// filters.
+func (e *Entry) CheckCount(g Guards, listed int, served mirror.Record) error {
+	if listed == 0 {
+		return refusal.New(refusal.Empty, "release %s of %s lists no files", e.answer.Release, e.Target.Name)
+	}
+	if served.Manifest != "" && !e.IsChosen() && !e.Force && float64(listed) < g.MinKeepRatio*float64(served.Listed) {
+		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
+			e.answer.Release, served.Listed, listed, g.MinKeepRatio, e.Target.Name, e.Target.Name)
+	}
+	return nil
+}
+
+// CheckBytes refuses planned files that have far fewer bytes than the served ones, which is
+// how a provider's empty or cut files look. size returns false while the size of a file is
+// not known; then the release is accepted, and checked again before it goes live.
+func (e *Entry) CheckBytes(g Guards, planned []manifest.File, size func(manifest.Digest) (int64, bool), served mirror.Record) error {
+	if g.MinBytesRatio == 0 || served.Manifest == "" || e.Force || e.AllOrNothing() {
+		return nil
+	}
+	var now int64
+	for _, f := range planned {
+		bytes, known := size(f.Expected)
+		if !known {
+			return nil
+		}
+		now = min(now+bytes, space.Max)
+	}
+	before := e.comparableBytes(planned, served)
+	if float64(now) >= g.MinBytesRatio*float64(before) {
+		return nil
+	}
+	return refusal.New(refusal.Shrink, "release %s shrank from %s to %s, below guards.min_bytes_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
+		e.answer.Release, humanize.IBytes(uint64(before)), humanize.IBytes(uint64(now)), g.MinBytesRatio, e.Target.Name, e.Target.Name)
+}
+
+// comparableBytes adds up the sizes of the served files that the present configuration
+// chooses, so that a narrower filter is no shrinking.
+func (e *Entry) comparableBytes(planned []manifest.File, served mirror.Record) (sum int64) {
+	for _, f := range served.Files {
+		if e.chooses(f, planned) {
+			sum = min(sum+f.Size, space.Max)
+		}
+	}
+	return sum
+}
+
+// chooses is true when the configuration chooses a served file today.
+func (e *Entry) chooses(f mirror.File, planned []manifest.File) bool {
+	if e.IsChosen() {
+		return slices.ContainsFunc(planned, func(p manifest.File) bool { return p.Path == f.Path })
+	}
+	ref, err := manifest.ParseReference(f.Reference)
+	return err == nil && e.Target.Filter.Passes(ref)
+}

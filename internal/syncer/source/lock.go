@@ -1,0 +1,68 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
+	"syncd/internal/syncer/lockfile"
+)
+
+// ReadLock reads a lock file. It refuses a lock of another source, and one whose manifests
+// are not the configured ones.
+func ReadLock(text []byte, url string, configured []string) (*lockfile.Lock, error) {
+	lock, err := lockfile.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if lock.Source != url {
+		return nil, fmt.Errorf("the lock file is of %q, but source.url is %s", lock.Source, url)
+	}
+	inLock := []string{}
+	for _, m := range lock.Manifests {
+		inLock = append(inLock, m.Manifest)
+	}
+	slices.Sort(configured)
+	slices.Sort(inLock)
+	if !slices.Equal(configured, inLock) {
+		return nil, fmt.Errorf("the lock file has the manifests %s, but the configuration has %s: make them the same", strings.Join(inLock, ", "), strings.Join(configured, ", "))
+	}
+	return lock, nil
+}
+
+// lockKind is a manifest of a lock file, which has the digests, so that the provider is
+// asked for downloads and sizes only.
+type lockKind struct{ *Entry }
+
+func (k *lockKind) locked() record.Record {
+	m, _ := k.cfg.Lock.Manifest(k.Target.Name) // ReadLock has compared the names
+	return m
+}
+
+func (k *lockKind) release(context.Context) (manifest.Release, error) {
+	return k.locked().Release, nil
+}
+
+// checkDowngrade accepts what the lock file says.
+func (k *lockKind) checkDowngrade() error { return nil }
+
+func (k *lockKind) list(context.Context) (Listing, error) {
+	m := k.locked()
+	return Listing{Planned: lockfile.PlannedFiles(m), Count: m.Listed}, nil
+}
+
+// digests has nothing to ask: Planned has them.
+func (k *lockKind) digests(context.Context, []manifest.File, func(manifest.File) bool) error {
+	return nil
+}
+
+// complete has nothing to ask: a lock file describes nothing.
+func (k *lockKind) complete(_ context.Context, record, _ mirror.Record) (mirror.Record, error) {
+	return record, ErrNothingLearned
+}
+
+func (k *lockKind) drop() {}

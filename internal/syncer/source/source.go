@@ -1,0 +1,257 @@
+// Package source answers which release of a manifest is to be mirrored, and which files
+// that has. There are four kinds of sources: a manifest of the provider, single files of
+// the provider, a manifest in a bucket, and a lock file. Everything else in a sync is the
+// same for each of them.
+package source
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/downstream/rings"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
+	"syncd/internal/report/progress"
+	"syncd/internal/store"
+	"syncd/internal/syncer/lockfile"
+)
+
+// Provider answers questions about releases. It retries by itself; its errors
+// are final for this sync. Safe for concurrent use.
+type Provider interface {
+	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
+	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
+	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+}
+
+// Target is what the configuration and the operator's orders say about one manifest:
+// a manifest of the provider with that name, or single files.
+type Target struct {
+	Name    string
+	Release manifest.Release     // latest, an alias, or a pinned month
+	Files   []manifest.Reference // single files, each with a Release as above; empty for a manifest
+	Filter  manifest.Filter
+	Skip    []manifest.Release // by command; not part of the configuration
+}
+
+// Config is what New needs.
+type Config struct {
+	Provider  Provider // nil for a follower
+	Bucket    Bucket   // of a follower; nil for others
+	Lock      *lockfile.Lock
+	URL       string // of the provider or the bucket, as records show it
+	Algorithm manifest.Algorithm
+	Follower  rings.State // of this host, for an upstream that is a syncd
+	Describe  bool        // keep what the provider says about files, for other hosts
+	Slots     *semaphore.Weighted
+	Progress  *progress.Tracker
+	Log       zerolog.Logger
+	// Earlier returns the records of the revisions of a manifest that are on disk.
+	Earlier func(ctx context.Context, name string) ([]mirror.Record, error)
+}
+
+// NewSlots returns the slots for the small requests of all syncs of a configuration.
+func NewSlots() *semaphore.Weighted { return semaphore.NewWeighted(maxRequests) }
+
+// Source is where one sync gets its manifests from. Safe for concurrent use.
+type Source struct {
+	*questions
+	cfg       Config
+	offers    offers
+	summaries summaries
+}
+
+// New returns the source of one sync.
+func New(cfg Config) *Source {
+	return &Source{cfg: cfg, questions: &questions{
+		provider: cfg.Provider, bucket: cfg.Bucket, algorithm: cfg.Algorithm, slots: cfg.Slots, log: cfg.Log, progress: cfg.Progress,
+	}}
+}
+
+// AllOrNothing is true if the manifests of the sync go live together, at once, or not at
+// all, as those of a lock file.
+func (s *Source) AllOrNothing() bool { return s.cfg.Lock != nil }
+
+// Describes is true if records get what the source says about their files.
+func (s *Source) Describes() bool { return s.cfg.Describe && s.cfg.Lock == nil }
+
+// DescribesEarlier is true if the source also says something about files that it had
+// before.
+func (s *Source) DescribesEarlier() bool { return s.Describes() && s.cfg.Bucket == nil }
+
+// KnownSize returns the size of a content, if an entry has learned it.
+func (s *Source) KnownSize(content manifest.Digest) (size int64, known bool) {
+	return s.sizes.known(content)
+}
+
+// Question is what an entry must know to answer.
+type Question struct {
+	Target Target
+	Served mirror.Record  // zero if nothing is served
+	Staged staging.Entry  // zero if nothing is staged
+	Saved  store.Manifest // by earlier syncs
+	Same   bool           // Saved is of the same source and selection of files
+	Full   bool           // a full check is due, even if the release is the served one
+	Force  bool           // an older release is accepted
+	Now    time.Time
+	Share  *releases.Share // of the memory for lists
+}
+
+func (q *Question) isServed() bool { return q.Served.Manifest != "" }
+
+// Answer is the release to mirror.
+type Answer struct {
+	Release manifest.Release
+	News    bool           // files may differ from the served ones although the release is the same
+	Saved   store.Manifest // what is to be saved, also after an error
+}
+
+// Listing is what a release has.
+type Listing struct {
+	Files   *manifest.List  // before filters
+	Planned []manifest.File // instead of Files if nothing is to be chosen, and nothing more to be asked
+	Count   int             // of the provider's list
+	Links   string          // fingerprint of the provider's list; "" with Planned
+	Told    *Description    // more comes with Digests, Size and Describe
+}
+
+// Entry is one manifest in one sync, as its source has it. One goroutine owns it, but for
+// Size.
+type Entry struct {
+	Question
+	*Source
+	kind    kind
+	answer  Answer
+	told    *Description
+	noSizes atomic.Bool // Metadata failed, so no more sizes are requested
+}
+
+// kind is where the entry comes from.
+type kind interface {
+	// release chooses the release to mirror. Unless a full check is due, it makes one
+	// request.
+	release(ctx context.Context) (manifest.Release, error)
+	// checkDowngrade refuses a newest release that is older than the served one.
+	checkDowngrade() error
+	// list returns the files of the chosen release.
+	list(ctx context.Context) (Listing, error)
+	// digests finds the expected digest of each file.
+	digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error
+	// complete asks what the record of a served or earlier revision lacks.
+	complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error)
+	// drop frees lists that were not used.
+	drop()
+}
+
+// Entry returns the entry that answers a question.
+func (s *Source) Entry(q Question) *Entry {
+	e := &Entry{Question: q, Source: s, answer: Answer{Saved: q.Saved}, told: &Description{}}
+	switch {
+	case s.cfg.Lock != nil:
+		e.kind = &lockKind{Entry: e}
+	case s.cfg.Bucket != nil:
+		e.kind = &bucketKind{Entry: e}
+	case len(q.Target.Files) > 0:
+		e.kind = &filesKind{Entry: e}
+	default:
+		e.kind = &manifestKind{Entry: e}
+	}
+	return e
+}
+
+// IsChosen is true if the configuration names the files, so that a shorter list is no
+// mistake of the provider.
+func (e *Entry) IsChosen() bool { return len(e.Target.Files) > 0 }
+
+// Release chooses the release to mirror.
+func (e *Entry) Release(ctx context.Context) (Answer, error) {
+	var err error
+	e.answer.Release, err = e.kind.release(ctx)
+	return e.answer, err
+}
+
+// Drop frees the lists, and the memory that was reserved for them.
+func (e *Entry) Drop() {
+	e.kind.drop()
+	e.Share.Release()
+}
+
+// CheckDowngrade refuses a release that is older than the served one.
+func (e *Entry) CheckDowngrade(served mirror.Record) error {
+	if e.Served = served; !e.isServed() || e.Force {
+		return nil
+	}
+	return e.kind.checkDowngrade()
+}
+
+// List returns the files of the chosen release.
+func (e *Entry) List(ctx context.Context) (Listing, error) {
+	e.told = &Description{}
+	l, err := e.kind.list(ctx)
+	l.Told = e.told
+	return l, err
+}
+
+// Digests finds the expected digest of each file and, right after it, the size of those
+// that isNew says are surely not on disk.
+func (e *Entry) Digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
+	return e.kind.digests(ctx, files, isNew)
+}
+
+// Size asks for the size of a content, unless that was done before for any entry. After
+// the first failure it asks no more for this one, and Content-Length gives the sizes. It
+// returns an error only when the context has ended. Safe for concurrent use.
+func (e *Entry) Size(ctx context.Context, f manifest.File) error {
+	if e.bucket != nil || e.noSizes.Load() || !e.sizes.claim(f.Expected) {
+		return nil
+	}
+	meta, err := e.metadata(ctx, e.Target.Name, f.Reference)
+	e.sizes.answer(f.Expected, meta.Size, err)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if e.cfg.Describe && err == nil {
+		e.told.note(f, meta)
+	}
+	if err != nil && !e.noSizes.Swap(true) {
+		e.log.Warn().Err(err).Str("manifest", e.Target.Name).Msg("Metadata failed; using Content-Length for sizes")
+	}
+	return nil
+}
+
+// forAll calls do for 0 to n-1 in order, maxRequests in parallel, until the first error or
+// the context's end. It starts only that many goroutines: one for each of thousands of
+// files would need a stack for each.
+func forAll(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	var begun atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(n, maxRequests) {
+		group.Go(func() error {
+			for i := int(begun.Add(1)) - 1; i < n; i = int(begun.Add(1)) - 1 {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Sizes asks for the sizes of contents, see Size.
+func (e *Entry) Sizes(ctx context.Context, files []*manifest.File) error {
+	return forAll(ctx, len(files), func(ctx context.Context, i int) error { return e.Size(ctx, *files[i]) })
+}
