@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,6 +73,44 @@ func TestImportsOnlyGoDown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWingsHaveNoCircle looks at the folders below internal as wholes: a wing that
+// imports another must not be imported by it, not even through others.
+func TestWingsHaveNoCircle(t *testing.T) {
+	imports := map[string][]string{}
+	for pkg, imported := range load(t) {
+		for _, i := range imported {
+			if from, to := wing(pkg), wing(i); from != to && from != "" {
+				imports[from] = append(imports[from], to)
+			}
+		}
+	}
+	for start := range imports {
+		seen := map[string]bool{}
+		for next := slices.Clone(imports[start]); len(next) > 0; {
+			at := next[0]
+			next = next[1:]
+			if at == start {
+				t.Errorf("wing %s imports itself through others", start)
+				break
+			}
+			if !seen[at] {
+				seen[at] = true
+				next = append(next, imports[at]...)
+			}
+		}
+	}
+}
+
+// wing is the folder directly below internal that a package belongs to; "" for none.
+func wing(pkg string) string {
+	below, found := strings.CutPrefix(pkg, "internal/")
+	if !found {
+		return ""
+	}
+	name, _, _ := strings.Cut(below, "/")
+	return name
 }
 
 func isEmulator(pkg string) bool {

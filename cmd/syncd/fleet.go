@@ -23,7 +23,7 @@ func (a *app) fleetCommand() *cobra.Command {
 		Use: "fleet", Short: "Show the hosts that follow this one, with or without a daemon", Args: arguments(0, 0),
 		Long: `Show the hosts that follow this one: what each serves, and which release it refused.
 Below the table stand the releases that are kept from later rings, because too many
-hosts of an earlier one refused them.`,
+hosts of an earlier one refused them. 'syncd fleet release' shows them such a release.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadServing()
 			if err != nil {
@@ -43,20 +43,22 @@ hosts of an earlier one refused them.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.AddCommand(a.fleetReleaseCommand())
 	return cmd
 }
 
+// serveCommand keeps `syncd serve release`, the earlier name of `syncd fleet release`.
 func (a *app) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "serve", Short: "Change what followers see"}
-	cmd.AddCommand(a.serveReleaseCommand())
+	cmd := &cobra.Command{Use: "serve", Short: "The earlier name of syncd fleet", Hidden: true}
+	cmd.AddCommand(a.fleetReleaseCommand())
 	return cmd
 }
 
-func (a *app) serveReleaseCommand() *cobra.Command {
+func (a *app) fleetReleaseCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "release RELEASE", Short: "Let a release go on to later rings although hosts refused it", Args: arguments(1, 1),
-		Long: `Let a release go on to the rings from which it was kept because too many hosts of an
+		Use: "release RELEASE", Short: "Show a release to later rings although hosts refused it", Args: arguments(1, 1),
+		Long: `Show a release to the rings from which it was kept because too many hosts of an
 earlier ring refused it. Each ring sees it after its delay. From now on, no refusal
 stops this release again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,14 +66,14 @@ stops this release again.`,
 			if err != nil || release == manifest.Latest {
 				return usagef("%q is not a release: write it in the form YYYY.MM", args[0])
 			}
-			return a.serveRelease(cmd.Context(), string(release), asJSON)
+			return a.showRelease(cmd.Context(), string(release), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array of what had been stopped")
 	return cmd
 }
 
-func (a *app) serveRelease(ctx context.Context, release string, asJSON bool) error {
+func (a *app) showRelease(ctx context.Context, release string, asJSON bool) error {
 	cfg, err := a.loadServing()
 	if err != nil {
 		return err

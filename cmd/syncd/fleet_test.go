@@ -274,13 +274,13 @@ func TestRingStopsAfterThreeOfTwentyRefuse(t *testing.T) {
 	up.logged("sync")
 	hidden("after kill -9 of the upstream")
 
-	u.contains("serve release", u.expect(0, "serve", "release", "2026.11").stdout, "goes on to ring rest")
+	u.contains("fleet release", u.expect(0, "fleet", "release", "2026.11").stdout, "goes on to ring rest")
 	together(rest, func(f *host) {
 		f.sync(0)
 		same(f, "let go", "2026.11", releaseOf(f))
 	})
-	u.expect(1, "serve", "release", "2026.09")
-	u.expect(2, "serve", "release", "latest")
+	u.expect(1, "fleet", "release", "2026.09")
+	u.expect(2, "fleet", "release", "latest")
 	up.terminate()
 	u.contains("fleet", u.expect(0, "fleet").stdout, "canary07", "refused 2026.11 (gate)")
 }
@@ -290,5 +290,29 @@ func TestFleetNeedsServe(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.contains("fleet", h.expect(2, "fleet").stderr, "serve.listen: is missing")
-	h.contains("serve release", h.expect(2, "serve", "release", "2026.10").stderr, "serve.listen: is missing")
+	h.contains("fleet release", h.expect(2, "fleet", "release", "2026.10").stderr, "serve.listen: is missing")
+}
+
+// Scripts of earlier versions call `syncd serve release`.
+func TestServeReleaseIsAHiddenNameOfFleetRelease(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, row := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"--help"}}, {2, []string{"2026.10"}}, {2, []string{"2026.10", "--json"}}, {2, []string{"latest"}}, {2, nil}, {2, []string{"2026.10", "2026.11"}},
+	} {
+		now := h.expect(row.code, append([]string{"fleet", "release"}, row.args...)...)
+		before := h.expect(row.code, append([]string{"serve", "release"}, row.args...)...)
+		same(h, "serve release "+strings.Join(row.args, " "), strings.ReplaceAll(now.stdout+now.stderr, "fleet release", "serve release"), before.stdout+before.stderr)
+	}
+	help := h.expect(0, "--help").stdout
+	completed := h.expect(0, "__complete", "").stdout
+	for _, text := range []string{help, completed} {
+		if h.contains("list of commands", text, "fleet"); strings.Contains(text, "\nserve\t") || strings.Contains(text, "  serve ") {
+			t.Errorf("serve is not hidden in\n%s", text)
+		}
+	}
+	h.contains("subcommands of fleet", h.expect(0, "__complete", "fleet", "").stdout, "release\t")
 }

@@ -190,7 +190,7 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 func (f *Fleet) announce(stops []report.Stop) {
 	for _, s := range stops {
 		f.log.Warn().Str("manifest", s.Manifest).Str("release", string(s.Release)).Str("ring", s.By).Str("stopped_from", s.From).
-			Int("refused", s.Refused).Int("hosts", s.Of).Msg("too many hosts refused the release: later rings don't see it until `syncd serve release` or a newer one")
+			Int("refused", s.Refused).Int("hosts", s.Of).Msg("too many hosts refused the release: later rings don't see it until `syncd fleet release` or a newer one")
 	}
 	if len(stops) == 0 {
 		return

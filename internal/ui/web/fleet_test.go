@@ -65,7 +65,7 @@ func TestPageShowsPublishing(t *testing.T) {
 func TestPageShowsTheFollowersAndWhatWasStopped(t *testing.T) {
 	page := pageOf(t, scenes()["followers"])
 	for _, want := range []string{
-		"1 refused, 1 unknown, 1 in sync", "2026.10 of dq_addr_data is stopped", "1 of 2 hosts of ring canary", "syncd serve release 2026.10", "2026.10 (hash mismatch)",
+		"1 refused, 1 unknown, 1 in sync", "2026.10 of dq_addr_data is stopped", "1 of 2 hosts of ring canary", "syncd fleet release 2026.10", "2026.10 (hash mismatch)",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
