@@ -20,7 +20,7 @@ const commandsHead = `# Command reference
 
 <!-- Generated: SYNCD_UPDATE_DOCS=1 go test ./cmd/syncd -run TestCommandReference -->
 
-This is the help of each command. The packages have the same as man pages, such as ` + "`man syncd-sync`" + `. [operating.md](operating.md#commands) says when to use which command.
+This is the help of each command. The packages have the same as man pages, such as ` + "`man syncd-sync`" + `. Each command also has ` + "`--help`" + `. [operating.md](operating.md#commands) says when to use which command.
 `
 
 // documented returns the commands as a machine without a configuration shows them.
@@ -80,6 +80,7 @@ func TestCommandReferenceIsCurrent(t *testing.T) {
 
 // describe writes one command.
 func describe(b *strings.Builder, cmd *cobra.Command) {
+	cmd.Flags().Lookup("help").Hidden = true
 	fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n\nUsage: %s\n", cmd.CommandPath(), strings.TrimSpace(cmd.Long), cmd.UseLine())
 	if flags := cmd.NonInheritedFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(b, "\n%s", flags)
