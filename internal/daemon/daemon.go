@@ -1,5 +1,3 @@
-// Package daemon keeps a data directory current: it runs an engine by the
-// schedule, on signals and on requests of the API, and reports to systemd.
 package daemon
 
 import (

@@ -1,12 +1,5 @@
 //go:build linux
 
-// Package doctor looks for what keeps syncd from working on this machine: in the
-// configuration, the unit, the permissions, the file system, the network, at the provider
-// and in the running daemon. It changes nothing, except for a temporary folder in data_dir
-// and a probe in the bucket of publish.s3.
-//
-// A check is a function that returns findings. Check after check goes from causes to
-// effects, so the first failure is the one to mend first. The texts hold no secret.
 package doctor
 
 import (

@@ -1,5 +1,3 @@
-// Package engine owns a data directory: its lock, its state database and its
-// mirror. It works for the daemon and for a one-shot command alike.
 package engine
 
 import (

@@ -1,9 +1,5 @@
 //go:build linux
 
-// Package httpserver runs the two HTTP servers of syncd, the status page and that for
-// followers. It bounds connections, requests and checks of passwords, checks the name in
-// Host, and takes TLS and passwords from the exporter-toolkit file that the configuration
-// names. What a server answers is the work of its handler.
 package httpserver
 
 import (

@@ -1,7 +1,3 @@
-// Package mirror owns the data directory: objects, revisions, generations and
-// the symlink `current`, in the layout that README.md promises to readers.
-// Everything with a final name is complete; readers follow `current` and nothing
-// else. The caller holds the data directory's lock for all changes.
 package mirror
 
 import (

@@ -1,4 +1,3 @@
-// Package testclient sends requests to the emulated services in their tests.
 package testclient
 
 import (

@@ -1,4 +1,3 @@
-// Package gate lets a command of the operator decide whether a revision may go live.
 package gate
 
 import (

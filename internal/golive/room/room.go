@@ -1,6 +1,3 @@
-// Package room decides what stays on disk and what still fits there: it prunes what
-// retention does not keep, and reserves the space that a sync will take. It asks running
-// work through Keeper. It holds no lock on the tree: its callers have the turn.
 package room
 
 import (

@@ -1,10 +1,3 @@
-// Package export keeps a folder outside the data directory equal to a tree of the
-// mirror, for programs that cannot follow a symlink.
-//
-// Beside the folder /srv/refdata lies /srv/.refdata.syncd, which only syncd can read. The
-// next tree is built in there, made durable, and exchanged with the folder in one step.
-// A mark in there names each tree by its inode, so that the disk alone tells which tree
-// the folder is. A tree without a mark is not syncd's, and is never removed.
 package export
 
 import (

@@ -1,7 +1,3 @@
-// Package inventory knows the contents that are on disk. It finds the object with
-// an expected digest, proves it before a sync reuses it, and adds new proven files.
-// It trusts an object without reading it while the size, time and inode of its file
-// are those that it had when the content was proven.
 package inventory
 
 import (

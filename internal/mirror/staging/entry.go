@@ -1,13 +1,3 @@
-// Package staging keeps revisions that are complete and not served yet, and decides when
-// one may go live.
-//
-//	state/staged/<manifest>/entry                     what is known of it
-//	state/staged/<manifest>/<release>-<revision>.json its record
-//
-// The files are apart from the state database, so that losing that loses nothing staged. A
-// revision is staged from the moment when its entry is durable. The verdict of a gate
-// counts from the moment when the entry with it is durable: until then, the gate runs
-// again.
 package staging
 
 import (

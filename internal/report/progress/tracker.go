@@ -1,4 +1,3 @@
-// Package progress follows the running syncs and their downloads for people who watch.
 package progress
 
 import (

@@ -1,7 +1,3 @@
-// Package download turns the missing contents of manifests into objects. Each content
-// is downloaded once, even if several manifests, syncs and repairs want it at the same
-// time. The package knows nothing of the steps of a sync: it asks a Wanter whether a
-// content is still wanted, and tells it what became of it.
 package download
 
 import (

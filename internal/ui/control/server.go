@@ -1,7 +1,3 @@
-// Package control is the socket by which commands reach the running engine of a
-// data directory: HTTP over a Unix socket in the state folder, which only its
-// owner may open. Each answer is a stream of JSON lines: progress first, then one
-// line with the result or the error.
 package control
 
 import (

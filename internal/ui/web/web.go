@@ -1,4 +1,3 @@
-// Package web makes the answers with metrics, health, the API and the status page.
 package web
 
 import (

@@ -1,0 +1,26 @@
+// Package mirror owns the data directory: objects, revisions, generations and the
+// symlink `current`, in the layout that README.md promises to readers. Everything with
+// a final name is complete; readers follow `current` and nothing else. The caller holds
+// the data directory's lock for all changes.
+//
+// ARCHITECTURE.md has the order of the steps of a publish, and what a crash after each
+// of them leaves.
+//
+// # Views
+//
+// A view's record holds a fingerprint of its configuration and the revisions that it
+// shows. If both are unchanged, nothing is done. Nothing about views is in the state
+// database, so the status compares the record with the configuration, too.
+//
+// # Permissions
+//
+// A change of permissions changes everything that readers see, before a sync goes on.
+// state/permissions says `changing` meanwhile, so that the next start repeats it after
+// a crash. Objects get their permissions before they are renamed into objects/.
+//
+// # Failed fsync
+//
+// A file whose write or fsync failed is removed, never retried: a second fsync may
+// report success for bytes that the kernel dropped. If only the fsync after the swap
+// fails, the process repeats the swap before its next sync reports anything.
+package mirror
