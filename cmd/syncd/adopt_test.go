@@ -83,7 +83,7 @@ func (h *host) bytesRead(args ...string) (stdout string, read int64) {
 
 func TestAdoptOfAThousandFilesReadsEachByteOnceAndLeavesTheNextSyncOnlyWhatDiffers(t *testing.T) {
 	t.Parallel()
-	for _, hash := range []string{"SHA256", "MD5"} {
+	for _, hash := range []string{"SHA256", "MD5"}[times(1, 0):] { // with MD5, it reads each file once for two digests
 		t.Run(hash, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, "m")

@@ -121,7 +121,7 @@ func exportSteppedBy(h *host) (steps []string) {
 
 func (s *exportSteps) sufferAll(t *testing.T) {
 	rows := (len(s.steps) - s.from) * len(stepFaults)
-	every := times(127, 1) // 127 and the number of faults have no common divisor
+	every := times(257, 1) // 257 and the number of faults have no common divisor
 	var done atomic.Int64
 	t.Cleanup(func() {
 		did := fmt.Sprintf("a sync killed before or after one of the %d steps on disk from its export on, or failing there with EIO or ENOSPC, done or not", len(s.steps)-s.from)

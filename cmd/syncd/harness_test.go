@@ -238,7 +238,12 @@ type process struct {
 
 func (h *host) start(args ...string) *process {
 	h.Helper()
-	p := &process{h: h, cmd: h.commandOf(h.raced, args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
+	return h.starts(h.raced, args...)
+}
+
+func (h *host) starts(binary string, args ...string) *process {
+	h.Helper()
+	p := &process{h: h, cmd: h.commandOf(binary, args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	h.must(p.cmd.Start())
 	go func() {
