@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf16"
 )
 
@@ -112,10 +113,20 @@ var (
 // encoder that escapes only parts of another encoder's escape (`%4&#66;` for K). No
 // program writes them by itself, and a provider that does so on purpose knows the
 // Customer ID anyway.
+//
+// They are computed once for each character of the IDs of this process.
 func spellingsOf(character string) []string {
+	if known, ok := knownSpellings.Load(character); ok {
+		return slices.Clone(known.([]string))
+	}
 	twice := encode(encode([]string{character}, encoders), outerEncoders)
-	return encode(twice, []func(string) string{unchanged, quoted.Replace})
+	all := encode(twice, []func(string) string{unchanged, quoted.Replace})
+	knownSpellings.Store(character, slices.Clone(all))
+	return all
 }
+
+// knownSpellings has a sorted []string for each character that was asked for.
+var knownSpellings sync.Map
 
 // encode returns what each encoder makes of each text, sorted and without duplicates.
 func encode(texts []string, encoders []func(string) string) []string {
