@@ -127,9 +127,9 @@ func endAfter(body io.Reader, after int64, err error) io.ReadCloser {
 // its context ends early. A later Fetch from an honest server completes the file.
 func TestFetchFromErraticServerIsNeverWrong(t *testing.T) {
 	sizes := []int64{minSegmentedFile - 1, minSegmentedFile, minSegmentedFile + 1, 24*mib + 3}
-	rounds := 2 * len(sizes)
+	rounds := len(sizes)
 	if os.Getenv("SYNCD_TORTURE") == "full" {
-		rounds *= 50
+		rounds *= 100
 	}
 	contents := make([][]byte, len(sizes))
 	for i, size := range sizes {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -286,6 +287,10 @@ func scratch(t *testing.T) string {
 }
 
 func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T) {
+	if checks := flag.Lookup("rapid.checks"); os.Getenv("SYNCD_TORTURE") != "full" && checks.Value.String() == checks.DefValue {
+		t.Cleanup(func() { checks.Value.Set(checks.DefValue) })
+		checks.Value.Set("30")
+	}
 	dir, runs := scratch(t), 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++

@@ -174,7 +174,7 @@ func TestRedactorRemovesEveryOccurrence(t *testing.T) {
 func TestRedactorFindsTheIDBehindLongRuns(t *testing.T) {
 	r := NewRedactor("K3Y/id")
 	for _, spelling := range []string{`K3Y/id`, `\u004b3Y\/id`, `\\u004b3Y/id`} {
-		for _, length := range []int{1, 15, 16, 17, 40, 1 << 20} {
+		for _, length := range []int{1, 15, 16, 17, 40, 1 << 16} {
 			run := strings.Repeat(`\`, length)
 			if got := r.String(run + spelling); strings.Contains(got, "3Y") || len(got) < length-8 {
 				t.Errorf("%d backslashes before %s: %d bytes", length, spelling, len(got))

@@ -4,7 +4,6 @@
 //
 // Every change lies below an open directory, a Dir, and follows no symlink out of it.
 // Every change that recovery must cope with goes through Step. A build with the tag
-// torture kills the process, or fails, at each of them in turn. The tag nofsync leaves
-// the fsyncs out, to prove that the power-cut tests can fail. RELIABILITY.md has the
-// results.
+// torture kills the process, or fails, at each of them in turn. It can also leave the
+// fsyncs out, to prove that the power-cut tests can fail. RELIABILITY.md has the results.
 package fsops

@@ -216,7 +216,7 @@ func TestCommandsThatRunAtOnceLeaveEachOtherAlone(t *testing.T) {
 	var group errgroup.Group
 	for range 8 {
 		group.Go(func() error {
-			for range 15 {
+			for range 5 {
 				if err := shell("exit 0").Run(t.Context()); err != nil {
 					return err
 				}
