@@ -182,7 +182,7 @@ func checkExports(d *document.Decoder, list []View, dataDir string) {
 		}
 		for j, other := range list[:i] {
 			if other.Export != "" && (within(v.Export, other.Export) || within(other.Export, v.Export)) {
-				d.Fail(path, "is, holds or is inside the export of "+document.Index("views", j), "export each view to a folder of its own")
+				d.Fail(path, "overlaps the export of "+document.Index("views", j), "export each view to a folder of its own")
 			}
 		}
 	}

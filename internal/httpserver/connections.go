@@ -178,8 +178,8 @@ func (c *connection) giveUp(err error) error {
 	return err
 }
 
-// begin and end say whether a handler works on a request of the connection. After a
-// request it waits anew.
+// begin and end say whether a handler works on a request of the connection. After each
+// request, the connection waits for the next.
 func (c *connection) begin() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -67,7 +67,7 @@ func (f *Files) read(ctx context.Context, r io.Reader, algorithm manifest.Algori
 	return h, err
 }
 
-// pacedReader keeps to the rate and ends when the context does.
+// pacedReader reads no faster than the limiter allows, and ends when the context does.
 type pacedReader struct {
 	ctx     context.Context
 	r       io.Reader

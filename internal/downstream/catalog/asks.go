@@ -159,8 +159,8 @@ func (c *Catalog) Retire(stays func(key string) bool, now time.Time) bool {
 	return true
 }
 
-// forget drops what is known of revisions that left the disk. A revision with the same
-// content that comes later begins anew.
+// forget drops what is known of revisions that left the disk. If a revision with the same
+// content comes later, no question about it is known.
 func (a *asks) forget(revisions []*Revision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -47,7 +47,7 @@ func (e *election) mayPublish() error {
 	return errLost
 }
 
-// mayWriteLease is nil but for a holder whose time is over: it must read the lease first.
+// mayWriteLease fails for a holder whose lease has expired: it must read the lease first.
 func (e *election) mayWriteLease() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *election) note(err error) {
 	e.rounds = make(chan struct{})
 }
 
-// round renews the lease, or looks at that of another publisher and takes it if it is over.
+// round renews the own lease, or reads the lease of another publisher and takes it once it has expired.
 func (e *election) round(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
 	if e.mayPublish() == nil {
 		next := e.lease // only run changes it
@@ -168,10 +168,10 @@ func (e *election) take(ctx context.Context, fence int64, c condition, leastFenc
 	if err := e.write(ctx, next, c); !errors.Is(err, errChanged) {
 		return err
 	}
-	return nil // another publisher was faster, or the next rounds find this one's lease over
+	return nil // another publisher was faster, or the next rounds find that this lease has expired
 }
 
-// write writes the lease. Its time counts from before the request, so that it is over
+// write writes the lease. Its time counts from before the request, so that it expires
 // here before another publisher can take it.
 func (e *election) write(ctx context.Context, next bucket.Lease, c condition) error {
 	from := uptime()

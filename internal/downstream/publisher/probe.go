@@ -9,8 +9,8 @@ import (
 	"syncd/internal/downstream/bucket"
 )
 
-// probe finds out once whether the server keeps to the conditions of writes. A server
-// that ignores them would let two publishers cross.
+// probe finds out once whether the server honours conditional writes (If-Match,
+// If-None-Match). A server that ignores them lets two publishers overwrite each other.
 func (p *Publisher) probe(ctx context.Context) error {
 	if p.probed == nil {
 		store := p.store

@@ -34,12 +34,12 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	}
 	current, err := bucket.ParseCurrent(text)
 	if err != nil {
-		return state{}, fmt.Errorf("%w: delete it to publish anew, if no newer syncd wrote it", err)
+		return state{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
 	at := state{Current: current, etag: found.etag}
 	at.generation, _, err = p.readGeneration(ctx, current.Generation)
 	if errors.Is(err, errUnusable) {
-		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published anew")
+		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
 		err = nil
 	}
 	return at, err

@@ -33,7 +33,7 @@ func (r rings) nameOf(name string) string {
 	return name
 }
 
-// isDue is true when a ring's delay is over. A time in the future is one before the
+// isDue is true when a ring's delay has passed. A time in the future was noted before the
 // clock was set back.
 func (r Ring) isDue(liveAt, now time.Time) bool {
 	return max(now.Sub(liveAt), 0) >= r.Delay

@@ -40,7 +40,7 @@ var randomBlock = sync.OnceValue(func() []byte {
 	return b
 })
 
-// ReadAt fills p. The section reader keeps to the size.
+// ReadAt fills p. The section reader bounds the size.
 func (c randomContent) ReadAt(p []byte, off int64) (int, error) {
 	for n := 0; n < len(p); {
 		block, at := off/randomBlockSize, int(off%randomBlockSize)

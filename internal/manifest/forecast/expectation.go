@@ -98,8 +98,8 @@ func (p Past) Due(newest manifest.Release) time.Time {
 	return month.AddDate(0, months+1, 0)
 }
 
-// IsLate is true when the release after newest is late. A day, or a tenth of a shorter
-// distance, is no delay.
+// IsLate is true when the release after newest is overdue by a day, or by 10 % of the
+// usual interval if that is less.
 func (p Past) IsLate(newest manifest.Release, now time.Time) bool {
 	due := p.Due(newest)
 	if due.IsZero() {
