@@ -106,8 +106,17 @@ func reference(explained sample) string {
 			fmt.Fprintf(&b, "%s\n\n", cell(s.intro))
 		}
 		b.WriteString("| key | default | accepts | meaning |\n|---|---|---|---|\n")
+		var inherited []string
 		for _, k := range s.keys {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, k.value(explained), cell(k.accepts), cell(explained.meaning(k.path)))
+			meaning := explained.meaning(k.path)
+			if strings.HasPrefix(meaning, "By default as ") {
+				inherited = append(inherited, code(k.path))
+				continue
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, k.value(explained), cell(strings.TrimPrefix(k.accepts, "a form ")), cell(meaning))
+		}
+		if inherited != nil {
+			fmt.Fprintf(&b, "| %s |  |  | By default as the same keys of %s. |\n", strings.Join(inherited, ", "), map[bool]string{true: "`source`", false: "the file"}[s.name == "services"])
 		}
 	}
 	return b.String()

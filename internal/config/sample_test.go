@@ -23,7 +23,7 @@ func (s sample) meaning(path string) string {
 		return "See `" + near + "`."
 	}
 	for in, general := range map[string]string{"manifests[].": "", "services.SERVICE.": "source."} {
-		if name, found := strings.CutPrefix(path, in); found && s.meaning(general+name) != "" {
+		if name, found := strings.CutPrefix(path, in); found && name != "url" && s.meaning(general+name) != "" {
 			return "By default as `" + general + name + "`."
 		}
 	}
