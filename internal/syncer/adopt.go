@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -32,57 +33,71 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	if ctx.Err() != nil {
 		return report.Adoption{}, context.Cause(ctx)
 	}
-	a := newAdoption(r, req, folder, s.progress)
-	if len(a.open) > 0 {
+	a := s.newAdoption(r, req, folder)
+	if !a.WantsNothing() {
 		r.saveWanted(r.jobs)
-		err = a.takeAll(ctx)
-		a.save()
+		err = a.Take(ctx)
+		r.saveAdopted(a)
 	}
-	return a.report(req.Folder), err
+	return r.reportAdoption(a), err
 }
 
-// save keeps what was adopted for the next sync: the names of the objects, and the proofs
-// that spare it the reading. Only then are the copied files removed from the folder.
-func (a *adoption) save() {
-	if len(a.adopted) == 0 {
-		return
-	}
-	r := a.run
-	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
+func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *adopt.Adoption {
+	a := adopt.New(adopt.Config{
+		Folder: folder, Name: req.Folder, Move: req.Move, Algorithm: s.cfg.Algorithm, Partial: s.cfg.Mirror.Partial(),
+		Objects: r.session, Downloads: &s.cfg.Shared.downloads, Ledger: &s.cfg.Shared.adopting, Overhead: room.Overhead, Progress: s.progress,
+		Free: func() (space.Amount, error) {
+			free, err := s.cfg.Mirror.Free()
+			return free.Minus(s.cfg.Shared.Reserved(namesOfJobs(r.jobs))), err
+		},
+	})
 	for _, j := range openJobs(r.jobs) {
 		for _, f := range j.plan.Missing {
-			if object, here := a.adopted[f.Expected]; here {
+			size, known := j.sizes[f.Expected]
+			if !known {
+				size = -1
+			}
+			a.Want(f, size)
+		}
+	}
+	return a
+}
+
+// saveAdopted keeps what was adopted for the next sync: the names of the objects, and the
+// proofs that spare it the reading. Only then are the copied files removed from the folder.
+func (r *run) saveAdopted(a *adopt.Adoption) {
+	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	adopted := false
+	for _, j := range openJobs(r.jobs) {
+		for _, f := range j.plan.Missing {
+			if object, here := a.Adopted(f.Expected); here {
 				j.plan.Known[f.Expected] = object
+				adopted = true
 			}
 		}
 		wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
 	}
+	if !adopted {
+		return
+	}
 	if err := r.cfg.Mirror.SyncObjects(); err != nil {
-		a.skip(adopt.Problem{Path: ".", Err: err})
+		a.Skip(".", err)
 		return
 	}
 	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("noting the adopted files failed; a prune may remove them before the next sync")
 		return
 	}
-	for _, c := range a.copied {
-		if err := a.folder.Remove(c.Candidate, c.seen); err != nil {
-			a.skip(adopt.Problem{Path: c.Path, Err: err})
-		}
-	}
+	a.Remove()
 }
 
-// report says what was adopted, and what the next sync will still download.
-func (a *adoption) report(folder string) report.Adoption {
-	result := report.Adoption{Folder: folder, FilesRead: a.filesRead, BytesRead: a.bytesRead, Manifests: []report.AdoptedManifest{}}
-	for _, object := range a.adopted {
-		result.FilesAdopted++
-		result.BytesAdopted += object.Size
-	}
+// reportAdoption says what was adopted, and what the next sync will still download.
+func (r *run) reportAdoption(a *adopt.Adoption) report.Adoption {
+	result := a.Report()
 	missing := map[manifest.Digest]bool{}
-	for _, j := range a.run.jobs {
-		m := a.reportJob(j)
-		for _, f := range a.missing(j) {
+	for _, j := range r.jobs {
+		m := j.reportAdoption(a)
+		for _, f := range j.notAdopted(a) {
 			if !missing[f.Expected] {
 				missing[f.Expected] = true
 				result.FilesToDownload++
@@ -91,14 +106,10 @@ func (a *adoption) report(folder string) report.Adoption {
 		}
 		result.Manifests = append(result.Manifests, m)
 	}
-	result.SkippedCount = a.problems.Count
-	for _, p := range a.problems.First {
-		result.Skipped = append(result.Skipped, report.SkippedFile{Path: report.OneLine(p.Path), Error: report.OneLine(p.Err.Error())})
-	}
 	return result
 }
 
-func (a *adoption) reportJob(j *job) report.AdoptedManifest {
+func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
 	m := report.AdoptedManifest{Name: j.target.Name, Release: string(j.release), FilesTotal: len(j.plan.Files), Missing: []string{}}
 	if j.err != nil {
 		m.Error = report.OneLine(j.err.Error())
@@ -108,12 +119,12 @@ func (a *adoption) reportJob(j *job) report.AdoptedManifest {
 		m.Release, m.FilesTotal = string(j.active.Release), len(j.active.Files)
 	}
 	for _, f := range j.plan.Missing {
-		if object, here := a.adopted[f.Expected]; here {
+		if object, here := a.Adopted(f.Expected); here {
 			m.FilesAdopted++
 			m.BytesAdopted += object.Size
 		}
 	}
-	for _, f := range a.missing(j) {
+	for _, f := range j.notAdopted(a) {
 		m.FilesToDownload++
 		m.BytesToDownload = min(m.BytesToDownload+j.sizes[f.Expected], space.Max)
 		if len(m.Missing) < report.MaxNamed {
@@ -123,13 +134,13 @@ func (a *adoption) reportJob(j *job) report.AdoptedManifest {
 	return m
 }
 
-// missing are the files of an open job whose contents no file of the folder had.
-func (a *adoption) missing(j *job) (missing []*manifest.File) {
+// notAdopted are the files of an open job whose contents no file of the folder had.
+func (j *job) notAdopted(a *adopt.Adoption) (missing []*manifest.File) {
 	if !j.open() {
 		return nil
 	}
 	for _, f := range j.plan.Missing {
-		if _, here := a.adopted[f.Expected]; !here {
+		if _, here := a.Adopted(f.Expected); !here {
 			missing = append(missing, f)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/host/claims"
 	"syncd/internal/manifest"
 	"syncd/internal/store"
+	"syncd/internal/syncer/adopt"
 	"syncd/internal/syncer/download"
 )
 
@@ -26,7 +27,7 @@ type Shared struct {
 	newest    atomic.Pointer[Config] // of the Syncer that was made last
 	room      *room.Room
 	downloads download.Pool
-	adopting  adoptions
+	adopting  adopt.Ledger
 	lists     *releases.Room // until there are plans
 	exports   exports
 	described keys                // earlier revisions that the provider was asked about
@@ -112,13 +113,13 @@ func (s *Shared) Wanted(wanted map[string][]store.Wanted) (partials map[string]b
 	for id := range s.repairing {
 		wanted[""] = append(wanted[""], store.Wanted{Expected: id.Digest(), Object: id})
 	}
-	return s.adopting.partials()
+	return s.adopting.Partials()
 }
 
 // Reserved implements room.Keeper. A dry run may have a manifest that is in a running sync,
 // too.
 func (s *Shared) Reserved(except []string) space.Amount {
-	sum := s.adopting.reserved()
+	sum := s.adopting.Reserved()
 	for _, j := range s.jobs() {
 		if !slices.Contains(except, j.target.Name) {
 			sum = sum.Plus(j.reserved())
