@@ -1,5 +1,3 @@
-// Package syncer updates the mirror from the provider. Every sync takes the same
-// steps, whether it is the first, the hundredth or the one after a crash. See Sync.
 package syncer
 
 import (

@@ -1,7 +1,3 @@
-// Package source answers which release of a manifest is to be mirrored, and which files
-// that has. There are four kinds of sources: a manifest of the provider, single files of
-// the provider, a manifest in a bucket, and a lock file. Everything else in a sync is the
-// same for each of them.
 package source
 
 import (

@@ -1,0 +1,48 @@
+// Package syncer updates the mirror from the provider. Every sync takes the same steps,
+// whether it is the first, the hundredth or the one after a crash. ARCHITECTURE.md
+// lists them; Sync calls them in this order.
+//
+// A manifest that fails in any step is settled as failed or refused, and the others go
+// on. A sync on demand, a changed configuration and an expired recheck_interval ask for
+// the list and all digests even if the release is the served one. A failed release is
+// reported again, without a request, until its backoff ends.
+//
+// # Waves
+//
+// Manifests are asked side by side, with at most 64 small requests under way. Downloads
+// usually begin when all manifests have a plan. When the questions about one take long,
+// the others go on without it after transfers.publish_after, and it follows in a later
+// wave. Beside that, publishMeanwhile waits until the first manifest is ready to
+// publish; if the sync still runs transfers.publish_after later, it publishes and
+// records all finished manifests, and waits for the next one.
+//
+// Before downloads begin, the wanted contents are saved, so that pruning after a crash
+// keeps unfinished downloads. While others download, a manifest with a digest mismatch
+// is looked at again: if the provider changed digests meanwhile, its plan starts over,
+// once.
+//
+// Before a publish, the sync compares its manifests with what is served by then: after
+// a rollback meanwhile, the hold and the guards decide again. Files of views that clash
+// are refused before the downloads; which views change is decided at each publish, with
+// the records that the generation will have.
+//
+// # Who owns a job
+//
+// A job is a manifest in a sync. Between two steps one goroutine owns all jobs. Within
+// a step, a job belongs to the goroutine of its step; downloads share the fields that
+// the type of the step guards. Ready, settled and failed jobs belong to the goroutine
+// that publishes. A recorded job changes no more, and its claim ends with the record,
+// so the next sync of that manifest does not wait for the rest of this sync.
+//
+// A job holds a share of the memory for lists from its list until its plan or its end.
+// A list takes more only while that is free, and never waits while it is read: a slow
+// list would hold up the others. A list that does not fit is measured and dropped,
+// waits for its turn without a request slot, and is requested again.
+//
+// # For followers
+//
+// With `serve`, a sync also asks Metadata of the files that it would not ask about, for
+// which quarter and two-month period the provider has the same list, and ManifestList.
+// A failure leaves the record without the mark `described`. Later syncs complete the
+// records that lack it, also those from before `serve` was switched on.
+package syncer
