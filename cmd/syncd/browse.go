@@ -117,15 +117,15 @@ func filesOf(ctx context.Context, cfg *config.Config, client source, name string
 		return list.All(), nil
 	}
 	for i, ref := range files {
-		if ref.Release == manifest.Latest {
-			ref.Release = release
+		if ref.Release() == manifest.Latest {
+			ref = ref.WithRelease(release)
 		}
 		meta, err := client.Metadata(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		if month := manifest.Release(meta.Release); ref.Release == manifest.Latest && month.IsMonth() {
-			ref.Release = month
+		if month := manifest.Release(meta.Release); ref.Release() == manifest.Latest && month.IsMonth() {
+			ref = ref.WithRelease(month)
 		}
 		files[i] = ref
 	}

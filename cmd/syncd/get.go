@@ -107,16 +107,16 @@ func parseReferences(paths []string, tag string) ([]manifest.Reference, error) {
 		if err != nil {
 			return nil, usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
 		}
-		if ref.Tag == "" && tag != "" {
+		if ref.Tag() == "" && tag != "" {
 			if err := manifest.CheckTag(tag); err != nil {
 				return nil, usagef("--tag: %w", err)
 			}
-			ref.Tag = tag
+			ref = ref.WithTag(tag)
 		}
-		if other, clash := taken[ref.Name]; clash {
-			return nil, usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name)
+		if other, clash := taken[ref.Name()]; clash {
+			return nil, usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name())
 		}
-		taken[ref.Name] = path
+		taken[ref.Name()] = path
 		refs = append(refs, ref)
 	}
 	return refs, nil

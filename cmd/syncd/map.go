@@ -50,11 +50,7 @@ func servedReferences(cfg *config.Config, name string) (refs []manifest.Referenc
 		return nil, err
 	}
 	for _, f := range m.Current().Records[name].Files {
-		ref, err := manifest.ParseReference(f.Reference)
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, ref)
+		refs = append(refs, f.Reference)
 	}
 	return refs, nil
 }

@@ -201,9 +201,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		{Name: "q", Release: "2026.Q4", Schedule: la},
 		{Name: "suite_zip", Product: "DataQualitySuite", Tag: "NET7", Release: "latest", Schedule: la},
 		{Name: "extras", Release: "latest", Schedule: la, Files: []manifest.Reference{
-			{Class: manifest.Data, Release: "latest", Name: "ews.txt"},
-			{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"},
-			{Class: manifest.Product, Release: "2026.Q4", Name: "all"},
+			manifest.Parts{Class: manifest.Data, Release: "latest", Name: "ews.txt"}.Reference(),
+			manifest.Parts{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"}.Reference(),
+			manifest.Parts{Class: manifest.Product, Release: "2026.Q4", Name: "all"}.Reference(),
 		}},
 	}
 	views := []View{

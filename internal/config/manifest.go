@@ -93,7 +93,7 @@ func references(d *document.Decoder, path string, texts []string) []manifest.Ref
 			continue // it has a problem
 		}
 		same := func(other manifest.Reference) bool {
-			return other.Class == ref.Class && other.Release == ref.Release && other.Path() == ref.Path()
+			return other.Class() == ref.Class() && other.Release() == ref.Release() && other.Path() == ref.Path()
 		}
 		if slices.ContainsFunc(refs, same) {
 			d.Fail(document.Index(path, i), "is listed twice", "list each file once")
@@ -205,10 +205,11 @@ func parseReference(text string) (string, *document.Fault) {
 	if err != nil {
 		return "", document.Refuse("is not the path of a file", next)
 	}
-	if ref.Release, err = manifest.ParseRelease(string(ref.Release)); err != nil {
+	release, err := manifest.ParseRelease(string(ref.Release()))
+	if err != nil {
 		return "", document.Refuse("its release is not latest, a month, a quarter or a two-month period", next)
 	}
-	return ref.String(), nil
+	return ref.WithRelease(release).String(), nil
 }
 
 // parseTag accepts a tag that needs no escaping in a query.

@@ -256,13 +256,13 @@ func FilesOf(cfg *config.Config, name string) []manifest.Reference {
 func filesOf(m config.Manifest) []manifest.Reference {
 	files := slices.Clone(m.Files)
 	if m.Product != "" {
-		files = []manifest.Reference{{Class: manifest.Product, Release: manifest.Latest, Name: m.Product}}
+		files = []manifest.Reference{manifest.Parts{Class: manifest.Product, Release: manifest.Latest, Name: m.Product}.Reference()}
 	}
-	for i := range files {
-		if files[i].Release == manifest.Latest {
-			files[i].Release = m.Release
+	for i, ref := range files {
+		if ref.Release() == manifest.Latest {
+			ref = ref.WithRelease(m.Release)
 		}
-		files[i].Tag = cmp.Or(files[i].Tag, m.Tag)
+		files[i] = ref.WithTag(cmp.Or(ref.Tag(), m.Tag))
 	}
 	return files
 }

@@ -28,7 +28,7 @@ func TestCancelledFetchesReturnTheirConnections(t *testing.T) {
 	for i, name := range []string{"a", "b", "c"} {
 		content := readAll(t, emulator.Random(uint64(i), minSegmentedFile+int64(i)*mib))
 		file := fileOf(t, content)
-		file.Reference.Name = name
+		file.Reference = renamed(file.Reference, name)
 		source.contents[name] = content
 		files = append(files, file)
 	}

@@ -150,7 +150,7 @@ func TestFetchGivesUpOnServerWithoutProgress(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	file := manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a"}, Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
+	file := manifest.File{Reference: manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: "a"}.Reference(), Expected: digestOf(t, emulator.Bytes(content), manifest.SHA256)}
 	_, err := New(connect(t, server.URL, quick, time.Minute), open(t, t.TempDir()), Config{}).Fetch(t.Context(), file, -1, &watcher{})
 	if !transport.IsTransient(err) || !errors.Is(err, io.ErrUnexpectedEOF) || requests < 2 {
 		t.Errorf("%d requests, %v", requests, err)

@@ -57,7 +57,7 @@ func TestManyFilesShareOneFetcher(t *testing.T) {
 	for i, file := range files {
 		want := digestOf(t, file.Content, manifest.SHA1)
 		running.Go(func() {
-			got, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: fmt.Sprint(i)}, Expected: want}, -1, &watcher{})
+			got, err := f.Fetch(t.Context(), manifest.File{Reference: manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: fmt.Sprint(i)}.Reference(), Expected: want}, -1, &watcher{})
 			if err != nil || got.Object.Size != file.Content.Size() {
 				t.Errorf("%d: %+v, %v", i, got, err)
 				return

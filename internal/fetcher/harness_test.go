@@ -65,7 +65,7 @@ func newFixture(t testing.TB, content emulator.Content, algorithm manifest.Algor
 	b := &fixture{Emulator: e, t: t, dir: t.TempDir(), content: content}
 	b.publish(content)
 	b.file = manifest.File{
-		Reference: manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "a.dat"},
+		Reference: manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: "a.dat"}.Reference(),
 		Path:      "a.dat", Expected: digestOf(t, content, algorithm),
 	}
 	return b
@@ -304,4 +304,11 @@ func fileNames(t testing.TB, dir string) []string {
 		names = append(names, entry.Name())
 	}
 	return names
+}
+
+// renamed is a reference to another file.
+func renamed(ref manifest.Reference, name string) manifest.Reference {
+	parts := ref.Parts()
+	parts.Name = name
+	return parts.Reference()
 }

@@ -68,7 +68,7 @@ func TestBandwidthLimitIsShared(t *testing.T) {
 		var running sync.WaitGroup
 		for _, content := range contents {
 			file := fileOf(t, content)
-			file.Reference.Name = file.Expected.Hex()
+			file.Reference = renamed(file.Reference, file.Expected.Hex())
 			running.Go(func() {
 				if _, err := f.Fetch(t.Context(), file, -1, &watcher{}); err != nil {
 					t.Error(err)

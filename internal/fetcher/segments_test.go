@@ -188,7 +188,7 @@ func TestFilesGetConnectionsBeforeSegments(t *testing.T) {
 		f := New(source, open(t, dir), fourSegments)
 		fetch := func(name string) {
 			file := fileOf(t, source.contents[name])
-			file.Reference.Name = name
+			file.Reference = renamed(file.Reference, name)
 			if _, err := f.Fetch(t.Context(), file, -1, &watcher{}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

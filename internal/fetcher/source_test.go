@@ -25,7 +25,7 @@ type memorySource struct {
 
 func (s *memorySource) Download(_ context.Context, file manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	if s.named != nil {
-		return wholeResponse(s.named[file.Reference.Name]), nil
+		return wholeResponse(s.named[file.Reference.Name()]), nil
 	}
 	if len(s.attempts) == 0 {
 		return wholeResponse(s.content), nil
@@ -69,7 +69,7 @@ type cappedSource struct {
 func (s *cappedSource) Download(ctx context.Context, file manifest.File, h http.Header, _ bool) (*transport.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, h.Get("Range"))
-	content, etag := s.contents[file.Reference.Name], `"older"`
+	content, etag := s.contents[file.Reference.Name()], `"older"`
 	if s.newer != nil && len(s.asked) > 3 {
 		content, etag = s.newer, `"newer"`
 	}

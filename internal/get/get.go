@@ -118,8 +118,8 @@ func ask(ctx context.Context, cfg Config, refs []manifest.Reference) ([]wish, er
 }
 
 func askOne(ctx context.Context, cfg Config, ref manifest.Reference) (wish, error) {
-	w := wish{ref: ref, name: ref.Name, size: -1}
-	err := fsops.CheckName(ref.Name)
+	w := wish{ref: ref, name: ref.Name(), size: -1}
+	err := fsops.CheckName(ref.Name())
 	if err != nil {
 		return w, refusal.New(refusal.BadName, "%w", err)
 	}
@@ -131,7 +131,7 @@ func askOne(ctx context.Context, cfg Config, ref manifest.Reference) (wish, erro
 		return w, context.Cause(ctx) // without an answer, Content-Length tells the size
 	}
 	w.size = meta.Size
-	if strings.EqualFold(meta.FileName, ref.Name) && manifest.CheckSegment(meta.FileName) == nil {
+	if strings.EqualFold(meta.FileName, ref.Name()) && manifest.CheckSegment(meta.FileName) == nil {
 		w.name = meta.FileName // the service compares names without case
 	}
 	return w, nil

@@ -52,9 +52,10 @@ func (f Filter) Choose(list *List) *List {
 
 // Passes is true when f chooses the file.
 func (f Filter) Passes(r Reference) bool {
-	return fits(f.OS, r.OS) && fits(f.Compiler, r.Compiler) &&
-		fits(f.Language, r.Language) && fits(f.Architecture, r.Architecture) &&
-		(len(f.Include) == 0 || matchesAny(f.Include, r)) && !matchesAny(f.Exclude, r)
+	p := r.Parts()
+	return fits(f.OS, p.OS) && fits(f.Compiler, p.Compiler) &&
+		fits(f.Language, p.Language) && fits(f.Architecture, p.Architecture) &&
+		(len(f.Include) == 0 || matchesAny(f.Include, p)) && !matchesAny(f.Exclude, p)
 }
 
 func fits(list []string, segment string) bool {
@@ -69,11 +70,11 @@ func fits(list []string, segment string) bool {
 	return false
 }
 
-func matchesAny(globs []string, r Reference) bool {
+func matchesAny(globs []string, p Parts) bool {
 	for _, glob := range globs {
-		text := r.Name
+		text := p.Name
 		if strings.Contains(glob, "/") {
-			text = r.Path()
+			text = p.path()
 		}
 		if matched, err := path.Match(glob, text); err == nil && matched {
 			return true

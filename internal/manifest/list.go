@@ -33,15 +33,15 @@ type entry struct {
 
 // folder is what references have in common.
 type folder struct {
-	reference Reference // without a name
-	dir       string    // of the paths; ends with a slash, unless it is empty
-	same      *folder   // stands for all spellings of the folder
+	parts Parts   // of the references, without a name
+	dir   string  // of the paths; ends with a slash, unless it is empty
+	same  *folder // stands for all spellings of the folder
 }
 
 func (e entry) reference() Reference {
-	ref := e.folder.reference
-	ref.Name = e.path[len(e.folder.dir):]
-	return ref
+	parts := e.folder.parts
+	parts.Name = e.path[len(e.folder.dir):]
+	return parts.Reference()
 }
 
 // ListBuilder makes a List. Identical files become one. It keeps no memory of the
@@ -49,7 +49,7 @@ func (e entry) reference() Reference {
 type ListBuilder struct {
 	list    List
 	text    int // bytes of paths and folders
-	folders map[Reference]*folder
+	folders map[Parts]*folder
 	seen    map[entry]struct{} // with folder.same and without slash
 }
 
@@ -64,12 +64,16 @@ func (b *ListBuilder) AddLink(ref Reference, link string) error {
 }
 
 func (b *ListBuilder) add(ref Reference, slash bool) error {
-	if b.seen == nil {
-		b.folders, b.seen = map[Reference]*folder{}, map[entry]struct{}{}
+	if ref == "" {
+		return refusal.New(refusal.BadShape, "a file without a reference")
 	}
-	e := entry{path: ref.Name, slash: slash}
-	ref.Name = ""
-	e.folder = b.folder(ref)
+	if b.seen == nil {
+		b.folders, b.seen = map[Parts]*folder{}, map[entry]struct{}{}
+	}
+	parts := ref.Parts()
+	e := entry{path: parts.Name, slash: slash}
+	parts.Name = ""
+	e.folder = b.folder(parts)
 	if e.folder.dir == "" {
 		e.path = strings.Clone(e.path)
 	} else {
@@ -79,7 +83,7 @@ func (b *ListBuilder) add(ref Reference, slash bool) error {
 	if _, seen := b.seen[id]; !seen {
 		b.seen[id] = struct{}{}
 		b.list.entries = append(b.list.entries, e)
-		b.grow(SizePerFile, len(e.path))
+		b.grow(SizePerFile+len(parts.Release)+len(parts.Tag), len(e.path)) // a reference has its own text
 	}
 	if b.text > MaxText {
 		return refusal.New(refusal.TooLarge, "list is larger than %d bytes of paths", MaxText)
@@ -88,21 +92,21 @@ func (b *ListBuilder) add(ref Reference, slash bool) error {
 }
 
 // folder returns the folder of a reference without a name.
-func (b *ListBuilder) folder(ref Reference) *folder {
-	if known, found := b.folders[ref]; found {
+func (b *ListBuilder) folder(parts Parts) *folder {
+	if known, found := b.folders[parts]; found {
 		return known
 	}
-	for _, segment := range []*string{&ref.OS, &ref.Compiler, &ref.Language, &ref.Architecture, (*string)(&ref.Release), &ref.Tag} {
+	for _, segment := range []*string{(*string)(&parts.Class), &parts.OS, &parts.Compiler, &parts.Language, &parts.Architecture, (*string)(&parts.Release), &parts.Tag} {
 		*segment = strings.Clone(*segment)
 	}
-	f := &folder{reference: ref, dir: ref.Path()}
+	f := &folder{parts: parts, dir: parts.path()}
 	if f.dir != "" {
 		f.dir += "/"
 	}
-	b.folders[ref] = f
-	b.grow(sizePerFolder, sizePerFolder+2*len(f.dir)+len(ref.Release)+len(ref.Tag))
+	b.folders[parts] = f
+	b.grow(sizePerFolder, sizePerFolder+2*len(f.dir)+len(parts.Release)+len(parts.Tag))
 	f.same = f
-	if id := ref.identity(); id != ref {
+	if id := parts.identity(); id != parts {
 		f.same = b.folder(id)
 	}
 	return f

@@ -165,13 +165,15 @@ func TestAListAndItsFilesTakeNoMoreMemoryThanItsSize(t *testing.T) {
 	const files = 50_000
 	long := strings.Repeat("n", 200)
 	for form, ref := range map[string]func(i int) Reference{
-		"short names": func(i int) Reference { return Reference{Class: Data, Release: "2026.10", Name: fmt.Sprint(i)} },
-		"long names":  func(i int) Reference { return Reference{Class: Data, Release: "2026.10", Name: fmt.Sprint(long, i)} },
+		"short names": func(i int) Reference { return Parts{Class: Data, Release: "2026.10", Name: fmt.Sprint(i)}.Reference() },
+		"long names": func(i int) Reference {
+			return Parts{Class: Data, Release: "2026.10", Name: fmt.Sprint(long, i)}.Reference()
+		},
 		"long folders": func(i int) Reference {
-			return Reference{Class: Library, OS: long, Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}
+			return Parts{Class: Library, OS: long, Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}.Reference()
 		},
 		"many folders": func(i int) Reference {
-			return Reference{Class: Library, OS: fmt.Sprint("O", i%10_000), Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}
+			return Parts{Class: Library, OS: fmt.Sprint("O", i%10_000), Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: fmt.Sprint(i)}.Reference()
 		},
 	} {
 		before := heap()
@@ -206,7 +208,7 @@ func TestPathsOfOver12MiBInOneListAreRefused(t *testing.T) {
 	long := strings.Repeat("s", 200)
 	var builder ListBuilder
 	for i := range 250_000 {
-		ref := Reference{Class: Library, OS: long, Compiler: long, Architecture: long, Release: "2026.10", Name: fmt.Sprint(i)}
+		ref := Parts{Class: Library, OS: long, Compiler: long, Architecture: long, Release: "2026.10", Name: fmt.Sprint(i)}.Reference()
 		if err := builder.Add(ref); refusal.ReasonOf(err) == refusal.TooLarge {
 			return
 		}

@@ -42,7 +42,7 @@ func TestFingerprintIsEqualExactlyWhenPathsAndDigestsAre(t *testing.T) {
 	}
 	base := []File{file("a", "00", MD5), file("b", "11", MD5)}
 	released := []File{base[1], base[0]}
-	released[0].Reference = Reference{Class: Data, Release: "2026.10", Name: "b"}
+	released[0].Reference = Parts{Class: Data, Release: "2026.10", Name: "b"}.Reference()
 	if Fingerprint(base) != Fingerprint(released) {
 		t.Error("order or release changed it")
 	}

@@ -33,7 +33,14 @@ func parseClass(s string) (Class, error) {
 // Reference identifies one file of one release. It is an identity, never an
 // address: requests for it always go to the configured base URL, so that no link can
 // send the Customer ID elsewhere.
-type Reference struct {
+//
+// It is a path such as `Data/2026.10/ews.txt`, or with a tag `Data/2026.10/ews.txt?tag=NET7`,
+// because thousands of them are in memory. Only parsers and Parts make one. The zero value
+// is none.
+type Reference string
+
+// Parts are the segments of a Reference, and its tag.
+type Parts struct {
 	Class        Class
 	OS           string // Library and Interface
 	Compiler     string // Library
@@ -42,6 +49,88 @@ type Reference struct {
 	Release      Release
 	Name         string
 	Tag          string // variant of the file; "" for the usual one
+}
+
+// Reference joins the parts.
+func (p Parts) Reference() Reference {
+	if p == (Parts{}) {
+		return ""
+	}
+	size := len(p.Class) + len(p.OS) + len(p.Compiler) + len(p.Language) + len(p.Architecture) + len(p.Release) + len(p.Name) + len(p.Tag) + len("/////")
+	var text strings.Builder
+	text.Grow(size)
+	text.WriteString(string(p.Class))
+	if file := p.FileSegments(); len(file) > 1 {
+		for _, segment := range file[:len(file)-1] {
+			text.WriteByte('/')
+			text.WriteString(segment)
+		}
+	}
+	text.WriteByte('/')
+	text.WriteString(string(p.Release))
+	text.WriteByte('/')
+	text.WriteString(p.Name)
+	if p.Tag != "" || strings.Contains(text.String(), tagMark) { // the last mark is that of the tag
+		text.WriteString(tagMark)
+		text.WriteString(p.Tag)
+	}
+	return Reference(text.String())
+}
+
+// Parts splits the reference.
+func (r Reference) Parts() (p Parts) {
+	rest := string(r)
+	if i := strings.LastIndex(rest, tagMark); i >= 0 {
+		rest, p.Tag = rest[:i], rest[i+len(tagMark):]
+	}
+	next := func() (segment string) {
+		segment, rest, _ = strings.Cut(rest, "/")
+		return segment
+	}
+	switch p.Class = Class(next()); p.Class {
+	case Library:
+		p.OS, p.Compiler, p.Architecture = next(), next(), next()
+	case Interface:
+		p.OS, p.Language, p.Architecture = next(), next(), next()
+	}
+	p.Release, p.Name = Release(next()), rest
+	return p
+}
+
+// Class is the kind of the file.
+func (r Reference) Class() Class {
+	class, _, _ := strings.Cut(string(r), "/")
+	return Class(class)
+}
+
+// Release is the release that has the file.
+func (r Reference) Release() Release { return r.Parts().Release }
+
+// Name is the name of the file.
+func (r Reference) Name() string { return r.Parts().Name }
+
+// Tag names the variant of the file; "" for the usual one.
+func (r Reference) Tag() string { return r.Parts().Tag }
+
+// WithRelease is the same file of another release.
+func (r Reference) WithRelease(release Release) Reference {
+	p := r.Parts()
+	p.Release = release
+	return p.Reference()
+}
+
+// WithTag is another variant of the file.
+func (r Reference) WithTag(tag string) Reference {
+	p := r.Parts()
+	p.Tag = tag
+	return p.Reference()
+}
+
+// UnmarshalText reads what ParseReference reads. Any other text becomes the zero value: it
+// is in no record that syncd writes.
+func (r *Reference) UnmarshalText(text []byte) error {
+	*r, _ = ParseReference(string(text)) // the zero value after an error
+	return nil
 }
 
 // ParseLink reads a download link of a manifest: an http(s) URL or its path. The
@@ -53,7 +142,7 @@ func ParseLink(link string) (Reference, error) {
 	if scheme, rest, found := strings.Cut(text, ":"); found && !strings.Contains(scheme, "/") {
 		isHTTP := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 		if rest, found = strings.CutPrefix(rest, "//"); !isHTTP || !found {
-			return Reference{}, refusal.New(refusal.BadShape, "link with scheme %.16q, expected an http or https URL", scheme)
+			return "", refusal.New(refusal.BadShape, "link with scheme %.16q, expected an http or https URL", scheme)
 		}
 		_, text, _ = strings.Cut(rest, "/")
 	}
@@ -61,23 +150,26 @@ func ParseLink(link string) (Reference, error) {
 	text = strings.TrimSuffix(text, "/") // a link may carry a slash before its query
 	segments, err := decodeSegments(text)
 	if err != nil {
-		return Reference{}, err
+		return "", err
 	}
 	for i, segment := range segments {
 		if strings.EqualFold(segment, "Download") {
 			tag, err := tagOf(query)
 			if err != nil {
-				return Reference{}, err
+				return "", err
 			}
 			return withTag(segments[i+1:], tag)
 		}
 	}
-	return Reference{}, refusal.New(refusal.BadShape, "link without /Download/: %.64q", text)
+	return "", refusal.New(refusal.BadShape, "link without /Download/: %.64q", text)
 }
 
 // ParseReference reads a reference in the form of String, as people type it. It
 // does not percent-decode the segments. Errors are refusals.
 func ParseReference(s string) (Reference, error) {
+	if isUsual(s) {
+		return Reference(s), nil
+	}
 	tag := ""
 	if i := strings.LastIndex(s, tagMark); i >= 0 {
 		s, tag = s[:i], s[i+len(tagMark):]
@@ -85,95 +177,108 @@ func ParseReference(s string) (Reference, error) {
 	segments := strings.Split(strings.Trim(s, "/"), "/")
 	for _, segment := range segments {
 		if err := CheckSegment(segment); err != nil {
-			return Reference{}, err
+			return "", err
 		}
 	}
 	return withTag(segments, tag)
 }
 
+// isUsual is true for the text of a Reference without a tag, as nearly all are. It needs no
+// memory: a record has 250,000 of them.
+func isUsual(s string) bool {
+	class, rest, _ := strings.Cut(s, "/")
+	left := segmentCount[Class(class)]
+	for segment := range strings.SplitSeq(rest, "/") {
+		left--
+		if CheckSegment(segment) != nil {
+			return false
+		}
+	}
+	return left == 0 && !strings.Contains(s, tagMark)
+}
+
 func withTag(segments []string, tag string) (Reference, error) {
-	ref, err := fromSegments(segments)
+	parts, err := fromSegments(segments)
 	if err == nil && tag != "" {
 		err = CheckTag(tag)
 	}
 	if err != nil {
-		return Reference{}, err
+		return "", err
 	}
-	ref.Tag = tag
-	return ref, nil
+	parts.Tag = tag
+	return parts.Reference(), nil
 }
 
-func fromSegments(s []string) (Reference, error) {
+func fromSegments(s []string) (Parts, error) {
 	if len(s) == 0 {
-		return Reference{}, refusal.New(refusal.BadShape, "empty reference, expected CLASS/…/NAME")
+		return Parts{}, refusal.New(refusal.BadShape, "empty reference, expected CLASS/…/NAME")
 	}
 	class, err := parseClass(s[0])
 	if err != nil {
-		return Reference{}, err
+		return Parts{}, err
 	}
 	if got := len(s) - 1; got != segmentCount[class] {
-		return Reference{}, refusal.New(refusal.BadShape, "%d segments after %s, expected %d: %.80q", got, class, segmentCount[class], path.Join(s...))
+		return Parts{}, refusal.New(refusal.BadShape, "%d segments after %s, expected %d: %.80q", got, class, segmentCount[class], path.Join(s...))
 	}
 	switch class {
 	case Library:
-		return Reference{Class: class, OS: s[1], Compiler: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
+		return Parts{Class: class, OS: s[1], Compiler: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
 	case Interface:
-		return Reference{Class: class, OS: s[1], Language: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
+		return Parts{Class: class, OS: s[1], Language: s[2], Architecture: s[3], Release: Release(s[4]), Name: s[5]}, nil
 	default:
-		return Reference{Class: class, Release: Release(s[1]), Name: s[2]}, nil
+		return Parts{Class: class, Release: Release(s[1]), Name: s[2]}, nil
 	}
 }
 
 // FileSegments returns the segments after the class without the release, in the
 // order of the paths of the endpoint `/Releases` (docs/wire/releases.md, "Endpoints").
-func (r Reference) FileSegments() []string {
-	switch r.Class {
+func (p Parts) FileSegments() []string {
+	switch p.Class {
 	case Library:
-		return []string{r.OS, r.Compiler, r.Architecture, r.Name}
+		return []string{p.OS, p.Compiler, p.Architecture, p.Name}
 	case Interface:
-		return []string{r.OS, r.Language, r.Architecture, r.Name}
+		return []string{p.OS, p.Language, p.Architecture, p.Name}
 	default:
-		return []string{r.Name}
+		return []string{p.Name}
 	}
 }
+
+// FileSegments is that of the parts.
+func (r Reference) FileSegments() []string { return r.Parts().FileSegments() }
 
 // Segments returns the whole reference, class first, as in the paths of downloads.
 func (r Reference) Segments() []string {
-	file := r.FileSegments()
+	p := r.Parts()
+	file := p.FileSegments()
 	last := len(file) - 1
-	segments := append([]string{string(r.Class)}, file[:last]...)
-	return append(segments, string(r.Release), file[last])
+	segments := append([]string{string(p.Class)}, file[:last]...)
+	return append(segments, string(p.Release), file[last])
 }
 
-// String is the reference as a path, such as `Data/2026.10/ews.txt`. A tag follows as in
-// `Data/2026.10/ews.txt?tag=NET7`.
-func (r Reference) String() string {
-	text := strings.Join(r.Segments(), "/")
-	if r.Tag != "" || strings.Contains(text, tagMark) { // ParseReference takes the last mark for that of the tag
-		text += tagMark + r.Tag
-	}
-	return text
-}
+// String is the reference as text, which ParseReference reads.
+func (r Reference) String() string { return string(r) }
 
 // Path is the path of the file within its manifest, with forward slashes. A variant has
 // the path of the usual file, because programs expect it there.
-func (r Reference) Path() string {
-	switch r.Class {
+func (r Reference) Path() string { return r.Parts().path() }
+
+func (p Parts) path() string {
+	switch p.Class {
 	case Library:
-		return path.Join(lower(path.Join(r.OS, r.Compiler, r.Architecture)), r.Name)
+		return path.Join(lower(path.Join(p.OS, p.Compiler, p.Architecture)), p.Name)
 	case Interface:
-		return path.Join("interfaces", lower(path.Join(r.OS, r.Language, r.Architecture)), r.Name)
+		return path.Join("interfaces", lower(path.Join(p.OS, p.Language, p.Architecture)), p.Name)
 	default:
-		return r.Name
+		return p.Name
 	}
 }
 
-// identity is r with the segments in lower case that the provider compares without
+// identity is p with the segments in lower case that the provider compares without
 // case. Path has them so too: one identity never has two paths.
-func (r Reference) identity() Reference {
-	r.OS, r.Compiler = lower(r.OS), lower(r.Compiler)
-	r.Language, r.Architecture = lower(r.Language), lower(r.Architecture)
-	return r
+func (p Parts) identity() Parts {
+	p.OS, p.Compiler = lower(p.OS), lower(p.Compiler)
+	p.Language, p.Architecture = lower(p.Language), lower(p.Architecture)
+	return p
 }
 
 // lower changes ASCII letters only. Unicode's rules would merge different names (a

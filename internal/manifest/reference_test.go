@@ -13,13 +13,11 @@ import (
 )
 
 func TestParseLinkReadsEveryForm(t *testing.T) {
-	data := Reference{Class: Data, Release: "2026.10", Name: "mdAddr.dat"}
-	library := Reference{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.09", Name: "libmdAddr.so"}
-	iface := Reference{Class: Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2025.12", Name: "mdAddr.java"}
+	data := Parts{Class: Data, Release: "2026.10", Name: "mdAddr.dat"}.Reference()
+	library := Parts{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.09", Name: "libmdAddr.so"}.Reference()
+	iface := Parts{Class: Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2025.12", Name: "mdAddr.java"}.Reference()
 	variant := func(tag string) Reference {
-		tagged := data
-		tagged.Tag = tag
-		return tagged
+		return data.WithTag(tag)
 	}
 	longest := strings.Repeat("n", maxSegment)
 	rows := []struct {
@@ -50,15 +48,15 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 		{"another parameter with a bad encoding", "https://releases.example.net/Download/Data/2026.10/mdAddr.dat?ID=%zz&tag=NET7", variant("NET7")},
 		{"library", "https://releases.example.net/Download/Library/LINUX/GCC48/64BIT/2026.09/libmdAddr.so/?ID=KEY", library},
 		{"interface", "https://releases.example.net/Download/Interface/ANY/JAVA/ANY/2025.12/mdAddr.java/?ID=KEY", iface},
-		{"product", "https://releases.example.net/Download/Product/2026.10/dq.zip/?ID=KEY", Reference{Class: Product, Release: "2026.10", Name: "dq.zip"}},
-		{"space, plus and percent", "/Download/Data/2026.10/a%20b+c%25d", Reference{Class: Data, Release: "2026.10", Name: "a b+c%d"}},
-		{"double encoding is decoded once", "/Download/Data/2026.10/%252e%252e", Reference{Class: Data, Release: "2026.10", Name: "%2e%2e"}},
-		{"double encoded slash", "/Download/Data/2026.10/a%252Fb", Reference{Class: Data, Release: "2026.10", Name: "a%2Fb"}},
-		{"three dots", "/Download/Data/2026.10/...", Reference{Class: Data, Release: "2026.10", Name: "..."}},
-		{"letters beyond ASCII", "/Download/Data/2026.10/Stra%C3%9Fe.txt", Reference{Class: Data, Release: "2026.10", Name: "Straße.txt"}},
-		{"colon in the name", "/Download/Data/2026.10/c:d", Reference{Class: Data, Release: "2026.10", Name: "c:d"}},
-		{"the name Download", "/Download/Data/2026.10/Download", Reference{Class: Data, Release: "2026.10", Name: "Download"}},
-		{"255 bytes", "/Download/Data/2026.10/" + longest, Reference{Class: Data, Release: "2026.10", Name: longest}},
+		{"product", "https://releases.example.net/Download/Product/2026.10/dq.zip/?ID=KEY", Parts{Class: Product, Release: "2026.10", Name: "dq.zip"}.Reference()},
+		{"space, plus and percent", "/Download/Data/2026.10/a%20b+c%25d", Parts{Class: Data, Release: "2026.10", Name: "a b+c%d"}.Reference()},
+		{"double encoding is decoded once", "/Download/Data/2026.10/%252e%252e", Parts{Class: Data, Release: "2026.10", Name: "%2e%2e"}.Reference()},
+		{"double encoded slash", "/Download/Data/2026.10/a%252Fb", Parts{Class: Data, Release: "2026.10", Name: "a%2Fb"}.Reference()},
+		{"three dots", "/Download/Data/2026.10/...", Parts{Class: Data, Release: "2026.10", Name: "..."}.Reference()},
+		{"letters beyond ASCII", "/Download/Data/2026.10/Stra%C3%9Fe.txt", Parts{Class: Data, Release: "2026.10", Name: "Straße.txt"}.Reference()},
+		{"colon in the name", "/Download/Data/2026.10/c:d", Parts{Class: Data, Release: "2026.10", Name: "c:d"}.Reference()},
+		{"the name Download", "/Download/Data/2026.10/Download", Parts{Class: Data, Release: "2026.10", Name: "Download"}.Reference()},
+		{"255 bytes", "/Download/Data/2026.10/" + longest, Parts{Class: Data, Release: "2026.10", Name: longest}.Reference()},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -166,21 +164,21 @@ func TestParseReferenceReadsTypedReferences(t *testing.T) {
 		want       Reference
 		reason     refusal.Reason
 	}{
-		{"data", "Data/2026.10/ews.txt", Reference{Class: Data, Release: "2026.10", Name: "ews.txt"}, ""},
-		{"class in lower case", "data/2026.10/ews.txt", Reference{Class: Data, Release: "2026.10", Name: "ews.txt"}, ""},
-		{"slashes around", "/Data/2026.10/ews.txt/", Reference{Class: Data, Release: "2026.10", Name: "ews.txt"}, ""},
-		{"percent stays", "Data/2026.10/a%2Fb", Reference{Class: Data, Release: "2026.10", Name: "a%2Fb"}, ""},
-		{"library", "Library/LINUX/GCC48/64BIT/2026.10/x.so", Reference{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "x.so"}, ""},
-		{"tag", "Data/2026.10/ews.txt?tag=NET7", Reference{Class: Data, Release: "2026.10", Name: "ews.txt", Tag: "NET7"}, ""},
-		{"name that looks like a tag", "Data/2026.10/a?tag=b?tag=", Reference{Class: Data, Release: "2026.10", Name: "a?tag=b"}, ""},
-		{"slash in the tag", "Data/2026.10/ews.txt?tag=a/b", Reference{}, refusal.BadName},
-		{"parent", "Data/2026.10/..", Reference{}, refusal.BadName},
-		{"parent in the middle", "Data/../ews.txt", Reference{}, refusal.BadName},
-		{"empty segment", "Data//ews.txt", Reference{}, refusal.BadName},
-		{"empty", "", Reference{}, refusal.BadName},
-		{"class alone", "Data", Reference{}, refusal.BadShape},
-		{"too short", "Data/ews.txt", Reference{}, refusal.BadShape},
-		{"unknown class", "Dat/2026.10/ews.txt", Reference{}, refusal.BadShape},
+		{"data", "Data/2026.10/ews.txt", Parts{Class: Data, Release: "2026.10", Name: "ews.txt"}.Reference(), ""},
+		{"class in lower case", "data/2026.10/ews.txt", Parts{Class: Data, Release: "2026.10", Name: "ews.txt"}.Reference(), ""},
+		{"slashes around", "/Data/2026.10/ews.txt/", Parts{Class: Data, Release: "2026.10", Name: "ews.txt"}.Reference(), ""},
+		{"percent stays", "Data/2026.10/a%2Fb", Parts{Class: Data, Release: "2026.10", Name: "a%2Fb"}.Reference(), ""},
+		{"library", "Library/LINUX/GCC48/64BIT/2026.10/x.so", Parts{Class: Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "x.so"}.Reference(), ""},
+		{"tag", "Data/2026.10/ews.txt?tag=NET7", Parts{Class: Data, Release: "2026.10", Name: "ews.txt", Tag: "NET7"}.Reference(), ""},
+		{"name that looks like a tag", "Data/2026.10/a?tag=b?tag=", Parts{Class: Data, Release: "2026.10", Name: "a?tag=b"}.Reference(), ""},
+		{"slash in the tag", "Data/2026.10/ews.txt?tag=a/b", Reference(""), refusal.BadName},
+		{"parent", "Data/2026.10/..", Reference(""), refusal.BadName},
+		{"parent in the middle", "Data/../ews.txt", Reference(""), refusal.BadName},
+		{"empty segment", "Data//ews.txt", Reference(""), refusal.BadName},
+		{"empty", "", Reference(""), refusal.BadName},
+		{"class alone", "Data", Reference(""), refusal.BadShape},
+		{"too short", "Data/ews.txt", Reference(""), refusal.BadShape},
+		{"unknown class", "Dat/2026.10/ews.txt", Reference(""), refusal.BadShape},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -198,10 +196,10 @@ func TestParseReferenceReadsTypedReferences(t *testing.T) {
 // A fuzz corpus of links with tags checks the same for hostile ones.
 func TestTextOfATaggedReferenceReadsAsTheSameReference(t *testing.T) {
 	for _, ref := range []Reference{
-		{Class: Data, Release: "2026.10", Name: "a", Tag: "NET7"},
-		{Class: Data, Release: "2026.10", Name: "a?tag=b"},
-		{Class: Data, Release: "2026.10", Name: "a?tag=b", Tag: "c&d e"},
-		{Class: Library, OS: "x?tag=y", Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: "a"},
+		Parts{Class: Data, Release: "2026.10", Name: "a", Tag: "NET7"}.Reference(),
+		Parts{Class: Data, Release: "2026.10", Name: "a?tag=b"}.Reference(),
+		Parts{Class: Data, Release: "2026.10", Name: "a?tag=b", Tag: "c&d e"}.Reference(),
+		Parts{Class: Library, OS: "x?tag=y", Compiler: "C", Architecture: "ANY", Release: "2026.10", Name: "a"}.Reference(),
 	} {
 		if again, err := ParseReference(ref.String()); err != nil || again != ref {
 			t.Errorf("%q reads as %+v, %v", ref, again, err)
@@ -210,9 +208,8 @@ func TestTextOfATaggedReferenceReadsAsTheSameReference(t *testing.T) {
 }
 
 func TestVariantsOfOneFileClashByName(t *testing.T) {
-	usual := Reference{Class: Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: "2026.10", Name: "Tool.exe"}
-	tagged := usual
-	tagged.Tag = "NET7"
+	usual := Parts{Class: Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: "2026.10", Name: "Tool.exe"}.Reference()
+	tagged := usual.WithTag("NET7")
 	list := listOf(usual, tagged)
 	err := list.CheckPaths()
 	if list.Len() != 2 || refusal.ReasonOf(err) != refusal.PathClash || !strings.Contains(err.Error(), usual.String()) || !strings.Contains(err.Error(), tagged.String()) {
@@ -268,7 +265,7 @@ func TestFileSegmentsLeaveOutClassAndRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[ref.Class] = ref.FileSegments()
+		got[ref.Class()] = ref.FileSegments()
 	}
 	want := map[Class][]string{Data: {"n"}, Product: {"n"}, Library: {"O", "C", "A", "n"}, Interface: {"O", "L", "A", "n"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -294,7 +291,7 @@ func FuzzParseReference(f *testing.F) {
 func checkParsed(t *testing.T, ref Reference, err error) {
 	t.Helper()
 	if err != nil {
-		if refusal.ReasonOf(err) == "" || ref != (Reference{}) {
+		if refusal.ReasonOf(err) == "" || ref != (Reference("")) {
 			t.Fatalf("error without a reason, or with a result: %+v, %v", ref, err)
 		}
 		return

@@ -77,7 +77,7 @@ func (w Wanted) Arrange(records map[string]Record, version string) (v View, unma
 	slices.SortFunc(v.Files, func(a, b ViewFile) int { return cmp.Compare(a.Path, b.Path) })
 	v.Fingerprint = record.ViewFingerprint(v.Files, v.HashFiles, w.Access.String())
 	for _, i := range tree.Unmapped {
-		unmapped = append(unmapped, from[i].Reference)
+		unmapped = append(unmapped, from[i].Reference.String())
 	}
 	return v, unmapped, nil
 }

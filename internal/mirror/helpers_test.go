@@ -93,7 +93,7 @@ func recordOf(t tb, m *Mirror, name string, release manifest.Release, content fi
 		sums = append(sums, manifest.Sum{Object: object.ID, Path: path})
 		r.Bytes += object.Size
 		r.Files = append(r.Files, File{
-			Path: path, Reference: "Data/" + string(release) + "/x", Size: object.Size,
+			Path: path, Reference: manifest.Parts{Class: manifest.Data, Release: release, Name: "x"}.Reference(), Size: object.Size,
 			Object: object.ID, Expected: object.ID.Digest(),
 		})
 	}

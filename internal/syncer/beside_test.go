@@ -21,7 +21,7 @@ type gated struct {
 }
 
 func (g *gated) Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error) {
-	if gate := g.gates[file.Reference.Name]; gate != nil {
+	if gate := g.gates[file.Reference.Name()]; gate != nil {
 		select {
 		case <-gate:
 		case <-ctx.Done():

@@ -222,7 +222,7 @@ func TestSingleFilesAreInNoList(t *testing.T) {
 	w := describing(t, "suite")
 	w.provider.SetFiles("2026.10", emulator.File{Class: "Product", Name: "Suite", Content: emulator.Text("suite")})
 	w.target("suite", func(t *syncer.Target) {
-		t.Files = []manifest.Reference{{Class: manifest.Product, Release: manifest.Latest, Name: "Suite"}}
+		t.Files = []manifest.Reference{manifest.Parts{Class: manifest.Product, Release: manifest.Latest, Name: "Suite"}.Reference()}
 	})
 	w.expect(w.poll(), "suite", report.Updated)
 	record := w.record("suite")

@@ -64,7 +64,7 @@ func TestProductIsOneFileOfItsNewestRelease(t *testing.T) {
 	w.provider.SetFiles("2026.10", product("october"))
 	w.expect(w.poll(), "one", report.Updated)
 	w.serves("one", files{"Suite": "october"})
-	w.target("one", func(t *syncer.Target) { t.Release, t.Files[0].Release = "2026.09", "2026.09" })
+	w.target("one", func(t *syncer.Target) { t.Release, t.Files[0] = "2026.09", t.Files[0].WithRelease("2026.09") })
 	w.expect(w.poll(), "one", report.Updated)
 	w.serves("one", files{"Suite": "september"})
 	equal(t, "newest", w.state("one").Newest, "2026.10")
@@ -136,7 +136,7 @@ func TestVariantIsAskedForWithItsTag(t *testing.T) {
 	w.serves("one", files{"windows/net/any/Tool.exe": "variant"})
 	checkTags(t, w)
 	record := w.cfg.Mirror.Current().Records["one"]
-	equal(t, "reference", record.Files[0].Reference, "Library/WINDOWS/NET/ANY/2026.09/Tool.exe?tag=NET7")
+	equal(t, "reference", record.Files[0].Reference.String(), "Library/WINDOWS/NET/ANY/2026.09/Tool.exe?tag=NET7")
 	w.expect(w.poll(), "one", report.Unchanged)
 	equal(t, "a poll", len(w.asked("/")), 1)
 	w.provider.SetFiles("2026.11", tool("NET7", "new variant"))

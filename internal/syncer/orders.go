@@ -26,8 +26,8 @@ func withOrders(t Target, orders mirror.Orders) Target {
 	}
 	t.Files = slices.Clone(t.Files)
 	for i, ref := range t.Files {
-		if ref.Release == t.Release { // a path with a release of its own keeps that
-			t.Files[i].Release = orders.Pin
+		if ref.Release() == t.Release { // a path with a release of its own keeps that
+			t.Files[i] = ref.WithRelease(orders.Pin)
 		}
 	}
 	t.Release = orders.Pin

@@ -214,7 +214,7 @@ func (r *run) recordOf(j *job, now time.Time) mirror.Record {
 		sums[i] = manifest.Sum{Object: object.ID, Path: f.Path}
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{
-			Path: f.Path, Reference: f.Reference.String(), Size: object.Size,
+			Path: f.Path, Reference: f.Reference, Size: object.Size,
 			Object: object.ID, Expected: f.Expected, Slash: f.Slash, Position: f.Position,
 		})
 	}

@@ -67,11 +67,7 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 }
 
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
-	ref, err := manifest.ParseReference(d.File.Reference)
-	if err != nil {
-		return err
-	}
-	file := manifest.File{Reference: ref, Path: d.File.Path, Expected: d.File.Object.Digest()}
+	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	defer s.cfg.Shared.repair(d.File.Object)()
 	return s.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, s.inventory.Add)
 }

@@ -56,7 +56,7 @@ func eachPathOnce(damage []mirror.Damage) []mirror.Damage {
 // repairByAny repairs files of the same content, by the first of their references that the
 // provider still has.
 func (s *Syncer) repairByAny(ctx context.Context, damage []mirror.Damage) (err error) {
-	tried := map[string]bool{}
+	tried := map[manifest.Reference]bool{}
 	for _, d := range damage {
 		if tried[d.File.Reference] {
 			continue

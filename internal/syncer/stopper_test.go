@@ -119,7 +119,7 @@ func (s *stopper) Fetch(ctx context.Context, file manifest.File, size int64, wat
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.fetched = append(s.fetched, file.Reference.Name)
+		s.fetched = append(s.fetched, file.Reference.Name())
 	}
 	return fetched, err
 }

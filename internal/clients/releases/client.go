@@ -102,7 +102,7 @@ func validator(res *transport.Response, name string) string {
 // FileReleases is ManifestReleases for a file. It ignores the release and the tag of ref:
 // the service lists the releases of all variants together.
 func (c *Client) FileReleases(ctx context.Context, ref manifest.Reference, since Validators) (ids []string, now Validators, notModified bool, err error) {
-	segments := append([]string{"Releases", string(ref.Class)}, ref.FileSegments()...)
+	segments := append([]string{"Releases", string(ref.Class())}, ref.FileSegments()...)
 	return c.releases(ctx, "Releases", since, segments...)
 }
 
@@ -204,10 +204,11 @@ func (c *Client) get(ctx context.Context, endpoint string, limit int64, query ur
 
 // tagQuery is the query of a request for a variant, nil for the usual file.
 func tagQuery(ref manifest.Reference) url.Values {
-	if ref.Tag == "" {
+	tag := ref.Tag()
+	if tag == "" {
 		return nil
 	}
-	return url.Values{"tag": {ref.Tag}}
+	return url.Values{"tag": {tag}}
 }
 
 // queryOf is the query of a small question about a file.

@@ -49,10 +49,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 const testID = "TEST/id+1 &="
 
 var (
-	dataRef      = manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: "md Addr,1.dat"}
-	productRef   = manifest.Reference{Class: manifest.Product, Release: "2026.Q4", Name: "dq_full"}
-	libraryRef   = manifest.Reference{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"}
-	interfaceRef = manifest.Reference{Class: manifest.Interface, OS: "ANY", Language: "PYTHON", Architecture: "ANY", Release: "2026.09", Name: "mdAddr.py"}
+	dataRef      = manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: "md Addr,1.dat"}.Reference()
+	productRef   = manifest.Parts{Class: manifest.Product, Release: "2026.Q4", Name: "dq_full"}.Reference()
+	libraryRef   = manifest.Parts{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"}.Reference()
+	interfaceRef = manifest.Parts{Class: manifest.Interface, OS: "ANY", Language: "PYTHON", Architecture: "ANY", Release: "2026.09", Name: "mdAddr.py"}.Reference()
 	allRefs      = []manifest.Reference{dataRef, productRef, libraryRef, interfaceRef}
 )
 
@@ -72,7 +72,8 @@ func startEmulator(t testing.TB) *emulator.Emulator {
 		}
 	})
 	var files []emulator.File
-	for _, r := range allRefs {
+	for _, ref := range allRefs {
+		r := ref.Parts()
 		f := emulator.File{
 			Class: string(r.Class), OS: r.OS, Compiler: r.Compiler, Language: r.Language, Architecture: r.Architecture,
 			Release: string(r.Release), Name: r.Name, Content: emulator.Text("content of " + r.Name),
@@ -169,7 +170,7 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 	check("Manifest", err)
 	refs := slices.Collect(list.All())
 	want := append([]manifest.Reference(nil), allRefs...)
-	want[1].Release = "2026.11"
+	want[1] = want[1].WithRelease("2026.11")
 	if diff := cmp.Diff(want, refs); diff != "" {
 		t.Errorf("Manifest: %s", diff)
 	}
@@ -187,8 +188,8 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 		}
 		meta, err := c.Metadata(ctx, ref)
 		check("Metadata", err)
-		content := "content of " + ref.Name
-		if meta.FileName != ref.Name || meta.Size != int64(len(content)) {
+		content := "content of " + ref.Name()
+		if meta.FileName != ref.Name() || meta.Size != int64(len(content)) {
 			t.Errorf("Metadata of %s: %+v", ref, meta)
 		}
 		for _, want := range []struct {
@@ -448,7 +449,7 @@ func TestNamesThatAreNotOnePathSegmentAreNeverSent(t *testing.T) {
 	c := connect(t, e.URL())
 	ctx := t.Context()
 	for _, bad := range []string{"", ".", "..", "a/b", `a\b`, "a\nb", "a\x00", strings.Repeat("a", 256), "a\xff", "\u009b31m"} {
-		ref := manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: bad}
+		ref := manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: bad}.Reference()
 		calls := map[string]func() error{
 			"ManifestReleases": func() error { _, _, _, err := c.ManifestReleases(ctx, bad, Validators{}); return err },
 			"Manifest":         func() error { _, err := c.Manifest(ctx, "2026.10", bad, nil); return err },

@@ -52,11 +52,11 @@ var asked = map[string]struct {
 		return err
 	}},
 	"Metadata": {64, func(ctx context.Context, c *Client, name string, _ *Room) error {
-		_, err := c.Metadata(ctx, manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: name})
+		_, err := c.Metadata(ctx, manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: name}.Reference())
 		return err
 	}},
 	"Hash": {64, func(ctx context.Context, c *Client, name string, _ *Room) error {
-		_, err := c.Hash(ctx, manifest.SHA256, manifest.Reference{Class: manifest.Data, Release: "2026.10", Name: name})
+		_, err := c.Hash(ctx, manifest.SHA256, manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: name}.Reference())
 		return err
 	}},
 }

@@ -97,7 +97,7 @@ func TestListsFromAServerThatIgnoresFormat(t *testing.T) {
 			t.Errorf("%s: %v", format, err)
 			continue
 		}
-		if refs := slices.Collect(list.All()); len(refs) != 2 || refs[0].Name != "a,b.dat" || refs[1].Compiler != "GCC48" {
+		if refs := slices.Collect(list.All()); len(refs) != 2 || refs[0].Name() != "a,b.dat" || refs[1].Parts().Compiler != "GCC48" {
 			t.Errorf("%s: %v, %v", format, refs, err)
 		}
 		if ids, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); err != nil || !slices.Equal(ids, []string{"2026.10"}) {

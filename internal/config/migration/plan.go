@@ -145,17 +145,18 @@ func (p *plan) fileEntry(wanted entry, set options, name string) (*entry, string
 	if !found {
 		return nil, "its type is not DATA, BINARY or INTERFACE"
 	}
-	ref := manifest.Reference{Class: class, Release: wanted.release, Name: name}
+	parts := manifest.Parts{Class: class, Release: wanted.release, Name: name}
 	compiler := cmp.Or(set.get("compiler").text, "ANY")
 	if class != manifest.Data {
-		ref.OS, ref.Architecture = cmp.Or(set.get("os").text, "ANY"), cmp.Or(set.get("architecture").text, "ANY")
+		parts.OS, parts.Architecture = cmp.Or(set.get("os").text, "ANY"), cmp.Or(set.get("architecture").text, "ANY")
 	}
 	switch class {
 	case manifest.Library:
-		ref.Compiler = compiler
+		parts.Compiler = compiler
 	case manifest.Interface:
-		ref.Language = compiler
+		parts.Language = compiler
 	}
+	ref := parts.Reference()
 	if again, err := manifest.ParseReference(ref.String()); err != nil || again != ref || p.secrets.in(ref.String()) {
 		return nil, "its file has no usable name"
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -269,7 +268,7 @@ func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
 	var sums []manifest.Sum
 	for i := range 3000 {
 		name := fmt.Sprintf("file-%06d-%s", i, strings.Repeat("x", 150))
-		f := record.File{Path: name, Reference: path.Join("Data/2026.10", name), Size: 1, Object: manifest.ObjectID{0: byte(i), 1: byte(i >> 8), 2: 1}}
+		f := record.File{Path: name, Reference: manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: name}.Reference(), Size: 1, Object: manifest.ObjectID{0: byte(i), 1: byte(i >> 8), 2: 1}}
 		r.Files, r.Bytes = append(r.Files, f), r.Bytes+1
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
@@ -284,7 +283,7 @@ func TestARecordOfFewFilesIsNoLongText(t *testing.T) {
 	var sums []manifest.Sum
 	for i := range 200 {
 		name := fmt.Sprintf("file-%03d", i)
-		f := record.File{Path: name, Reference: "Data/2026.10/" + name, Object: id(byte(i)), Metadata: build(strings.Repeat("x", record.MaxMember-1<<10))}
+		f := record.File{Path: name, Reference: manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: name}.Reference(), Object: id(byte(i)), Metadata: build(strings.Repeat("x", record.MaxMember-1<<10))}
 		r.Files = append(r.Files, f)
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}

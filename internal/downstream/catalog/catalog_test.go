@@ -243,7 +243,7 @@ func TestFilesAreInTheProvidersOrder(t *testing.T) {
 	revision, _ := w.catalog.Snapshot().Manifest("m", "latest", nil)
 	text := ""
 	for f := range revision.Files() {
-		text += f.Reference().Name
+		text += f.Reference().Name()
 		if f.Slash() {
 			text += "/"
 		}

@@ -9,7 +9,7 @@ import (
 
 // file is one content under one reference. The revisions that have it share it.
 type file struct {
-	text     string // the reference, as the provider spelled it
+	ref      manifest.Reference // as the provider spelled it
 	size     int64
 	object   manifest.ObjectID
 	expected manifest.Digest
@@ -26,10 +26,7 @@ type File struct {
 }
 
 // Reference is the file's reference, as the provider spelled it.
-func (f File) Reference() manifest.Reference {
-	ref, _ := manifest.ParseReference(f.file.text) // it was parsed before
-	return ref
-}
+func (f File) Reference() manifest.Reference { return f.file.ref }
 
 // Size is the size in bytes.
 func (f File) Size() int64 { return f.file.size }
@@ -62,7 +59,7 @@ func (f File) told() manifest.Metadata {
 
 // Metadata returns what Metadata says about the file, in the order of the wire.
 func (f File) Metadata() []manifest.Member {
-	ref, told := f.Reference(), f.told()
+	ref, told := f.Reference().Parts(), f.told()
 	members := make([]manifest.Member, 0, 6+max(len(told.Members), 4))
 	members = append(members,
 		manifest.Member{Name: "FileName", Value: ref.Name},
@@ -81,7 +78,7 @@ func (f File) Metadata() []manifest.Member {
 }
 
 // segmentsOf are the members that a reference tells.
-func segmentsOf(ref manifest.Reference) []manifest.Member {
+func segmentsOf(ref manifest.Parts) []manifest.Member {
 	switch ref.Class {
 	case manifest.Library:
 		return []manifest.Member{{Name: "OS", Value: ref.OS}, {Name: "Compiler", Value: ref.Compiler}, {Name: "Architecture", Value: ref.Architecture}}

@@ -106,7 +106,7 @@ func (w *world) record(name string, release manifest.Release, content files) mir
 		w.must(err)
 		object := w.object(content[text])
 		sums = append(sums, manifest.Sum{Object: object.ID, Path: ref.Path()})
-		r.Files = append(r.Files, mirror.File{Path: ref.Path(), Reference: text, Size: object.Size, Object: object.ID, Expected: object.ID.Digest(), Position: int32(i + 1)})
+		r.Files = append(r.Files, mirror.File{Path: ref.Path(), Reference: ref, Size: object.Size, Object: object.ID, Expected: object.ID.Digest(), Position: int32(i + 1)})
 	}
 	slices.SortFunc(r.Files, func(a, b mirror.File) int { return strings.Compare(a.Path, b.Path) })
 	r.Revision = manifest.RevisionID(sums)

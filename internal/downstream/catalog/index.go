@@ -87,7 +87,7 @@ func (b *builder) find(f *file) *entry {
 }
 
 func sameFile(a, b *file) bool {
-	return a.text == b.text && a.object == b.object && a.size == b.size && a.meta == b.meta && a.slash == b.slash
+	return a.ref == b.ref && a.object == b.object && a.size == b.size && a.meta == b.meta && a.slash == b.slash
 }
 
 func nextExact(e *entry) int32  { return e.nextExact }
@@ -112,11 +112,10 @@ func (b *builder) filesOf(record mirror.Record) []*file {
 	files := make([]*file, 0, len(record.Files))
 	positions := make(map[*file]int32, len(record.Files))
 	for _, f := range record.Files {
-		ref, err := manifest.ParseReference(f.Reference)
-		if err != nil {
+		if f.Reference == "" {
 			continue // no request can name it
 		}
-		made := &file{text: f.Reference, size: f.Size, object: f.Object, expected: f.Expected, slash: f.Slash, meta: f.Metadata, exact: exactHash(ref), series: seriesHash(ref)}
+		made := &file{ref: f.Reference, size: f.Size, object: f.Object, expected: f.Expected, slash: f.Slash, meta: f.Metadata, exact: exactHash(f.Reference.Parts()), series: seriesHash(f.Reference.Parts())}
 		if known := b.find(made); known != nil {
 			made = known.file
 		}
@@ -129,13 +128,13 @@ func (b *builder) filesOf(record mirror.Record) []*file {
 // seed keeps followers from choosing names with equal hashes.
 var seed = maphash.MakeSeed()
 
-func exactHash(ref manifest.Reference) uint64 {
+func exactHash(ref manifest.Parts) uint64 {
 	return hash(ref, string(ref.Release), ref.Tag)
 }
 
-func seriesHash(ref manifest.Reference) uint64 { return hash(ref, "", "") }
+func seriesHash(ref manifest.Parts) uint64 { return hash(ref, "", "") }
 
-func hash(ref manifest.Reference, release, tag string) uint64 {
+func hash(ref manifest.Parts, release, tag string) uint64 {
 	var room [256]byte
 	key := room[:0]
 	for _, segment := range [...]string{string(ref.Class), ref.OS, ref.Compiler, ref.Language, ref.Architecture, release, ref.Name, tag} {
@@ -156,7 +155,7 @@ func lower(c byte) byte {
 }
 
 // isSameSeries is true for references that differ in release, tag and case only.
-func isSameSeries(a, b manifest.Reference) bool {
+func isSameSeries(a, b manifest.Parts) bool {
 	return a.Class == b.Class && strings.EqualFold(a.Name, b.Name) && strings.EqualFold(a.OS, b.OS) && strings.EqualFold(a.Compiler, b.Compiler) &&
 		strings.EqualFold(a.Language, b.Language) && strings.EqualFold(a.Architecture, b.Architecture)
 }

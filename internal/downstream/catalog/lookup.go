@@ -13,9 +13,10 @@ import (
 // and the tag of ref do not matter.
 func (s *Snapshot) FileReleases(ref manifest.Reference, sees Sees) []manifest.Release {
 	months := map[manifest.Release]bool{}
-	for _, e := range s.chain(s.series, seriesHash(ref), nextSeries) {
+	asked := ref.Parts()
+	for _, e := range s.chain(s.series, seriesHash(asked), nextSeries) {
 		if r := s.best(e, s.inLists(sees)); r != nil {
-			if own := (File{r, e.file}).Reference(); isSameSeries(own, ref) && own.Release.IsMonth() {
+			if own := e.file.ref.Parts(); isSameSeries(own, asked) && own.Release.IsMonth() {
 				months[own.Release] = true
 			}
 		}
@@ -41,23 +42,24 @@ func (s *Snapshot) best(e *entry, sees Sees) (first *Revision) {
 // File finds a file. Its release may be latest, a quarter or a two-month period. A month
 // is found also if no list shows it, because a follower may be in the middle of it.
 func (s *Snapshot) File(ref manifest.Reference, sees Sees) (File, bool) {
-	release, err := manifest.ParseRelease(string(ref.Release))
+	asked := ref.Parts()
+	release, err := manifest.ParseRelease(string(asked.Release))
 	if err != nil {
-		release = ref.Release
+		release = asked.Release
 	}
-	ref.Release = release
-	if f, found := s.exactly(ref, sees); found {
+	asked.Release = release
+	if f, found := s.exactly(asked, sees); found {
 		return f, true
 	}
 	if err != nil || release.IsMonth() {
 		return File{}, false
 	}
-	return s.resolve(ref, sees)
+	return s.resolve(asked, sees)
 }
 
 // exactly finds a file by its reference. Among several contents, the visible one that
 // came into service last goes first. So does a name in the same spelling.
-func (s *Snapshot) exactly(ref manifest.Reference, sees Sees) (found File, ok bool) {
+func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) {
 	const otherSpelling, hidden = 1 << 31, 1 << 30
 	least := 0
 	for _, e := range s.chain(s.exact, exactHash(ref), nextExact) {
@@ -66,7 +68,7 @@ func (s *Snapshot) exactly(ref manifest.Reference, sees Sees) (found File, ok bo
 			r, rank = s.best(e, nil), hidden
 		}
 		f := File{r, e.file}
-		own := f.Reference()
+		own := e.file.ref.Parts()
 		if !isSameSeries(own, ref) || !strings.EqualFold(string(own.Release), string(ref.Release)) || !strings.EqualFold(own.Tag, ref.Tag) {
 			continue
 		}
@@ -82,7 +84,7 @@ func (s *Snapshot) exactly(ref manifest.Reference, sees Sees) (found File, ok bo
 }
 
 // resolve finds the file that latest or an alias means.
-func (s *Snapshot) resolve(ref manifest.Reference, sees Sees) (found File, ok bool) {
+func (s *Snapshot) resolve(ref manifest.Parts, sees Sees) (found File, ok bool) {
 	alias := ref.Release
 	fits := func(r *Revision) bool { return alias == manifest.Latest || r.holds(alias) }
 	var month manifest.Release
@@ -91,7 +93,7 @@ func (s *Snapshot) resolve(ref manifest.Reference, sees Sees) (found File, ok bo
 		if r == nil {
 			continue
 		}
-		own := File{r, e.file}.Reference()
+		own := e.file.ref.Parts()
 		if isSameSeries(own, ref) && strings.EqualFold(own.Tag, ref.Tag) && own.Release.IsMonth() && own.Release > month && own.Release >= begin(alias) {
 			month = own.Release
 		}

@@ -66,7 +66,7 @@ func recordOfMany(release manifest.Release) mirror.Record {
 		binary.BigEndian.PutUint64(id[:], uint64(i))
 		copy(id[8:], release)
 		r.Files[i] = mirror.File{
-			Path: fmt.Sprintf("linux/gcc48/64bit/file-%06d.dat", i), Reference: fmt.Sprintf("Library/LINUX/GCC48/64BIT/%s/file-%06d.dat", release, i),
+			Path: fmt.Sprintf("linux/gcc48/64bit/file-%06d.dat", i), Reference: manifest.Reference(fmt.Sprintf("Library/LINUX/GCC48/64BIT/%s/file-%06d.dat", release, i)),
 			Size: int64(i), Object: id, Expected: id.Digest(), Position: int32(i + 1),
 			Metadata: &manifest.Metadata{MD5: manifest.Digest{Algorithm: manifest.MD5}, SHA1: manifest.Digest{Algorithm: manifest.SHA1}, Members: members},
 		}

@@ -58,12 +58,11 @@ func (s *Service) ManifestReleases(ctx context.Context, name string, _ releases.
 
 // FileReleases returns the release that the bucket has of a file.
 func (s *Service) FileReleases(ctx context.Context, ref manifest.Reference, _ releases.Validators) (ids []string, _ releases.Validators, notModified bool, err error) {
-	ref.Release = manifest.Latest
-	found, _, err := s.file(ctx, ref)
+	found, _, err := s.file(ctx, ref.WithRelease(manifest.Latest))
 	if err != nil {
 		return nil, releases.Validators{}, false, err
 	}
-	return []string{string(found.Release)}, releases.Validators{}, false, nil
+	return []string{string(found.Release())}, releases.Validators{}, false, nil
 }
 
 // Manifest returns the files of what the bucket has of a manifest.
@@ -78,11 +77,7 @@ func (s *Service) Manifest(ctx context.Context, release manifest.Release, name s
 	}
 	var list manifest.ListBuilder
 	for _, f := range record.Files {
-		ref, err := manifest.ParseReference(f.Reference)
-		if err == nil {
-			err = list.Add(ref)
-		}
-		if err != nil {
+		if err := list.Add(f.Reference); err != nil {
 			return nil, err
 		}
 	}
@@ -114,12 +109,7 @@ func (s *Service) record(ctx context.Context, m bucket.Manifest) (contents, erro
 	}
 	read := contents{text, make(map[manifest.Reference]int, len(text.Files))}
 	for i, f := range text.Files {
-		ref, err := manifest.ParseReference(f.Reference)
-		if err != nil {
-			return contents{}, err
-		}
-		ref.Release = manifest.Latest
-		read.byReference[ref] = i
+		read.byReference[f.Reference.WithRelease(manifest.Latest)] = i
 	}
 	s.records[m.Record()] = read
 	return read, nil
@@ -134,7 +124,7 @@ func (s *Service) Hash(ctx context.Context, _ manifest.Algorithm, ref manifest.R
 // Metadata returns what the bucket knows of a file.
 func (s *Service) Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error) {
 	found, f, err := s.file(ctx, ref)
-	return releases.Metadata{FileName: found.Name, Release: string(found.Release), Size: f.Size, SHA256: f.Object.Digest()}, err
+	return releases.Metadata{FileName: found.Name(), Release: string(found.Release()), Size: f.Size, SHA256: f.Object.Digest()}, err
 }
 
 // file looks for a file in all manifests. The release latest stands for any.
@@ -143,8 +133,7 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 	if err != nil {
 		return found, f, err
 	}
-	key := ref
-	key.Release = manifest.Latest
+	key := ref.WithRelease(manifest.Latest)
 	for _, m := range generation.Manifests {
 		known, err := s.record(ctx, m)
 		if err != nil {
@@ -154,9 +143,9 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 		if !ok {
 			continue
 		}
-		found, err = manifest.ParseReference(known.Files[at].Reference)
-		if err != nil || ref.Release == manifest.Latest || ref.Release == found.Release {
-			return found, known.Files[at], err
+		found = known.Files[at].Reference
+		if ref.Release() == manifest.Latest || ref.Release() == found.Release() {
+			return found, known.Files[at], nil
 		}
 	}
 	return found, f, fmt.Errorf("the bucket has no file %s", ref)

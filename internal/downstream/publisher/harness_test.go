@@ -58,7 +58,7 @@ func (h *host) serve(name string, release manifest.Release, files map[string]str
 		if err := os.WriteFile(h.path(id), []byte(content), 0o600); err != nil {
 			h.t.Fatal(err)
 		}
-		record.Files = append(record.Files, mirror.File{Path: path, Reference: "Data/" + string(release) + "/" + path, Size: int64(len(content)), Object: id})
+		record.Files = append(record.Files, mirror.File{Path: path, Reference: manifest.Parts{Class: manifest.Data, Release: release, Name: path}.Reference(), Size: int64(len(content)), Object: id})
 		record.Bytes += int64(len(content))
 		sums = append(sums, manifest.Sum{Object: id, Path: path})
 	}

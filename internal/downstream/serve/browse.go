@@ -25,7 +25,7 @@ var browsePage = template.Must(template.New("browse").Parse(`<!DOCTYPE html>
 `))
 
 type browseRow struct {
-	manifest.Reference
+	manifest.Parts
 	Size int64
 }
 
@@ -41,7 +41,7 @@ type browseData struct {
 
 // Link is made while the page is written, because a manifest can have 250,000 files. It
 // has no slash before the query.
-func (d browseData) Link(row browseRow) string { return d.links.linkOf(row.Reference, false) }
+func (d browseData) Link(row browseRow) string { return d.links.linkOf(row.Reference(), false) }
 
 // browseOrders are the values of sort. A "d" before one means descending.
 var browseOrders = map[string]func(a, b browseRow) int{
@@ -98,7 +98,7 @@ func (c *call) browseData() browseData {
 func browseRows(r *catalog.Revision) []browseRow {
 	rows := make([]browseRow, 0, r.Len())
 	for f := range r.Files() {
-		rows = append(rows, browseRow{Reference: f.Reference(), Size: f.Size()})
+		rows = append(rows, browseRow{Parts: f.Reference().Parts(), Size: f.Size()})
 	}
 	return rows
 }

@@ -175,7 +175,7 @@ func TestTheUpdatersRequestsAreAnsweredAsByTheProvider(t *testing.T) {
 	e.SetManifest("tools", "2026.10", tool)
 	bins := entry("dq_addr_bins")
 	bins.Release = "2026.Q3"
-	extras := config.Manifest{Name: "extras", Release: manifest.Latest, Files: []manifest.Reference{{Class: manifest.Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: manifest.Latest, Name: "mdTool.exe", Tag: "NET7"}}}
+	extras := config.Manifest{Name: "extras", Release: manifest.Latest, Files: []manifest.Reference{manifest.Parts{Class: manifest.Library, OS: "WINDOWS", Compiler: "NET", Architecture: "ANY", Release: manifest.Latest, Name: "mdTool.exe", Tag: "NET7"}.Reference()}}
 	h := startHost(t, e, entry("dq_addr_data"), bins, entry("tools"), config.Manifest{Name: "suite", Release: manifest.Latest, Product: "DataQualitySuite"}, extras)
 	h.sync()
 	u := startUpstream(t, h.engine.Followers.Catalog(), nil)

@@ -15,18 +15,18 @@ import (
 
 // file finds the file that the path and the tag name. It answers 404 when there is none.
 func (c *call) file() (f catalog.File, ok bool) {
-	ref, ok := reference(c.args, true)
+	parts, ok := reference(c.args, true)
 	if !ok {
 		c.a.noFile()
 		return f, false
 	}
-	ref.Tag = parameter(c.r.URL.RawQuery, "tag")
-	f, ok = c.snapshot.File(ref, c.sees())
+	parts.Tag = parameter(c.r.URL.RawQuery, "tag")
+	f, ok = c.snapshot.File(parts.Reference(), c.sees())
 	if !ok || !c.s.cfg.Catalog.Asked(c.r.Context(), f.Revision) {
 		c.a.noFile()
 		return f, false
 	}
-	if !ref.Release.IsMonth() { // what an alias names differs between rings and with time
+	if !parts.Release.IsMonth() { // what an alias names differs between rings and with time
 		c.private()
 	}
 	return f, true
@@ -113,7 +113,7 @@ func (c *call) download() {
 	h := c.a.Header()
 	h.Set("ETag", `"`+f.Object().String()+`"`)
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name()}))
 	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
 		h.Del("ETag")
 		c.a.problem(http.StatusRequestedRangeNotSatisfiable, titleProblem(http.StatusRequestedRangeNotSatisfiable, "Range", "There are too many ranges."))

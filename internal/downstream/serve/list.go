@@ -38,8 +38,7 @@ func (c *call) polls(name string) {
 
 // pollsFile is polls for the entry of a file.
 func (c *call) pollsFile(ref manifest.Reference) {
-	ref.Release = manifest.Latest
-	if f, ok := c.snapshot.File(ref, nil); ok {
+	if f, ok := c.snapshot.File(ref.WithRelease(manifest.Latest), nil); ok {
 		c.asker.Polls(f.Revision.Manifest)
 	}
 }
@@ -47,7 +46,8 @@ func (c *call) pollsFile(ref manifest.Reference) {
 // fileReleases answers GET /Releases/{class}/…/{filename}.
 func (c *call) fileReleases() {
 	var releases []manifest.Release
-	if ref, ok := reference(c.args, false); ok {
+	if parts, ok := reference(c.args, false); ok {
+		ref := parts.Reference()
 		c.pollsFile(ref)
 		releases = c.snapshot.FileReleases(ref, c.sees())
 	}
@@ -188,8 +188,8 @@ func (l links) linkOf(ref manifest.Reference, slash bool) string {
 		b.WriteByte('/')
 	}
 	b.WriteString(l.query)
-	if ref.Tag != "" {
-		b.WriteString("&tag=" + url.QueryEscape(ref.Tag))
+	if tag := ref.Tag(); tag != "" {
+		b.WriteString("&tag=" + url.QueryEscape(tag))
 	}
 	return b.String()
 }

@@ -45,35 +45,35 @@ func parameter(query, name string) string {
 
 // reference reads the segments of a file: the class, the segments of the class, the
 // release when released is true, and the name.
-func reference(args []string, released bool) (ref manifest.Reference, ok bool) {
+func reference(args []string, released bool) (p manifest.Parts, ok bool) {
 	if len(args) == 0 {
-		return ref, false
+		return p, false
 	}
 	class, rest := args[0], args[1:]
-	if ref.Class = classOf(class); ref.Class == "" {
-		return ref, false
+	if p.Class = classOf(class); p.Class == "" {
+		return p, false
 	}
-	if ref.Class == manifest.Library || ref.Class == manifest.Interface {
+	if p.Class == manifest.Library || p.Class == manifest.Interface {
 		if len(rest) < 3 {
-			return ref, false
+			return p, false
 		}
-		ref.OS, ref.Architecture = rest[0], rest[2]
-		if ref.Class == manifest.Library {
-			ref.Compiler = rest[1]
+		p.OS, p.Architecture = rest[0], rest[2]
+		if p.Class == manifest.Library {
+			p.Compiler = rest[1]
 		} else {
-			ref.Language = rest[1]
+			p.Language = rest[1]
 		}
 		rest = rest[3:]
 	}
 	switch {
 	case released && len(rest) == 2:
-		ref.Release, ref.Name = manifest.Release(rest[0]), rest[1]
+		p.Release, p.Name = manifest.Release(rest[0]), rest[1]
 	case !released && len(rest) == 1:
-		ref.Name = rest[0]
+		p.Name = rest[0]
 	default:
-		return ref, false
+		return p, false
 	}
-	return ref, true
+	return p, true
 }
 
 // classOf finds a class without case, "" for an unknown one.

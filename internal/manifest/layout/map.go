@@ -60,14 +60,14 @@ func ParseMap(data []byte) (*Map, error) {
 		}
 		ref, place, problem := parseLine(text)
 		if problem != "" {
-			return nil, &MapError{Line: number, Name: ref.Name, Problem: problem}
+			return nil, &MapError{Line: number, Name: ref.Name(), Problem: problem}
 		}
 		if place == "" {
 			continue // no reference matches the line
 		}
 		k := key(ref)
 		if known, again := m.paths[k]; again && known != place {
-			return nil, &MapError{Line: number, Name: ref.Name, Problem: fmt.Sprintf("line %d has another path for this file: keep one of the two", firsts[k])}
+			return nil, &MapError{Line: number, Name: ref.Name(), Problem: fmt.Sprintf("line %d has another path for this file: keep one of the two", firsts[k])}
 		}
 		m.paths[k], firsts[k] = place, number
 	}
@@ -86,7 +86,7 @@ func (m *Map) Path(ref manifest.Reference) (string, bool) {
 
 // key identifies a file as map files do: types and systems without case, the name
 // exactly.
-func key(ref manifest.Reference) string { return string(ref.Class) + "/" + ref.Path() }
+func key(ref manifest.Reference) string { return string(ref.Class()) + "/" + ref.Path() }
 
 // types are the values of the second field. The updater says BINARY for a Library.
 var types = map[manifest.Class]string{manifest.Data: "DATA", manifest.Library: "BINARY", manifest.Interface: "INTERFACE"}
@@ -106,14 +106,14 @@ func parseLine(text string) (ref manifest.Reference, place, problem string) {
 			return ref, "", fmt.Sprintf("field %d: %v", i+1, err)
 		}
 	}
-	ref, known := reference(fields)
+	parts, known := reference(fields)
 	if !known {
-		return ref, "", fmt.Sprintf("type %.32q is not DATA, BINARY or INTERFACE", fields[1])
+		return parts.Reference(), "", fmt.Sprintf("type %.32q is not DATA, BINARY or INTERFACE", fields[1])
 	}
 	if problem := checkPath(fields[5]); problem != "" {
-		return ref, "", problem
+		return parts.Reference(), "", problem
 	}
-	if ref.Class == manifest.Data && !anywhere(fields[2:5]) {
+	if ref = parts.Reference(); parts.Class == manifest.Data && !anywhere(fields[2:5]) {
 		return ref, "", ""
 	}
 	return ref, fields[5], ""
@@ -129,20 +129,20 @@ func anywhere(fields []string) bool {
 }
 
 // reference returns the file of a line, without a release.
-func reference(fields []string) (ref manifest.Reference, known bool) {
-	ref = manifest.Reference{Name: fields[0]}
+func reference(fields []string) (p manifest.Parts, known bool) {
+	p.Name = fields[0]
 	for class, name := range types {
 		if strings.EqualFold(name, fields[1]) {
-			ref.Class = class
+			p.Class = class
 		}
 	}
-	switch ref.Class {
+	switch p.Class {
 	case manifest.Library:
-		ref.OS, ref.Compiler, ref.Architecture = fields[2], fields[3], fields[4]
+		p.OS, p.Compiler, p.Architecture = fields[2], fields[3], fields[4]
 	case manifest.Interface:
-		ref.OS, ref.Language, ref.Architecture = fields[2], fields[3], fields[4]
+		p.OS, p.Language, p.Architecture = fields[2], fields[3], fields[4]
 	}
-	return ref, ref.Class != ""
+	return p, p.Class != ""
 }
 
 // checkPath returns what is wrong with a path of a map, or "".

@@ -15,9 +15,9 @@ import (
 
 // references are those of the manifests that the maps in testdata are for.
 var references = []manifest.Reference{
-	{Class: manifest.Data, Release: "2026.10", Name: "mdAddr.dat"},
-	{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"},
-	{Class: manifest.Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2026.08", Name: "mdAddr.jar"},
+	manifest.Parts{Class: manifest.Data, Release: "2026.10", Name: "mdAddr.dat"}.Reference(),
+	manifest.Parts{Class: manifest.Library, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Release: "2026.10", Name: "libmdAddr.so"}.Reference(),
+	manifest.Parts{Class: manifest.Interface, OS: "ANY", Language: "JAVA", Architecture: "ANY", Release: "2026.08", Name: "mdAddr.jar"}.Reference(),
 }
 
 // places are where the maps in testdata put files.

@@ -12,9 +12,9 @@ import (
 // system or architecture has no folder for it. A Product has no place in a map; it lies
 // in the folder of its manifest.
 func Place(manifestName string, ref manifest.Reference) string {
-	switch ref.Class {
+	switch ref.Class() {
 	case manifest.Data:
-		return path.Join(manifestName, "data", ref.Name)
+		return path.Join(manifestName, "data", ref.Name())
 	case manifest.Interface:
 		return path.Join(manifestName, interfacePath(ref))
 	default:
@@ -24,13 +24,14 @@ func Place(manifestName string, ref manifest.Reference) string {
 
 // interfacePath returns interfaces/[<os>/]<language>/[<architecture>/]<name>.
 func interfacePath(ref manifest.Reference) string {
-	if strings.EqualFold(ref.OS, anySystem) {
-		ref.OS = ""
+	p := ref.Parts()
+	if strings.EqualFold(p.OS, anySystem) {
+		p.OS = ""
 	}
-	if strings.EqualFold(ref.Architecture, anySystem) {
-		ref.Architecture = ""
+	if strings.EqualFold(p.Architecture, anySystem) {
+		p.Architecture = ""
 	}
-	return ref.Path() // leaves empty segments out
+	return p.Reference().Path() // leaves empty segments out
 }
 
 // anySystem stands for every system, compiler or architecture.

@@ -105,7 +105,7 @@ func (v View) place(f File) (at string, mapped bool) {
 	case Native:
 		return f.Path, true
 	case Flat:
-		return f.Reference.Name, true
+		return f.Reference.Name(), true
 	case ByMap:
 		if m := v.Maps[f.Manifest]; m != nil {
 			if at, found := m.Path(f.Reference); found {

@@ -24,13 +24,14 @@ func WriteMap(manifestName string, refs []manifest.Reference) ([]byte, error) {
 }
 
 func mapLine(manifestName string, ref manifest.Reference) (string, error) {
-	kind, known := types[ref.Class]
+	p := ref.Parts()
+	kind, known := types[p.Class]
 	if !known {
-		return "", fmt.Errorf("%s: a map file has no lines for class %s", ref, ref.Class)
+		return "", fmt.Errorf("%s: a map file has no lines for class %s", ref, p.Class)
 	}
 	fields := []string{
-		ref.Name, kind, cmp.Or(ref.OS, anySystem), cmp.Or(ref.Compiler, ref.Language, anySystem),
-		cmp.Or(ref.Architecture, anySystem), Place(manifestName, ref),
+		p.Name, kind, cmp.Or(p.OS, anySystem), cmp.Or(p.Compiler, p.Language, anySystem),
+		cmp.Or(p.Architecture, anySystem), Place(manifestName, ref),
 	}
 	line := strings.Join(fields, "|")
 	if strings.Count(line, "|") != len(fields)-1 {

@@ -107,12 +107,8 @@ func (r Record) CheckRevision() (bytes int64, err error) {
 
 // checkReference requires the path that a file with its reference has.
 func (f File) checkReference() error {
-	reference, err := manifest.ParseReference(f.Reference)
-	if err != nil {
-		return err
-	}
-	if reference.Path() != f.Path {
-		return fmt.Errorf("%.255q is not the path of %s", f.Path, reference)
+	if f.Reference.Path() != f.Path {
+		return fmt.Errorf("%.255q is not the path of %s", f.Path, f.Reference)
 	}
 	return nil
 }

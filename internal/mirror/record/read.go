@@ -185,11 +185,11 @@ func decode[F any](decoder *json.Decoder) (f F, err error) {
 // no error.
 func decodeForeign(decoder *json.Decoder) (File, error) {
 	var f struct {
-		Path      string            `json:"path"`
-		Reference string            `json:"reference"`
-		Size      int64             `json:"size"`
-		Object    manifest.ObjectID `json:"sha256"`
-		Metadata  json.RawMessage   `json:"metadata"`
+		Path      string             `json:"path"`
+		Reference manifest.Reference `json:"reference"`
+		Size      int64              `json:"size"`
+		Object    manifest.ObjectID  `json:"sha256"`
+		Metadata  json.RawMessage    `json:"metadata"`
 	}
 	if err := decoder.Decode(&f); err != nil {
 		return File{}, err

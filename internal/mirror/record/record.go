@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,13 +37,13 @@ type Record struct {
 
 // File is one file of a record.
 type File struct {
-	Path      string            `json:"path"`      // within the manifest
-	Reference string            `json:"reference"` // at the provider
-	Size      int64             `json:"size"`      // bytes
-	Object    manifest.ObjectID `json:"sha256"`
-	Expected  manifest.Digest   `json:"promised"`           // the Hash endpoint's digest
-	Slash     bool              `json:"slash,omitempty"`    // the provider's link has a slash before its query
-	Position  int32             `json:"position,omitempty"` // in the provider's list, from 1 on
+	Path      string             `json:"path"`      // within the manifest
+	Reference manifest.Reference `json:"reference"` // at the provider
+	Size      int64              `json:"size"`      // bytes
+	Object    manifest.ObjectID  `json:"sha256"`
+	Expected  manifest.Digest    `json:"promised"`           // the Hash endpoint's digest
+	Slash     bool               `json:"slash,omitempty"`    // the provider's link has a slash before its query
+	Position  int32              `json:"position,omitempty"` // in the provider's list, from 1 on
 
 	Metadata *manifest.Metadata `json:"metadata,omitempty"` // nil if the provider was not asked, or told nothing
 }
@@ -98,7 +99,9 @@ func (r Record) DescribedAs(other Record) Record {
 }
 
 // InView describes a file of a manifest to package layout.
-func (f File) InView(name string) (layout.File, error) {
-	ref, err := manifest.ParseReference(f.Reference)
-	return layout.File{Manifest: name, Path: f.Path, Reference: ref, Expected: f.Expected}, err
+func (f File) InView(name string) (file layout.File, err error) {
+	if f.Reference == "" {
+		err = fmt.Errorf("the record of %s has no reference of %.255q", name, f.Path)
+	}
+	return layout.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected}, err
 }

@@ -96,7 +96,7 @@ func (form Form) cut(head any) (before, after []byte, err error) {
 func (f File) write(t *text, form Form) {
 	t.open('{')
 	t.string("path", f.Path)
-	t.string("reference", f.Reference)
+	t.string("reference", f.Reference.String())
 	t.number("size", f.Size)
 	t.hex("sha256", f.Object)
 	if form.digests {

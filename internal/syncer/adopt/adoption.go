@@ -95,7 +95,7 @@ func New(cfg Config) *Adoption {
 // Want adds a content that is missing. size is -1 if it is not known.
 func (a *Adoption) Want(f *manifest.File, size int64) {
 	if size < 0 {
-		a.names[strings.ToLower(f.Reference.Name)] = true
+		a.names[strings.ToLower(f.Reference.Name())] = true
 	}
 	if _, seen := a.open[f.Expected]; !seen {
 		a.open[f.Expected] = size

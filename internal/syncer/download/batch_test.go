@@ -246,7 +246,7 @@ func TestTheLinkOfAnotherManifestHelpsAgainstAWrongOne(t *testing.T) {
 		d, p := newDownloader(t)
 		a, _ := newOrder(t, "a", 1)
 		b, wantsB := newOrder(t, "b", 1)
-		b.Missing[0].Reference.Name = "other"
+		b.Missing[0].Reference = renamed(b.Missing[0].Reference, "other")
 		d.Fetcher = refuses{p, a.Missing[0].Reference}
 		obtain(t, d, a, b)
 		if len(wantsB.got) != 1 || len(wantsB.failures) > 0 {
@@ -266,4 +266,11 @@ func (r refuses) Fetch(ctx context.Context, file manifest.File, size int64, watc
 		return verify.Proven{}, &transport.Error{Kind: transport.NotFound}
 	}
 	return r.provider.Fetch(ctx, file, size, watch)
+}
+
+// renamed is a reference to another file.
+func renamed(ref manifest.Reference, name string) manifest.Reference {
+	parts := ref.Parts()
+	parts.Name = name
+	return parts.Reference()
 }

@@ -109,8 +109,7 @@ func (l *Lock) Manifest(name string) (record.Record, bool) {
 func PlannedFiles(r record.Record) []manifest.File {
 	files := make([]manifest.File, len(r.Files))
 	for i, f := range r.Files {
-		ref, _ := manifest.ParseReference(f.Reference) // Parse has checked it
-		files[i] = manifest.File{Reference: ref, Path: f.Path, Expected: f.Object.Digest()}
+		files[i] = manifest.File{Reference: f.Reference, Path: f.Path, Expected: f.Object.Digest()}
 	}
 	return files
 }

@@ -108,11 +108,7 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 	}
 	var builder manifest.ListBuilder
 	for i, f := range files {
-		ref, err := manifest.ParseReference(f.Reference)
-		if err == nil {
-			err = builder.Add(ref)
-		}
-		if err != nil {
+		if err := builder.Add(f.Reference); err != nil {
 			return Listing{}, err
 		}
 		if k.cfg.Describe {

@@ -129,8 +129,8 @@ func (e *Entry) completeRecord(ctx context.Context, record, kept mirror.Record) 
 		placeInList(record.Files, list)
 	}
 	for _, f := range record.Files {
-		if ref, err := manifest.ParseReference(f.Reference); err == nil {
-			of.files = append(of.files, manifest.File{Reference: ref, Path: f.Path, Expected: f.Expected})
+		if f.Reference != "" {
+			of.files = append(of.files, manifest.File{Reference: f.Reference, Path: f.Path, Expected: f.Expected})
 		}
 	}
 	told := &Description{}
@@ -149,9 +149,9 @@ func (e *Entry) completeRecord(ctx context.Context, record, kept mirror.Record) 
 
 // placeInList notes the positions of files in the provider's list.
 func placeInList(files []mirror.File, list []manifest.File) {
-	positions := make(map[string]manifest.File, len(list))
+	positions := make(map[manifest.Reference]manifest.File, len(list))
 	for _, f := range list {
-		positions[f.Reference.String()] = f
+		positions[f.Reference] = f
 	}
 	for i := range files {
 		if f, found := positions[files[i].Reference]; found {

@@ -97,7 +97,7 @@ func (d *Description) reuse(files []manifest.File, earlier mirror.Record) {
 	}
 	for _, f := range files {
 		then, found := earlier.File(f.Path)
-		if found && then.Metadata != nil && then.Expected == f.Expected && then.Reference == f.Reference.String() {
+		if found && then.Metadata != nil && then.Expected == f.Expected && then.Reference == f.Reference {
 			d.files[f.Path] = then.Metadata
 		}
 	}

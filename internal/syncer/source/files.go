@@ -38,8 +38,8 @@ func (k *filesKind) release(ctx context.Context) (manifest.Release, error) {
 	for _, ref := range k.Target.Files {
 		seen := k.answer.Saved.Files[ref.String()]
 		newest = max(newest, seen.Newest)
-		if ref.Release == manifest.Latest {
-			ref.Release = manifest.Release(seen.Release)
+		if ref.Release() == manifest.Latest {
+			ref = ref.WithRelease(manifest.Release(seen.Release))
 		}
 		k.refs = append(k.refs, ref)
 	}
@@ -56,10 +56,10 @@ func (k *filesKind) release(ctx context.Context) (manifest.Release, error) {
 func newestRelease(refs []manifest.Reference) manifest.Release {
 	var month, alias manifest.Release
 	for _, ref := range refs {
-		if ref.Release.IsMonth() {
-			month = max(month, ref.Release)
+		if release := ref.Release(); release.IsMonth() {
+			month = max(month, release)
 		} else {
-			alias = max(alias, ref.Release)
+			alias = max(alias, release)
 		}
 	}
 	return cmp.Or(month, alias)
@@ -101,7 +101,7 @@ func (k *filesKind) knowsAll() bool {
 // isAlias is true for a file whose release only the service can resolve. Its digest tells
 // whether there is something new.
 func isAlias(ref manifest.Reference) bool {
-	return ref.Release != manifest.Latest && !ref.Release.IsMonth()
+	return ref.Release() != manifest.Latest && !ref.Release().IsMonth()
 }
 
 // resolve asks for the newest release of each file.
@@ -128,7 +128,7 @@ func (k *filesKind) resolve(ctx context.Context) error {
 // resolveFile asks for the newest release of a file. The list of releases is that of all
 // variants, so the newest one of a variant is looked for.
 func (k *filesKind) resolveFile(ctx context.Context, ref manifest.Reference) (store.FileReleases, error) {
-	seeksVariant := ref.Tag != "" && ref.Release == manifest.Latest
+	seeksVariant := ref.Tag() != "" && ref.Release() == manifest.Latest
 	var before store.FileReleases
 	if k.Same && !seeksVariant {
 		before = k.answer.Saved.Files[ref.String()]
@@ -172,21 +172,20 @@ func (k *filesKind) newestOfVariant(ctx context.Context, ref manifest.Reference,
 	months = slices.Compact(months)
 	months = months[:min(len(months), maxVariantReleases)]
 	for _, month := range months {
-		ref.Release = manifest.Release(month)
-		if _, err := k.digest(ctx, k.Target.Name, ref); !isNotFound(err) {
+		if _, err := k.digest(ctx, k.Target.Name, ref.WithRelease(manifest.Release(month))); !isNotFound(err) {
 			return month, err
 		}
 	}
-	return "", fmt.Errorf("the newest %d releases of %s have no variant with the tag %q: check the tag", len(months), ref.Path(), ref.Tag)
+	return "", fmt.Errorf("the newest %d releases of %s have no variant with the tag %q: check the tag", len(months), ref.Path(), ref.Tag())
 }
 
 // checkDowngrade compares file by file: the entry's release can be that of another file.
 func (k *filesKind) checkDowngrade() error {
 	for i, ref := range k.refs {
 		served, _ := k.Served.File(ref.Path())
-		was, err := manifest.ParseReference(served.Reference)
-		if err == nil && k.Target.Files[i].Release == manifest.Latest && was.Tag == ref.Tag && was.Release.Newer(ref.Release) {
-			return refusal.New(refusal.Downgrade, "newest release %s of %s is older than the served %s, which stays: `syncd sync --force %s` goes back", ref.Release, ref.Path(), was.Release, k.Target.Name)
+		was := served.Reference
+		if k.Target.Files[i].Release() == manifest.Latest && was.Tag() == ref.Tag() && was.Release().Newer(ref.Release()) {
+			return refusal.New(refusal.Downgrade, "newest release %s of %s is older than the served %s, which stays: `syncd sync --force %s` goes back", ref.Release(), ref.Path(), was.Release(), k.Target.Name)
 		}
 	}
 	return nil

@@ -69,6 +69,5 @@ func (e *Entry) chooses(f mirror.File, planned []manifest.File) bool {
 	if e.IsChosen() {
 		return slices.ContainsFunc(planned, func(p manifest.File) bool { return p.Path == f.Path })
 	}
-	ref, err := manifest.ParseReference(f.Reference)
-	return err == nil && e.Target.Filter.Passes(ref)
+	return f.Reference != "" && e.Target.Filter.Passes(f.Reference)
 }

@@ -88,8 +88,8 @@ func (k *manifestKind) releaseOfList(ctx context.Context) (manifest.Release, err
 	}
 	var newest manifest.Release
 	for ref := range k.asked.All() {
-		if ref.Release.IsMonth() {
-			newest = max(newest, ref.Release)
+		if release := ref.Release(); release.IsMonth() {
+			newest = max(newest, release)
 		}
 	}
 	learn(&k.answer.Saved, nil, newest, k.Now)

@@ -43,7 +43,7 @@ func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 	var sums []manifest.Sum
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
 		content := []byte(r.Files[name])
-		f := record.File{Path: name, Reference: "Data/" + string(r.Release) + "/" + name, Size: int64(len(content)), Object: sha256.Sum256(content)}
+		f := record.File{Path: name, Reference: manifest.Parts{Class: manifest.Data, Release: r.Release, Name: name}.Reference(), Size: int64(len(content)), Object: sha256.Sum256(content)}
 		s.Put(prefix+bucket.ObjectName(f.Object), content)
 		revision.Files, revision.Bytes = append(revision.Files, f), revision.Bytes+f.Size
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
