@@ -557,7 +557,7 @@ func (h *host) flip(path string) {
 }
 
 // secretForms are the spellings of the Customer ID, none of which may appear.
-func secretForms() []string {
+var secretForms = sync.OnceValue(func() []string {
 	quoted, _ := json.Marshal(customerID)
 	forms := []string{customerID, url.QueryEscape(customerID), url.PathEscape(customerID), url.QueryEscape(url.QueryEscape(customerID)), strings.Trim(string(quoted), `"`)}
 	for _, f := range slices.Clone(forms) {
@@ -568,7 +568,7 @@ func secretForms() []string {
 		forms = append(forms, encoding.EncodeToString([]byte(customerID)), encoding.EncodeToString(basic)[8:28])
 	}
 	return forms
-}
+})
 
 func (h *host) secretFree(where, text string) {
 	h.Helper()
