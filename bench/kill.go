@@ -88,6 +88,6 @@ func (b bench) syncUntil(ctx context.Context, p provider.Provider, dir string, e
 		return measure.CountsOf(started.PID()).Passed >= enough || started.Ended(), nil
 	})
 	started.Kill()
-	taken, _ := started.Wait() // the error is that of the kill
+	taken, _ := started.Wait() // it was killed
 	return taken.IO.Passed, err
 }

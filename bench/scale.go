@@ -18,7 +18,7 @@ import (
 var scaleCounts = []int64{10_000, 100_000, 250_000}
 
 // measureScale fetches growing numbers of files of 1 KiB with syncd and with the bare Go
-// loop. The loop shows which part of a growing cost is that of the requests, the files and
+// loop. The loop shows which part of a growing cost comes from the requests, the files and
 // the server beside it. The larger numbers are fetched once.
 func measureScale(ctx context.Context, b bench) (string, error) {
 	var syncd, loop []measure.Sample

@@ -94,7 +94,7 @@ type HTTP struct {
 	Hosts     []string // further names that requests may have in Host
 }
 
-// Names returns the names that requests may have in Host: Hosts and that of Listen.
+// Names returns the names that requests may have in Host: Hosts and the host of Listen.
 func (h HTTP) Names() []string {
 	host, _, _ := net.SplitHostPort(h.Listen) // Listen is checked
 	if host == "" {

@@ -9,7 +9,7 @@ import (
 	"syncd/internal/config/document"
 )
 
-// Permissions are those of all files and directories that readers see.
+// Permissions apply to all files and directories that readers see.
 type Permissions struct {
 	Files, Directories fs.FileMode
 	Group              int // its number, or UnchangedGroup

@@ -19,7 +19,7 @@ type Source struct {
 	CustomerIDParam   string // the query parameter that carries the Customer ID
 	Hash              manifest.Algorithm
 	CAFile            string   // absolute after Load, "" = only the system's roots
-	Proxy             *url.URL // may hold a password, as URL; nil = that of the environment
+	Proxy             *url.URL // may hold a password, as URL; nil = the proxy of the environment
 	ClientCert        string   // absolute after Load, "" = none
 	ClientKey         string   // absolute after Load, "" = none
 	AllowInsecureHTTP bool

@@ -60,7 +60,7 @@ func (s *setup) sourceName() string {
 	return "the provider's release service"
 }
 
-// askFor says whom to ask about what only the source can mend.
+// askFor names the operator of the source, for a fault that only the source can repair.
 func (s *setup) askFor() string {
 	if s.isFollower() {
 		return "look at the publisher"

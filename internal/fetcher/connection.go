@@ -54,7 +54,7 @@ func (c *connection) close() {
 	c.res.Body.Close()
 }
 
-// checkEncoding refuses a response whose bytes are not those of the file.
+// checkEncoding refuses a response whose bytes are encoded and so differ from the file.
 func (c *connection) checkEncoding() error {
 	if encoding := c.res.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return refusal.New(refusal.BadShape, "download has Content-Encoding %.32q, but identity was requested", encoding)

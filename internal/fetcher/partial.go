@@ -126,7 +126,7 @@ func (p *partial) setTotalLocked(total int64, c *claim) {
 func (p *partial) start(c *claim, res *transport.Response) error {
 	p.validator = validatorOf(res)
 	p.mu.Lock()
-	p.layout.size, c.end = endless, endless // a known size is that of an older content
+	p.layout.size, c.end = endless, endless // a known size belongs to an older content
 	if res.Length >= 0 {
 		p.setTotalLocked(res.Length, c)
 	}

@@ -83,7 +83,7 @@ func (p *partial) reopen(ctx context.Context) error {
 	return nil
 }
 
-// openWritable opens a file whose permissions may be those of a proven one.
+// openWritable opens a file that may be read-only, as proven files are.
 func (p *partial) openWritable() (*os.File, error) {
 	if err := p.checkOwn(); err != nil {
 		return nil, err

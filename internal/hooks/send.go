@@ -94,7 +94,7 @@ func (s Sender) post(ctx context.Context, h Hook, d store.Delivery) error {
 	if err != nil {
 		return errors.New(s.Clean(withoutURL(ctx, err).Error()))
 	}
-	// Do not read the body: its end may never come, and that of a 101 is the bare
+	// Do not read the body: its end may never come, and the body of a 101 is the bare
 	// connection, which no context closes.
 	res.Body.Close()
 	return verdict(res.StatusCode)

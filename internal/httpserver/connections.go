@@ -17,7 +17,7 @@ import (
 // connections is a listener with a bound on open connections, which take file
 // descriptors that a sync needs. When it is full, a new connection takes the place of
 // the one that has waited longest for a request. So clients that send nothing, or that
-// do not know the password, cannot keep others out. perAddress bounds those of one
+// do not know the password, cannot keep others out. perAddress bounds the connections of one
 // address in the same way, so that one host cannot take the places of all others.
 type connections struct {
 	net.Listener

@@ -57,7 +57,7 @@ func SortMembers(members []Member) []Member {
 	return members
 }
 
-// isPlainName is true for a name that XML allows as that of an element.
+// isPlainName is true for a name that an XML element may have.
 func isPlainName(name string) bool {
 	return name != "" && isLetter(rune(name[0])) && !strings.ContainsFunc(name, func(c rune) bool {
 		return !isLetter(c) && (c < '0' || c > '9')

@@ -30,7 +30,7 @@ func (n *nginx) Forget() error { return os.Truncate(filepath.Join(n.dir, "reques
 func (n *nginx) Sent(ctx context.Context) (total int64, err error) {
 	err = measure.WaitFor(ctx, "the end of all connections to nginx", func() (bool, error) {
 		active, err := n.connections(ctx)
-		return active <= 1, err // 1 is that of this request
+		return active <= 1, err // 1 is the connection of this request
 	})
 	if err != nil {
 		return 0, err
@@ -77,7 +77,7 @@ func (n *nginx) wait(ctx context.Context) error {
 	return nil
 }
 
-// connections returns the number of open connections, that of its own request included.
+// connections returns the number of open connections, with the connection of its own request.
 func (n *nginx) connections(ctx context.Context) (active int, err error) {
 	ca, err := os.ReadFile(filepath.Join(n.dir, "ca.pem"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Operations describes the six operations of the address auto-complete service.
-// Names are those of docs/wire/autocomplete.md, section 2.
+// docs/wire/autocomplete.md, section 2, has the names.
 func Operations() []*service.Operation {
 	return []*service.Operation{address, country, freeForm, localityAdministrativeArea, postalCode, thoroughfare}
 }

@@ -14,7 +14,7 @@ import (
 // maxFile limits each file; the system's roots have a quarter of a megabyte.
 const maxFile = 16 << 20
 
-// Roots returns the system's roots with those of a PEM file. Without a file it returns
+// Roots returns the system's roots and the roots of a PEM file. Without a file it returns
 // nil, which stands for the system's roots.
 func Roots(caFile string) (*x509.CertPool, error) {
 	if caFile == "" {

@@ -17,7 +17,7 @@ const (
 
 // Operations describes the operations of the list-retrieval service: three for
 // each of the six groups. The groups differ only in their filters and columns.
-// Names are those of docs/wire/list.md, section 2.
+// docs/wire/list.md, section 2, has the names.
 func Operations() []*service.Operation { return slices.Clone(operations) }
 
 var operations = describe()

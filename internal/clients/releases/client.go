@@ -22,7 +22,7 @@ const (
 // jsonFormat is the query of every request except downloads.
 var jsonFormat = url.Values{"format": {"json"}}
 
-// Client calls the release service. Its errors are those of transport.Client; a body
+// Client calls the release service. It returns the errors of transport.Client; a body
 // that cannot be used is a *transport.Error of kind Malformed with a refusal as its
 // cause. Safe for concurrent use.
 type Client struct {

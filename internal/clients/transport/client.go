@@ -43,7 +43,7 @@ type Config struct {
 	CAFile            string   // PEM file with root certificates to trust besides the system's
 	ClientCert        string   // PEM file with the certificate that the host of Base may ask for; "" for none
 	ClientKey         string   // PEM file with its key
-	Proxy             *url.URL // for all requests, redirected ones included; nil for that of the environment
+	Proxy             *url.URL // for all requests, redirected ones included; nil for the proxy of the environment
 	AllowInsecureHTTP bool     // permits redirects to plain http on hosts other than loopback
 	StallTimeout      time.Duration
 	Retry             Retry
@@ -64,7 +64,7 @@ type Client struct {
 	bulk   pool             // HTTP/1.1
 	conns  openConnections
 
-	isSyncd atomic.Bool // the last answer of the base's origin was that of a syncd
+	isSyncd atomic.Bool // the last answer of the base's origin came from a syncd
 }
 
 // New returns a client and fills in the defaults of cfg. It sends nothing. It fails

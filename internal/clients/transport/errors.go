@@ -30,7 +30,7 @@ const (
 	// for this product. Error.Type says which: invalidLicense, expiredLicense or
 	// invalidProduct (docs/wire/releases.md, "Errors").
 	Licence
-	// Rejected is every other failure that a retry does not mend.
+	// Rejected is every other failure that a retry does not change.
 	Rejected
 	// Malformed is a response that is too large, insecure or of the wrong shape. The
 	// cause is a refusal.
@@ -209,7 +209,7 @@ func (e *publicError) Is(target error) bool { return errors.Is(e.err, target) }
 // maxCause limits the text of a cause in bytes: net/http quotes whole lines of a server.
 const maxCause = 1000
 
-// Error returns err without the Customer ID in its text and in those of its causes.
+// Error returns err without the Customer ID in its text and in the texts of its causes.
 // An error that must be redacted loses its causes, except for errors.Is and the reason
 // of a refusal. *url.Error prints whole URLs, so its cause replaces it.
 func (r Redactor) Error(err error) error {

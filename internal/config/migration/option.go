@@ -16,7 +16,7 @@ var optionTable = []option{
 	{0, "tag", false}, {'g', "generate_map", true}, {'i', "index", true}, {'d', "dry_run", true}, {'f', "force", true}, {'q', "quiet", true},
 }
 
-// options are those of one command line, by their long names.
+// options are the options of a command line, by their long names.
 type options map[string]word
 
 func (o options) has(name string) bool { _, set := o[name]; return set }

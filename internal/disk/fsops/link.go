@@ -13,7 +13,7 @@ import (
 // Link gives the file oldName in the directory from a second name, newName in the
 // directory to. Names have one segment. If the file system has no hard links, or the
 // file has reached their limit, Link makes a copy with the same permissions and returns
-// true: the bytes of a copy are not durable, even if those of the file are.
+// true: the bytes of a copy are not durable, even if the file is.
 func Link(from *os.File, oldName string, to *os.File, newName string) (copied bool, err error) {
 	err = HardLink(from, oldName, to, newName)
 	if err == nil || !IsNoHardLink(err) {

@@ -32,7 +32,7 @@ const (
 	Probes      = "probes/" // texts by which a publisher tries what the server can do
 )
 
-// MaxText is the largest text in bytes, except that of a record.
+// MaxText is the largest text in bytes, except for records.
 const MaxText = 4 << 20
 
 const suffix = ".json"

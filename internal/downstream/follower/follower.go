@@ -17,7 +17,7 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// Client reads a bucket. Its errors are those of transport.Client; a text that cannot be
+// Client reads a bucket. It returns the errors of transport.Client; a text that cannot be
 // used is a refusal. Safe for concurrent use.
 type Client struct {
 	t *transport.Client

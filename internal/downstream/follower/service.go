@@ -151,12 +151,12 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 	return found, f, fmt.Errorf("the bucket has no file %s", ref)
 }
 
-// Download is that of the Client.
+// Download calls the Client.
 func (s *Service) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
 	return s.client.Download(ctx, file, header, isBulk)
 }
 
-// Retry is that of the Client.
+// Retry calls the Client.
 func (s *Service) Retry(ctx context.Context, op func(progress func()) error) error {
 	return s.client.Retry(ctx, op)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// localError is a fault of this host, which another request cannot mend.
+// localError is a fault of this host, which another request cannot repair.
 type localError struct{ err error }
 
 func (e *localError) Error() string { return e.err.Error() }

@@ -34,7 +34,7 @@ func partSize(size int64) int64 {
 	return max(leastPart, (size/maxParts+1<<20)&^(1<<20-1))
 }
 
-// inParts uploads an object in parts. It goes on with those of an earlier attempt.
+// inParts uploads an object in parts. It continues an earlier attempt.
 func (u *uploads) inParts(ctx context.Context, o object, file *os.File) error {
 	sums, err := hashParts(ctx, file, o, partSize(o.size))
 	if err != nil {

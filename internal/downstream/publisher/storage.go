@@ -49,7 +49,7 @@ var errNotThere = errors.New("not in the bucket")
 // the server has done an earlier attempt of this one and its answer was lost.
 var errChanged = errors.New("it was changed meanwhile")
 
-// do runs op until it succeeds or fails with an error that another attempt cannot mend.
+// do runs op until it succeeds or fails with an error that another attempt cannot change.
 // A Retry-After is honoured if it fits into the budget.
 func (s *storage) do(ctx context.Context, what string, op func(ctx context.Context) error) error {
 	policy := backoff.NewExponentialBackOff(

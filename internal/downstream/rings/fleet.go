@@ -111,7 +111,7 @@ type Asker struct {
 	isSyncd    bool
 }
 
-// Asker returns who sent a request. name is that of the ID, "" if no IDs are configured.
+// Asker returns the sender of a request. name is the name of its ID, "" without IDs.
 // A header that cannot be used counts as none.
 func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
 	a := Asker{name: name, ring: ring, isSyncd: strings.HasPrefix(header.Get("User-Agent"), "syncd/")}

@@ -24,7 +24,7 @@ import (
 // idBytes is the length of a new id before its encoding: 160 random bits.
 const idBytes = 20
 
-// idsMode lets the daemon read a new file, whoever made it. It holds no id, only sums.
+// idsMode lets the daemon read a file that another user made. It holds no id, only sums.
 const idsMode = 0o644
 
 // AddID makes an id and adds a line for it to the file. The id is shown once: the file

@@ -11,7 +11,7 @@ import (
 
 // Content is the bytes of a file. Open returns an independent reader at each call.
 // Size is -1 when there is nothing to open. Both are safe for concurrent use. The
-// bytes must not change, except those of OnDisk.
+// bytes must not change, except for OnDisk.
 type Content interface {
 	Open() (io.ReadSeekCloser, error)
 	Size() int64

@@ -88,7 +88,7 @@ func (a Account) WithGroups(names ...string) (Account, error) {
 // groupsOf returns the user's own primary group, and all groups. It does not take the
 // folder's group from a user with an account: in a setgid folder anyone can make a
 // folder with a group that is not his own. A uid without an account, as in a
-// container, has no group of its own and gets that of the folder.
+// container, has no group of its own and gets the folder's group.
 func groupsOf(uid, folderGID int) (gid int, groups []int, err error) {
 	account, err := user.LookupId(strconv.Itoa(uid))
 	if errors.As(err, new(user.UnknownUserIdError)) || errors.Is(err, fs.ErrNotExist) { // or there is no /etc/passwd

@@ -20,7 +20,7 @@ type Claim struct {
 	keys []string // guarded by set.mu
 }
 
-// Take claims those of the keys that are free. It waits until at least one is
+// Take claims the free ones of the keys. It waits until at least one is
 // free.
 func (s *Set) Take(ctx context.Context, keys []string) (*Claim, error) {
 	for {
@@ -36,7 +36,7 @@ func (s *Set) Take(ctx context.Context, keys []string) (*Claim, error) {
 	}
 }
 
-// TryTake claims those of the keys that are free. It returns nil when none is free.
+// TryTake claims the free ones of the keys. It returns nil when none is free.
 func (s *Set) TryTake(keys []string) *Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,7 +106,7 @@ type Phase struct {
 	From, Until time.Time // zero for always
 }
 
-// At returns the phase of a moment. Times of day are those of now's time zone. An entry
+// At returns the phase of a moment. Times of day are in now's time zone. An entry
 // whose time the clocks skip begins at the skip. One whose time they show twice begins the
 // first time only.
 func (t Timetable) At(now time.Time) Phase {
