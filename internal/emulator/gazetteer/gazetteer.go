@@ -25,20 +25,16 @@ type World struct {
 	businesses []Business
 }
 
-// New returns the world, which all callers share. The first call builds it in a few
+// New returns the world, which all callers share. The first call reads it in a few
 // milliseconds.
 func New() *World { return shared() }
 
 var shared = sync.OnceValue(build)
 
 func build() *World {
-	b := newBuilder()
-	b.addAddresses()
-	b.addPeople()
-	b.addDeeds()
-	b.addLists()
-	b.w.index()
-	return b.w
+	w := readWorld()
+	w.index()
+	return w
 }
 
 // Addresses returns all addresses in the order of cities, streets and numbers.

@@ -231,7 +231,7 @@ func TestParcels(t *testing.T) {
 			t.Errorf("%s: its owner has %d homes", a.OneLine(), n)
 		}
 	}
-	if n := len(w.HomesOwnedFrom(sampleMAK)); n != 3 {
+	if n := len(w.HomesOwnedFrom(sample(t, w).MAK)); n != 3 {
 		t.Errorf("the sample's owner has %d homes", n)
 	}
 }

@@ -1,5 +1,10 @@
 package gazetteer
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Parcel is a piece of land in the records of the county. Money is in whole
 // dollars, areas are in square feet.
 type Parcel struct {
@@ -50,6 +55,17 @@ func (p *Parcel) AssessedTotal() int { return p.AssessedLand + p.AssessedImprove
 
 // MarketTotal returns the market value of land and buildings.
 func (p *Parcel) MarketTotal() int { return p.MarketLand + p.MarketImprovements }
+
+// drawLand returns the land of an address as a rectangle around it.
+func drawLand(a *Address) string {
+	const halfHigh, halfWide = 0.00015, 0.0001
+	corners := [][2]float64{{-1, -1}, {1, -1}, {1, 1}, {-1, 1}, {-1, -1}}
+	var points []string
+	for _, c := range corners {
+		points = append(points, fmt.Sprintf("%.6f %.6f", a.Longitude+c[0]*halfWide, a.Latitude+c[1]*halfHigh))
+	}
+	return "POLYGON((" + strings.Join(points, ",") + "))"
+}
 
 // Deed is a recorded sale. Dates have the form YYYY-MM-DD.
 type Deed struct {
