@@ -131,11 +131,13 @@ func Default() *Config {
 	}
 	c := &Config{
 		Source: Source{
-			CustomerIDParam: "id",
-			Hash:            manifest.SHA256,
-			StallTimeout:    30 * time.Second,
-			MinRate:         MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
-			Retry:           Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute},
+			Connection: Connection{
+				CustomerIDParam: "id",
+				StallTimeout:    30 * time.Second,
+				Retry:           Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute},
+			},
+			Hash:    manifest.SHA256,
+			MinRate: MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
 		},
 		DataDir:         "/var/lib/syncd",
 		Schedule:        schedule,

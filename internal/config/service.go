@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"time"
 
 	"syncd/internal/config/document"
 )
@@ -20,16 +19,8 @@ type Services struct {
 // Service holds the settings of one service. After Load, settings that the file leaves
 // out have the values of source.
 type Service struct {
-	URL, JSONPURL     *url.URL // nil when not configured
-	Credential        Credential
-	CustomerIDParam   string // the query parameter that carries the Customer ID of GETs
-	CAFile            string
-	Proxy             *url.URL
-	ClientCert        string
-	ClientKey         string
-	AllowInsecureHTTP bool
-	StallTimeout      time.Duration
-	Retry             Retry
+	Connection
+	JSONPURL *url.URL // nil when not configured
 }
 
 // ByKey returns a service by its key in the file, or nil.
@@ -58,12 +49,7 @@ func (s *Services) byKey() map[string]*Service {
 }
 
 // Service returns the settings of source as a Service.
-func (s Source) Service() Service {
-	return Service{
-		URL: s.URL, Credential: s.Credential, CustomerIDParam: s.CustomerIDParam, CAFile: s.CAFile, Proxy: s.Proxy, ClientCert: s.ClientCert, ClientKey: s.ClientKey,
-		AllowInsecureHTTP: s.AllowInsecureHTTP, StallTimeout: s.StallTimeout, Retry: s.Retry,
-	}
-}
+func (s Source) Service() Service { return Service{Connection: s.Connection} }
 
 // inherit gives each service the values of source, except the address and the query
 // parameter.
@@ -91,16 +77,7 @@ func (d *decoder) services(s *Services, source Source, n *document.Node) {
 func (d *decoder) serviceKeys(s *Service, source Source, jsonp bool) document.Setter {
 	return func(_ *document.Decoder, path string, n *document.Node) {
 		var own Credential
-		t := d.credentialKeys(&own, document.Table{
-			"url":                 document.Scalar(&s.URL, parseURL),
-			"ca_file":             document.Scalar(&s.CAFile, d.besideConfig),
-			"proxy":               document.Scalar(&s.Proxy, parseProxy),
-			"client_cert":         document.Scalar(&s.ClientCert, d.besideConfig),
-			"client_key":          document.Scalar(&s.ClientKey, d.besideConfig),
-			"allow_insecure_http": document.Scalar(&s.AllowInsecureHTTP, parseBool),
-			"stall_timeout":       document.Scalar(&s.StallTimeout, parsePositiveDuration),
-			"retry":               document.Keys(s.Retry.table()),
-		})
+		t := d.connectionKeys(&s.Connection, &own)
 		if jsonp {
 			t["jsonp_url"] = document.Scalar(&s.JSONPURL, parseURL)
 		}
@@ -116,10 +93,9 @@ func (d *decoder) checkService(path string, s *Service, source Source, own Crede
 	if own.inline != nil || own.file != nil {
 		s.Credential = own
 	}
-	source.AllowInsecureHTTP = s.AllowInsecureHTTP
-	d.checkURL(path+".url", s.URL, source)
-	d.checkURL(path+".jsonp_url", s.JSONPURL, source)
-	d.checkProxy(path+".proxy", s.Proxy)
-	d.checkPair(path, s.ClientCert, s.ClientKey)
-	checkRetry(d.Decoder, path, s.Retry)
+	general := source.Connection
+	general.AllowInsecureHTTP = s.AllowInsecureHTTP
+	d.checkURL(path+".url", s.URL, general)
+	d.checkURL(path+".jsonp_url", s.JSONPURL, general)
+	d.checkConnection(path, s.Connection)
 }

@@ -11,20 +11,25 @@ import (
 )
 
 // Source holds the settings of the release service, or of the bucket that a follower
-// mirrors instead.
+// mirrors instead. With S3, URL is the place in the bucket.
 type Source struct {
-	URL               *url.URL // may hold a password or a query: show it with transport.PublicURL only; the place of S3, if that is set
-	S3                S3
+	Connection
+	S3      S3
+	Hash    manifest.Algorithm
+	MinRate MinRate
+}
+
+// Connection holds how to reach a service of the provider.
+type Connection struct {
+	URL               *url.URL // nil when not configured; may hold a password or a query: show it with transport.PublicURL only
 	Credential        Credential
-	CustomerIDParam   string // the query parameter that carries the Customer ID
-	Hash              manifest.Algorithm
+	CustomerIDParam   string   // the query parameter that carries the Customer ID of GETs
 	CAFile            string   // absolute after Load, "" = only the system's roots
 	Proxy             *url.URL // may hold a password, as URL; nil = the proxy of the environment
 	ClientCert        string   // absolute after Load, "" = none
 	ClientKey         string   // absolute after Load, "" = none
 	AllowInsecureHTTP bool
 	StallTimeout      time.Duration // a transfer without a byte for this long is retried
-	MinRate           MinRate
 	Retry             Retry
 }
 
@@ -42,20 +47,26 @@ type Retry struct {
 }
 
 func (d *decoder) source(s *Source) document.Setter {
-	return document.Keys(d.credentialKeys(&s.Credential, document.Table{
-		"url":                 document.Scalar(&s.URL, parseURL),
-		"s3":                  document.Keys(s.S3.table()),
-		"customer_id_param":   document.Scalar(&s.CustomerIDParam, parseParam),
-		"hash":                document.Scalar(&s.Hash, parseHash),
-		"ca_file":             document.Scalar(&s.CAFile, d.besideConfig),
-		"proxy":               document.Scalar(&s.Proxy, parseProxy),
-		"client_cert":         document.Scalar(&s.ClientCert, d.besideConfig),
-		"client_key":          document.Scalar(&s.ClientKey, d.besideConfig),
-		"allow_insecure_http": document.Scalar(&s.AllowInsecureHTTP, parseBool),
-		"stall_timeout":       document.Scalar(&s.StallTimeout, parsePositiveDuration),
-		"min_rate":            document.Keys(s.MinRate.table()),
-		"retry":               document.Keys(s.Retry.table()),
-	}))
+	t := d.connectionKeys(&s.Connection, &s.Credential)
+	t["s3"] = document.Keys(s.S3.table())
+	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, parseParam)
+	t["hash"] = document.Scalar(&s.Hash, parseHash)
+	t["min_rate"] = document.Keys(s.MinRate.table())
+	return document.Keys(t)
+}
+
+// connectionKeys returns the table of a connection, whose Customer ID goes to credential.
+func (d *decoder) connectionKeys(c *Connection, credential *Credential) document.Table {
+	return d.credentialKeys(credential, document.Table{
+		"url":                 document.Scalar(&c.URL, parseURL),
+		"ca_file":             document.Scalar(&c.CAFile, d.besideConfig),
+		"proxy":               document.Scalar(&c.Proxy, parseProxy),
+		"client_cert":         document.Scalar(&c.ClientCert, d.besideConfig),
+		"client_key":          document.Scalar(&c.ClientKey, d.besideConfig),
+		"allow_insecure_http": document.Scalar(&c.AllowInsecureHTTP, parseBool),
+		"stall_timeout":       document.Scalar(&c.StallTimeout, parsePositiveDuration),
+		"retry":               document.Keys(c.Retry.table()),
+	})
 }
 
 func (m *MinRate) table() document.Table {
@@ -84,11 +95,16 @@ func (d *decoder) checkSource(s *Source) {
 	case !d.IsSet("source.url") && d.Valid("source"):
 		d.Fail("source.url", "is missing", "write the address of the release service, such as https://releases.example.net")
 	default:
-		d.checkURL("source.url", s.URL, *s)
+		d.checkURL("source.url", s.URL, s.Connection)
 	}
-	d.checkProxy("source.proxy", s.Proxy)
-	d.checkPair("source", s.ClientCert, s.ClientKey)
-	checkRetry(d.Decoder, "source", s.Retry)
+	d.checkConnection("source", s.Connection)
+}
+
+// checkConnection checks how the values of a connection relate, but for its addresses.
+func (d *decoder) checkConnection(path string, c Connection) {
+	d.checkProxy(path+".proxy", c.Proxy)
+	d.checkPair(path, c.ClientCert, c.ClientKey)
+	checkRetry(d.Decoder, path, c.Retry)
 }
 
 // checkProxy notes a password in a proxy's address.
@@ -112,7 +128,7 @@ func (d *decoder) checkPair(parent, cert, key string) {
 }
 
 // checkURL checks a URL against the other settings of its service.
-func (d *decoder) checkURL(path string, u *url.URL, s Source) {
+func (d *decoder) checkURL(path string, u *url.URL, s Connection) {
 	if u == nil {
 		return
 	}

@@ -13,10 +13,10 @@ import (
 
 func TestClientConfigKeepsEverySetting(t *testing.T) {
 	base, proxy := &url.URL{Scheme: "https", Host: "h.example"}, &url.URL{Scheme: "http", Host: "p.example"}
-	got := ClientConfig(config.Service{
+	got := ClientConfig(config.Service{Connection: config.Connection{
 		URL: base, CustomerIDParam: "key", CAFile: "roots.pem", Proxy: proxy, ClientCert: "cert.pem", ClientKey: "key.pem", AllowInsecureHTTP: true, StallTimeout: 4 * time.Second,
 		Retry: config.Retry{InitialInterval: 1 * time.Second, MaxInterval: 2 * time.Second, MaxElapsed: 3 * time.Second},
-	}, "CID")
+	}}, "CID")
 	want := transport.Config{
 		Base: base, CustomerID: "CID", IDParam: "key", CAFile: "roots.pem", Proxy: proxy, ClientCert: "cert.pem", ClientKey: "key.pem", AllowInsecureHTTP: true, StallTimeout: 4 * time.Second,
 		Retry: transport.Retry{InitialInterval: 1 * time.Second, MaxInterval: 2 * time.Second, MaxElapsed: 3 * time.Second},

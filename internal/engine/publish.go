@@ -37,7 +37,7 @@ func (u uploads) prepare(cfg *config.Config) (*publishing, error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
-	source := config.Source{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}
+	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
 	settings := publishSettings{cfg.Publish, cfg.Election, source}
 	if before := u.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
 		return before.publisher, nil
