@@ -49,7 +49,7 @@ profile: ## show where one sync of CASE (default https-big) spends its CPU time;
 	CGO_ENABLED=0 go build -trimpath -o bin/syncd-symbols ./cmd/syncd
 	go run ./bench -syncd bin/syncd-symbols -only $(CASE) -profile bin/$(CASE).perf
 
-pictures: build ## record the terminal session and take the pictures of docs/images; needs chromium and npm
+pictures: build ## record the terminal session and take the pictures of docs/images; needs termtosvg, chromium and npm
 	bash .ci/pictures
 
 image: ## build the container image
