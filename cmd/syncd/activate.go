@@ -1,11 +1,12 @@
 package main
 
 import (
-	"context"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
 	"syncd/internal/report"
@@ -13,7 +14,7 @@ import (
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) activateCommand() *cobra.Command {
+func activateCommand(a *cli.App) *cobra.Command {
 	req := request.Activate{Trigger: request.TriggerActivate}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -27,7 +28,18 @@ more. --discard drops staged and refused revisions; the schedule does not fetch 
 same revision again, but 'syncd sync' does if the gate did not refuse it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Names = args
-			return a.activate(cmd.Context(), req, asJSON)
+			if req.Discard {
+				req.Trigger = request.TriggerDiscard
+			}
+			return work[request.Activate, report.Sync]{
+				operation: operation.Activate, check: namedOrGroup(args), asJSON: asJSON,
+				text: lines(func(w io.Writer, r report.Sync) { terminal.PrintActivation(w, r, req.Discard) }), isOK: report.Sync.OK,
+				errors: func(w io.Writer, r report.Sync) {
+					if !r.OK() {
+						terminal.PrintErrors(w, r)
+					}
+				},
+			}.run(cmd.Context(), a, req)
 		},
 	}
 	cmd.Flags().BoolVar(&req.Discard, "discard", false, "drop what is staged or refused")
@@ -37,36 +49,12 @@ same revision again, but 'syncd sync' does if the gate did not refuse it.`,
 	return cmd
 }
 
-func (a *app) activate(ctx context.Context, req request.Activate, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
-	if err != nil {
-		return err
+// namedOrGroup checks the manifests and groups that a request names.
+func namedOrGroup(names []string) func(*config.Config) error {
+	return func(cfg *config.Config) error {
+		isGroup := func(name string) bool {
+			return slices.ContainsFunc(cfg.Groups, func(g config.Group) bool { return g.Name == name })
+		}
+		return checkNames(cfg, slices.DeleteFunc(slices.Clone(names), isGroup))
 	}
-	isGroup := func(name string) bool {
-		return slices.ContainsFunc(cfg.Groups, func(g config.Group) bool { return g.Name == name })
-	}
-	if err := checkNames(cfg, slices.DeleteFunc(slices.Clone(req.Names), isGroup)); err != nil {
-		return err
-	}
-	if req.Discard {
-		req.Trigger = request.TriggerDiscard
-	}
-	var result report.Sync
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-		result, err = operation.Activate.Do(ctx, e, req)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		err = a.printJSON(result)
-	} else {
-		terminal.PrintActivation(a.stdout, result, req.Discard)
-	}
-	if err == nil && !result.OK() {
-		terminal.PrintErrors(a.stderr, result)
-		return errPrinted
-	}
-	return err
 }

@@ -1,22 +1,22 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) adoptCommand() *cobra.Command {
+func adoptCommand(a *cli.App) *cobra.Command {
 	var req request.Adopt
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "adopt DIR [--manifest NAME...]", Short: "Use the files of another program's folder, so that they need no download", Args: arguments(1, -1),
+		Use: "adopt DIR [--manifest NAME...]", Short: "Use the files of another program's folder, so that they need no download", Args: cli.Arguments(1, -1),
 		Long: `Read the files in DIR and below, such as those of the provider's updater, and keep
 those that the configured releases need. The next sync downloads only the rest, and
 this command says how much that is.
@@ -28,48 +28,21 @@ syncd renames those that no other program can write into, and copies and removes
 others.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && len(req.Manifests) == 0 {
-				return usagef("`syncd adopt` takes one folder, not %s and %s", args[0], args[1])
+				return cli.Usagef("`syncd adopt` takes one folder, not %s and %s", args[0], args[1])
 			}
 			req.Manifests = append(req.Manifests, args[1:]...)
 			var err error
 			if req.Folder, err = filepath.Abs(args[0]); err != nil {
 				return err
 			}
-			return a.adopt(cmd.Context(), req, asJSON)
+			return work[request.Adopt, report.Adoption]{
+				operation: operation.Adopt, check: named(req.Manifests), progress: true, asJSON: asJSON,
+				text: lines(terminal.PrintAdoption), errors: terminal.PrintAdoptionErrors, isOK: report.Adoption.OK,
+			}.run(cmd.Context(), a, req)
 		},
 	}
 	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "adopt only for these manifests")
 	cmd.Flags().BoolVar(&req.Move, "move", false, "take the needed files out of DIR")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
-}
-
-func (a *app) adopt(ctx context.Context, req request.Adopt, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
-	if err != nil {
-		return err
-	}
-	if err := checkNames(cfg, req.Manifests); err != nil {
-		return err
-	}
-	var result report.Adoption
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-		progress := a.progress(false)
-		defer progress.Close()
-		result, err = operation.Adopt.Watch(ctx, e, req, progress.Show)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		err = a.printJSON(result)
-	} else {
-		terminal.PrintAdoption(a.stdout, result)
-	}
-	terminal.PrintAdoptionErrors(a.stderr, result)
-	if err == nil && !result.OK() {
-		err = errPrinted
-	}
-	return err
 }

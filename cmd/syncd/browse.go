@@ -5,45 +5,43 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/releases"
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 )
 
-func (a *app) releasesCommand() *cobra.Command {
+func releasesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: arguments(1, 1),
+		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, client, err := a.connect()
+			cfg, client, err := a.Connect()
 			if err != nil {
 				return err
 			}
 			ids, err := releasesOf(cmd.Context(), cfg, client, args[0])
 			for _, id := range ids {
-				fmt.Fprintln(a.stdout, printable(id))
+				fmt.Fprintln(a.Stdout, cli.Printable(id))
 			}
 			return err
 		},
 	}
 }
 
-func (a *app) manifestsCommand() *cobra.Command {
+func manifestsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: arguments(0, 1),
+		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args)
 			if err != nil {
 				return err
 			}
-			_, client, err := a.connect()
+			_, client, err := a.Connect()
 			if err != nil {
 				return err
 			}
@@ -51,24 +49,24 @@ func (a *app) manifestsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			for _, entry := range entries {
-				fmt.Fprintf(table, "%s\t%s\n", printable(entry.Name), printable(entry.Description))
+				fmt.Fprintf(table, "%s\t%s\n", cli.Printable(entry.Name), cli.Printable(entry.Description))
 			}
 			return table.Flush()
 		},
 	}
 }
 
-func (a *app) filesCommand() *cobra.Command {
+func filesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: arguments(1, 2),
+		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: cli.Arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args[1:])
 			if err != nil {
 				return err
 			}
-			cfg, client, err := a.connect()
+			cfg, client, err := a.Connect()
 			if err != nil {
 				return err
 			}
@@ -77,7 +75,7 @@ func (a *app) filesCommand() *cobra.Command {
 				return err
 			}
 			for ref := range refs {
-				fmt.Fprintln(a.stdout, ref)
+				fmt.Fprintln(a.Stdout, ref)
 			}
 			return nil
 		},
@@ -86,7 +84,7 @@ func (a *app) filesCommand() *cobra.Command {
 
 // releasesOf lists the releases of a manifest at the provider. For a configured entry with
 // a product or single files, they are those of its files.
-func releasesOf(ctx context.Context, cfg *config.Config, client source, name string) ([]string, error) {
+func releasesOf(ctx context.Context, cfg *config.Config, client cli.Source, name string) ([]string, error) {
 	files := engine.FilesOf(cfg, name)
 	if len(files) == 0 {
 		ids, _, _, err := client.ManifestReleases(ctx, name, releases.Validators{})
@@ -107,7 +105,7 @@ func releasesOf(ctx context.Context, cfg *config.Config, client source, name str
 // filesOf lists the files of a manifest's release at the provider. For a configured entry
 // with a product or single files, release stands for those that have no release of their
 // own; Metadata tells which one is the latest.
-func filesOf(ctx context.Context, cfg *config.Config, client source, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
+func filesOf(ctx context.Context, cfg *config.Config, client cli.Source, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
 	files := engine.FilesOf(cfg, name)
 	if len(files) == 0 {
 		list, err := client.Manifest(ctx, release, name, nil)
@@ -132,21 +130,13 @@ func filesOf(ctx context.Context, cfg *config.Config, client source, name string
 	return slices.Values(files), nil
 }
 
-// printable quotes text of the provider that would control the terminal.
-func printable(s string) string {
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
 func releaseArg(args []string) (manifest.Release, error) {
 	if len(args) == 0 {
 		return manifest.Latest, nil
 	}
 	release, err := manifest.ParseRelease(args[0])
 	if err != nil {
-		return "", &usageError{err: err}
+		return "", &cli.UsageError{Err: err}
 	}
 	return release, nil
 }

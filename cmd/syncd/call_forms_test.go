@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"syncd/cmd/syncd/call"
 	"syncd/internal/clients/service"
 	"syncd/internal/emulator"
 )
@@ -96,26 +97,26 @@ func TestEveryOperationInEveryForm(t *testing.T) {
 	h.provider.SetManifest("product", "2026.10", emulator.File{Class: emulator.ClassProduct, Name: "product.zip", Content: emulator.Text("product")})
 	var rows []formsRow
 	operations, forms := map[string]int{}, map[string]int{}
-	for _, c := range callables() {
-		for _, op := range c.operations {
+	for _, c := range call.Services() {
+		for _, op := range c.Operations {
 			row := map[string][]string{}
 			for _, method := range op.Methods {
 				for _, format := range op.Formats {
-					if h.answers(c.name, op, method, format, "--format", format) {
+					if h.answers(c.Name, op, method, format, "--format", format) {
 						row[method] = append(row[method], format)
 					}
 				}
 			}
-			if op.JSONP && h.answers(c.name, op, "GET", "json", "--jsonp") {
+			if op.JSONP && h.answers(c.Name, op, "GET", "json", "--jsonp") {
 				row["script"] = append(row["script"], "bare")
 			}
-			if op.JSONP && h.answers(c.name, op, "GET", "callback", "--jsonp", "callback=cb7") {
+			if op.JSONP && h.answers(c.Name, op, "GET", "callback", "--jsonp", "callback=cb7") {
 				row["script"] = append(row["script"], "callback")
 			}
-			operations[c.name]++
-			forms[c.name] += len(op.Methods)
+			operations[c.Name]++
+			forms[c.Name] += len(op.Methods)
 			answers := fmt.Sprintf("%s | %s | %s", strings.Join(row["GET"], ", "), strings.Join(row["POST"], ", "), strings.Join(row["script"], ", "))
-			rows = addForms(rows, c.name, op.Name, answers)
+			rows = addForms(rows, c.Name, op.Name, answers)
 		}
 	}
 	same(h, "operations", map[string]int{"contribution": 7, "list": 18, "property": 3, "autocomplete": 6, "reversegeo": 3, "releases": 20}, operations)

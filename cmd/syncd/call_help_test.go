@@ -4,19 +4,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"syncd/cmd/syncd/call"
 )
 
 func TestListOfOperationsFitsAScreen(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).withServices()
-	for _, c := range callables() {
-		lines := strings.Split(strings.TrimSuffix(h.expect(0, "call", c.name).stdout, "\n"), "\n")
+	for _, c := range call.Services() {
+		lines := strings.Split(strings.TrimSuffix(h.expect(0, "call", c.Name).stdout, "\n"), "\n")
 		if len(lines) >= 24 {
-			t.Errorf("%s: %d lines leave no room for the prompt", c.name, len(lines))
+			t.Errorf("%s: %d lines leave no room for the prompt", c.Name, len(lines))
 		}
 		for _, line := range lines {
 			if len(line) > 80 {
-				t.Errorf("%s: %d characters: %s", c.name, len(line), line)
+				t.Errorf("%s: %d characters: %s", c.Name, len(line), line)
 			}
 		}
 	}
@@ -55,12 +57,12 @@ func TestCallHelpAndCompletion(t *testing.T) {
 	h := newHost(t).withServices()
 	h.contains("a call", h.expect(0, append([]string{"call", "property", "LookupProperty"}, "mak=4400112233")...).stdout, "{\n  \"Version\"")
 	h.contains("call", h.expect(0, "call").stdout, "contribution", "reversegeo", "releases")
-	for _, c := range callables() {
-		text := h.expect(0, "call", c.name).stdout
-		for _, op := range c.operations {
-			h.contains(c.name, text, op.Name, op.Summary)
+	for _, c := range call.Services() {
+		text := h.expect(0, "call", c.Name).stdout
+		for _, op := range c.Operations {
+			h.contains(c.Name, text, op.Name, op.Summary)
 			for _, variant := range op.Variants() {
-				h.contains(variant.Name, h.expect(0, "call", c.name, variant.Name, "--help").stdout, variant.Summary, "Forms: ", "--dry-run")
+				h.contains(variant.Name, h.expect(0, "call", c.Name, variant.Name, "--help").stdout, variant.Summary, "Forms: ", "--dry-run")
 			}
 		}
 	}

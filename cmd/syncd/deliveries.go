@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/engine"
 	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
@@ -14,11 +15,11 @@ import (
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) deliveriesCommand() *cobra.Command {
+func deliveriesCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	var retry, drop, hook string
 	cmd := &cobra.Command{
-		Use: "deliveries", Short: "List the events that hooks were not told yet, try one again or drop it", Args: arguments(0, 0),
+		Use: "deliveries", Short: "List the events that hooks were not told yet, try one again or drop it", Args: cli.Arguments(0, 0),
 		Long: `List the events that hooks were not told yet, with or without a daemon: those that wait
 (pending), those that were given up after a week (given_up), and those of hooks that
 left the configuration (orphaned).
@@ -28,11 +29,11 @@ those that wait. --drop removes it. Both act on all hooks with that event, or on
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case retry != "" && drop != "":
-				return usagef("--retry and --drop cannot be used together")
+				return cli.Usagef("--retry and --drop cannot be used together")
 			case retry == "" && drop == "":
-				return a.listDeliveries(cmd.Context(), asJSON)
+				return listDeliveries(cmd.Context(), a, asJSON)
 			}
-			return a.changeDeliveries(cmd.Context(), request.Deliveries{ID: retry + drop, Hook: hook, Drop: drop != ""}, asJSON)
+			return changeDeliveries(cmd.Context(), a, request.Deliveries{ID: retry + drop, Hook: hook, Drop: drop != ""}, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -42,41 +43,20 @@ those that wait. --drop removes it. Both act on all hooks with that event, or on
 	return cmd
 }
 
-func (a *app) listDeliveries(ctx context.Context, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
+func listDeliveries(ctx context.Context, a *cli.App, asJSON bool) error {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err
 	}
-	deliveries, err := query(ctx, a, cfg, operation.Deliveries,
-		func(_ *mirror.Mirror, s status.StateReader) (report.Deliveries, error) {
-			return engine.DeliveriesOnDisk(cfg, s)
-		})
-	if err != nil {
-		return err
+	fromDisk := func(_ *mirror.Mirror, s status.StateReader) (report.Deliveries, error) {
+		return engine.DeliveriesOnDisk(cfg, s)
 	}
-	return a.printDeliveries(deliveries, asJSON)
+	return show(ctx, a, cfg, operation.Deliveries, fromDisk, asJSON, terminal.PrintDeliveries)
 }
 
-func (a *app) changeDeliveries(ctx context.Context, req request.Deliveries, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
-	if err != nil {
-		return err
-	}
-	a.deliverLast = true // a start would try at once
-	var left report.Deliveries
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-		left, err = operation.ChangeDeliveries.Do(ctx, e, req)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return a.printDeliveries(left, asJSON)
-}
-
-func (a *app) printDeliveries(deliveries report.Deliveries, asJSON bool) error {
-	if asJSON {
-		return a.printJSON(deliveries)
-	}
-	return terminal.PrintDeliveries(a.stdout, deliveries)
+func changeDeliveries(ctx context.Context, a *cli.App, req request.Deliveries, asJSON bool) error {
+	a.DeliverLast = true // a start would try at once
+	return work[request.Deliveries, report.Deliveries]{
+		operation: operation.ChangeDeliveries, asJSON: asJSON, text: terminal.PrintDeliveries,
+	}.run(ctx, a, req)
 }

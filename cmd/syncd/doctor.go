@@ -12,19 +12,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/doctor"
 	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
+	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	var user string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Find what keeps syncd from working here, and say what to do", Args: arguments(0, 0),
+		Use: "doctor", Short: "Find what keeps syncd from working here, and say what to do", Args: cli.Arguments(0, 0),
 		Long: `Find what keeps syncd from working on this machine, and say what to do: in the
 configuration, the systemd unit, permissions, the disk, the network, at the provider and
 in the running daemon. The worst findings come first. Exit code 1 means that something
@@ -35,21 +38,28 @@ some requests to the provider, downloads 1 MiB at most, and with publish.s3 writ
 removes a small object. The output holds no secret.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			result := doctor.Run(cmd.Context(), doctor.Options{
-				ConfigFile: a.configFile(), User: user, Version: version(), Getenv: a.getenv,
-				AddSecret: a.secrets.add, CheckFiles: checkFiles, Connect: connectDoctor, Status: a.statusNow, Rings: ringsOfIDs,
+				ConfigFile: a.ConfigFile(), User: user, Version: version(), Getenv: a.Getenv,
+				AddSecret: a.Secrets.Add, Rings: ringsOfIDs,
+				CheckFiles: func(cfg *config.Config, id config.Secret) error { return checkFiles(a, cfg, id) },
+				Connect: func(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
+					return connectDoctor(a, cfg, id, wrap)
+				},
+				Status: func(ctx context.Context, cfg *config.Config) (report.Status, error) {
+					return cli.Ask(ctx, a, cfg, operation.Status, statusOnDisk(cfg))
+				},
 			})
 			if asJSON {
-				if err := a.printJSON(result); err != nil {
+				if err := a.PrintJSON(result); err != nil {
 					return err
 				}
 			} else {
-				printDoctor(a.stdout, result)
+				printDoctor(a.Stdout, result)
 			}
 			if err := context.Cause(cmd.Context()); err != nil {
 				return err
 			}
 			if !result.OK {
-				return errPrinted
+				return cli.ErrPrinted
 			}
 			return nil
 		},
@@ -62,8 +72,8 @@ removes a small object. The output holds no secret.`,
 // Someone waits for the doctor, so it gives up on a provider sooner than other commands.
 const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
 
-func connectDoctor(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
-	settings := forPerson(engine.SourceConfig(cfg.Source, id))
+func connectDoctor(a *cli.App, cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
+	settings := a.ForPerson(engine.SourceConfig(cfg.Source, id))
 	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
 	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
 	if settings.Sign != nil {
@@ -73,7 +83,7 @@ func connectDoctor(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) 
 	if err != nil {
 		return doctor.Source{}, err
 	}
-	client := sourceOver(cfg, carrier)
+	client := cli.SourceOver(cfg, carrier)
 	files := func(ctx context.Context, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
 		return filesOf(ctx, cfg, client, name, release)
 	}

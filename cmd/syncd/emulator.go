@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/emulator"
 )
 
-func (a *app) emulatorCommand() *cobra.Command {
+func emulatorCommand(a *cli.App) *cobra.Command {
 	cfg := emulator.Config{}
 	var faults []string
 	cmd := &cobra.Command{
-		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: arguments(0, 0),
+		Use: "emulator", Short: "Run a provider on loopback, for tests", Args: cli.Arguments(0, 0),
 		Long: `Run the provider's services on loopback, with invented sample data or with your own
 files. --root DIR serves DIR/<manifest>/<release>/..., and the products in
 DIR/Product/<release>/; a folder added while the emulator runs is a new release.
@@ -32,7 +33,7 @@ It can inject faults, for example:
 
 host= limits a fault to one service: release, download, contribution, list,
 property, autocomplete or reversegeo.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.emulate(cmd.Context(), cfg, faults) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return emulate(cmd.Context(), a, cfg, faults) },
 	}
 	cmd.Flags().StringVar(&cfg.Root, "root", "", "serve files from `DIR`/<manifest>/<release>/ instead of the sample data")
 	cmd.Flags().StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address of the release service")
@@ -43,13 +44,13 @@ property, autocomplete or reversegeo.`,
 	return cmd
 }
 
-func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string) error {
-	a.secrets.learn(cfg.CustomerID) // not a licence: no warning if it is short
+func emulate(ctx context.Context, a *cli.App, cfg emulator.Config, faults []string) error {
+	a.Secrets.Learn(cfg.CustomerID) // not a licence: no warning if it is short
 	var parsed []emulator.Fault
 	for _, text := range faults {
 		fault, err := emulator.ParseFault(text)
 		if err != nil {
-			return usagef("--%w", err)
+			return cli.Usagef("--%w", err)
 		}
 		parsed = append(parsed, fault)
 	}
@@ -64,8 +65,8 @@ func (a *app) emulate(ctx context.Context, cfg emulator.Config, faults []string)
 	for _, fault := range parsed {
 		e.AddFault(fault)
 	}
-	printAddresses(a.stdout, e)
-	fmt.Fprintf(a.stdout, "In a configuration, set source.url to %s, with any customer_id. Ctrl-C stops the emulator.\n", e.URL())
+	printAddresses(a.Stdout, e)
+	fmt.Fprintf(a.Stdout, "In a configuration, set source.url to %s, with any customer_id. Ctrl-C stops the emulator.\n", e.URL())
 	<-ctx.Done()
 	return nil
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config/migration"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
 )
 
-func (a *app) fromUpdaterCommand() *cobra.Command {
+func fromUpdaterCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "from-updater [FILE]", Short: "Turn command lines of the provider's updater into a configuration", Args: arguments(0, 1),
+		Use: "from-updater [FILE]", Short: "Turn command lines of the provider's updater into a configuration", Args: cli.Arguments(0, 1),
 		Long: `Read command lines of the provider's updater and print the configuration that does
 the same. FILE is a crontab, a script or one line; without it, standard input is read.
 Nothing is started. A licence in the lines is never printed: customer_id_file names
@@ -28,9 +29,9 @@ the file to put it into.
 			}
 			converted, err := migration.Convert(text, isMap)
 			if err != nil {
-				return usagef("%w", err)
+				return cli.Usagef("%w", err)
 			}
-			_, err = a.stdout.Write(converted)
+			_, err = a.Stdout.Write(converted)
 			return err
 		},
 	}
@@ -47,7 +48,7 @@ func readLines(stdin io.Reader, args []string) ([]byte, error) {
 	case errors.Is(err, fsops.ErrTooLarge): // Convert refuses it
 		return text, nil
 	case errors.As(err, &cause):
-		return nil, usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", args[0], cause.Err)
+		return nil, cli.Usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", args[0], cause.Err)
 	}
 	return text, err
 }

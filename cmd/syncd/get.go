@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
@@ -24,10 +25,10 @@ type getOptions struct {
 	force, quiet, asJSON bool
 }
 
-func (a *app) getCommand() *cobra.Command {
+func getCommand(a *cli.App) *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
-		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: arguments(1, -1),
+		Use: "get PATH...", Short: "Download and verify single files, e.g. Data/2026.10/ews.txt", Args: cli.Arguments(1, -1),
 		Long: `Get files of any class and release. A file gets its name only after its content
 matches the digest of its Hash endpoint, and is spelled as the provider spells it:
 
@@ -38,7 +39,7 @@ matches the digest of its Hash endpoint, and is spelled as the provider spells i
 A file that the mirror has is copied from there. A file that is there already stays;
 one with another content is replaced with --force only. After an interruption, the
 same command continues the download.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return getFiles(cmd.Context(), a, args, o) },
 	}
 	cmd.Flags().StringVarP(&o.dir, "output", "o", ".", "folder for the files; it is made if it is missing")
 	cmd.Flags().StringVar(&o.tag, "tag", "", "the `variant` of the files, such as NET7; a path can also end in ?tag=NET7")
@@ -50,12 +51,12 @@ same command continues the download.`,
 
 var errGetInterrupted = errors.New("interrupted: the same command continues the download")
 
-func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
+func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) error {
 	refs, err := parseReferences(paths, o.tag)
 	if err != nil {
 		return err
 	}
-	cfg, client, err := a.connect()
+	cfg, client, err := a.Connect()
 	if err != nil {
 		return err
 	}
@@ -71,11 +72,11 @@ func (a *app) get(ctx context.Context, paths []string, o getOptions) error {
 	}, refs, func(f get.File) {
 		files = append(files, f)
 		if !o.quiet && !o.asJSON {
-			fmt.Fprintf(a.stdout, "%s  %s  sha256:%s  %s\n", f.Path, humanize.IBytes(uint64(f.Bytes)), f.Object, f.Result)
+			fmt.Fprintf(a.Stdout, "%s  %s  sha256:%s  %s\n", f.Path, humanize.IBytes(uint64(f.Bytes)), f.Object, f.Result)
 		}
 	})
 	if o.asJSON {
-		err = errors.Join(err, a.printJSON(map[string][]get.File{"files": files}))
+		err = errors.Join(err, a.PrintJSON(map[string][]get.File{"files": files}))
 	}
 	if err != nil && ctx.Err() != nil {
 		return errGetInterrupted
@@ -105,16 +106,16 @@ func parseReferences(paths []string, tag string) ([]manifest.Reference, error) {
 	for _, path := range paths {
 		ref, err := manifest.ParseReference(path)
 		if err != nil {
-			return nil, usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
+			return nil, cli.Usagef("%s: %w: write it as Data/2026.10/ews.txt", path, err)
 		}
 		if ref.Tag() == "" && tag != "" {
 			if err := manifest.CheckTag(tag); err != nil {
-				return nil, usagef("--tag: %w", err)
+				return nil, cli.Usagef("--tag: %w", err)
 			}
 			ref = ref.WithTag(tag)
 		}
 		if other, clash := taken[ref.Name()]; clash {
-			return nil, usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name())
+			return nil, cli.Usagef("%s and %s have the same name %s: download them into two folders", other, path, ref.Name())
 		}
 		taken[ref.Name()] = path
 		refs = append(refs, ref)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
@@ -15,27 +16,27 @@ import (
 	"syncd/internal/syncer/lockfile"
 )
 
-func (a *app) lockCommand() *cobra.Command {
+func lockCommand(a *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "lock", Short: "Write what is served, so that another host can make exactly the same", Args: arguments(0, 0),
+		Use: "lock", Short: "Write what is served, so that another host can make exactly the same", Args: cli.Arguments(0, 0),
 		Long: `Write a lock file: the source, and for each served manifest its release and its files
 with references, sizes and SHA-256 digests. 'syncd sync --locked FILE' makes exactly
 that on another host with the same manifests, or refuses. A manifest that left the
 configuration and is still served is left out.`,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
-				return a.lock(a.stdout)
+				return writeLock(a, a.Stdout)
 			}
-			return replaceFile(file, a.lock)
+			return replaceFile(file, func(w io.Writer) error { return writeLock(a, w) })
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
 
-func (a *app) lock(w io.Writer) error {
-	cfg, err := a.loadAndWarn()
+func writeLock(a *cli.App, w io.Writer) error {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (a *app) lock(w io.Writer) error {
 	var manifests []mirror.Record
 	for _, name := range current.Names() {
 		if !cfg.Has(name) {
-			fmt.Fprintf(a.stderr, "syncd: warning: %s left the configuration, and is left out: `syncd forget %s` stops serving it\n", name, name)
+			a.Warn(fmt.Sprintf("%s left the configuration, and is left out: `syncd forget %s` stops serving it", name, name))
 			continue
 		}
 		manifests = append(manifests, current.Records[name])
@@ -68,7 +69,7 @@ func replaceFile(name string, write func(io.Writer) error) error {
 	}
 	defer dir.Close()
 	if info, err := dir.Lstat(filepath.Base(name)); err == nil && !info.Mode().IsRegular() {
-		return usagef("%s is not a regular file: name another one, or leave --output out for standard output", name)
+		return cli.Usagef("%s is not a regular file: name another one, or leave --output out for standard output", name)
 	}
 	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), 0o644, write)
 }

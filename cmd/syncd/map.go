@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
@@ -14,20 +15,20 @@ import (
 	"syncd/internal/mirror"
 )
 
-func (a *app) mapCommand() *cobra.Command {
+func mapCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "map MANIFEST", Short: "Print the map file that the provider's updater writes for a manifest", Args: arguments(1, 1),
+		Use: "map MANIFEST", Short: "Print the map file that the provider's updater writes for a manifest", Args: cli.Arguments(1, 1),
 		Long: `Print the map file that the provider's updater writes for a manifest: of the served
 revision, or of the latest release at the provider if nothing is served. Edit it, and
 name it in map_files of a view.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := config.LoadSource(a.configFile(), a.environment())
+			cfg, err := a.LoadSource()
 			if err != nil {
 				return err
 			}
 			refs, err := servedReferences(cfg, args[0])
 			if err == nil && refs == nil {
-				refs, err = a.latestReferences(cmd.Context(), args[0])
+				refs, err = latestReferences(cmd.Context(), a, args[0])
 			}
 			if err != nil {
 				return err
@@ -36,7 +37,7 @@ name it in map_files of a view.`,
 			if err != nil {
 				return err
 			}
-			_, err = a.stdout.Write(text)
+			_, err = a.Stdout.Write(text)
 			return err
 		},
 	}
@@ -56,8 +57,8 @@ func servedReferences(cfg *config.Config, name string) (refs []manifest.Referenc
 }
 
 // latestReferences asks the provider for the files of a manifest.
-func (a *app) latestReferences(ctx context.Context, name string) (refs []manifest.Reference, err error) {
-	_, client, err := a.connect()
+func latestReferences(ctx context.Context, a *cli.App, name string) (refs []manifest.Reference, err error) {
+	_, client, err := a.Connect()
 	if err != nil {
 		return nil, err
 	}

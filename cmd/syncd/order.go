@@ -3,67 +3,70 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
+	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
 
-func (a *app) pinCommand() *cobra.Command {
+func pinCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "pin MANIFEST RELEASE", Short: "Keep a manifest at a release, whatever the configuration says", Args: arguments(2, 2),
+		Use: "pin MANIFEST RELEASE", Short: "Keep a manifest at a release, whatever the configuration says", Args: cli.Arguments(2, 2),
 		Long: `Mirror this release of a manifest from the next sync on, until 'syncd unpin'. It goes
 before 'release' of the configuration, and may be an older one.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := config.ParseRelease(args[1])
 			if err != nil {
-				return usagef("RELEASE %w", err)
+				return cli.Usagef("RELEASE %w", err)
 			}
 			text := fmt.Sprintf("%s  pinned to %s: `syncd sync %s` fetches it now, else the next sync does", args[0], release, args[0])
-			return a.order(cmd.Context(), request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text)
 		},
 	}
 }
 
-func (a *app) unpinCommand() *cobra.Command {
+func unpinCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unpin MANIFEST", Short: "Follow the configured release again", Args: arguments(1, 1),
+		Use: "unpin MANIFEST", Short: "Follow the configured release again", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.order(cmd.Context(), request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration from the next sync on")
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration from the next sync on")
 		},
 	}
 }
 
-func (a *app) skipCommand() *cobra.Command {
+func skipCommand(a *cli.App) *cobra.Command {
 	req := request.Order{Trigger: request.TriggerSkip}
 	cmd := &cobra.Command{
-		Use: "skip MANIFEST RELEASE", Short: "Pass over a release of a manifest", Args: arguments(2, 2),
+		Use: "skip MANIFEST RELEASE", Short: "Pass over a release of a manifest", Args: cli.Arguments(2, 2),
 		Long: `Never go to this release of a manifest by 'release: latest'. The next newer release is
 mirrored as usual.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := config.ParseRelease(args[1])
 			if err != nil || !release.IsMonth() {
-				return usagef("RELEASE %q is not a month such as 2026.10", args[1])
+				return cli.Usagef("RELEASE %q is not a month such as 2026.10", args[1])
 			}
 			req.Manifests, req.Release = args[:1], string(release)
 			text := fmt.Sprintf("%s  skips %s", args[0], release)
 			if req.Undo {
 				text = fmt.Sprintf("%s  no longer skips %s", args[0], release)
 			}
-			return a.order(cmd.Context(), req, text)
+			return giveOrder(cmd.Context(), a, req, text)
 		},
 	}
 	cmd.Flags().BoolVar(&req.Undo, "undo", false, "do not skip it any longer")
 	return cmd
 }
 
-func (a *app) holdCommand() *cobra.Command {
+func holdCommand(a *cli.App) *cobra.Command {
 	var until, span string
 	cmd := &cobra.Command{
-		Use: "hold MANIFEST...", Short: "Keep manifests as they are for a time", Args: arguments(1, -1),
+		Use: "hold MANIFEST...", Short: "Keep manifests as they are for a time", Args: cli.Arguments(1, -1),
 		Long: `Keep manifests at the served revision until a time, or for a duration. Then they follow
 the configuration again. 'syncd sync --force' ends a hold, and so does --for 0s.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +78,7 @@ the configuration again. 'syncd sync --force' ends a hold, and so does --for 0s.
 			if !end.After(time.Now()) {
 				text = "no longer held"
 			}
-			return a.order(cmd.Context(), request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text)
 		},
 	}
 	cmd.Flags().StringVar(&until, "until", "", "the end of the hold, such as 2026-12-24T06:00:00+01:00, \"2026-12-24 06:00\" or 2026-12-24 (local `time`)")
@@ -86,41 +89,31 @@ the configuration again. 'syncd sync --force' ends a hold, and so does --for 0s.
 // holdEnd is when a hold ends.
 func holdEnd(until, span string, now time.Time) (time.Time, error) {
 	if (until == "") == (span == "") {
-		return time.Time{}, usagef("give either --until TIME or --for DURATION")
+		return time.Time{}, cli.Usagef("give either --until TIME or --for DURATION")
 	}
 	if span != "" {
 		d, err := config.ParseLongDuration(span)
 		if err != nil {
-			return time.Time{}, usagef("--for %w", err)
+			return time.Time{}, cli.Usagef("--for %w", err)
 		}
 		return now.Add(d), nil
 	}
 	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05", time.DateOnly} {
 		end, err := time.ParseInLocation(form, until, time.Local)
 		if err == nil && !end.After(now) {
-			return time.Time{}, usagef("--until %s is in the past: `--for 0s` ends a hold", until)
+			return time.Time{}, cli.Usagef("--until %s is in the past: `--for 0s` ends a hold", until)
 		}
 		if err == nil {
 			return end, nil
 		}
 	}
-	return time.Time{}, usagef("--until %q is not a time such as 2026-12-24T06:00:00+01:00 or \"2026-12-24 06:00\"", until)
+	return time.Time{}, cli.Usagef("--until %q is not a time such as 2026-12-24T06:00:00+01:00 or \"2026-12-24 06:00\"", until)
 }
 
-func (a *app) order(ctx context.Context, req request.Order, done string) error {
-	cfg, err := a.loadAndWarn()
-	if err != nil {
-		return err
-	}
-	if err := checkNames(cfg, req.Manifests); err != nil {
-		return err
-	}
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-		_, err := operation.Order.Do(ctx, e, req)
-		return err
-	})
-	if err == nil {
-		fmt.Fprintln(a.stdout, done)
-	}
-	return err
+// giveOrder notes an order and prints what has been done.
+func giveOrder(ctx context.Context, a *cli.App, req request.Order, done string) error {
+	return work[request.Order, report.Sync]{
+		operation: operation.Order, check: named(req.Manifests),
+		text: lines(func(w io.Writer, _ report.Sync) { fmt.Fprintln(w, done) }),
+	}.run(ctx, a, req)
 }

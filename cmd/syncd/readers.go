@@ -9,26 +9,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/readers"
 )
 
-func (a *app) readersCommand() *cobra.Command {
+func readersCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "readers", Short: "List the processes that have mirrored files open or mapped", Args: arguments(0, 0),
+		Use: "readers", Short: "List the processes that have mirrored files open or mapped", Args: cli.Arguments(0, 0),
 		Long: `List the processes that have mirrored files open or mapped, with the manifest, release
 and revision of the files: after a swap, a process can keep the old ones open. Run it
 as root to see all processes.`,
-		RunE: func(*cobra.Command, []string) error { return a.readers(asJSON) },
+		RunE: func(*cobra.Command, []string) error { return listReaders(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (a *app) readers(asJSON bool) error {
-	cfg, err := a.loadAndWarn()
+func listReaders(a *cli.App, asJSON bool) error {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err
 	}
@@ -45,30 +46,30 @@ func (a *app) readers(asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(result)
+		return a.PrintJSON(result)
 	}
-	return a.printReaders(result)
+	return printReaders(a, result)
 }
 
-func (a *app) printReaders(result readers.Result) error {
+func printReaders(a *cli.App, result readers.Result) error {
 	if len(result.Readers) == 0 {
-		fmt.Fprintln(a.stdout, "no process has mirrored files open or mapped")
+		fmt.Fprintln(a.Stdout, "no process has mirrored files open or mapped")
 	} else {
-		table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "PID\tCOMMAND\tMANIFEST\tRELEASE\tSERVED\tOPEN\tMAPPED\tFILES")
 		for _, r := range result.Readers {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s-%s\t%s\t%d\t%d\t%s\n", r.PID, printable(r.Command), r.Manifest, r.Release, r.Revision,
-				map[bool]string{true: "yes", false: "no"}[r.Served], r.Open, r.Mapped, printable(strings.Join(r.Files[:min(len(r.Files), 3)], " ")))
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s-%s\t%s\t%d\t%d\t%s\n", r.PID, cli.Printable(r.Command), r.Manifest, r.Release, r.Revision,
+				map[bool]string{true: "yes", false: "no"}[r.Served], r.Open, r.Mapped, cli.Printable(strings.Join(r.Files[:min(len(r.Files), 3)], " ")))
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
 	}
 	if result.Unseen > 0 {
-		a.warn(fmt.Sprintf("the files of %d processes could not be seen: run this as root", result.Unseen))
+		a.Warn(fmt.Sprintf("the files of %d processes could not be seen: run this as root", result.Unseen))
 	}
 	for _, note := range result.Notes {
-		a.warn(note)
+		a.Warn(note)
 	}
 	return nil
 }

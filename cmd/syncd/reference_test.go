@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"syncd/cmd/syncd/cli"
 )
 
 const commandsFile = "../../docs/commands.md"
@@ -26,11 +29,9 @@ This is the help of each command. The packages have the same as man pages, such 
 // documented returns the commands as a machine without a configuration shows them.
 func documented(t *testing.T) *cobra.Command {
 	t.Helper()
-	secrets := &secrets{}
-	a := &app{getenv: func(string) string { return "" }, secrets: secrets, configPath: filepath.Join(t.TempDir(), "none")}
-	a.stdout = &redactingWriter{&bytes.Buffer{}, secrets.redact}
-	a.stderr = a.stdout
-	root := a.root()
+	a := cli.New(cli.Options{Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard})
+	root := newRoot(a)
+	a.ConfigPath = filepath.Join(t.TempDir(), "none")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultVersionFlag()
 	for _, cmd := range everyCommand(root) {

@@ -1,19 +1,19 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) rollbackCommand() *cobra.Command {
+func rollbackCommand(a *cli.App) *cobra.Command {
 	var req request.Rollback
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -26,7 +26,10 @@ with 'syncd sync --force'. A second rollback undoes the first.`,
 			if err := parseRollback(&req, args); err != nil {
 				return err
 			}
-			return a.rollback(cmd.Context(), req, asJSON)
+			return work[request.Rollback, report.Sync]{
+				operation: operation.Rollback, check: named(req.Manifests), asJSON: asJSON,
+				text: lines(terminal.PrintRollback), errors: terminal.PrintErrors, isOK: report.Sync.OK,
+			}.run(cmd.Context(), a, req)
 		},
 	}
 	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "roll back only these manifests")
@@ -42,41 +45,13 @@ func parseRollback(req *request.Rollback, args []string) error {
 		case err == nil && number > 0 && req.Generation == 0:
 			req.Generation = number
 		case err == nil && req.Generation > 0:
-			return usagef("`syncd rollback` takes one generation, not %d and %s", req.Generation, arg)
+			return cli.Usagef("`syncd rollback` takes one generation, not %d and %s", req.Generation, arg)
 		case err != nil && len(req.Manifests) > 0:
 			req.Manifests = append(req.Manifests, arg)
 		default:
-			return usagef("%q is not the number of a generation: `syncd history` lists them", arg)
+			return cli.Usagef("%q is not the number of a generation: `syncd history` lists them", arg)
 		}
 	}
 	slices.Sort(req.Manifests)
 	return nil
-}
-
-func (a *app) rollback(ctx context.Context, req request.Rollback, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
-	if err != nil {
-		return err
-	}
-	if err := checkNames(cfg, req.Manifests); err != nil {
-		return err
-	}
-	var result report.Sync
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-		result, err = operation.Rollback.Do(ctx, e, req)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		err = a.printJSON(result)
-	} else {
-		terminal.PrintRollback(a.stdout, result)
-	}
-	terminal.PrintErrors(a.stderr, result)
-	if err == nil && !result.OK() {
-		err = errPrinted
-	}
-	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/config/document"
 	"syncd/internal/daemon"
@@ -30,9 +31,9 @@ import (
 	"syncd/internal/ui/web"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: arguments(0, 0),
+		Use: "run", Short: "Run the daemon: sync by schedule and on signals", Args: cli.Arguments(0, 0),
 		Long: `Run the daemon. It syncs at start and then by schedule.
 
 SIGUSR1 syncs now, or after the running sync. SIGHUP reloads the configuration. If
@@ -40,17 +41,17 @@ it has errors, they are logged and the old one stays in force. Added and changed
 manifests sync at once. A removed one stays served until 'syncd forget', or leaves at
 once with 'removed: drop'.
 SIGTERM and SIGINT stop the daemon; its next start continues unfinished downloads.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a) },
 	}
 }
 
 // runDaemon builds the daemon from its parts and runs it until a signal ends it.
-func (a *app) runDaemon(ctx context.Context) error {
-	a.daemon = true
-	log := a.logger(zerolog.InfoLevel)
-	stdlog.SetOutput(newLibraryLog(a.secrets, func(line []byte) { log.Warn().Msg(string(bytes.TrimSpace(line))) }))
-	a.secrets.warn = func(message string) { log.Warn().Msg(message) }
-	cfg, webConfig, followers, err := a.settings(log)
+func runDaemon(ctx context.Context, a *cli.App) error {
+	a.IsDaemon = true
+	log := a.Logger(zerolog.InfoLevel)
+	stdlog.SetOutput(cli.NewLibraryLog(a.Secrets, func(line []byte) { log.Warn().Msg(string(bytes.TrimSpace(line))) }))
+	a.Secrets.Warn = func(message string) { log.Warn().Msg(message) }
+	cfg, webConfig, followers, err := readSettings(a, log)
 	if err != nil {
 		return err
 	}
@@ -58,12 +59,12 @@ func (a *app) runDaemon(ctx context.Context) error {
 	defer followers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	e, err := a.openEngine(cfg, log, registry)
+	e, err := a.OpenEngine(cfg, log, registry)
 	if err != nil {
 		return err
 	}
 	defer e.Close() // waits for a sync that a command asked for
-	d := daemon.New(e, func() (*config.Config, error) { return a.reload(webConfig, followers, log) }, log)
+	d := daemon.New(e, func() (*config.Config, error) { return reload(a, webConfig, followers, log) }, log)
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -86,14 +87,14 @@ func (a *app) runDaemon(ctx context.Context) error {
 	return nil
 }
 
-// settings reads the configuration, the secrets, http.web_config and the files of serve as
+// readSettings reads the configuration, the secrets, http.web_config and the files of serve as
 // the user who started syncd. Then it becomes the owner of the data directory.
-func (a *app) settings(log zerolog.Logger) (*config.Config, *httpserver.WebConfig, *followers, error) {
-	cfg, err := a.loadAndLog(log)
+func readSettings(a *cli.App, log zerolog.Logger) (*config.Config, *httpserver.WebConfig, *followers, error) {
+	cfg, err := loadAndLog(a, log)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := a.readSecrets(cfg); err != nil {
+	if err := a.ReadSecrets(cfg); err != nil {
 		return nil, nil, nil, err
 	}
 	webConfig, err := openWebConfig(cfg)
@@ -102,7 +103,7 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, *httpserver.WebConfi
 	}
 	followers, err := openFollowers(cfg)
 	if err == nil {
-		err = becomeOwner(cfg.DataDir)
+		err = cli.BecomeOwner(cfg.DataDir)
 	}
 	if err == nil {
 		err = webConfigError(cfg, webConfig.CheckFiles())
@@ -118,8 +119,8 @@ func (a *app) settings(log zerolog.Logger) (*config.Config, *httpserver.WebConfi
 
 // reload reads the configuration again, and the files of the servers, which would notice a
 // change only later.
-func (a *app) reload(webConfig *httpserver.WebConfig, followers *followers, log zerolog.Logger) (*config.Config, error) {
-	cfg, err := a.loadAndLog(log)
+func reload(a *cli.App, webConfig *httpserver.WebConfig, followers *followers, log zerolog.Logger) (*config.Config, error) {
+	cfg, err := loadAndLog(a, log)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +132,8 @@ func (a *app) reload(webConfig *httpserver.WebConfig, followers *followers, log 
 }
 
 // loadAndLog is load for a daemon: it logs warnings and notes.
-func (a *app) loadAndLog(log zerolog.Logger) (*config.Config, error) {
-	cfg, err := a.load()
+func loadAndLog(a *cli.App, log zerolog.Logger) (*config.Config, error) {
+	cfg, err := a.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ const controlGrace = time.Second
 
 // serveControl opens the control socket for as long as the group runs.
 func serveControl(ctx context.Context, group *errgroup.Group, cfg *config.Config, t *operation.Table) error {
-	server, err := control.NewServer(ctx, stateDir(cfg), t)
+	server, err := control.NewServer(ctx, cli.StateDir(cfg), t)
 	if err != nil {
 		return err
 	}

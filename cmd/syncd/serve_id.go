@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/config/document"
 	"syncd/internal/downstream/serve"
 )
 
-func (a *app) serveIDCommand() *cobra.Command {
+func serveIDCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve-id", Short: "Add, list or remove the ids of followers",
 		Long: `Add, list or remove the ids of followers: other hosts that take the data from this one.
@@ -22,31 +23,31 @@ SHA-256 of each, its name and its ring.
 
 A running daemon reads the file again on SIGHUP (systemctl reload syncd).`,
 	}
-	cmd.AddCommand(a.addIDCommand(), a.listIDsCommand(), a.removeIDCommand())
+	cmd.AddCommand(addIDCommand(a), listIDsCommand(a), removeIDCommand(a))
 	return cmd
 }
 
-func (a *app) addIDCommand() *cobra.Command {
+func addIDCommand(a *cli.App) *cobra.Command {
 	var ring string
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Make an id for a follower and print it, once", Args: arguments(1, 1),
+		Use: "add NAME", Short: "Make an id for a follower and print it, once", Args: cli.Arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := a.withIDs()
+			cfg, err := withIDs(a)
 			if err != nil {
 				return err
 			}
 			for _, name := range append(args, ringNames(ring)...) {
 				if _, err := config.ParseFollower(name); err != nil {
-					return usagef("%q %w", name, err)
+					return cli.Usagef("%q %w", name, err)
 				}
 			}
-			a.warnOfRing(cfg, ring)
+			warnOfRing(a, cfg, ring)
 			id, err := serve.AddID(cfg.Serve.IDsFile, args[0], ring)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stdout, id)
-			fmt.Fprintln(a.stderr, "syncd: note: this is the only time that the id is shown; a running daemon accepts it after SIGHUP")
+			fmt.Fprintln(a.Stdout, id)
+			fmt.Fprintln(a.Stderr, "syncd: note: this is the only time that the id is shown; a running daemon accepts it after SIGHUP")
 			return nil
 		},
 	}
@@ -62,22 +63,22 @@ func ringNames(ring string) []string {
 }
 
 // warnOfRing warns about a ring that the configuration does not have.
-func (a *app) warnOfRing(cfg *config.Config, ring string) {
+func warnOfRing(a *cli.App, cfg *config.Config, ring string) {
 	for _, r := range cfg.Serve.Rings {
 		if r.Name == ring {
 			return
 		}
 	}
 	if ring != "" {
-		a.warn(fmt.Sprintf("serve.rings has no ring %s: the follower sees what the last ring sees", ring))
+		a.Warn(fmt.Sprintf("serve.rings has no ring %s: the follower sees what the last ring sees", ring))
 	}
 }
 
-func (a *app) listIDsCommand() *cobra.Command {
+func listIDsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the names and rings of the ids", Args: arguments(0, 0),
+		Use: "list", Short: "List the names and rings of the ids", Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := a.withIDs()
+			cfg, err := withIDs(a)
 			if err != nil {
 				return err
 			}
@@ -85,7 +86,7 @@ func (a *app) listIDsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "NAME\tRING")
 			for _, id := range ids {
 				fmt.Fprintf(table, "%s\t%s\n", id.Name, id.Ring)
@@ -95,26 +96,26 @@ func (a *app) listIDsCommand() *cobra.Command {
 	}
 }
 
-func (a *app) removeIDCommand() *cobra.Command {
+func removeIDCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove an id, so that it is refused", Args: arguments(1, 1),
+		Use: "remove NAME", Short: "Remove an id, so that it is refused", Args: cli.Arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := a.withIDs()
+			cfg, err := withIDs(a)
 			if err != nil {
 				return err
 			}
 			if err := serve.RemoveID(cfg.Serve.IDsFile, args[0]); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stderr, "syncd: note: a running daemon refuses the id after SIGHUP")
+			fmt.Fprintln(a.Stderr, "syncd: note: a running daemon refuses the id after SIGHUP")
 			return nil
 		},
 	}
 }
 
 // withIDs reads a configuration that names a file of ids.
-func (a *app) withIDs() (*config.Config, error) {
-	cfg, err := a.loadAndWarn()
+func withIDs(a *cli.App) (*config.Config, error) {
+	cfg, err := a.LoadAndWarn()
 	if err == nil && cfg.Serve.IDsFile == "" {
 		err = &document.Error{File: cfg.Path, Key: "serve.ids_file", Problem: "is missing", Suggestion: "name the file that shall hold the ids, such as /etc/syncd/downstream_ids"}
 	}

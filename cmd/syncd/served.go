@@ -12,16 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
 )
 
-func (a *app) servedCommand() *cobra.Command {
+func servedCommand(a *cli.App) *cobra.Command {
 	var at string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "served --at TIME [PATH]", Short: "Show what was served at a time, with digests", Args: arguments(0, 1),
+		Use: "served --at TIME [PATH]", Short: "Show what was served at a time, with digests", Args: cli.Arguments(0, 1),
 		Long: `Show which releases were served at a time in the past, and since when. With PATH, as
 below current/, show the files there with their SHA-256. The records outlive the files:
 'audit: {keep: 2y}' in the configuration says for how long.
@@ -30,9 +31,9 @@ below current/, show the files there with their SHA-256. The records outlive the
 		RunE: func(_ *cobra.Command, args []string) error {
 			moment, err := time.Parse(time.RFC3339, at)
 			if err != nil {
-				return usagef("--at %q is not a time: write it as 2026-10-03T12:00:00Z or 2026-10-03T14:00:00+02:00", at)
+				return cli.Usagef("--at %q is not a time: write it as 2026-10-03T12:00:00Z or 2026-10-03T14:00:00+02:00", at)
 			}
-			return a.served(moment, strings.Join(args, ""), asJSON)
+			return showServed(a, moment, strings.Join(args, ""), asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the `time`, such as 2026-10-03T12:00:00Z")
@@ -49,15 +50,15 @@ type servedEntry struct {
 	Files      []audit.File `json:"files,omitempty"`
 }
 
-func (a *app) served(at time.Time, name string, asJSON bool) error {
-	cfg, err := a.loadAndWarn()
+func showServed(a *cli.App, at time.Time, name string, asJSON bool) error {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err
 	}
 	now := time.Now()
 	switch {
 	case at.After(now):
-		return usagef("--at %s lies in the future", at.Format(time.RFC3339))
+		return cli.Usagef("--at %s lies in the future", at.Format(time.RFC3339))
 	case at.Before(now.Add(-cfg.Audit.Keep)):
 		return fmt.Errorf("%s is longer ago than audit.keep in %s", at.Format(time.RFC3339), cfg.Path)
 	}
@@ -66,33 +67,33 @@ func (a *app) served(at time.Time, name string, asJSON bool) error {
 		return err
 	}
 	defer m.Close() //nolint:errcheck // it was only read
-	entries, err := a.servedAt(m, at, path.Clean("/" + name)[1:])
+	entries, err := servedAt(a, m, at, path.Clean("/" + name)[1:])
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(map[string]any{"at": at, "served": entries})
+		return a.PrintJSON(map[string]any{"at": at, "served": entries})
 	}
 	for _, e := range entries {
 		since := e.LiveSince.Format(time.RFC3339)
 		if name == "" {
-			fmt.Fprintf(a.stdout, "%s  %s  live since %s\n", e.Name, e.Tree, since)
+			fmt.Fprintf(a.Stdout, "%s  %s  live since %s\n", e.Name, e.Tree, since)
 		}
 		for _, f := range e.Files {
-			fmt.Fprintf(a.stdout, "%s  %s  %s  live since %s\n", f.Object, f.Path, e.Tree, since)
+			fmt.Fprintf(a.Stdout, "%s  %s  %s  live since %s\n", f.Object, f.Path, e.Tree, since)
 		}
 	}
 	return nil
 }
 
 // servedAt lists everything that was served, or the files at a path.
-func (a *app) servedAt(m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
+func servedAt(a *cli.App, m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
 	events, damaged, err := audit.Read(m.Root())
 	if err != nil {
 		return nil, err
 	}
 	if len(damaged) > 0 {
-		a.warn(fmt.Sprintf("%d damaged lines in state/audit/events: what they say is missing here", len(damaged)))
+		a.Warn(fmt.Sprintf("%d damaged lines in state/audit/events: what they say is missing here", len(damaged)))
 	}
 	if len(events) == 0 {
 		return nil, errors.New("there are no records yet: they begin with the first sync")

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/engine/operation"
@@ -22,7 +22,7 @@ import (
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) syncCommand() *cobra.Command {
+func syncCommand(a *cli.App) *cobra.Command {
 	var req request.Sync
 	var asJSON, quiet bool
 	var lockFile string
@@ -40,7 +40,7 @@ from there.`,
 			if err := readLock(&req, lockFile); err != nil {
 				return err
 			}
-			return a.sync(cmd.Context(), req, asJSON, quiet)
+			return syncOnce(cmd.Context(), a, req, asJSON, quiet)
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, and change nothing")
@@ -58,14 +58,14 @@ func readLock(req *request.Sync, file string) error {
 		return nil
 	}
 	if len(req.Manifests) > 0 {
-		return usagef("--locked makes all manifests of the lock file: leave %s out", strings.Join(req.Manifests, ", "))
+		return cli.Usagef("--locked makes all manifests of the lock file: leave %s out", strings.Join(req.Manifests, ", "))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return usagef("--locked: %w", err)
+		return cli.Usagef("--locked: %w", err)
 	}
 	if _, err := lockfile.Parse(text); err != nil {
-		return usagef("--locked %s: %w", file, err)
+		return cli.Usagef("--locked %s: %w", file, err)
 	}
 	req.Locked = text
 	return nil
@@ -77,8 +77,8 @@ var (
 	errWaitInterrupted = errors.New("interrupted: the running syncd continues the sync; `syncd status` shows its state")
 )
 
-func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) error {
-	cfg, err := a.loadAndWarn()
+func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet bool) error {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	req.Demand, req.Trigger = true, "command"
 	var result report.Sync
 	interrupted := errSyncInterrupted
-	err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
+	err = a.WithEngine(ctx, cfg, func(e operation.Engine) error {
 		if _, isRemote := e.(*control.Client); isRemote {
 			interrupted = errWaitInterrupted
 		}
-		progress := a.progress(quiet)
+		progress := a.Progress(quiet)
 		defer progress.Close()
 		op := operation.Sync
 		if len(req.Locked) > 0 {
@@ -110,14 +110,14 @@ func (a *app) sync(ctx context.Context, req request.Sync, asJSON, quiet bool) er
 	if err != nil && len(result.Manifests) == 0 {
 		return err
 	}
-	return cmp.Or(err, a.printSync(result, req.DryRun, asJSON, quiet))
+	return cmp.Or(err, printSync(a, result, req.DryRun, asJSON, quiet))
 }
 
 // checkTakeOver requires that each view is exported.
 func checkTakeOver(cfg *config.Config, names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(cfg.Views, func(v config.View) bool { return v.Name == name && v.Export != "" }) {
-			return usagef("--take-over: %q is no view with an export in %s", name, cfg.Path)
+			return cli.Usagef("--take-over: %q is no view with an export in %s", name, cfg.Path)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func checkTakeOver(cfg *config.Config, names []string) error {
 func checkNames(cfg *config.Config, names []string) error {
 	for _, name := range names {
 		if !cfg.Has(name) {
-			return usagef("manifest %q is not in %s, which has: %s", name, cfg.Path, strings.Join(cfg.Names(), ", "))
+			return cli.Usagef("manifest %q is not in %s, which has: %s", name, cfg.Path, strings.Join(cfg.Names(), ", "))
 		}
 	}
 	return nil
@@ -147,24 +147,18 @@ func checkServed(cfg *config.Config, names []string) error {
 }
 
 // printSync prints a result; errors go to stderr and decide the exit code.
-func (a *app) printSync(result report.Sync, dryRun, asJSON, quiet bool) error {
+func printSync(a *cli.App, result report.Sync, dryRun, asJSON, quiet bool) error {
 	switch {
 	case asJSON:
-		if err := a.printJSON(result); err != nil {
+		if err := a.PrintJSON(result); err != nil {
 			return err
 		}
 	case !quiet:
-		terminal.PrintSync(a.stdout, result, dryRun)
+		terminal.PrintSync(a.Stdout, result, dryRun)
 	}
-	terminal.PrintErrors(a.stderr, result)
+	terminal.PrintErrors(a.Stderr, result)
 	if !result.OK() {
-		return errPrinted
+		return cli.ErrPrinted
 	}
 	return nil
-}
-
-func (a *app) printJSON(value any) error {
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

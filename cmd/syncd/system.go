@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/host/unitfile"
 )
 
@@ -70,7 +71,7 @@ func (s system) absent(name string) *cobra.Command {
 		Long:               text + ".\nThese commands work here: " + strings.Join(s.has, ", ") + ".",
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("%s; these commands work here: %s", text, strings.Join(s.has, ", "))
+			return cli.Usagef("%s; these commands work here: %s", text, strings.Join(s.has, ", "))
 		},
 	}
 }

@@ -3,14 +3,15 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 )
 
 var here = linux
 
 // linuxCommands are those that are built for Linux only.
-func (a *app) linuxCommands() []*cobra.Command {
-	return []*cobra.Command{a.runCommand(), a.readersCommand(), a.serveIDCommand(), a.doctorCommand()}
+func linuxCommands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{runCommand(a), readersCommand(a), serveIDCommand(a), doctorCommand(a)}
 }
 
 // checkServers reads the files of the daemon's servers.

@@ -5,11 +5,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 )
 
 // linuxCommands are none: system.limit tells about them.
-func (*app) linuxCommands() []*cobra.Command { return nil }
+func linuxCommands(a *cli.App) []*cobra.Command { return nil }
 
 // checkServers checks nothing: only the daemon has servers.
 func checkServers(*config.Config) error { return nil }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"syncd/cmd/syncd/cli"
 )
 
 func TestSystemsNameCommandsThatExist(t *testing.T) {
@@ -24,7 +26,7 @@ func TestSystemsNameCommandsThatExist(t *testing.T) {
 		}
 	}
 	var built []string
-	for _, cmd := range new(app).linuxCommands() {
+	for _, cmd := range linuxCommands(new(cli.App)) {
 		built = append(built, cmd.Name())
 	}
 	if !slices.Equal(built, linuxOnly) {
@@ -40,7 +42,7 @@ func TestACommandThatASystemLacksIsAUsageErrorWithANextStep(t *testing.T) {
 		for _, args := range [][]string{{"run"}, {"fleet", "--json", "x"}} {
 			root.SetArgs(args)
 			err := root.Execute()
-			if code := (&app{started: true}).exitCode(err); code != exitUsage {
+			if code := exitCode(err, true); code != exitUsage {
 				t.Errorf("%s, %s: exit code %d", s.name, args[0], code)
 			}
 			for _, part := range []string{"does not work on " + s.name, "run it on Linux", "get, call"} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/engine"
@@ -17,7 +18,7 @@ import (
 	"syncd/internal/ui/terminal"
 )
 
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(a *cli.App) *cobra.Command {
 	var repair, asJSON bool
 	var rate string
 	cmd := &cobra.Command{
@@ -29,13 +30,13 @@ are not slowed down.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bytes, err := config.ParseRate(rate)
 			if err != nil {
-				return usagef("--rate: %w", err)
+				return cli.Usagef("--rate: %w", err)
 			}
-			result, err := a.verify(cmd.Context(), request.Verify{Manifests: args, Rate: bytes}, repair)
+			result, err := verifyFiles(cmd.Context(), a, request.Verify{Manifests: args, Rate: bytes}, repair)
 			if err != nil {
 				return err
 			}
-			return a.printVerification(result, repair, asJSON)
+			return printVerification(a, result, repair, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files with verified copies")
@@ -44,8 +45,8 @@ are not slowed down.`,
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (result report.Verification, err error) {
-	cfg, err := a.loadAndWarn()
+func verifyFiles(ctx context.Context, a *cli.App, req request.Verify, repair bool) (result report.Verification, err error) {
+	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return result, err
 	}
@@ -53,13 +54,7 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 		return result, err
 	}
 	if repair {
-		err = a.withEngine(ctx, cfg, func(e operation.Engine) error {
-			progress := a.progress(false)
-			defer progress.Close()
-			result, err = operation.Repair.Watch(ctx, e, req, progress.Show)
-			return err
-		})
-		return result, err
+		return cli.Do(ctx, a, cfg, operation.Repair, req, true)
 	}
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {
@@ -75,19 +70,19 @@ func (a *app) verify(ctx context.Context, req request.Verify, repair bool) (resu
 }
 
 // printVerification prints a result; damage that is left decides the exit code.
-func (a *app) printVerification(result report.Verification, repair, asJSON bool) error {
+func printVerification(a *cli.App, result report.Verification, repair, asJSON bool) error {
 	if asJSON {
-		if err := a.printJSON(result); err != nil {
+		if err := a.PrintJSON(result); err != nil {
 			return err
 		}
 	} else {
-		terminal.PrintVerification(a.stdout, result)
+		terminal.PrintVerification(a.Stdout, result)
 		if !repair && !result.OK() {
-			fmt.Fprintln(a.stdout, "`syncd verify --repair` replaces them with verified copies")
+			fmt.Fprintln(a.Stdout, "`syncd verify --repair` replaces them with verified copies")
 		}
 	}
 	if !result.OK() {
-		return errPrinted
+		return cli.ErrPrinted
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"syncd/cmd/syncd/cli"
 )
 
 // buildVersion is set by the linker in release builds.
@@ -41,11 +43,11 @@ func buildTime() time.Time {
 
 func userAgent() string { return "syncd/" + version() }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: arguments(0, 0),
+		Use: "version", Short: "Print the version", Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "syncd %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.Stdout, "syncd %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

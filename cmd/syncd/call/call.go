@@ -1,4 +1,5 @@
-package main
+// Package call is the command that calls operations of the provider's services.
+package call
 
 import (
 	"context"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/autocomplete"
 	"syncd/internal/clients/contribution"
 	"syncd/internal/clients/listing"
@@ -19,17 +21,17 @@ import (
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/clients/wire"
-	"syncd/internal/config"
 )
 
-// callable is a service that `syncd call` knows.
-type callable struct {
-	name, short string
-	operations  []*service.Operation
+// Service is a service that `syncd call` knows.
+type Service struct {
+	Name, Short string
+	Operations  []*service.Operation
 }
 
-func callables() []callable {
-	return []callable{
+// Services returns all services.
+func Services() []Service {
+	return []Service{
 		{"contribution", "Submit corrections and additions to the reference data", contribution.Operations()},
 		{"list", "Count and list addresses, movers, homeowners, consumers and businesses", listing.Operations()},
 		{"property", "Look up parcels, deeds and the homes of an owner", property.Operations()},
@@ -58,7 +60,8 @@ func (f callFlags) method(op *service.Operation) string {
 	return op.Methods[0]
 }
 
-func (a *app) callCommand() *cobra.Command {
+// Command returns `syncd call`.
+func Command(a *cli.App) *cobra.Command {
 	flags := &callFlags{}
 	cmd := &cobra.Command{
 		Use: "call SERVICE OPERATION [name=value...]", Short: "Call an operation of one of the provider's services",
@@ -89,20 +92,20 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")
 	cmd.SuggestionsMinimumDistance = suggestionDistance
 	cmd.RunE = helpOr("service")
-	for _, c := range callables() {
-		cmd.AddCommand(a.serviceCommand(c, flags))
+	for _, c := range Services() {
+		cmd.AddCommand(serviceCommand(a, c, flags))
 	}
 	return cmd
 }
 
-func (a *app) serviceCommand(c callable, flags *callFlags) *cobra.Command {
+func serviceCommand(a *cli.App, c Service, flags *callFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: c.name + " OPERATION [name=value...]", Aliases: a.spellings(c.name), Short: c.short, DisableFlagsInUseLine: true,
+		Use: c.Name + " OPERATION [name=value...]", Aliases: spellings(a, c.Name), Short: c.Short, DisableFlagsInUseLine: true,
 		SuggestionsMinimumDistance: suggestionDistance, RunE: helpOr("operation"),
 	}
-	for _, op := range c.operations {
+	for _, op := range c.Operations {
 		for _, variant := range op.Variants() {
-			cmd.AddCommand(a.operationCommand(c.name, variant, flags))
+			cmd.AddCommand(operationCommand(a, c.Name, variant, flags))
 		}
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), describeService(c)) })
@@ -111,9 +114,9 @@ func (a *app) serviceCommand(c callable, flags *callFlags) *cobra.Command {
 
 // spellings returns the arguments that are a name in another case. As aliases
 // they let cobra find the name, which it matches exactly.
-func (a *app) spellings(name string) []string {
+func spellings(a *cli.App, name string) []string {
 	var spellings []string
-	for _, arg := range a.args {
+	for _, arg := range a.Args {
 		if arg != name && strings.EqualFold(arg, name) {
 			spellings = append(spellings, arg)
 		}
@@ -138,7 +141,7 @@ func helpOr(kind string) func(*cobra.Command, []string) error {
 		if near := nearNames(cmd, args[0]); len(near) > 0 {
 			hint = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
 		}
-		return usagef("%s has no %s %q%s (`%s` lists all)", cmd.Name(), kind, args[0], hint, cmd.CommandPath())
+		return cli.Usagef("%s has no %s %q%s (`%s` lists all)", cmd.Name(), kind, args[0], hint, cmd.CommandPath())
 	}
 }
 
@@ -154,39 +157,39 @@ func nearNames(cmd *cobra.Command, typed string) []string {
 	return near[:min(len(near), maxSuggestions)]
 }
 
-func (a *app) operationCommand(name string, op *service.Operation, flags *callFlags) *cobra.Command {
+func operationCommand(a *cli.App, name string, op *service.Operation, flags *callFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: op.Name + " [name=value...]", Aliases: a.spellings(op.Name), Short: op.Summary, DisableFlagsInUseLine: true,
+		Use: op.Name + " [name=value...]", Aliases: spellings(a, op.Name), Short: op.Summary, DisableFlagsInUseLine: true,
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return completeInput(op, flags.method(op), a.helpPrefix(), typed)
+			return completeInput(op, flags.method(op), helpPrefix(a), typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd.Context(), cmd.InOrStdin(), name, op, *flags, args)
+			return makeCall(cmd.Context(), a, cmd.InOrStdin(), name, op, *flags, args)
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", describeOperation(op, a.helpPrefix()), cmd.UsageString())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", describeOperation(op, helpPrefix(a)), cmd.UsageString())
 	})
 	cmd.SetUsageTemplate(operationUsage)
 	return cmd
 }
 
 // call makes one call and prints the answer.
-func (a *app) call(ctx context.Context, stdin io.Reader, name string, op *service.Operation, flags callFlags, args []string) error {
+func makeCall(ctx context.Context, a *cli.App, stdin io.Reader, name string, op *service.Operation, flags callFlags, args []string) error {
 	if flags.get && flags.post {
-		return usagef("--get and --post exclude each other")
+		return cli.Usagef("--get and --post exclude each other")
 	}
-	client, err := a.connectService(name)
+	client, err := connectService(a, name)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	call, err := a.prepare(ctx, stdin, op, flags, args, client.Prefix())
+	call, err := prepare(ctx, a, stdin, op, flags, args, client.Prefix())
 	if err != nil {
 		return err
 	}
 	if flags.dryRun {
-		return a.printPreview(client, call)
+		return printPreview(a, client, call)
 	}
 	answer, err := client.Send(ctx, call)
 	if answer == nil {
@@ -196,10 +199,10 @@ func (a *app) call(ctx context.Context, stdin io.Reader, name string, op *servic
 		return err
 	}
 	for _, code := range answer.Codes.Of(service.Warning) {
-		fmt.Fprintf(a.stderr, "syncd: warning: %s\n", transport.Printable(code.String()))
+		fmt.Fprintf(a.Stderr, "syncd: warning: %s\n", transport.Printable(code.String()))
 	}
 	isFile := call.Form.Format == service.FormatFile && err == nil
-	if failed := a.printAnswer(answer, flags.raw || isFile); failed != nil && err == nil {
+	if failed := printAnswer(a, answer, flags.raw || isFile); failed != nil && err == nil {
 		err = failed
 	}
 	return err
@@ -217,26 +220,26 @@ func errorAnswer(err error) *service.Answer {
 }
 
 // connectService returns a client for a service by its name in the configuration.
-func (a *app) connectService(name string) (*service.Client, error) {
-	cfg, err := config.LoadSource(a.configFile(), a.environment())
+func connectService(a *cli.App, name string) (*service.Client, error) {
+	cfg, err := a.LoadSource()
 	if err != nil {
 		return nil, err
 	}
-	a.warnOf(cfg)
+	a.WarnOf(cfg)
 	s := cfg.Services.ByKey(name)
 	if s == nil {
 		s = new(cfg.Source.Service())
 		if cfg.Source.S3.IsSet() {
-			return nil, usagef("%s: source.s3 is a bucket, which answers no calls: `syncd manifests` and `syncd files` read it", cfg.Path)
+			return nil, cli.Usagef("%s: source.s3 is a bucket, which answers no calls: `syncd manifests` and `syncd files` read it", cfg.Path)
 		}
 	}
 	if s.URL == nil {
-		return nil, usagef("%s: the %s service has no address: set services.%s.url", cfg.Path, name, name)
+		return nil, cli.Usagef("%s: the %s service has no address: set services.%s.url", cfg.Path, name, name)
 	}
 	id, err := s.Credential.Read()
 	if err != nil {
 		return nil, err
 	}
-	a.secrets.add(id.Reveal())
-	return service.Connect(name, cfg.Services.Prefix, clientConfig(*s, id), s.JSONPURL)
+	a.Secrets.Add(id.Reveal())
+	return service.Connect(name, cfg.Services.Prefix, a.ClientConfig(*s, id), s.JSONPURL)
 }

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package cli
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"syncd/internal/host/account"
 )
 
-// becomeOwner changes from root to the owner of an existing data directory, so that
+// BecomeOwner changes from root to the owner of an existing data directory, so that
 // new files in it belong to the same user.
-func becomeOwner(dataDir string) error {
+func BecomeOwner(dataDir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

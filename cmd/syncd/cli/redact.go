@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -12,10 +12,10 @@ import (
 	"syncd/internal/ui/terminal"
 )
 
-// secrets are the Customer IDs that this process has read. After a reload with
+// Secrets are the Customer IDs that this process has read. After a reload with
 // another one, the old one stays secret. Safe for concurrent use.
-type secrets struct {
-	warn func(message string)
+type Secrets struct {
+	Warn func(message string)
 
 	mu        sync.Mutex
 	known     map[string]bool
@@ -28,14 +28,15 @@ const (
 	shortID = "the Customer ID has fewer than 8 characters: names and numbers hold it by accident, so it is removed from texts only; ask the provider for a longer one"
 )
 
-func (s *secrets) add(id string) {
-	if s.learn(id) && utf8.RuneCountInString(id) < safeID {
-		s.warn(shortID)
+// Add makes an ID secret. It warns about a short one.
+func (s *Secrets) Add(id string) {
+	if s.Learn(id) && utf8.RuneCountInString(id) < safeID {
+		s.Warn(shortID)
 	}
 }
 
-// learn is false for an ID that is known.
-func (s *secrets) learn(id string) bool {
+// Learn is Add without the warning. It is false for an ID that is known.
+func (s *Secrets) Learn(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" || s.known[id] {
@@ -50,14 +51,14 @@ func (s *secrets) learn(id string) bool {
 }
 
 // redact removes the secrets from output, which is full of names and numbers.
-func (s *secrets) redact(b []byte) []byte { return s.each(b, transport.Redactor.ForNames) }
+func (s *Secrets) redact(b []byte) []byte { return s.each(b, transport.Redactor.ForNames) }
 
 // redactText removes the secrets from a text of others.
-func (s *secrets) redactText(b []byte) []byte {
+func (s *Secrets) redactText(b []byte) []byte {
 	return s.each(b, func(r transport.Redactor) transport.Redactor { return r })
 }
 
-func (s *secrets) each(b []byte, variant func(transport.Redactor) transport.Redactor) []byte {
+func (s *Secrets) each(b []byte, variant func(transport.Redactor) transport.Redactor) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.redactors {
@@ -66,37 +67,41 @@ func (s *secrets) each(b []byte, variant func(transport.Redactor) transport.Reda
 	return b
 }
 
-// redactingWriter removes secrets from stdout and stderr. Errors and bodies are
+// Writer removes secrets from stdout and stderr. Errors and bodies are
 // redacted where they arise; this is the second line of defence. It looks at each
 // Write by itself, so callers write whole lines.
-type redactingWriter struct {
+type Writer struct {
 	w      io.Writer
 	redact func([]byte) []byte
 }
 
-func (r *redactingWriter) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (r *Writer) Write(p []byte) (int, error) {
 	if _, err := r.w.Write(r.redact(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func (r *redactingWriter) isTerminal() bool { return terminal.Is(r.w) }
+// IsTerminal is true if a person reads along.
+func (r *Writer) IsTerminal() bool { return terminal.Is(r.w) }
 
-// libraryLog passes on the lines that libraries such as net/http write by package log,
+// LibraryLog passes on the lines that libraries such as net/http write by package log,
 // where they quote a server's bytes. It drops lines beyond the limit, because a server
 // can cause thousands in a second.
-type libraryLog struct {
+type LibraryLog struct {
 	write  func(line []byte)
 	redact func([]byte) []byte
 	limit  *rate.Limiter
 }
 
-func newLibraryLog(s *secrets, write func(line []byte)) libraryLog {
-	return libraryLog{write: write, redact: s.redactText, limit: rate.NewLimiter(rate.Every(10*time.Second), 10)}
+// NewLibraryLog returns a LibraryLog that writes lines without secrets.
+func NewLibraryLog(s *Secrets, write func(line []byte)) LibraryLog {
+	return LibraryLog{write: write, redact: s.redactText, limit: rate.NewLimiter(rate.Every(10*time.Second), 10)}
 }
 
-func (l libraryLog) Write(line []byte) (int, error) {
+// Write implements io.Writer.
+func (l LibraryLog) Write(line []byte) (int, error) {
 	if l.limit.Allow() {
 		l.write(l.redact(line))
 	}

@@ -1,4 +1,4 @@
-package main
+package call
 
 import (
 	"bytes"
@@ -10,12 +10,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
 )
 
 // printPreview prints the request of a call.
-func (a *app) printPreview(client *service.Client, call *service.Call) error {
+func printPreview(a *cli.App, client *service.Client, call *service.Call) error {
 	request, err := client.Preview(call)
 	if err != nil {
 		return err
@@ -28,11 +29,11 @@ func (a *app) printPreview(client *service.Client, call *service.Call) error {
 	if len(request.Body) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", request.Body)
 	}
-	return a.print(b.Bytes())
+	return printText(a, b.Bytes())
 }
 
 // printAnswer prints an answer, as JSON unless raw.
-func (a *app) printAnswer(answer *service.Answer, raw bool) error {
+func printAnswer(a *cli.App, answer *service.Answer, raw bool) error {
 	out := answer.Raw
 	if answer.Value != nil && !raw {
 		out = wire.Indent(answer.Value)
@@ -40,15 +41,15 @@ func (a *app) printAnswer(answer *service.Answer, raw bool) error {
 	if len(out) > 0 && !raw && out[len(out)-1] != '\n' && isPlain(out) {
 		out = append(out, '\n')
 	}
-	return a.print(out)
+	return printText(a, out)
 }
 
 // print writes to stdout, but never control characters to a terminal.
-func (a *app) print(out []byte) error {
-	if a.stdout.isTerminal() && !isPlain(out) {
+func printText(a *cli.App, out []byte) error {
+	if a.Stdout.IsTerminal() && !isPlain(out) {
 		return errors.New("the output is not plain text: redirect it to a file")
 	}
-	_, err := a.stdout.Write(out)
+	_, err := a.Stdout.Write(out)
 	return err
 }
 

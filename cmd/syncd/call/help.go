@@ -1,4 +1,4 @@
-package main
+package call
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
 )
@@ -28,8 +29,8 @@ const defaultPrefix = "Provider"
 
 // helpPrefix returns the configured prefix, or the default without a usable
 // configuration.
-func (a *app) helpPrefix() string {
-	cfg, err := a.load()
+func helpPrefix(a *cli.App) string {
+	cfg, err := a.Load()
 	if err != nil {
 		return defaultPrefix
 	}
@@ -38,19 +39,19 @@ func (a *app) helpPrefix() string {
 
 // describeService lists the operations of a service, one line each. The list of
 // every service fits a terminal of 80 by 24 characters.
-func describeService(c callable) string {
+func describeService(c Service) string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(&b, "%s:\n", c.short)
+	fmt.Fprintf(&b, "%s:\n", c.Short)
 	note := ""
-	for _, op := range c.operations {
+	for _, op := range c.Operations {
 		fmt.Fprintf(table, "  %s\t%s\n", op.Name, op.Summary)
 		if first, _, _ := strings.Cut(op.Name, "/"); strings.HasPrefix(first, "{") {
 			note = first + " is " + firstValues(op) + ". "
 		}
 	}
 	_ = table.Flush() // a Builder returns no errors
-	fmt.Fprintf(&b, "%sInputs: syncd call %s OPERATION --help", note, c.name)
+	fmt.Fprintf(&b, "%sInputs: syncd call %s OPERATION --help", note, c.Name)
 	return b.String()
 }
 

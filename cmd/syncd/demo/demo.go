@@ -1,4 +1,5 @@
-package main
+// Package demo is the command that shows a mirror at work without configuration.
+package demo
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine"
@@ -22,21 +24,22 @@ import (
 	"syncd/internal/verify"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+// Command returns `syncd demo`.
+func Command(a *cli.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show a mirror at work, without configuration, network or licence", Args: arguments(0, 0),
+		Use: "demo", Short: "Show a mirror at work, without configuration, network or licence", Args: cli.Arguments(0, 0),
 		Long: `Run a provider on loopback and mirror it: a first sync, a new release while a
 program reads the old one, a corrupted download, a rollback and a verification.
 The demo explains each step, ends by itself and keeps its data directory.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), dir) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, dir) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "empty folder for the data (default: a new temporary folder)")
 	return cmd
 }
 
-// demo runs the steps; each does what a command or the daemon does.
-func (a *app) demo(ctx context.Context, dir string) error {
+// run does the steps; each does what a command or the daemon does.
+func run(ctx context.Context, a *cli.App, dir string) error {
 	provider, err := emulator.Start(emulator.Config{CustomerID: "DEMO-CUSTOMER"})
 	if err != nil {
 		return err
@@ -47,12 +50,12 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.openEngine(cfg, a.logger(zerolog.WarnLevel), prometheus.NewRegistry())
+	e, err := a.OpenEngine(cfg, a.Logger(zerolog.WarnLevel), prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	d := &demonstration{app: a, provider: provider, engine: e, dir: cfg.DataDir}
+	d := &demonstration{App: a, provider: provider, engine: e, dir: cfg.DataDir}
 	d.say("A provider of reference data runs on %s, its download host on %s.", provider.URL(), provider.DownloadURL())
 	for _, step := range []func(context.Context) error{
 		d.firstSync, d.nothingNew, d.newRelease, d.corrupted, d.rollback, d.verify,
@@ -74,7 +77,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 		dir = temp
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return nil, usagef("--dir %s is not empty: name an empty or a new folder", dir)
+		return nil, cli.Usagef("--dir %s is not empty: name an empty or a new folder", dir)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -94,7 +97,7 @@ func demoConfig(provider *emulator.Emulator, dir string) (*config.Config, error)
 
 // demonstration is a running demo.
 type demonstration struct {
-	*app
+	*cli.App
 	provider *emulator.Emulator
 	engine   *engine.Engine
 	dir      string
@@ -102,7 +105,7 @@ type demonstration struct {
 }
 
 func (d *demonstration) say(format string, args ...any) {
-	fmt.Fprintf(d.stdout, "\n"+format+"\n", args...)
+	fmt.Fprintf(d.Stdout, "\n"+format+"\n", args...)
 }
 
 func (d *demonstration) headline(text string) {
@@ -116,14 +119,16 @@ func (d *demonstration) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.printSync(result, false, false, false); err != nil {
-		return err
+	terminal.PrintSync(d.Stdout, result, false)
+	terminal.PrintErrors(d.Stderr, result)
+	if !result.OK() {
+		return cli.ErrPrinted
 	}
 	target, err := os.Readlink(filepath.Join(d.dir, "current"))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "current -> %s\n", target)
+	fmt.Fprintf(d.Stdout, "current -> %s\n", target)
 	return nil
 }
 
@@ -157,7 +162,7 @@ func (d *demonstration) listRevision(root, name string) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(d.stdout, "  %8s  %s\n", humanize.IBytes(uint64(info.Size())), shown)
+		_, err = fmt.Fprintf(d.Stdout, "  %8s  %s\n", humanize.IBytes(uint64(info.Size())), shown)
 		return err
 	})
 }
@@ -192,7 +197,7 @@ func (d *demonstration) newRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "The program still reads the whole old file (sha256 %.12s…).\nOpening it again gives the new one (sha256 %.12s…).\n", old.Object().ID, now.Object().ID)
+	fmt.Fprintf(d.Stdout, "The program still reads the whole old file (sha256 %.12s…).\nOpening it again gives the new one (sha256 %.12s…).\n", old.Object().ID, now.Object().ID)
 	return nil
 }
 
@@ -203,7 +208,7 @@ func (d *demonstration) corrupted(ctx context.Context) error {
 	if err := d.sync(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(d.stdout, "The digest did not match, so syncd downloaded the file again. The damaged bytes were never published.")
+	fmt.Fprintln(d.Stdout, "The digest did not match, so syncd downloaded the file again. The damaged bytes were never published.")
 	return nil
 }
 
@@ -213,8 +218,8 @@ func (d *demonstration) rollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	terminal.PrintRollback(d.stdout, result)
-	fmt.Fprintln(d.stdout, "The next sync keeps it, until the provider has something newer:")
+	terminal.PrintRollback(d.Stdout, result)
+	fmt.Fprintln(d.Stdout, "The next sync keeps it, until the provider has something newer:")
 	return d.sync(ctx)
 }
 
@@ -224,5 +229,9 @@ func (d *demonstration) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.printVerification(result, true, false)
+	terminal.PrintVerification(d.Stdout, result)
+	if !result.OK() {
+		return cli.ErrPrinted
+	}
+	return nil
 }

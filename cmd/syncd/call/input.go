@@ -1,4 +1,4 @@
-package main
+package call
 
 import (
 	"context"
@@ -9,18 +9,19 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
 )
 
 // prepare reads and checks the input of a call.
-func (a *app) prepare(ctx context.Context, stdin io.Reader, op *service.Operation, flags callFlags, args []string, prefix string) (*service.Call, error) {
+func prepare(ctx context.Context, a *cli.App, stdin io.Reader, op *service.Operation, flags callFlags, args []string, prefix string) (*service.Call, error) {
 	method := flags.method(op)
 	if !op.Has(method) {
-		return nil, usagef("%s cannot be called with %s: use %s", op.Name, method, strings.Join(op.Methods, " or "))
+		return nil, cli.Usagef("%s cannot be called with %s: use %s", op.Name, method, strings.Join(op.Methods, " or "))
 	}
 	if strings.EqualFold(flags.format, "jsonp") && op.JSONP {
-		return nil, usagef("%s: use --jsonp in place of --format jsonp", op.Name)
+		return nil, cli.Usagef("%s: use --jsonp in place of --format jsonp", op.Name)
 	}
 	body, err := readBody(ctx, stdin, op, flags, method)
 	if err != nil {
@@ -40,7 +41,7 @@ func (a *app) prepare(ctx context.Context, stdin io.Reader, op *service.Operatio
 	}
 	call.Unknown = append(call.Unknown, slices.Sorted(maps.Keys(extra))...)
 	for _, name := range call.Unknown {
-		fmt.Fprintf(a.stderr, "syncd: warning: %s is not a known input of %s and is sent unchecked\n", printable(name), op.Name)
+		fmt.Fprintf(a.Stderr, "syncd: warning: %s is not a known input of %s and is sent unchecked\n", cli.Printable(name), op.Name)
 	}
 	return call, nil
 }
@@ -67,18 +68,18 @@ func readBody(ctx context.Context, stdin io.Reader, op *service.Operation, flags
 		return nil, nil
 	}
 	if method != "POST" {
-		return nil, usagef("--body needs POST")
+		return nil, cli.Usagef("--body needs POST")
 	}
 	content, err := readFile(ctx, stdin, flags.body)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, usagef("--body: %w", err)
+		return nil, cli.Usagef("--body: %w", err)
 	}
 	members, err := op.ReadBody(content)
 	if err != nil {
-		return nil, usagef("--body: %w", err)
+		return nil, cli.Usagef("--body: %w", err)
 	}
 	return members, nil
 }

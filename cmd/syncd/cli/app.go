@@ -1,0 +1,178 @@
+// Package cli holds what all commands share: the configuration file, outputs that show no
+// secret, errors of usage, and the ways to an engine and to the provider.
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/config"
+	"syncd/internal/host/unitfile"
+	"syncd/internal/ui/terminal"
+)
+
+// Options are what an App is made of.
+type Options struct {
+	Getenv         func(string) string
+	Args           []string
+	Stdout, Stderr io.Writer
+	Version        string
+	Built          time.Time // zero when not known
+	DefaultConfig  string    // the configuration file of this system
+}
+
+// App is shared by all commands of a process.
+type App struct {
+	Stdout, Stderr *Writer
+	Secrets        *Secrets
+	Args           []string
+	ConfigPath     string // of --config
+	IsDaemon       bool   // stderr is a log: each line is JSON, unless it is a terminal
+	DeliverLast    bool   // hooks are told nothing before the command's work is done
+
+	options Options
+	endings []func()
+}
+
+// New returns an App whose outputs show no secret that it has read.
+func New(o Options) *App {
+	secrets := &Secrets{}
+	a := &App{
+		Stdout: &Writer{o.Stdout, secrets.redact}, Stderr: &Writer{o.Stderr, secrets.redact},
+		Secrets: secrets, Args: o.Args, options: o,
+	}
+	secrets.Warn = a.Warn
+	return a
+}
+
+// Getenv returns a variable of the environment.
+func (a *App) Getenv(name string) string { return a.options.Getenv(name) }
+
+// End does what had to wait until the command has printed everything.
+func (a *App) End() {
+	for _, end := range a.endings {
+		end()
+	}
+}
+
+// UserAgent is how commands name themselves to servers.
+func (a *App) UserAgent() string { return "syncd/" + a.options.Version }
+
+// Load reads the configuration.
+func (a *App) Load() (*config.Config, error) {
+	return config.Load(a.ConfigFile(), a.environment())
+}
+
+// LoadSource reads a configuration that may have no manifests.
+func (a *App) LoadSource() (*config.Config, error) {
+	return config.LoadSource(a.ConfigFile(), a.environment())
+}
+
+// LoadAndWarn is Load for one-shot commands: it prints warnings to stderr.
+func (a *App) LoadAndWarn() (*config.Config, error) {
+	cfg, err := a.Load()
+	if err == nil {
+		a.WarnOf(cfg)
+	}
+	return cfg, err
+}
+
+func (a *App) environment() config.Environment {
+	return config.Environment{Getenv: a.Getenv, UnitCredential: func(configFile string) string {
+		return unitfile.IDFile(configFile, unitfile.Dirs(a.Getenv))
+	}}
+}
+
+// ConfigFile is the path of the configuration file.
+func (a *App) ConfigFile() string {
+	return cmp.Or(a.ConfigPath, a.Getenv("SYNCD_CONFIG"), a.options.DefaultConfig)
+}
+
+// WarnOf prints what is unsafe about a configuration.
+func (a *App) WarnOf(cfg *config.Config) {
+	for _, line := range cfg.Warnings() {
+		a.Warn(line)
+	}
+}
+
+// noteOf prints what may surprise in a configuration.
+func (a *App) noteOf(cfg *config.Config) {
+	for _, line := range cfg.Notes() {
+		a.Note(line)
+	}
+}
+
+// Warn prints a warning to stderr.
+func (a *App) Warn(message string) { fmt.Fprintf(a.Stderr, "syncd: warning: %s\n", message) }
+
+// Note prints a note to stderr.
+func (a *App) Note(message string) { fmt.Fprintf(a.Stderr, "syncd: note: %s\n", message) }
+
+// ReadID reads the Customer ID and keeps it in cfg. It must run before BecomeOwner:
+// the owner of the data directory may not be able to read it.
+func (a *App) ReadID(cfg *config.Config) (config.Secret, error) {
+	id, err := cfg.Source.ReadID()
+	if err != nil {
+		return "", err
+	}
+	if !a.IsDaemon { // it has logged them
+		a.noteOf(cfg)
+	}
+	a.Secrets.Add(id.Reveal())
+	if id != "" {
+		cfg.Source.Credential = config.FixedCredential(id)
+	}
+	return id, nil
+}
+
+// ReadSecrets reads the Customer ID and the secrets of hooks, as ReadID.
+func (a *App) ReadSecrets(cfg *config.Config) error {
+	if _, err := a.ReadID(cfg); err != nil {
+		return err
+	}
+	return cfg.ReadHookSecrets()
+}
+
+// Logger writes JSON, or readable lines when stderr is a terminal.
+func (a *App) Logger(level zerolog.Level) zerolog.Logger {
+	var out io.Writer = a.Stderr
+	if a.Stderr.IsTerminal() {
+		out = zerolog.ConsoleWriter{Out: a.Stderr, TimeFormat: time.TimeOnly}
+	}
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// Progress shows the progress of work on stderr.
+func (a *App) Progress(isQuiet bool) terminal.Progress {
+	if isQuiet {
+		return terminal.Silent{}
+	}
+	out := a.Stderr.w
+	if !a.Stderr.IsTerminal() {
+		out = a.Stderr // bars need the terminal itself, lines pass the redaction
+	}
+	return terminal.NewProgress(out, a.Secrets.redact)
+}
+
+// PrintJSON prints a value to stdout.
+func (a *App) PrintJSON(value any) error {
+	encoder := json.NewEncoder(a.Stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// Printable quotes text of the provider that would control the terminal.
+func Printable(s string) string {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return strconv.Quote(s)
+	}
+	return s
+}

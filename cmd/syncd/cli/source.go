@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/downstream/follower"
+	"syncd/internal/engine"
+	"syncd/internal/get"
+	"syncd/internal/manifest"
+)
+
+// browsePatience bounds the retries of commands that a person waits for.
+const browsePatience = 30 * time.Second
+
+// Source is the release service, or a bucket in its place.
+type Source interface {
+	get.Provider
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
+	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
+	Close()
+}
+
+// Connect returns a client of the source for commands that a person waits for. Their
+// configuration may have no manifests: they help to find names.
+func (a *App) Connect() (*config.Config, Source, error) {
+	cfg, err := a.LoadSource()
+	if err != nil {
+		return nil, nil, err
+	}
+	a.WarnOf(cfg)
+	id, err := a.ReadID(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	carrier, err := transport.New(a.ForPerson(engine.SourceConfig(cfg.Source, id)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return cfg, SourceOver(cfg, carrier), nil
+}
+
+// SourceOver returns the client of the configured source, which sends its requests through
+// carrier.
+func SourceOver(cfg *config.Config, carrier *transport.Client) Source {
+	if cfg.Source.S3.IsSet() {
+		return follower.NewService(follower.New(carrier))
+	}
+	return releases.New(carrier)
+}
+
+// ClientConfig configures a client for commands that a person waits for.
+func (a *App) ClientConfig(s config.Service, id config.Secret) transport.Config {
+	return a.ForPerson(engine.ClientConfig(s, id))
+}
+
+// ForPerson adapts the configuration of a client: a person waits for it.
+func (a *App) ForPerson(cfg transport.Config) transport.Config {
+	cfg.UserAgent = a.UserAgent()
+	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
+	return cfg
+}

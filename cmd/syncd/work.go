@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"syncd/cmd/syncd/cli"
+	"syncd/internal/config"
+	"syncd/internal/engine/operation"
+)
+
+// work is a command that has an engine do an operation and prints the result.
+type work[Request, Result any] struct {
+	operation operation.Work[Request, Result]
+	check     func(*config.Config) error // of the request; nil for none
+	progress  bool                       // show it on stderr
+	asJSON    bool
+	text      func(io.Writer, Result) error // in place of JSON
+	errors    func(io.Writer, Result)       // to stderr; nil for none
+	isOK      func(Result) bool             // nil for always
+}
+
+// run does the work with the running engine, or with one of its own.
+func (w work[Request, Result]) run(ctx context.Context, a *cli.App, req Request) error {
+	cfg, err := a.LoadAndWarn()
+	if err != nil {
+		return err
+	}
+	if w.check != nil {
+		if err := w.check(cfg); err != nil {
+			return err
+		}
+	}
+	result, err := cli.Do(ctx, a, cfg, w.operation, req, w.progress)
+	if err != nil {
+		return err
+	}
+	return w.print(a, result)
+}
+
+// print prints a result. Failures in it decide the exit code.
+func (w work[Request, Result]) print(a *cli.App, result Result) error {
+	var err error
+	if w.asJSON {
+		err = a.PrintJSON(result)
+	} else {
+		err = w.text(a.Stdout, result)
+	}
+	if w.errors != nil {
+		w.errors(a.Stderr, result)
+	}
+	if err == nil && w.isOK != nil && !w.isOK(result) {
+		err = cli.ErrPrinted
+	}
+	return err
+}
+
+// show prints the answer of the running engine, or what the disk says when none is running.
+func show[Result any](ctx context.Context, a *cli.App, cfg *config.Config, q operation.Query[Result], fromDisk cli.FromDisk[Result], asJSON bool, text func(io.Writer, Result) error) error {
+	result, err := cli.Ask(ctx, a, cfg, q, fromDisk)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.PrintJSON(result)
+	}
+	return text(a.Stdout, result)
+}
+
+// lines is the text of a result by a function that returns no error.
+func lines[Result any](print func(io.Writer, Result)) func(io.Writer, Result) error {
+	return func(w io.Writer, result Result) error {
+		print(w, result)
+		return nil
+	}
+}
+
+// named checks the manifests that a request names.
+func named(names []string) func(*config.Config) error {
+	return func(cfg *config.Config) error { return checkNames(cfg, names) }
+}
