@@ -50,7 +50,7 @@ func healthcheck(ctx context.Context, a *cli.App, ready bool) error {
 	if ready {
 		op = operation.Ready
 	}
-	if _, err := op.Ask(ctx, client); err != nil {
+	if err := op.Ask(ctx, client); err != nil {
 		return err
 	}
 	if broken != nil {

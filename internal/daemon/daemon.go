@@ -154,10 +154,3 @@ func (d *Daemon) Alive() error {
 	}
 	return d.engine.Alive()
 }
-
-func (d *Daemon) aliveAndReady() error {
-	if err := d.Alive(); err != nil {
-		return err
-	}
-	return d.engine.Ready(0)
-}

@@ -18,8 +18,8 @@ func (d *Daemon) Operations() *operation.Table { return d.operations }
 func (d *Daemon) newOperations() *operation.Table {
 	return d.engine.Operations().With(
 		operation.Status.By(d.Status),
-		operation.Alive.By(func() (operation.Nothing, error) { return operation.Nothing{}, d.Alive() }),
-		operation.Ready.By(func() (operation.Nothing, error) { return operation.Nothing{}, d.aliveAndReady() }),
+		operation.Alive.By(d.Alive),
+		operation.Ready.By(d.Alive, func() error { return d.Ready(0) }),
 		operation.Sync.By(d.logSync(operation.Sync)),
 		operation.SyncLocked.By(d.logSync(operation.SyncLocked)),
 		logged(d, operation.Rollback, report.Sync.OK, logRollback),

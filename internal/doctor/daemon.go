@@ -30,10 +30,10 @@ func (d *daemon) checkDaemon(ctx context.Context) []Finding {
 	if err := d.dial(ctx); err != nil {
 		return d.explainStopped(ctx, err)
 	}
-	if _, err := operation.Alive.Ask(ctx, d.engine); err != nil {
+	if err := operation.Alive.Ask(ctx, d.engine); err != nil {
 		return []Finding{failure("restart syncd, and look at its log", "%v", err)} // its text may be that of another program
 	}
-	if _, err := operation.Ready.Ask(ctx, d.engine); err != nil {
+	if err := operation.Ready.Ask(ctx, d.engine); err != nil {
 		return []Finding{hint("wait for the first sync; `syncd explain` shows it", "the daemon runs, but it is not ready: %v", err)}
 	}
 	return []Finding{good("the daemon runs and is ready")}

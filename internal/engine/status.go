@@ -130,10 +130,3 @@ func DeliveriesOnDisk(cfg *config.Config, state status.StateReader) (report.Deli
 // Alive is nil while the data directory is there to work in and every running sync
 // moves.
 func (e *Engine) Alive() error { return errors.Join(e.checkDataDir(), e.silence.check()) }
-
-func (e *Engine) aliveAndReady() error {
-	if err := e.Alive(); err != nil {
-		return err
-	}
-	return e.Ready(0)
-}

@@ -1,4 +1,3 @@
-// Package call is the command that calls operations of the provider's services.
 package call
 
 import (

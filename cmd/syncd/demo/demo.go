@@ -1,4 +1,3 @@
-// Package demo is the command that shows a mirror at work without configuration.
 package demo
 
 import (

@@ -22,8 +22,12 @@ var (
 	Deliveries  = Query[report.Deliveries]{question("/deliveries")} // that wait, and those that were given up
 	Samples     = Query[[]metrics.Sample]{question("/samples")}     // of the metrics
 	FleetStatus = Query[report.FleetStatus]{question("/fleet")}     // the followers
-	Alive       = Query[Nothing]{question("/health")}               // an error unless the engine is alive
-	Ready       = Query[Nothing]{question("/health?ready")}         // an error unless it also serves every manifest
+)
+
+// Checks, which have no result but an error.
+var (
+	Alive = Check{question("/health")}       // of the engine and its data directory
+	Ready = Check{question("/health?ready")} // Alive, and every manifest is served
 )
 
 // Work, which may take long.
@@ -52,9 +56,6 @@ func question(path string) Operation { return Operation{Path: path, IsQuery: tru
 
 func task(path string, limit int64) Operation { return Operation{Path: path, MaxRequest: limit} }
 
-// Nothing is the result of a query that only succeeds or fails.
-type Nothing struct{}
-
 // Engine does operations. It is a Table, or the client of an engine in another process.
 type Engine interface {
 	// Do does an operation. req and result are pointers; req is nil for a query. While the
@@ -82,6 +83,27 @@ func (q Query[Result]) By(answer func() (Result, error)) Handler {
 			return err
 		},
 	}
+}
+
+// Check is a query that only succeeds or fails.
+type Check struct{ Operation }
+
+// Ask asks an engine.
+func (c Check) Ask(ctx context.Context, e Engine) error {
+	_, err := Query[struct{}](c).Ask(ctx, e)
+	return err
+}
+
+// By returns the Handler that does c by calling checks in turn, up to the first that fails.
+func (c Check) By(checks ...func() error) Handler {
+	return Query[struct{}](c).By(func() (none struct{}, err error) {
+		for _, check := range checks {
+			if err = check(); err != nil {
+				break
+			}
+		}
+		return none, err
+	})
 }
 
 // Work is an operation that may take long.

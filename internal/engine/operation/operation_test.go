@@ -37,7 +37,7 @@ func TestATableDoesWhatItsHandlersDo(t *testing.T) {
 
 func TestHandlersHaveTheMethodAndPathOfTheControlSocket(t *testing.T) {
 	handlers := NewTable(idle,
-		Ready.By(func() (Nothing, error) { return Nothing{}, nil }),
+		Ready.By(),
 		Order.By(func(_ context.Context, req request.Order) (report.Sync, error) {
 			return report.Sync{Removed: req.Manifests}, nil
 		}),

@@ -61,13 +61,8 @@ func answer[Request, Result any](h *fakeEngine, result Result) func(context.Cont
 	}
 }
 
-func query[Result any](h *fakeEngine, result Result, notes ...any) func() (Result, error) {
-	return func() (Result, error) {
-		for _, what := range notes {
-			h.note(what)
-		}
-		return result, h.err
-	}
+func query[Result any](h *fakeEngine, result Result) func() (Result, error) {
+	return func() (Result, error) { return result, h.err }
 }
 
 func (h *fakeEngine) sync(ctx context.Context, req request.Sync) (report.Sync, error) {
@@ -89,8 +84,8 @@ func (h *fakeEngine) table() *operation.Table {
 		operation.Deliveries.By(query(h, waiting)),
 		operation.Samples.By(query(h, samples)),
 		operation.FleetStatus.By(query(h, hosts)),
-		operation.Alive.By(func() (operation.Nothing, error) { return operation.Nothing{}, nil }),
-		operation.Ready.By(query(h, operation.Nothing{}, "ready")),
+		operation.Alive.By(),
+		operation.Ready.By(func() error { h.note("ready"); return h.err }),
 		operation.Sync.By(h.sync),
 		operation.SyncLocked.By(h.sync),
 		operation.Rollback.By(answer[request.Rollback](h, outcome)),
@@ -175,10 +170,8 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	release := request.ServeRelease{Release: "2026.11"}
 	gotStops, err := operation.ServeRelease.Do(ctx, c, release)
 	check("serve release", gotStops, err, stops)
-	_, err = operation.Alive.Ask(ctx, c)
-	check("health", nil, err, nil)
-	_, err = operation.Ready.Ask(ctx, c)
-	check("ready", nil, err, nil)
+	check("health", nil, operation.Alive.Ask(ctx, c), nil)
+	check("ready", nil, operation.Ready.Ask(ctx, c), nil)
 	equal(t, "asked", h.asked, []any{req, back, verify, request.Verify{}, move, drop, release, "ready"})
 }
 
@@ -192,7 +185,7 @@ func TestErrorsCrossTheSocket(t *testing.T) {
 		"sync":     func() error { _, err := operation.Sync.Do(ctx, c, request.Sync{}); return err },
 		"rollback": func() error { _, err := operation.Rollback.Do(ctx, c, request.Rollback{}); return err },
 		"repair":   func() error { _, err := operation.Repair.Do(ctx, c, request.Verify{}); return err },
-		"ready":    func() error { _, err := operation.Ready.Ask(ctx, c); return err },
+		"ready":    func() error { return operation.Ready.Ask(ctx, c) },
 	}
 	for name, call := range calls {
 		if err := call(); err == nil || err.Error() != "disk is on fire" {

@@ -1,0 +1,2 @@
+// Package call is the command that calls operations of the provider's services.
+package call

@@ -1,0 +1,2 @@
+// Package demo is the command that shows a mirror at work without configuration.
+package demo
