@@ -6,8 +6,8 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/golive"
 	"syncd/internal/mirror/audit"
-	"syncd/internal/syncer"
 )
 
 // Followers are the other hosts that take data from this one: the catalog of what they may
@@ -63,8 +63,8 @@ func (f *Followers) Catalog() *catalog.Catalog {
 	return f.catalog
 }
 
-// forSyncer is the catalog for the syncer.
-func (f *Followers) forSyncer() syncer.Followers {
+// keeper is the catalog as the tree asks it.
+func (f *Followers) keeper() golive.Followers {
 	if f.catalog == nil {
 		return nil
 	}

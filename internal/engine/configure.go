@@ -14,6 +14,7 @@ import (
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/fetcher"
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/hooks"
 	"syncd/internal/host/rate"
@@ -90,7 +91,7 @@ func (e *Engine) orphaned() []string {
 	if active == nil {
 		return nil
 	}
-	return active.syncer.Orphaned()
+	return active.syncer.Tree().Orphaned()
 }
 
 // DropsOrphans is true when something is to be forgotten at once.
@@ -140,20 +141,27 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 
 func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret) syncer.Config {
 	return syncer.Config{
-		Provider: from.provider, Bucket: from.bucket, Mirror: e.mirror, Shared: e.shared, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
+		Config:   e.treeConfig(cfg, id),
+		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
 		Fetcher: fetcher.New(from.files, e.mirror.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
-		Log: e.options.Log, Version: e.options.Version, Built: e.options.Built,
-		Source:    transport.PublicURL(cfg.Source.URL),
-		Algorithm: cfg.Source.Hash,
-		Targets:   targetsOf(cfg, environWithout(secretsOf(cfg, id))), Groups: groupsOf(cfg), Staging: e.staging,
-		Redact: transport.NewRedactor(id.Reveal()).String, Transfers: cfg.Transfers.Files, PublishAfter: cfg.Transfers.PublishAfter,
-		Recheck: cfg.RecheckInterval, MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
-		Retain: cfg.Retain, RetainFor: cfg.RetainFor,
-		Follower: e.follower(cfg),
-		Views:    viewsOf(cfg), Exports: Exports(cfg), Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.forSyncer(), Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(),
+		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
+		MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
+		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg),
+	}
+}
+
+func (e *Engine) treeConfig(cfg *config.Config, id config.Secret) golive.Config {
+	return golive.Config{
+		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
+		Log: e.options.Log, Version: e.options.Version,
+		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
+		Targets: targetsOf(cfg, environWithout(secretsOf(cfg, id))), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
+		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(),
+		Redact:    transport.NewRedactor(id.Reveal()).String,
+		Transfers: cfg.Transfers.Files, Retain: cfg.Retain, RetainFor: cfg.RetainFor, Recheck: cfg.RecheckInterval,
 	}
 }
 
@@ -166,10 +174,10 @@ func (e *Engine) follower(cfg *config.Config) rings.State {
 	return rings.NewState(host, cfg.DataDir, e.options.Version)
 }
 
-func viewsOf(cfg *config.Config) []syncer.ViewTarget {
-	targets := make([]syncer.ViewTarget, len(cfg.Views))
+func viewsOf(cfg *config.Config) []golive.ViewTarget {
+	targets := make([]golive.ViewTarget, len(cfg.Views))
 	for i, v := range cfg.Views {
-		targets[i] = syncer.ViewTarget{
+		targets[i] = golive.ViewTarget{
 			View:     layout.View{Name: v.Name, Manifests: v.Manifests, Layout: v.Layout, HashFiles: v.HashFiles},
 			ReadMaps: v.ReadMaps,
 		}
@@ -187,11 +195,11 @@ func Exports(cfg *config.Config) (targets []export.Target) {
 	return targets
 }
 
-func targetsOf(cfg *config.Config, environ []string) []syncer.Target {
-	targets := make([]syncer.Target, len(cfg.Manifests))
+func targetsOf(cfg *config.Config, environ []string) golive.Targets {
+	targets := make(golive.Targets, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		targets[i] = syncer.Target{
-			Target:   source.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter},
+		targets[i] = golive.Target{
+			Target:   manifest.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter},
 			Activate: policyOf(m.Activate),
 			Gate:     gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: environ},
 		}
@@ -206,10 +214,10 @@ func policyOf(a config.Activation) staging.Policy {
 	return staging.Policy{Window: a.Window}
 }
 
-func groupsOf(cfg *config.Config) []syncer.Group {
-	groups := make([]syncer.Group, len(cfg.Groups))
+func groupsOf(cfg *config.Config) golive.Groups {
+	groups := make(golive.Groups, len(cfg.Groups))
 	for i, g := range cfg.Groups {
-		groups[i] = syncer.Group(g)
+		groups[i] = golive.Group(g)
 	}
 	return groups
 }

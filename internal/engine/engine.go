@@ -19,6 +19,7 @@ import (
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/engine/operation"
+	"syncd/internal/golive"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
@@ -47,7 +48,7 @@ type Options struct {
 
 // Engine owns a data directory until Close. Its methods are safe for concurrent
 // use. Syncs of other manifests, rollbacks and repairs run at the same time; they take
-// turns only while they change the tree, see syncer.Shared.
+// turns only while they change the tree, see golive.Directory.
 type Engine struct {
 	*base
 	Hooks     *Hooks
@@ -65,6 +66,7 @@ type Engine struct {
 	jitter     float64
 	syncing    claims.Set // manifests that are in a sync
 	shared     *syncer.Shared
+	directory  *golive.Directory
 }
 
 // Open locks cfg's data directory, removes what a crash left unfinished and opens
@@ -98,8 +100,9 @@ func newEngine(b *base) *Engine {
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{}), uploads: uploads{b}}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
-	e.shared = syncer.NewShared(e.mayChange)
-	e.series = metricSet{base: b, shared: e.shared}
+	e.shared = syncer.NewShared()
+	e.directory = golive.NewDirectory(e.mayChange, e.shared)
+	e.series = metricSet{base: b, directory: e.directory}
 	e.operations = e.newOperations()
 	return e
 }
@@ -153,7 +156,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	if err := e.Configure(cfg); err != nil {
 		return err
 	}
-	if err := e.active.Load().syncer.CatchUp(); err != nil {
+	if err := e.active.Load().syncer.Tree().CatchUp(); err != nil {
 		e.options.Log.Warn().Err(err).Msg("telling hooks what is served failed; the next sync or start tries again")
 	}
 	return nil

@@ -8,12 +8,12 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
+	"syncd/internal/golive"
 	"syncd/internal/hooks"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
-	"syncd/internal/syncer"
 )
 
 // coolDown is until when the configured origin wants no requests; zero for no wait.
@@ -37,7 +37,7 @@ func (b *base) freeBytes() float64 {
 // metricSet is the metrics of manifests, views, exports and hooks.
 type metricSet struct {
 	*base
-	shared *syncer.Shared
+	directory *golive.Directory
 }
 
 // samples returns the metrics.
@@ -65,7 +65,7 @@ func (s metricSet) create(cfg *config.Config) {
 			status.ShowView(s.metrics, v.Name, v.State)
 		}
 	}
-	for _, exported := range status.Exports(s.mirror, Exports(cfg), s.shared.Failed()) {
+	for _, exported := range status.Exports(s.mirror, Exports(cfg), s.directory.FailedExports()) {
 		status.ShowExport(s.metrics, exported)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"syncd/internal/engine/operation"
+	"syncd/internal/golive"
 	"syncd/internal/report"
 	"syncd/internal/syncer"
 )
@@ -22,20 +23,28 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Ready.By(e.Alive, func() error { return e.Ready(0) }),
 		operation.Sync.By(e.sync),
 		operation.SyncLocked.By(e.sync),
-		operation.Rollback.By(working(e, uploading(e, (*syncer.Syncer).Rollback))),
-		operation.Activate.By(working(e, uploading(e, (*syncer.Syncer).Activate))),
-		operation.Order.By(working(e, uploading(e, (*syncer.Syncer).Order))),
-		operation.Forget.By(working(e, uploading(e, (*syncer.Syncer).Forget))),
-		operation.Repair.By(working(e, (*syncer.Syncer).Repair)),
-		operation.Adopt.By(working(e, (*syncer.Syncer).Adopt)),
+		operation.Rollback.By(working(e, uploading(e, onTree((*golive.Tree).Rollback)))),
+		operation.Activate.By(working(e, uploading(e, onTree((*golive.Tree).Activate)))),
+		operation.Order.By(working(e, uploading(e, onTree((*golive.Tree).Order)))),
+		operation.Forget.By(working(e, uploading(e, onTree((*golive.Tree).Forget)))),
+		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
+		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
 		operation.Publish.By(e.uploads.publishNow),
 		operation.ChangeDeliveries.By(e.Hooks.change),
 		operation.ServeRelease.By(e.Followers.release),
 	)
 }
 
-// method is a method of the syncer that does an operation.
-type method[Request, Result any] = func(*syncer.Syncer, context.Context, Request) (Result, error)
+// method does an operation with the configuration in force.
+type method[Request, Result any] = func(*active, context.Context, Request) (Result, error)
+
+func onTree[Request, Result any](m func(*golive.Tree, context.Context, Request) (Result, error)) method[Request, Result] {
+	return func(a *active, ctx context.Context, req Request) (Result, error) { return m(a.syncer.Tree(), ctx, req) }
+}
+
+func onSyncer[Request, Result any](m func(*syncer.Syncer, context.Context, Request) (Result, error)) method[Request, Result] {
+	return func(a *active, ctx context.Context, req Request) (Result, error) { return m(a.syncer, ctx, req) }
+}
 
 // working runs m with the configuration in force; Close waits for it.
 func working[Request, Result any](e *Engine, m method[Request, Result]) func(context.Context, Request) (Result, error) {
@@ -43,7 +52,7 @@ func working[Request, Result any](e *Engine, m method[Request, Result]) func(con
 		err = e.work(ctx, func() error {
 			active := e.active.Load()
 			defer e.finish(active)
-			result, err = m(active.syncer, ctx, req)
+			result, err = m(active, ctx, req)
 			return err
 		})
 		return result, err
@@ -52,8 +61,8 @@ func working[Request, Result any](e *Engine, m method[Request, Result]) func(con
 
 // uploading publishes to object storage what m has changed.
 func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Request, report.Sync] {
-	return func(s *syncer.Syncer, ctx context.Context, req Request) (report.Sync, error) {
-		result, err := m(s, ctx, req)
+	return func(a *active, ctx context.Context, req Request) (report.Sync, error) {
+		result, err := m(a, ctx, req)
 		if err == nil {
 			result.Publication = e.uploads.publish(ctx)
 		}

@@ -22,7 +22,7 @@ func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.silence.stuckSince()
 	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
-	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.shared.Failed())
+	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {
 		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())

@@ -152,7 +152,7 @@ func mergeViews(before, after []report.ViewResult) []report.ViewResult {
 
 // HasDue is true if something staged may go live now; DueAt is when the next window opens
 // for something staged, the zero time for never.
-func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.HasDue(now) }
+func (e *Engine) HasDue(now time.Time) bool { return e.active.Load().syncer.Tree().HasDue(now) }
 
 // DueAt is described at HasDue.
-func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.DueAt(now) }
+func (e *Engine) DueAt(now time.Time) time.Time { return e.active.Load().syncer.Tree().DueAt(now) }

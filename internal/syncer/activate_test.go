@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 // stagedThree has october of the group of a and b staged, and of alone.
 func stagedThree(t *testing.T) *world {
 	t.Helper()
 	w := start(t, "a", "b", "alone")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.configure()
 	publish := func(release string) {
 		for _, name := range []string{"a", "b", "alone"} {
@@ -56,7 +56,7 @@ func TestAManifestThatCannotBeBuiltHoldsUpItsGroupOnly(t *testing.T) {
 			must(t, err)
 			must(t, os.Remove(filepath.Join(trees[0], "b")))
 			must(t, os.Remove(w.objectPath(idOf("2026.10 of b"))))
-			result, err := w.syncer.Activate(t.Context(), request.Activate{Trigger: trigger})
+			result, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Trigger: trigger})
 			must(t, err)
 			w.stayed(result)
 			for _, name := range []string{"a", "b"} {
@@ -64,10 +64,10 @@ func TestAManifestThatCannotBeBuiltHoldsUpItsGroupOnly(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 			}
-			if !w.syncer.HasDue(time.Now()) {
+			if !w.syncer.Tree().HasDue(time.Now()) {
 				t.Error("the group is not tried again")
 			}
-			if _, err := w.syncer.Activate(t.Context(), request.Activate{Trigger: trigger}); err == nil || !strings.Contains(err.Error(), "build revision") {
+			if _, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Trigger: trigger}); err == nil || !strings.Contains(err.Error(), "build revision") {
 				t.Errorf("alone: %v", err)
 			}
 			w.policy(manual)
@@ -77,7 +77,7 @@ func TestAManifestThatCannotBeBuiltHoldsUpItsGroupOnly(t *testing.T) {
 
 func TestAManifestThatItsGateRefusesHoldsUpItsGroupOnly(t *testing.T) {
 	w := stagedThree(t)
-	w.target("b", func(t *syncer.Target) {
+	w.target("b", func(t *golive.Target) {
 		t.Gate = gate.Gate{Command: []string{"/bin/false"}, Timeout: time.Minute}
 	})
 	result, err := w.activate("g", "alone")

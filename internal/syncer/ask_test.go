@@ -77,7 +77,7 @@ func TestAHeldManifestAsksForNoSizesUntilItMovesOn(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.poll()
-	if _, err := w.syncer.Rollback(t.Context(), request.Rollback{}); err != nil {
+	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.cfg.Retain = 0

@@ -10,12 +10,12 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 	"syncd/internal/syncer/lockfile"
 )
 
@@ -179,7 +179,7 @@ func TestMissingAndWrongObjectsStayOut(t *testing.T) {
 
 func TestPinnedReleaseOfABucketStays(t *testing.T) {
 	w := follow(t, "data")
-	w.target("data", func(target *syncer.Target) { target.Release = "2026.09" })
+	w.target("data", func(target *golive.Target) { target.Release = "2026.09" })
 	w.put(1, of("2026.10", october()))
 	result := w.poll()
 	w.expect(result, "data", report.Failed)
@@ -196,7 +196,7 @@ func TestPinnedReleaseOfABucketStays(t *testing.T) {
 
 func TestGuardsAndFiltersHoldForABucket(t *testing.T) {
 	w := follow(t, "data", "absent")
-	w.target("data", func(target *syncer.Target) { target.Filter.Exclude = []string{"*.lic"} })
+	w.target("data", func(target *golive.Target) { target.Filter.Exclude = []string{"*.lic"} })
 	w.put(1, of("2026.09", september()))
 	result := w.poll()
 	w.expect(result, "data", report.Updated)

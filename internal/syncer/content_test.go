@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
-	"syncd/internal/syncer"
 )
 
 func TestAContentThatTwoManifestsWantIsFetchedOnce(t *testing.T) {
@@ -108,7 +108,7 @@ func TestAChangeOfAlgorithmDownloadsNothing(t *testing.T) {
 func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 	w := start(t, "bins")
 	publishBinaries(w)
-	w.target("bins", func(t *syncer.Target) {
+	w.target("bins", func(t *golive.Target) {
 		t.Filter = manifest.Filter{OS: []string{"linux"}, Architecture: []string{"64BIT"}}
 	})
 	w.expect(w.demand(), "bins", report.Updated)
@@ -120,7 +120,7 @@ func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 	equal(t, "digests of chosen files only", len(w.asked("/SHA256/")), 4)
 	equal(t, "listed, before filters", w.cfg.Mirror.Current().Records["bins"].Listed, 5)
 
-	w.target("bins", func(t *syncer.Target) { t.Filter = manifest.Filter{OS: []string{"LINUX"}, Exclude: []string{"*.py"}} })
+	w.target("bins", func(t *golive.Target) { t.Filter = manifest.Filter{OS: []string{"LINUX"}, Exclude: []string{"*.py"}} })
 	w.expect(w.poll(), "bins", report.Updated)
 	equal(t, "downloads", w.asked("/Download/"), []string{"/Download/Library/LINUX/GCC48/32BIT/2026.09/libx.so"})
 	wider := maps.Clone(linux)
@@ -131,7 +131,7 @@ func TestFiltersChooseFilesAndTheirChangeIsCheckedInFull(t *testing.T) {
 
 func TestFiltersThatLeaveNothingFailClearly(t *testing.T) {
 	w := served(t)
-	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.nosuch"} })
+	w.target("data", func(t *golive.Target) { t.Filter.Include = []string{"*.nosuch"} })
 	m := w.expect(w.poll(), "data", report.Failed)
 	if !strings.Contains(m.Error, "filters") || !strings.Contains(m.Error, "include") || m.Reason != "" {
 		t.Errorf("reason %q, error %q", m.Reason, m.Error)

@@ -28,12 +28,7 @@ func (r *run) describeServed(ctx context.Context) {
 	if len(described) == 0 || ctx.Err() != nil {
 		return
 	}
-	err := r.cfg.Shared.change(ctx, func() error {
-		_, err := r.cfg.Mirror.Publish(ctx, mirror.Change{Described: described})
-		r.cfg.Shared.room.RequestPrune()
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
+	if err := r.tree.Describe(ctx, described); err != nil && ctx.Err() == nil {
 		r.cfg.Log.Warn().Err(err).Msg("keeping the provider's descriptions failed; the next sync asks again")
 	}
 }
@@ -67,7 +62,7 @@ func (r *run) describeRevision(ctx context.Context, j *job, id string) error {
 	if record, err = r.complete(ctx, j, record); err != nil {
 		return err
 	}
-	if err := r.cfg.Shared.change(ctx, func() error { return r.cfg.Mirror.Describe(record) }); err != nil {
+	if err := r.tree.Change(ctx, func() error { return r.cfg.Mirror.Describe(record) }); err != nil {
 		return err
 	}
 	r.cfg.Followers.Refresh()

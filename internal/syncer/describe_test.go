@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 // describing is served by a host that others ask.
@@ -206,12 +206,12 @@ func TestMetadataOfAnotherContentIsNotKept(t *testing.T) {
 func TestAStagedRevisionGoesLiveWithItsDescription(t *testing.T) {
 	w := describing(t, "data")
 	w.publish("data", "2026.09", september())
-	w.target("data", func(t *syncer.Target) { t.Activate = staging.Policy{Manual: true} })
+	w.target("data", func(t *golive.Target) { t.Activate = staging.Policy{Manual: true} })
 	w.poll()
 	if w.record("data").Manifest != "" {
 		t.Fatal("it went live")
 	}
-	w.target("data", func(t *syncer.Target) { t.Activate = staging.Policy{} })
+	w.target("data", func(t *golive.Target) { t.Activate = staging.Policy{} })
 	w.provider.ResetRequests()
 	w.poll()
 	w.described("data")
@@ -221,7 +221,7 @@ func TestAStagedRevisionGoesLiveWithItsDescription(t *testing.T) {
 func TestSingleFilesAreInNoList(t *testing.T) {
 	w := describing(t, "suite")
 	w.provider.SetFiles("2026.10", emulator.File{Class: "Product", Name: "Suite", Content: emulator.Text("suite")})
-	w.target("suite", func(t *syncer.Target) {
+	w.target("suite", func(t *golive.Target) {
 		t.Files = []manifest.Reference{manifest.Parts{Class: manifest.Product, Release: manifest.Latest, Name: "Suite"}.Reference()}
 	})
 	w.expect(w.poll(), "suite", report.Updated)

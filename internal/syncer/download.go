@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -135,4 +136,20 @@ func (w wanter) Arrived(bytes int64) {
 	if !w.recorded {
 		w.downloaded += bytes
 	}
+}
+
+// barriers let the gates of a group wait until all its manifests of a wave are complete,
+// so that a view shows the new files of all.
+func (r *run) barriers(jobs []*job) map[*job]*sync.WaitGroup {
+	byGroup := map[string]*sync.WaitGroup{}
+	of := make(map[*job]*sync.WaitGroup, len(jobs))
+	for _, j := range jobs {
+		first := r.cfg.Groups.Of(j.target.Name)[0]
+		if byGroup[first] == nil {
+			byGroup[first] = &sync.WaitGroup{}
+		}
+		byGroup[first].Add(1)
+		of[j] = byGroup[first]
+	}
+	return of
 }

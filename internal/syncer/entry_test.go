@@ -7,26 +7,25 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
-	"syncd/internal/syncer"
-	"syncd/internal/syncer/source"
 )
 
 // single makes a world that mirrors single files as "one".
 func single(t *testing.T, references ...string) *world {
 	t.Helper()
 	w := start(t)
-	target := syncer.Target{Target: source.Target{Name: "one", Release: manifest.Latest}}
+	target := golive.Target{Target: manifest.Target{Name: "one", Release: manifest.Latest}}
 	for _, text := range references {
 		ref, err := manifest.ParseReference(text)
 		must(t, err)
 		target.Files = append(target.Files, ref)
 	}
-	w.cfg.Targets = []syncer.Target{target}
+	w.cfg.Targets = []golive.Target{target}
 	w.configure()
 	return w
 }
@@ -64,7 +63,7 @@ func TestProductIsOneFileOfItsNewestRelease(t *testing.T) {
 	w.provider.SetFiles("2026.10", product("october"))
 	w.expect(w.poll(), "one", report.Updated)
 	w.serves("one", files{"Suite": "october"})
-	w.target("one", func(t *syncer.Target) { t.Release, t.Files[0] = "2026.09", t.Files[0].WithRelease("2026.09") })
+	w.target("one", func(t *golive.Target) { t.Release, t.Files[0] = "2026.09", t.Files[0].WithRelease("2026.09") })
 	w.expect(w.poll(), "one", report.Updated)
 	w.serves("one", files{"Suite": "september"})
 	equal(t, "newest", w.state("one").Newest, "2026.10")
@@ -203,7 +202,7 @@ func TestShorterListOfSingleFilesIsTheOperatorsChoice(t *testing.T) {
 	w.provider.SetFiles("2026.09", data("b", "b"), data("c", "c"), data("d", "new d"))
 	w.expect(w.demand(), "one", report.Updated)
 	w.serves("one", files{"a": "a", "b": "b", "c": "c", "d": "d"})
-	w.target("one", func(t *syncer.Target) { t.Files = t.Files[:1] })
+	w.target("one", func(t *golive.Target) { t.Files = t.Files[:1] })
 	w.expect(w.poll(), "one", report.Updated)
 	w.serves("one", files{"a": "a"})
 }

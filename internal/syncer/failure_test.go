@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 func TestOneBadManifestNeverHoldsUpAnother(t *testing.T) {
@@ -126,15 +126,15 @@ func TestABackOffIsIgnoredAfterAChangeOfTheConfiguration(t *testing.T) {
 	t.Run("of a manifest that is served", func(t *testing.T) {
 		w := broken(t)
 		w.expect(w.poll(), "data", report.Failed)
-		w.target("data", func(t *syncer.Target) { t.Filter.Exclude = []string{"b.dat"} })
+		w.target("data", func(t *golive.Target) { t.Filter.Exclude = []string{"b.dat"} })
 		w.expect(w.sync(request.Sync{Trigger: "reload"}), "data", report.Updated)
 	})
 	t.Run("of one that never was", func(t *testing.T) {
 		w := start(t, "data")
 		w.publish("data", "2026.09", september())
-		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.nosuch"} })
+		w.target("data", func(t *golive.Target) { t.Filter.Include = []string{"*.nosuch"} })
 		w.expect(w.poll(), "data", report.Failed)
-		w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
+		w.target("data", func(t *golive.Target) { t.Filter.Include = []string{"*.dat"} })
 		w.expect(w.sync(request.Sync{Trigger: "reload"}), "data", report.Updated)
 	})
 }
@@ -166,7 +166,7 @@ func TestARepublishedReleaseThatFailedIsNotForgottenByTheNextPoll(t *testing.T) 
 
 func TestAnAliasThatFailedIsTriedAgain(t *testing.T) {
 	w := start(t, "data")
-	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
+	w.target("data", func(t *golive.Target) { t.Release = "2026.Q4" })
 	w.publish("data", "2026.10", september())
 	w.expect(w.demand(), "data", report.Updated)
 	w.publish("data", "2026.11", october())

@@ -27,6 +27,7 @@ import (
 	"syncd/internal/downstream/follower"
 	"syncd/internal/emulator"
 	"syncd/internal/fetcher"
+	"syncd/internal/golive"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/command"
@@ -40,7 +41,6 @@ import (
 	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
-	"syncd/internal/syncer/source"
 )
 
 func TestMain(m *testing.M) {
@@ -94,11 +94,11 @@ func startAs(t testing.TB, id string, names ...string) *world {
 	w.source = config.Default().Source
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
-	w.cfg = syncer.Config{
-		Algorithm: manifest.SHA256, Transfers: 4, PublishAfter: time.Minute, Recheck: 24 * time.Hour, MinKeepRatio: 0.5, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
-	}
+	w.cfg = syncer.Config{PublishAfter: time.Minute, MinKeepRatio: 0.5, Config: golive.Config{
+		Algorithm: manifest.SHA256, Transfers: 4, Recheck: 24 * time.Hour, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
+	}}
 	for _, name := range names {
-		w.cfg.Targets = append(w.cfg.Targets, syncer.Target{Target: source.Target{Name: name, Release: manifest.Latest}})
+		w.cfg.Targets = append(w.cfg.Targets, golive.Target{Target: manifest.Target{Name: name, Release: manifest.Latest}})
 	}
 	w.open()
 	t.Cleanup(func() {
@@ -151,7 +151,8 @@ func (w *world) open() {
 	must(w, err)
 	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
 	w.registry, w.progress = prometheus.NewRegistry(), &progress.Tracker{}
-	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared(func() error { return nil })
+	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared()
+	w.cfg.Directory = golive.NewDirectory(func() error { return nil }, w.cfg.Shared)
 	w.cfg.Outbox = outbox.New(outbox.Config{Store: s, DataDir: w.dir})
 	w.cfg.Outbox.Subscribe([]outbox.Subscriber{{Hook: "all", Kinds: event.Kinds()}})
 	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }, Scrub: func() metrics.Scrub { return metrics.Scrub{} }})
@@ -206,9 +207,9 @@ func (w *world) restart() {
 }
 
 // target changes the configuration of one manifest.
-func (w *world) target(name string, change func(*syncer.Target)) {
+func (w *world) target(name string, change func(*golive.Target)) {
 	w.Helper()
-	i := slices.IndexFunc(w.cfg.Targets, func(t syncer.Target) bool { return t.Name == name })
+	i := slices.IndexFunc(w.cfg.Targets, func(t golive.Target) bool { return t.Name == name })
 	w.cfg.Targets = slices.Clone(w.cfg.Targets)
 	change(&w.cfg.Targets[i])
 	w.configure()
@@ -330,7 +331,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 const notModified = http.StatusNotModified
 
 // configured are the targets as reports know them.
-func configured(targets []syncer.Target) []status.Configured {
+func configured(targets []golive.Target) []status.Configured {
 	var all []status.Configured
 	for _, t := range targets {
 		all = append(all, status.Configured{Name: t.Name, Release: t.Release, Policy: t.Activate})

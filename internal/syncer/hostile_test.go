@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/report/status"
-	"syncd/internal/syncer"
 )
 
 // These tests play a hostile provider, or a hostile user on this host.
@@ -73,7 +73,7 @@ func TestAnAliasWithAWrongFileStaysRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, "data")
-			w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
+			w.target("data", func(t *golive.Target) { t.Release = "2026.Q4" })
 			w.publish("data", "2026.10", files{"a.dat": "a"})
 			w.expect(w.demand(), "data", report.Updated)
 			w.publish("data", "2026.10", files{"a.dat": "a", "b.dat": "b"})

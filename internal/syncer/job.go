@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -21,7 +22,7 @@ import (
 // except in downloads: there several goroutines change the fields under mu. A job that
 // is ready, settled or failed belongs to the goroutine that publishes.
 type job struct {
-	target  Target
+	target  golive.Target
 	entry   *source.Entry
 	active  mirror.Record // the served one, if served
 	served  bool

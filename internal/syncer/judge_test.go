@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/syncer"
 )
 
 // gatedBy gives a manifest a shell script as its gate.
 func (w *world) gatedBy(name, script string) {
-	w.target(name, func(t *syncer.Target) {
+	w.target(name, func(t *golive.Target) {
 		t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", script}, Timeout: time.Minute, Env: os.Environ()}
 	})
 }
@@ -29,7 +29,7 @@ func (w *world) gatedBy(name, script string) {
 // the new files of the whole group.
 func TestEachManifestOfAGroupIsJudgedWithTheOthers(t *testing.T) {
 	w := start(t, "a", "b")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	seen := filepath.Join(t.TempDir(), "seen")
 	script := fmt.Sprintf(`cat "$SYNCD_VIEW_V/a" "$SYNCD_VIEW_V/b" > %s.$SYNCD_MANIFEST`, seen)
 	for _, name := range []string{"a", "b"} {
@@ -56,7 +56,7 @@ func TestEachManifestOfAGroupIsJudgedWithTheOthers(t *testing.T) {
 func TestARefusalIsToldOnce(t *testing.T) {
 	w := served(t)
 	runs, end := w.slowGate()
-	w.target("data", func(t *syncer.Target) { t.Gate.Command[2] += "; false" })
+	w.target("data", func(t *golive.Target) { t.Gate.Command[2] += "; false" })
 	w.publish("data", "2026.10", october())
 	w.told()
 	synced := w.background()
@@ -98,7 +98,7 @@ func TestWhatAGateChangedIsNeverServed(t *testing.T) {
 				t.Errorf("refused %q: %s", m.Reason, m.Error)
 			}
 			w.serves("data", september())
-			w.target("data", func(t *syncer.Target) { t.Gate.Command = []string{"/bin/true"} })
+			w.target("data", func(t *golive.Target) { t.Gate.Command = []string{"/bin/true"} })
 			w.configure()
 			w.demand()
 			_, err := w.activate()

@@ -103,7 +103,7 @@ func (r *run) holdKeeps(j *job, files []manifest.File) bool {
 	if j.release != hold.Release {
 		return !r.endsHold(j)
 	}
-	if hold.Selection != r.cfg.selection(j.target) { // digests of other files cannot be compared
+	if hold.Selection != r.tree.Selection(j.target) { // digests of other files cannot be compared
 		r.cfg.Log.Warn().Str("manifest", j.target.Name).Msg("filters changed while held after a rollback: `syncd sync --force` ends the hold")
 		return true
 	}
@@ -143,7 +143,7 @@ func (r *run) describe(ctx context.Context, j *job) error {
 // reuses those of the first. No pruning may run between the look at the disk and the
 // moment from which the job keeps the contents, so that moment comes first.
 func (r *run) plan(ctx context.Context, j *job) error {
-	if err := r.cfg.Shared.change(ctx, func() error { j.startPlan(j.files); return nil }); err != nil {
+	if err := r.tree.Change(ctx, func() error { j.startPlan(j.files); return nil }); err != nil {
 		return err
 	}
 	plan, err := r.session.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: j.files, Served: j.active, Proven: j.plan.Known})

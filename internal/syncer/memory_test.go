@@ -3,6 +3,8 @@ package syncer
 import (
 	"testing"
 
+	"syncd/internal/golive"
+	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/syncer/source"
 )
@@ -23,7 +25,7 @@ func TestFilesOfViewsTakeMemory(t *testing.T) {
 }
 
 func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
-	s := NewShared(func() error { return nil })
+	s := NewShared()
 	jobOf := func(name string) *job { return &job{target: targetOf(name)} }
 	a, b, c, again := jobOf("a"), jobOf("b"), jobOf("c"), jobOf("a")
 	s.begin(&run{jobs: []*job{a, b, c}})
@@ -51,7 +53,7 @@ func TestManifestsTogetherKeepNoMoreFilesThanTheMemoryHolds(t *testing.T) {
 	}
 }
 
-func targetOf(name string) Target { return Target{Target: source.Target{Name: name}} }
+func targetOf(name string) golive.Target { return golive.Target{Target: manifest.Target{Name: name}} }
 
 // noEntry answers no questions.
 func noEntry() *source.Entry { return source.New(source.Config{}).Entry(source.Question{}) }

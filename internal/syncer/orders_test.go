@@ -15,7 +15,7 @@ func (w *world) orders(req request.Order) {
 	if req.Manifests == nil {
 		req.Manifests = []string{"data"}
 	}
-	_, err := w.syncer.Order(context.Background(), req)
+	_, err := w.syncer.Tree().Order(context.Background(), req)
 	must(w, err)
 }
 
@@ -82,7 +82,7 @@ func TestAHoldKeepsWhatIsStaged(t *testing.T) {
 		t.Errorf("activate: %v", err)
 	}
 	w.policy(always())
-	if w.window(); w.syncer.HasDue(time.Now()) {
+	if w.window(); w.syncer.Tree().HasDue(time.Now()) {
 		t.Error("due")
 	}
 	w.serves("data", september())
@@ -105,7 +105,7 @@ func TestASkippedReleaseIsPassedOver(t *testing.T) {
 	w.publish("data", "2026.11", november())
 	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", november())
-	if _, err := w.syncer.Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.11", Trigger: request.TriggerSkip}); err == nil {
+	if _, err := w.syncer.Tree().Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.11", Trigger: request.TriggerSkip}); err == nil {
 		t.Error("the served release was skipped")
 	}
 	w.orders(request.Order{Release: "2026.10", Undo: true, Trigger: request.TriggerSkip})
@@ -149,7 +149,7 @@ func TestARollbackKeepsTheOrders(t *testing.T) {
 
 func TestAnOrderNeedsData(t *testing.T) {
 	w := start(t, "data")
-	if _, err := w.syncer.Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}); err == nil || !strings.Contains(err.Error(), "no data yet") {
+	if _, err := w.syncer.Tree().Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}); err == nil || !strings.Contains(err.Error(), "no data yet") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,14 +1,15 @@
 package syncer
 
 import (
+	"errors"
 	"slices"
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/golive"
+	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
-	"syncd/internal/mirror"
-	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
 	"syncd/internal/store"
@@ -99,37 +100,71 @@ func (r *run) predict(j *job, m *report.ManifestResult) {
 	m.DurationSeconds = time.Since(r.started).Seconds()
 }
 
-// record saves the outcome of jobs in one transaction, and shows it in the metrics.
-// From then on they count as done.
-func (r *run) record(jobs []*job) error {
-	now := time.Now().UTC()
-	changes := store.Changes{Forgotten: r.removed, Manifests: map[string]store.Manifest{}, Wanted: map[string][]store.Wanted{}, Proofs: map[string]*store.Proofs{}}
-	news, told := r.published, outbox.News{Republished: r.republished}
-	r.recordMates(&changes)
-	for _, j := range jobs {
+// saver saves the outcome of jobs with the publication that they were part of. From then on
+// they count as done.
+type saver struct {
+	run  *run
+	jobs []*job
+}
+
+// Save adds what is saved of the jobs, and an entry of the history if there is news.
+func (s *saver) Save(record *golive.Record, p *golive.Publication) {
+	r, now := s.run, time.Now().UTC()
+	r.noteViews(p.Outcome.Views)
+	r.unlisted = append(r.unlisted, p.MateResults()...)
+	changes, isNews := &record.Changes, p.Moved()
+	changes.Wanted, changes.Proofs = map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	r.isNew = r.isNew || p.Moved()
+	for _, j := range s.jobs {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
 		r.unlisted = append(r.unlisted, j.outcome)
-		r.tell(j, &told)
-		news = r.recordJob(j, now, &changes) || news
+		r.tell(j, &record.News)
+		isNews = r.recordJob(j, now, changes) || isNews
 		r.measure(j)
 	}
-	if news {
-		entry := report.HistoryEntry{
-			Time: now, Trigger: r.req.Trigger, DurationSeconds: time.Since(r.started).Seconds(), Sync: r.reportOf(r.unlisted, r.published),
-		}
-		entry.Removed = r.removed
+	if isNews {
+		entry := golive.EntryOf(r.req.Trigger, r.started, r.reportOf(r.unlisted, p.Moved()))
+		entry.Removed = changes.Forgotten
 		changes.History = entry
 		r.unlisted = nil
 	}
-	r.removed, r.published = nil, false
 	r.pruneIfWantsChanged(changes.Wanted)
-	err := r.cfg.commit(changes, told)
-	for _, j := range jobs {
-		r.progress.SetPhase(j.target.Name, report.PhaseDone)
-		r.req.Finish(j.target.Name)
+}
+
+// Saved ends the jobs, also if their outcome could not be saved.
+func (s *saver) Saved(err error) {
+	s.run.recordErr = errors.Join(s.run.recordErr, err)
+	for _, j := range s.jobs {
+		s.run.progress.SetPhase(j.target.Name, report.PhaseDone)
+		s.run.req.Finish(j.target.Name)
 	}
-	return err
+}
+
+// tell adds the events of a job except those of going live. It must run before
+// the job's failure or success is noted in its state.
+func (r *run) tell(j *job, news *outbox.News) {
+	name, before := j.target.Name, j.state.Failure
+	switch j.result {
+	case report.Failed, report.Refused:
+		kind, reason := event.Failed, string(refusal.ReasonOf(j.err))
+		if j.result == report.Refused {
+			kind = event.Refused
+		}
+		same := before != nil && before.Release == string(j.release) && before.Result == string(j.result) && before.Reason == reason
+		if j.repeated || same { // it was told
+			return
+		}
+		news.Events = append(news.Events, r.tree.Problem(kind, name, j.release, j.err))
+	default:
+		news.Confirmed = append(news.Confirmed, name)
+		if before != nil {
+			news.Failing = append(news.Failing, name)
+		}
+		if j.republished {
+			news.Republished = append(news.Republished, name)
+		}
+	}
 }
 
 // recordJob adds what is saved of a job. It is true when the job has news for the
@@ -159,7 +194,6 @@ func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news boo
 // measure shows a job's outcome in the metrics.
 func (r *run) measure(j *job) {
 	name := j.target.Name
-	status.ShowManifest(r.cfg.Metrics, name, r.cfg.Mirror.Current().Records[name], j.state, r.cfg.Staging.Get(name))
 	if j.result == report.Updated || j.result == report.Unchanged {
 		r.cfg.Metrics.DiskNeeded(name, 0)
 	}
@@ -176,7 +210,7 @@ func (r *run) measure(j *job) {
 func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 	for name, now := range wanted {
 		if !slices.Equal(r.wanted[name], now) {
-			r.cfg.Shared.room.RequestPrune()
+			r.tree.Room().RequestPrune()
 		}
 	}
 }
@@ -188,7 +222,7 @@ func (r *run) recordSuccess(j *job, now time.Time) {
 	}
 	j.learnSize()
 	if j.full {
-		j.state.FullAt, j.state.Config, j.state.Links = now, r.cfg.fingerprint(j.target), j.links
+		j.state.FullAt, j.state.Config, j.state.Links = now, r.tree.Fingerprint(j.target), j.links
 		j.state.Served = j.active.ID()
 	}
 }
@@ -205,7 +239,7 @@ func (r *run) recordFailure(j *job, now time.Time) (news bool) {
 		return false
 	}
 	if j.release != "" { // so that the next sync does a full check
-		j.state.FullAt, j.state.Config = time.Time{}, r.cfg.fingerprint(j.target)
+		j.state.FullAt, j.state.Config = time.Time{}, r.tree.Fingerprint(j.target)
 	}
 	failure := &store.Failure{
 		Release: string(j.release), Result: string(j.result), Error: report.OneLine(j.err.Error()),
@@ -220,37 +254,4 @@ func (r *run) recordFailure(j *job, now time.Time) (news bool) {
 	}
 	j.state.Failure = failure
 	return before == nil || before.Release != failure.Release || before.Error != failure.Error
-}
-
-// recordMates records manifests that went live with those of this sync.
-func (r *run) recordMates(changes *store.Changes) {
-	for _, record := range r.mateRecords {
-		r.unlisted = append(r.unlisted, liveResult(record))
-	}
-	r.cfg.recordLive(r.mateRecords, changes)
-	r.mateRecords, r.republished = nil, nil
-}
-
-// recordLive adds what is saved of staged manifests that went live. Their digests were
-// compared when they were staged.
-func (c *Config) recordLive(records []mirror.Record, changes *store.Changes) {
-	states, err := c.Store.Manifests()
-	if err != nil && len(records) > 0 {
-		c.Log.Warn().Err(err).Msg("reading the state failed; the next sync compares all digests")
-		return
-	}
-	for _, record := range records {
-		state := states[record.Manifest]
-		state.Served, state.Failure = record.ID(), nil
-		changes.Manifests[record.Manifest] = state
-		status.ShowManifest(c.Metrics, record.Manifest, record, state, staging.Entry{})
-	}
-}
-
-// liveResult is the outcome of a manifest whose staged revision went live.
-func liveResult(record mirror.Record) report.ManifestResult {
-	return report.ManifestResult{
-		Name: record.Manifest, Release: string(record.Release), Revision: record.Revision, Result: report.Updated,
-		FilesTotal: len(record.Files), FilesReused: len(record.Files), BytesReused: record.Bytes,
-	}
 }

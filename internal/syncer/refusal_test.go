@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
-	"syncd/internal/syncer"
 )
 
 func TestRefusesHashMismatchAfterOneCleanRetry(t *testing.T) {
@@ -196,10 +196,10 @@ func TestANarrowerSelectionIsNoShrinkingInBytes(t *testing.T) {
 	w.configure()
 	w.publish("data", "2026.09", files{"a.dat": strings.Repeat("x", 1000), "b.dat": "b"})
 	w.expect(w.demand(), "data", report.Updated)
-	w.target("data", func(t *syncer.Target) { t.Filter.Exclude = []string{"a.dat"} })
+	w.target("data", func(t *golive.Target) { t.Filter.Exclude = []string{"a.dat"} })
 	w.expect(w.demand(), "data", report.Updated)
 	w.serves("data", files{"b.dat": "b"})
-	w.target("data", func(t *syncer.Target) { t.Filter.Exclude = nil })
+	w.target("data", func(t *golive.Target) { t.Filter.Exclude = nil })
 	w.expect(w.demand(), "data", report.Updated)
 	w.publish("data", "2026.10", files{"a.dat": strings.Repeat("x", 998), "b.dat": "bb"})
 	w.refuses(refusal.Shrink)
@@ -207,9 +207,9 @@ func TestANarrowerSelectionIsNoShrinkingInBytes(t *testing.T) {
 
 func TestShrinkCountsFilesBeforeFilters(t *testing.T) {
 	w := served(t)
-	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"a.dat"} })
+	w.target("data", func(t *golive.Target) { t.Filter.Include = []string{"a.dat"} })
 	w.expect(w.poll(), "data", report.Updated) // one of four by a filter is no shrinking
-	w.target("data", func(t *syncer.Target) { t.Filter.Include = nil })
+	w.target("data", func(t *golive.Target) { t.Filter.Include = nil })
 	w.publish("data", "2026.10", files{"a.dat": "a"})
 	w.refuses(refusal.Shrink)
 }
@@ -323,9 +323,9 @@ func TestRefusesAReleaseFarAheadOfTheClockEvenByForce(t *testing.T) {
 	equal(t, "reason", w.expect(w.force(), "data", report.Refused).Reason, "bad_release")
 	w.serves("data", september())
 
-	w.target("data", func(t *syncer.Target) { t.Release = "9999.12" })
+	w.target("data", func(t *golive.Target) { t.Release = "9999.12" })
 	equal(t, "reason of a pinned one", w.expect(w.poll(), "data", report.Refused).Reason, "bad_release")
-	w.target("data", func(t *syncer.Target) { t.Release = manifest.Latest })
+	w.target("data", func(t *golive.Target) { t.Release = manifest.Latest })
 
 	w.provider.RemoveRelease("data", "9999.12")
 	w.publish("data", "2026.10", october())

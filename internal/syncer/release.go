@@ -72,7 +72,7 @@ func (r *run) fullCheckDue(j *job) bool {
 
 // sameConfig is true when the state is of the same source and selection: another source
 // has other validators.
-func (r *run) sameConfig(j *job) bool { return j.state.Config == r.cfg.fingerprint(j.target) }
+func (r *run) sameConfig(j *job) bool { return j.state.Config == r.tree.Fingerprint(j.target) }
 
 // waitAfterFailure repeats the result of a release that failed before, until its
 // backoff ends.

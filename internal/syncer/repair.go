@@ -20,13 +20,13 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if err := s.cfg.Mirror.Intact(); err != nil {
 		return report.Verification{}, err
 	}
-	verified := s.cfg.Shared.room.Read()
+	verified := s.tree.Room().Read()
 	result, checked, err := status.Verify(ctx, s.cfg.Mirror, req)
 	verified()
 	if err != nil {
 		return report.Verification{}, err
 	}
-	if err := s.tellDamage(ctx, checked.Damage); err != nil {
+	if err := s.tree.TellDamage(ctx, checked.Damage); err != nil {
 		return report.Verification{}, err
 	}
 	for i, d := range checked.Damage {
@@ -43,14 +43,14 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if len(req.Manifests) > 0 {
 		return result, nil
 	}
-	exported, err := s.cfg.repairExports(ctx, checked, req.Rate)
+	exported, err := s.tree.RepairExports(ctx, checked, req.Rate)
 	result.Add(exported)
 	return result, err
 }
 
 func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 	if d.HashFile {
-		return s.cfg.Shared.change(ctx, func() error {
+		return s.tree.Change(ctx, func() error {
 			return errors.Join(s.cfg.Mirror.RewriteHashFile(d), s.cfg.Mirror.Reread(ctx, d))
 		})
 	}
@@ -59,7 +59,7 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 			return err
 		}
 	}
-	err := s.cfg.Shared.change(ctx, func() error { return s.cfg.Mirror.Relink(d.File.Object) })
+	err := s.tree.Change(ctx, func() error { return s.cfg.Mirror.Relink(d.File.Object) })
 	if err != nil {
 		return err
 	}
@@ -69,5 +69,5 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 func (s *Syncer) refetch(ctx context.Context, d mirror.Damage) error {
 	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	defer s.cfg.Shared.repair(d.File.Object)()
-	return s.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, s.inventory.Add)
+	return s.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, s.tree.Inventory.Add)
 }

@@ -4,30 +4,13 @@ import (
 	"context"
 
 	"syncd/internal/golive/room"
-	"syncd/internal/manifest/layout"
-	"syncd/internal/mirror/inventory"
 )
-
-// room returns what a configuration says about the disk.
-func (c *Config) room(objects *inventory.Inventory) room.Config {
-	cfg := room.Config{
-		Mirror: c.Mirror, Store: c.Store, Staging: c.Staging, Inventory: objects, Log: c.Log,
-		Manifests: namesOf(c.Targets), Transfers: c.Transfers, Retain: c.Retain, RetainFor: c.RetainFor, Recheck: c.Recheck,
-	}
-	if c.Followers != nil { // a nil Followers in the other interface would not be nil
-		cfg.Followers = c.Followers
-	}
-	for _, v := range c.Views {
-		cfg.Views = append(cfg.Views, layout.View{Name: v.View.Name, Manifests: v.View.Manifests, HashFiles: v.View.HashFiles})
-	}
-	return cfg
-}
 
 // reserveSpace goes through the manifests in the order of the configuration. It
 // refuses each that does not fit in addition to those before it, even after pruning.
 func (r *run) reserveSpace(ctx context.Context, jobs []*job) {
-	_ = r.cfg.Shared.change(ctx, func() error { // it may prune; the error is the context's
-		reservation := r.cfg.Shared.room.NewReservation(r.room, namesOfJobs(jobs), r.servedFiles, r.req.DryRun)
+	_ = r.tree.Change(ctx, func() error { // it may prune; the error is the context's
+		reservation := r.tree.Room().NewReservation(r.tree.RoomConfig(), namesOfJobs(jobs), r.servedFiles, r.req.DryRun)
 		for _, j := range openJobs(jobs) {
 			if ctx.Err() != nil {
 				break // a sync that ends must not displace an old revision

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 // rollback goes back and expects it to work.
 func (w *world) rollback(req request.Rollback) report.Sync {
 	w.Helper()
-	result, err := w.syncer.Rollback(context.Background(), req)
+	result, err := w.syncer.Tree().Rollback(context.Background(), req)
 	must(w, err)
 	return result
 }
@@ -127,7 +127,7 @@ func TestRollbackOfOneManifestLeavesTheOthers(t *testing.T) {
 	w.serves("bins", files{"x": "1"})
 	w.serves("data", october())
 	w.held("")
-	if _, err := w.syncer.Rollback(context.Background(), request.Rollback{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := w.syncer.Tree().Rollback(context.Background(), request.Rollback{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("an unknown manifest: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestAHoldEndsByForce(t *testing.T) {
 func TestAHoldEndsWithAnotherConfiguredRelease(t *testing.T) {
 	w := advanced(t)
 	w.rollback(request.Rollback{})
-	w.target("data", func(t *syncer.Target) { t.Release = "2026.11" })
+	w.target("data", func(t *golive.Target) { t.Release = "2026.11" })
 	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", november())
 	w.held("")
@@ -201,7 +201,7 @@ func TestAHoldIsNotADowngradeWhenTheProviderWithdrawsTheRelease(t *testing.T) {
 func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
 	w := advanced(t)
 	w.rollback(request.Rollback{})
-	w.target("data", func(t *syncer.Target) { t.Filter.Include = []string{"*.dat"} })
+	w.target("data", func(t *golive.Target) { t.Filter.Include = []string{"*.dat"} })
 	w.expect(w.poll(), "data", report.Unchanged)
 	w.serves("data", october())
 	w.held("2026.11")
@@ -213,7 +213,7 @@ func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
 func TestRollbackWithNothingToGoBackTo(t *testing.T) {
 	w := served(t)
 	for _, req := range []request.Rollback{{}, {Generation: 1}, {Generation: 99}} {
-		_, err := w.syncer.Rollback(context.Background(), req)
+		_, err := w.syncer.Tree().Rollback(context.Background(), req)
 		if err == nil {
 			t.Errorf("rollback %+v succeeded, want an error", req)
 		}

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/golive/room"
+	"syncd/internal/golive"
 	"syncd/internal/host/clock"
-	"syncd/internal/mirror"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
@@ -21,22 +20,18 @@ import (
 // its goroutines. A recorded job belongs to no step any more.
 type run struct {
 	cfg     *Config
+	tree    *golive.Tree
 	req     request.Sync
 	started time.Time
 	jobs    []*job
 	wanted  map[string][]store.Wanted // by unfinished syncs before this one
-	views   []wantedView
+	views   []golive.WantedView
 	changed chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
-	removed     []string                // manifests that left with this sync's generations
-	together    [][]string              // the staged manifests that go live in one generation, by group
-	mateRecords []mirror.Record         // went live with the jobs of this sync, and are in none of them
-	republished []string                // of these, the release with other bytes
-	published   bool                    // since the last entry of the history
-	isNew       bool                    // a generation was published at all
-	unlisted    []report.ManifestResult // recorded, and in no entry of the history
-	recordErr   error
+	isNew     bool                    // a generation was published at all
+	unlisted  []report.ManifestResult // recorded, and in no entry of the history
+	recordErr error
 
 	viewResults map[string]report.ViewResult // by name
 
@@ -49,7 +44,6 @@ type run struct {
 	source      *source.Source
 	session     *inventory.Session
 	downloads   *download.Downloader
-	room        room.Config // to reserve space by
 }
 
 // end gives back what the run has of the Shared.

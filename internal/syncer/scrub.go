@@ -29,7 +29,7 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
 	}
 	if isNew {
-		if err := s.tellDamage(ctx, eachPathOnce(damage)); err != nil {
+		if err := s.tree.TellDamage(ctx, eachPathOnce(damage)); err != nil {
 			return files, err
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Syncer) removeUnused(ctx context.Context, id manifest.ObjectID) error {
 	if !there || s.cfg.Mirror.ObjectIsWhole(ctx, id) {
 		return context.Cause(ctx)
 	}
-	return s.cfg.Shared.change(ctx, func() error {
+	return s.tree.Change(ctx, func() error {
 		now, there := s.cfg.Mirror.ObjectInfo(id)
 		if !there || !now.Same(read) {
 			return nil

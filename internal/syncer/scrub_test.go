@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 var errTest = errors.New("damaged on purpose")
@@ -77,7 +77,7 @@ func TestADamagedObjectOfNoRevisionIsRemoved(t *testing.T) {
 
 func TestADamagedObjectOfAStagedRevisionIsRepaired(t *testing.T) {
 	w := start(t, "data")
-	w.target("data", func(t *syncer.Target) { t.Activate = manual })
+	w.target("data", func(t *golive.Target) { t.Activate = manual })
 	w.publish("data", "2026.09", files{"a.dat": "staged"})
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.spoil("staged")
@@ -112,7 +112,7 @@ func TestAnObjectThatASyncDownloadsAgainReplacesItsFilesInEarlierRevisions(t *te
 // The gate's view is built when the revision is staged, and no generation shows it.
 func TestADamagedObjectInTheViewOfAStagedRevisionNeverGoesLive(t *testing.T) {
 	w := served(t)
-	w.target("data", func(t *syncer.Target) {
+	w.target("data", func(t *golive.Target) {
 		t.Activate, t.Gate = manual, gate.Gate{Command: []string{"/bin/true"}, Timeout: time.Minute}
 	})
 	w.view(ref(layout.Flat, "data"))

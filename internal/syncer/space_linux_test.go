@@ -12,12 +12,12 @@ import (
 
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 // startOnDisk makes a world whose data directory is on a tmpfs of its own, or skips
@@ -223,8 +223,8 @@ func TestAFileOfUnknownSizeThatFillsTheDiskIsNotKept(t *testing.T) {
 }
 
 // hashed is a view of one file that needs space for its `.hash` file and its records.
-func hashed(name string) syncer.ViewTarget {
-	return syncer.ViewTarget{View: layout.View{Name: name, Manifests: []string{"small"}, Layout: layout.Flat, HashFiles: true},
+func hashed(name string) golive.ViewTarget {
+	return golive.ViewTarget{View: layout.View{Name: name, Manifests: []string{"small"}, Layout: layout.Flat, HashFiles: true},
 		ReadMaps: func() (map[string]*layout.Map, error) { return nil, nil }}
 }
 
@@ -238,7 +238,7 @@ func TestAViewLeavesTheSpaceThatARunningSyncReserved(t *testing.T) {
 	gate := w.gate("large.dat")
 	sync := w.background("data")
 	w.downloading("data")
-	w.cfg.Views = []syncer.ViewTarget{hashed("one"), hashed("two"), hashed("three"), hashed("four")}
+	w.cfg.Views = []golive.ViewTarget{hashed("one"), hashed("two"), hashed("three"), hashed("four")}
 	w.configure()
 	result := w.demand("small")
 	if len(result.Views) != 4 || result.Views[3].Reason != string(refusal.NoSpace) {
@@ -255,7 +255,7 @@ func TestViewsOfOneSwapShareTheFreeSpace(t *testing.T) {
 	free, err := w.cfg.Mirror.Free()
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(filepath.Dir(w.dir), "other"), make([]byte, free.Bytes-100<<10), 0o600))
-	w.cfg.Views = []syncer.ViewTarget{hashed("one"), hashed("two")}
+	w.cfg.Views = []golive.ViewTarget{hashed("one"), hashed("two")}
 	w.configure()
 	result := w.demand()
 	equal(t, "results", []report.Result{result.Views[0].Result, result.Views[1].Result}, []report.Result{report.Updated, report.Refused})

@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/space"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
@@ -35,7 +36,10 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Config{Mirror: m, Store: s, Staging: room, Shared: NewShared(func() error { return nil }), Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{})}, &progress.Tracker{}).newRun(request.Sync{}, nil)
+	shared := NewShared()
+	r := New(Config{Shared: shared, Directory: golive.NewDirectory(func() error { return nil }, shared), Config: golive.Config{
+		Mirror: m, Store: s, Staging: room, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
+	}}, &progress.Tracker{}).newRun(request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		j := &job{entry: noEntry(), sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
@@ -63,7 +67,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 }
 
 func TestADryRunDoesNotCountWhatASyncOfItsManifestReserved(t *testing.T) {
-	shared := NewShared(func() error { return nil })
+	shared := NewShared()
 	running := &run{jobs: []*job{{target: targetOf("data")}, {target: targetOf("other")}}}
 	for i, j := range running.jobs {
 		j.reserve(space.Amount{Bytes: 1 << i})

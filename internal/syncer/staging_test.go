@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 var manual = staging.Policy{Manual: true}
@@ -41,18 +41,18 @@ func never() staging.Policy {
 func (w *world) policy(p staging.Policy) {
 	w.Helper()
 	for _, t := range w.cfg.Targets {
-		w.target(t.Name, func(t *syncer.Target) { t.Activate = p })
+		w.target(t.Name, func(t *golive.Target) { t.Activate = p })
 	}
 }
 
 func (w *world) activate(names ...string) (report.Sync, error) {
-	return w.syncer.Activate(context.Background(), request.Activate{Names: names, Trigger: request.TriggerActivate})
+	return w.syncer.Tree().Activate(context.Background(), request.Activate{Names: names, Trigger: request.TriggerActivate})
 }
 
 // window activates what may go live by itself now.
 func (w *world) window() report.Sync {
 	w.Helper()
-	result, err := w.syncer.Activate(context.Background(), request.Activate{Trigger: request.TriggerWindow})
+	result, err := w.syncer.Tree().Activate(context.Background(), request.Activate{Trigger: request.TriggerWindow})
 	must(w, err)
 	return result
 }
@@ -179,7 +179,7 @@ func TestDiscardDropsWhatIsStaged(t *testing.T) {
 	w := stagedOctober(t)
 	w.cfg.Retain, w.cfg.RetainFor = 0, 0
 	w.configure()
-	result, err := w.syncer.Activate(context.Background(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
+	result, err := w.syncer.Tree().Activate(context.Background(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
 	must(t, err)
 	w.expect(result, "data", report.Unchanged)
 	w.staged("data", "", report.StateInSync)
@@ -198,12 +198,12 @@ func TestAWindowPublishesWhenItIsOpen(t *testing.T) {
 	w.publish("data", "2026.10", october())
 	w.poll()
 	w.staged("data", "2026.10", report.StateStaged)
-	if result := w.window(); result.Changed || w.syncer.HasDue(time.Now()) || w.syncer.DueAt(time.Now()).Before(time.Now()) {
+	if result := w.window(); result.Changed || w.syncer.Tree().HasDue(time.Now()) || w.syncer.Tree().DueAt(time.Now()).Before(time.Now()) {
 		t.Errorf("outside the window: %+v", result)
 	}
 	w.restart()
 	w.policy(always())
-	if !w.syncer.HasDue(time.Now()) {
+	if !w.syncer.Tree().HasDue(time.Now()) {
 		t.Error("not due")
 	}
 	w.expect(w.window(), "data", report.Updated)
@@ -223,7 +223,7 @@ func TestAWindowPublishesWhenItIsOpen(t *testing.T) {
 
 func TestAGroupGoesLiveTogether(t *testing.T) {
 	w := start(t, "a", "b", "alone")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.configure()
 	for _, name := range []string{"a", "b", "alone"} {
 		w.publish(name, "2026.09", september())
@@ -272,7 +272,7 @@ func TestAGroupGoesLiveTogether(t *testing.T) {
 
 func TestAGroupWithDifferentReleasesWaits(t *testing.T) {
 	w := start(t, "a", "b")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.configure()
 	w.publish("a", "2026.09", files{"a": "september"})
 	w.publish("b", "2026.10", files{"b": "october"})
@@ -288,7 +288,7 @@ func TestAGroupWithDifferentReleasesWaits(t *testing.T) {
 
 func TestAGroupWithAViewThatClashesStaysWhole(t *testing.T) {
 	w := start(t, "a", "b", "c")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.view(layout.View{Name: "v", Manifests: []string{"b", "c"}, Layout: layout.Flat})
 	w.publish("a", "2026.09", files{"a": "1"})
 	w.publish("b", "2026.09", files{"b": "1"})
@@ -300,12 +300,12 @@ func TestAGroupWithAViewThatClashesStaysWhole(t *testing.T) {
 	w.demand("a", "b")
 	w.policy(staging.Policy{})
 	w.cfg.Groups = nil
-	w.target("b", func(t *syncer.Target) { t.Activate = manual })
+	w.target("b", func(t *golive.Target) { t.Activate = manual })
 	w.publish("c", "2026.10", files{"both": "3"})
 	w.demand("c") // it clashes with nothing that is served
 	w.serves("c", files{"both": "3"})
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
-	w.target("b", func(t *syncer.Target) { t.Activate = staging.Policy{} })
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.target("b", func(t *golive.Target) { t.Activate = staging.Policy{} })
 	before := w.tree("a")
 	if _, err := w.activate("g"); err == nil || !strings.Contains(err.Error(), "view v") {
 		t.Errorf("activate: %v", err)
@@ -332,7 +332,7 @@ func TestActivateDoesNotWaitForADownload(t *testing.T) {
 
 func TestStagedFilesAreNotAmongThoseOfARollback(t *testing.T) {
 	w := stagedOctober(t)
-	if _, err := w.syncer.Rollback(context.Background(), request.Rollback{}); err == nil {
+	if _, err := w.syncer.Tree().Rollback(context.Background(), request.Rollback{}); err == nil {
 		t.Error("went to a staged revision")
 	}
 	w.serves("data", september())

@@ -252,7 +252,7 @@ func TestARollbackThatIsStoppedAnywhereIsCompleteOrAbsent(t *testing.T) {
 		w.expect(w.demand(), "data", report.Updated)
 		s, stop := w.stopping(n, at)
 		want := newest
-		_, err := s.Rollback(stop, request.Rollback{})
+		_, err := s.Tree().Rollback(stop, request.Rollback{})
 		switch {
 		case err == nil:
 			want = september2()

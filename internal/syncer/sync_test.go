@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
-	"syncd/internal/syncer"
 )
 
 func library(os, compiler, arch, name, content string) emulator.File {
@@ -170,7 +170,7 @@ func TestWithoutValidatorsAPollIsStillOneRequest(t *testing.T) {
 
 func TestAnAliasIsPolledThroughManifestAndNamedAsWritten(t *testing.T) {
 	w := start(t, "data")
-	w.target("data", func(t *syncer.Target) { t.Release = "2026.Q4" })
+	w.target("data", func(t *golive.Target) { t.Release = "2026.Q4" })
 	w.publish("data", "2026.10", september())
 	m := w.expect(w.demand(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.Q4")
@@ -187,7 +187,7 @@ func TestAPinnedReleaseMayBeAnOlderOne(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.expect(w.poll(), "data", report.Updated)
-	w.target("data", func(t *syncer.Target) { t.Release = "2026.09" })
+	w.target("data", func(t *golive.Target) { t.Release = "2026.09" })
 	m := w.expect(w.poll(), "data", report.Updated)
 	equal(t, "release", m.Release, "2026.09")
 	w.serves("data", september())
@@ -275,11 +275,11 @@ func TestAManifestThatLeftTheTargetsStaysServedUntilItIsForgotten(t *testing.T) 
 	}
 	equal(t, "states", states, map[string]report.State{"data": report.StateHeld, "bins": report.StateOrphaned})
 	for _, name := range []string{"data", "nowhere"} {
-		if _, err := w.syncer.Forget(t.Context(), request.Forget{Names: []string{name}}); err == nil {
+		if _, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{name}}); err == nil {
 			t.Errorf("forgot %s", name)
 		}
 	}
-	result, err := w.syncer.Forget(t.Context(), request.Forget{Names: []string{"bins"}, Trigger: request.TriggerForget})
+	result, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{"bins"}, Trigger: request.TriggerForget})
 	must(t, err)
 	equal(t, "result", []any{result.Changed, result.Generation, result.Removed}, []any{true, w.generation(), []string{"bins"}})
 	w.serves("bins", nil)
@@ -292,7 +292,7 @@ func TestAManifestThatLeftTheTargetsStaysServedUntilItIsForgotten(t *testing.T) 
 		t.Error("the proofs of bins are still there")
 	}
 	w.hasNoState("bins")
-	w.target("data", func(t *syncer.Target) { t.Name = "bins" })
+	w.target("data", func(t *golive.Target) { t.Name = "bins" })
 	w.expect(w.poll(), "bins", report.Updated)
 	w.serves("bins", bins)
 }

@@ -2,129 +2,71 @@ package syncer
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/downstream/rings"
-	"syncd/internal/golive/gate"
-	"syncd/internal/golive/room"
-	"syncd/internal/hooks/outbox"
+	"syncd/internal/golive"
 	"syncd/internal/host/clock"
-	"syncd/internal/manifest"
-	"syncd/internal/metrics"
 	"syncd/internal/mirror"
-	"syncd/internal/mirror/export"
-	"syncd/internal/mirror/inventory"
-	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
 	"syncd/internal/report/request"
-	"syncd/internal/store"
 	"syncd/internal/syncer/download"
 	"syncd/internal/syncer/lockfile"
 	"syncd/internal/syncer/source"
 )
 
-// Followers are other hosts that take the data from this one. Safe for concurrent use.
-type Followers interface {
-	room.Followers
-	// Refresh is called when more is known of an earlier revision.
-	Refresh()
-}
-
-// Target is one manifest to mirror.
-type Target struct {
-	source.Target
-	Activate staging.Policy
-	Gate     gate.Gate
-}
-
 // Config is what New needs; every field is required unless it says so.
 type Config struct {
+	golive.Config
+
 	Provider source.Provider // nil for a follower
 	Bucket   source.Bucket   // of a follower; nil for others
 	Fetcher  download.Fetcher
-	Mirror   *mirror.Mirror // recovered, and locked by this process
-	Shared   *Shared        // of Mirror
-	Staging  *staging.Area  // of Mirror
-	Store    *store.Store
-	Outbox   *outbox.Outbox // of Store
-	Metrics  *metrics.Metrics
-	Log      zerolog.Logger
-	Version  string    // of syncd, for records
 	Built    time.Time // when syncd was built, zero when not known
 
-	Source        string // base URL as records show it
-	Algorithm     manifest.Algorithm
-	Targets       []Target
-	Transfers     int           // large files at once
+	Directory *golive.Directory // of Mirror; its Keeper is Shared
+	Shared    *Shared
+
 	PublishAfter  time.Duration // how long ready manifests wait for the others of their sync
-	Recheck       time.Duration // between checks of the digests of an unchanged release
 	MinKeepRatio  float64
 	MinBytesRatio float64
-	Retain        int
-	RetainFor     time.Duration
-	Views         []ViewTarget
-	Exports       []export.Target
-	Access        mirror.Access // of all that readers see
-	DropRemoved   bool          // what left the configuration goes at once
-	Followers     Followers     // nil if this host serves no others
-	Describe      bool          // records get what the provider says about files, for other hosts
-	Groups        []Group
-	Redact        func(string) string // removes the Customer ID from the output of a gate
-	Follower      rings.State         // of this host, for an upstream that is a syncd
-}
-
-// selection identifies which files of a target are mirrored and by which digests
-// they are compared.
-func (c *Config) selection(t Target) string {
-	text := c.Algorithm.String() + " " + t.Filter.Fingerprint()
-	if len(t.Files) > 0 {
-		text += " " + manifest.ReferencesID(t.Files)
-	}
-	return text
+	Describe      bool        // records get what the provider says about files, for other hosts
+	Follower      rings.State // of this host, for an upstream that is a syncd
 }
 
 func (c *Config) guards() source.Guards {
 	return source.Guards{MinKeepRatio: c.MinKeepRatio, MinBytesRatio: c.MinBytesRatio}
 }
 
-// fingerprint identifies the configuration of a target.
-func (c *Config) fingerprint(t Target) string {
-	return c.Source + " " + string(t.Release) + " " + c.selection(t) + t.skipped()
-}
-
-// Syncer syncs, rolls back and repairs. Safe for concurrent use, as long as each
+// Syncer syncs, adopts and repairs. Safe for concurrent use, as long as each
 // manifest is in one running sync at most, dry runs aside.
 type Syncer struct {
 	cfg       Config
+	tree      *golive.Tree
 	progress  *progress.Tracker
-	inventory *inventory.Inventory
 	requests  *semaphore.Weighted // small requests of all manifests
 	downloads *download.Downloader
 	deadlines clock.Deadlines // of saved times
 }
 
-// New returns a Syncer that reports its progress to progress.
+// New returns a Syncer with a Tree of the same configuration, which is in force from now on.
+// The Syncer reports its progress to progress.
 func New(cfg Config, progress *progress.Tracker) *Syncer {
-	s := &Syncer{
-		cfg: cfg, progress: progress,
-		inventory: inventory.New(inventory.Config{
-			Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
-		}),
+	return &Syncer{
+		cfg: cfg, tree: golive.New(cfg.Config, cfg.Directory), progress: progress,
 		requests: source.NewSlots(),
 		downloads: &download.Downloader{
 			Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
 			Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,
 		},
 	}
-	cfg.Shared.newest.Store(&s.cfg)
-	cfg.Shared.room.Configure(cfg.room(s.inventory))
-	return s
 }
+
+// Tree returns what the Syncer publishes to.
+func (s *Syncer) Tree() *golive.Tree { return s.tree }
 
 // Sync does one sync. The result has the outcome of each manifest, failed ones
 // included. The error says why the whole sync ended: an unknown manifest, the
@@ -157,7 +99,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	r.describeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
-	s.cfg.Shared.pruneIfDue(ctx)
+	s.tree.PruneIfDue(ctx)
 	return r.report(), r.recordErr
 }
 
@@ -181,13 +123,13 @@ func (r *run) ask(ctx context.Context, j *job) {
 
 // start reads what is saved and served of each manifest.
 func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
-	targets, err := s.choose(req.Manifests, req.Queued)
+	targets, err := s.cfg.Targets.Choose(req.Manifests, req.Queued)
 	if err != nil {
 		return nil, err
 	}
 	var lock *lockfile.Lock
 	if len(req.Locked) > 0 {
-		if lock, err = source.ReadLock(req.Locked, s.cfg.Source, namesOf(targets)); err != nil {
+		if lock, err = source.ReadLock(req.Locked, s.cfg.Source, targets.Names()); err != nil {
 			return nil, err
 		}
 	}
@@ -199,33 +141,24 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Shared.change(ctx, s.refresh); err != nil {
+	if err := s.tree.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	r := s.newRun(req, lock)
-	r.views = s.cfg.wantedViews()
+	r.views = s.tree.WantedViews()
 	r.wanted = wanted
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
-		j := &job{target: withOrders(t, active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
+		j := &job{target: t.With(active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
 		j.entry = r.source.Entry(r.questionOf(j))
 		r.jobs = append(r.jobs, j)
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)
 	}
-	r.endProgress = r.progress.Begin(req.Trigger, r.started, namesOf(targets))
+	r.endProgress = r.progress.Begin(req.Trigger, r.started, targets.Names())
 	return r, nil
-}
-
-// refresh compares the mirror with the disk, and the permissions with the newest
-// configuration. The caller has the turn.
-func (s *Syncer) refresh() error {
-	if err := s.cfg.Mirror.Refresh(); err != nil {
-		return err
-	}
-	return s.cfg.Mirror.Grant(s.cfg.Shared.newest.Load().Access)
 }
 
 func (s *Syncer) newRun(req request.Sync, lock *lockfile.Lock) *run {
@@ -234,20 +167,20 @@ func (s *Syncer) newRun(req request.Sync, lock *lockfile.Lock) *run {
 		tracker = &progress.Tracker{}
 	}
 	return &run{
-		cfg: &s.cfg, req: req, started: now, changed: make(chan struct{}, 1),
-		progress: tracker, deadlines: &s.deadlines, session: s.inventory.NewSession(), downloads: s.downloads,
-		source: s.cfg.source(req, lock, s.requests, tracker),
-		room:   s.cfg.room(s.inventory),
+		cfg: &s.cfg, tree: s.tree, req: req, started: now, changed: make(chan struct{}, 1),
+		progress: tracker, deadlines: &s.deadlines, session: s.tree.Inventory.NewSession(), downloads: s.downloads,
+		source: s.source(req, lock, tracker),
 	}
 }
 
 // source is where a sync gets its manifests from.
-func (c *Config) source(req request.Sync, lock *lockfile.Lock, slots *semaphore.Weighted, tracker *progress.Tracker) *source.Source {
+func (s *Syncer) source(req request.Sync, lock *lockfile.Lock, tracker *progress.Tracker) *source.Source {
+	c := &s.cfg
 	return source.New(source.Config{
 		Provider: c.Provider, Bucket: c.Bucket, Lock: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
-		Describe: c.Describe && !req.DryRun, Slots: slots, Progress: tracker, Log: c.Log,
+		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
-			err = c.Shared.change(ctx, func() error { // no pruning meanwhile
+			err = s.tree.Change(ctx, func() error { // no pruning meanwhile
 				records, err = c.Mirror.Revisions(name)
 				return err
 			})
@@ -262,31 +195,4 @@ func (r *run) questionOf(j *job) source.Question {
 		Target: j.target.Target, Served: j.active, Staged: j.staged, Saved: j.state, Same: r.sameConfig(j),
 		Full: r.fullCheckDue(j), Force: r.req.Force, Now: r.started, Share: r.cfg.Shared.lists.NewShare(),
 	}
-}
-
-// choose returns the targets with the given names; without names, all targets.
-// Unknown names are an error unless skipUnknown.
-func (s *Syncer) choose(names []string, skipUnknown bool) ([]Target, error) {
-	if len(names) == 0 {
-		return s.cfg.Targets, nil
-	}
-	var chosen []Target
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		i := slices.IndexFunc(s.cfg.Targets, func(t Target) bool { return t.Name == name })
-		switch {
-		case i >= 0:
-			chosen = append(chosen, s.cfg.Targets[i])
-		case !skipUnknown:
-			return nil, &request.UnknownManifestError{Name: name}
-		}
-	}
-	return chosen, nil
-}
-
-func namesOf(targets []Target) []string {
-	names := make([]string, len(targets))
-	for i, t := range targets {
-		names[i] = t.Name
-	}
-	return names
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/hooks/event"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
-	"syncd/internal/syncer"
 )
 
 // told removes and returns what waits for the hook of every event.
@@ -75,14 +75,14 @@ func TestARepublishedReleaseIsToldAndAnotherFilterIsNot(t *testing.T) {
 	w.publish("m", "2026.09", files{"a": "1", "b": "2"})
 	w.demand()
 	w.wantTold("activated", "republished", "activated")
-	w.target("m", func(t *syncer.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
+	w.target("m", func(t *golive.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
 	w.demand()
 	w.wantTold("activated")
 }
 
 func TestARepublishedReleaseOfAGroupIsToldOfEachManifest(t *testing.T) {
 	w := start(t, "a", "b")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.configure()
 	for _, content := range []string{"1", "2"} {
 		w.publish("a", "2026.09", files{"a": content})
@@ -110,7 +110,7 @@ func TestAStartTellsARepublishedReleaseAndNotAnotherFilter(t *testing.T) {
 		"other bytes":    {func(w *world) { w.publish("m", "2026.09", files{"a": "1", "b": "2"}) }, []string{"republished", "activated"}},
 		"a further file": {func(w *world) { w.publish("m", "2026.09", files{"a": "1", "b": "1", "c": "1"}) }, []string{"republished", "activated"}},
 		"another filter": {func(w *world) {
-			w.target("m", func(t *syncer.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
+			w.target("m", func(t *golive.Target) { t.Filter = manifest.Filter{Include: []string{"a"}} })
 		}, []string{"activated"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAStartTellsARepublishedReleaseAndNotAnotherFilter(t *testing.T) {
 			w.close()
 			must(t, os.WriteFile(filepath.Join(w.dir, "state", "syncd.db"), state, 0o600))
 			w.open()
-			must(t, w.syncer.CatchUp())
+			must(t, w.syncer.Tree().CatchUp())
 			w.wantTold(row.want...)
 		})
 	}
@@ -163,7 +163,7 @@ func TestARollbackIsTold(t *testing.T) {
 	}
 	w.told()
 	left := w.cfg.Mirror.Current().Records["m"].Revision
-	_, err := w.syncer.Rollback(context.Background(), request.Rollback{})
+	_, err := w.syncer.Tree().Rollback(context.Background(), request.Rollback{})
 	must(t, err)
 	if data := w.wantTold("rolled_back")[0]; data.Release != "2026.09" || data.Previous != left || data.Generation != 3 {
 		t.Errorf("told %+v", data)

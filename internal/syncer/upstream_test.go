@@ -13,9 +13,9 @@ import (
 
 	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/report/request"
-	"syncd/internal/syncer"
 )
 
 // upstream stands before the emulator as another syncd would.
@@ -73,14 +73,14 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 	poll()
 	wants("in sync", "ManifestReleases "+serves)
 
-	w.target("data", func(t *syncer.Target) { t.Gate = gate.Gate{Command: []string{"false"}} })
+	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{Command: []string{"false"}} })
 	w.publish("data", "2026.11", files{"a": "2"})
 	poll()
 	u.take()
 	poll()
 	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; reason=gate; attempts=1")
 
-	w.target("data", func(t *syncer.Target) { t.Gate = gate.Gate{} })
+	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{} })
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*"})
 	w.publish("data", "2026.12", files{"a": "3"})
 	poll()

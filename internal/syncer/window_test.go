@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/syncer"
 )
 
 // shutter is a window that the test opens and closes.
@@ -45,7 +45,7 @@ func downloadingNovember(t *testing.T, before files) (w *world, window *shutter,
 func TestAWindowThatOpensDuringASyncPublishesItsRevision(t *testing.T) {
 	w, window, sync, finish := downloadingNovember(t, nil)
 	window.isOpen.Store(true)
-	if w.syncer.HasDue(time.Now()) {
+	if w.syncer.Tree().HasDue(time.Now()) {
 		t.Error("nothing is staged yet")
 	}
 	finish()
@@ -57,7 +57,7 @@ func TestAWindowThatOpensDuringASyncPublishesItsRevision(t *testing.T) {
 func TestAWindowThatOpensDuringASyncPublishesWhatWasStagedAtOnce(t *testing.T) {
 	w, window, sync, finish := downloadingNovember(t, october())
 	window.isOpen.Store(true)
-	if !w.syncer.HasDue(time.Now()) {
+	if !w.syncer.Tree().HasDue(time.Now()) {
 		t.Fatal("the staged revision is not due")
 	}
 	w.expect(w.window(), "data", report.Updated)
@@ -86,7 +86,7 @@ func TestAWindowThatClosesDuringASyncStagesItsRevision(t *testing.T) {
 func (w *world) slowGate() (runs func() int, pass func()) {
 	dir := w.TempDir()
 	script := `echo run >>"$0/runs"; until test -e "$0/pass"; do sleep 0.01; done`
-	w.target("data", func(t *syncer.Target) {
+	w.target("data", func(t *golive.Target) {
 		t.Gate = gate.Gate{Command: []string{"/bin/sh", "-c", script, dir}, Timeout: time.Minute, Env: os.Environ()}
 	})
 	runs = func() int {
@@ -104,7 +104,7 @@ func TestAWindowThatOpensWhileTheGateRunsWaitsForTheGate(t *testing.T) {
 	sync := w.background()
 	eventually(t, "the gate runs", func() bool { return runs() == 1 })
 	window.isOpen.Store(true)
-	if w.syncer.HasDue(time.Now()) {
+	if w.syncer.Tree().HasDue(time.Now()) {
 		t.Error("a revision without a verdict is due")
 	}
 	w.serves("data", september())
@@ -138,7 +138,7 @@ func TestActivateWaitsForTheGateThatASyncRuns(t *testing.T) {
 // Readers never see half a group, whatever stages and activates it.
 func TestReadersNeverSeeHalfAGroup(t *testing.T) {
 	w := start(t, "a", "b")
-	w.cfg.Groups = []syncer.Group{{Name: "g", Manifests: []string{"a", "b"}}}
+	w.cfg.Groups = []golive.Group{{Name: "g", Manifests: []string{"a", "b"}}}
 	w.configure()
 	offer := func(name string, month int) {
 		release := fmt.Sprintf("%04d.%02d", 2010+month/12, month%12+1)

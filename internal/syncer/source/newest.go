@@ -26,7 +26,7 @@ func (e *Entry) newestOf(what string, ids []string) (manifest.Release, error) {
 }
 
 // withoutSkipped leaves out the releases that are passed over.
-func withoutSkipped(t Target, ids []string) []string {
+func withoutSkipped(t manifest.Target, ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		release, err := manifest.ParseRelease(id)
 		return err == nil && slices.Contains(t.Skip, release)

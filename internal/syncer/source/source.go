@@ -30,16 +30,6 @@ type Provider interface {
 	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
 }
 
-// Target is what the configuration and the operator's orders say about one manifest:
-// a manifest of the provider with that name, or single files.
-type Target struct {
-	Name    string
-	Release manifest.Release     // latest, an alias, or a pinned month
-	Files   []manifest.Reference // single files, each with a Release as above; empty for a manifest
-	Filter  manifest.Filter
-	Skip    []manifest.Release // by command; not part of the configuration
-}
-
 // Config is what New needs.
 type Config struct {
 	Provider  Provider // nil for a follower
@@ -92,7 +82,7 @@ func (s *Source) KnownSize(content manifest.Digest) (size int64, known bool) {
 
 // Question is what an entry must know to answer.
 type Question struct {
-	Target Target
+	Target manifest.Target
 	Served mirror.Record  // zero if nothing is served
 	Staged staging.Entry  // zero if nothing is staged
 	Saved  store.Manifest // by earlier syncs

@@ -1,4 +1,4 @@
-package syncer
+package gate
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"syncd/internal/store"
 )
 
-// shown is an object that a gate can see, as its file was before.
-type shown struct {
+// Shown is an object that a gate can see, as its file was before.
+type Shown struct {
 	object manifest.ObjectID
 	proof  store.Proof
 }
 
-// show describes the objects of a record before a gate sees them.
-func (c *Config) show(record mirror.Record) []shown {
-	all := make([]shown, 0, len(record.Files))
+// Show describes the objects of a record before a gate sees them.
+func Show(m *mirror.Mirror, record mirror.Record) []Shown {
+	all := make([]Shown, 0, len(record.Files))
 	for _, f := range record.Files {
-		if info, there := c.Mirror.ObjectInfo(f.Object); there {
-			all = append(all, shown{f.Object, store.ProofOf(info)})
+		if info, there := m.ObjectInfo(f.Object); there {
+			all = append(all, Shown{f.Object, store.ProofOf(info)})
 		}
 	}
 	return all
@@ -32,42 +32,42 @@ func (c *Config) show(record mirror.Record) []shown {
 // dropChanged refuses a revision of which the gate changed a file: its content is not
 // proven any more, whatever the verdict. The damaged objects and the entry go, so the next
 // sync downloads them again. A gate can write, because it runs as syncd's user.
-func (c *Config) dropChanged(ctx context.Context, t Target, p prepared) error {
-	damaged := c.damaged(ctx, p.objects)
+func (j Judge) dropChanged(ctx context.Context, c Case) error {
+	damaged := j.damaged(ctx, c.Objects)
 	if len(damaged) == 0 || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return c.Shared.change(ctx, func() error {
-		if c.Staging.Get(t.Name).ID() != p.entry.ID() { // replaced meanwhile, and perhaps pruned
+	return j.Change(ctx, func() error {
+		if j.Staging.Get(c.Entry.Manifest).ID() != c.Entry.ID() { // replaced meanwhile, and perhaps pruned
 			return nil
 		}
-		record, err := c.Staging.Record(p.entry)
+		record, err := j.Staging.Record(c.Entry)
 		if err != nil {
 			return err
 		}
 		for _, id := range damaged {
-			if err := c.Mirror.RemoveUnused(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := j.Mirror.RemoveUnused(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		if err := c.Staging.Remove(t.Name); err != nil {
+		if err := j.Staging.Remove(c.Entry.Manifest); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(record.Files, func(f mirror.File) bool { return f.Object == damaged[0] })
 		return refusal.New(refusal.Gate, "the gate %s changed the content of %d files, such as %s: mend the gate, which must only read; "+
-			"the next sync downloads them again, and `syncd verify --repair` mends served ones", t.Gate.Command[0], len(damaged), record.Files[i].Path)
+			"the next sync downloads them again, and `syncd verify --repair` mends served ones", c.Gate.Command[0], len(damaged), record.Files[i].Path)
 	})
 }
 
 // damaged returns the objects that have another content now. It reads those whose file has
 // changed.
-func (c *Config) damaged(ctx context.Context, before []shown) (ids []manifest.ObjectID) {
+func (j Judge) damaged(ctx context.Context, before []Shown) (ids []manifest.ObjectID) {
 	for _, was := range before {
-		info, there := c.Mirror.ObjectInfo(was.object)
+		info, there := j.Mirror.ObjectInfo(was.object)
 		if there && store.ProofOf(info) == was.proof || slices.Contains(ids, was.object) {
 			continue
 		}
-		if !c.Mirror.ObjectIsWhole(ctx, was.object) {
+		if !j.Mirror.ObjectIsWhole(ctx, was.object) {
 			ids = append(ids, was.object)
 		}
 	}

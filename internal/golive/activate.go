@@ -1,0 +1,120 @@
+package golive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+	"syncd/internal/store"
+)
+
+// Activate publishes what is staged, or discards it. It does not wait for downloads, not
+// even of the same manifest. A manifest whose gate refuses it, or that cannot be built,
+// holds up its group and no other. With names, it is also a failure if something of them is
+// staged and must wait. The error says why nothing went live.
+func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
+	names, err := t.named(req.Names)
+	if err != nil {
+		return report.Sync{}, err
+	}
+	if req.Discard {
+		return t.discard(ctx, names, req.Trigger)
+	}
+	stay := t.judgeStaged(ctx, names, req)
+	if ctx.Err() != nil {
+		return report.Sync{}, context.Cause(ctx)
+	}
+	op := &activation{command: t.command(req.Trigger), req: req, names: names, stay: stay}
+	exported, err := t.Apply(ctx, op)
+	op.result.Exports = exported
+	return op.result, err
+}
+
+// reasons say why manifests do not go live, by name.
+type reasons map[string]error
+
+// err is nil for no reason.
+func (r reasons) err() (err error) {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		err = errors.Join(err, fmt.Errorf("%s: %w", name, r[name]))
+	}
+	return err
+}
+
+// activation publishes the staged revisions that are ready, each with its whole group.
+type activation struct {
+	command
+	req   request.Activate
+	names []string
+	stay  reasons // what gates said before
+}
+
+func (op *activation) Propose(context.Context) (p Proposal, err error) {
+	if err := op.refresh(); err != nil {
+		return p, err
+	}
+	asked := op.req.Trigger != request.TriggerWindow
+	records := op.ready(op.names, op.started, asked)
+	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
+		op.addWaiting(records)
+	}
+	if len(records) == 0 {
+		return p, nil
+	}
+	return Proposal{
+		Change: mirror.Change{Set: records}, Together: op.Groups.split(records),
+		Views: op.WantedViews(), Orphans: true, Replaces: true,
+	}, nil
+}
+
+// addWaiting adds the manifests whose staged or quarantined revision is not among the
+// records, each with the reason.
+func (op *activation) addWaiting(records []mirror.Record) {
+	entries := op.Staging.All()
+	for _, name := range op.names {
+		e := entries[name]
+		goes := sets(mirror.Change{Set: records}, name)
+		switch {
+		case e.Manifest == "" || e.Dropped || goes || op.stay[name] != nil:
+		case e.IsQuarantined():
+			op.stay[name] = fmt.Errorf("the gate refused release %s: `syncd activate --again %s` asks it again", e.Release, name)
+		default:
+			waits := staging.Waits(op.members(op.Groups.Of(name), entries, op.started), op.started, true)
+			op.stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, waits)
+		}
+	}
+}
+
+// Leave keeps manifests that cannot be built staged, with their groups. The mates need the
+// names of what holds them up.
+func (op *activation) Leave(names, mates []string, why error) {
+	why = fmt.Errorf("%s: %w", strings.Join(names, ", "), why)
+	for _, name := range slices.Concat(names, mates) {
+		op.stay[name] = why
+	}
+}
+
+// Settle lists the manifests that went live and those that were to.
+func (op *activation) Settle(o Outcome) (*Record, error) {
+	if !op.settled(o) {
+		return nil, cmp.Or(o.Err, op.stay.err())
+	}
+	for _, record := range o.Change.Set {
+		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Updated))
+	}
+	for _, name := range slices.Sorted(maps.Keys(op.stay)) {
+		op.result.Manifests = append(op.result.Manifests, stayResult(o.After.Records[name], name, op.stay[name]))
+	}
+	changes := store.Changes{Manifests: map[string]store.Manifest{}}
+	op.noteLive(o.Change.Set, &changes)
+	return op.record(changes, outbox.News{Republished: republished(o.Before, o.Change.Set)}), o.Err
+}

@@ -1,0 +1,62 @@
+package golive
+
+import (
+	"context"
+
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/report"
+	"syncd/internal/store"
+)
+
+func (t *Tree) discard(ctx context.Context, names []string, trigger string) (report.Sync, error) {
+	op := &discard{command: t.command(trigger), names: names}
+	_, err := t.Apply(ctx, op)
+	return op.result, err
+}
+
+// discard drops what is staged or quarantined. What is served stays.
+type discard struct {
+	command
+	names   []string
+	changes store.Changes
+}
+
+func (op *discard) Propose(context.Context) (p Proposal, err error) {
+	states, err := op.Store.Manifests()
+	if err != nil {
+		return p, err
+	}
+	op.changes.Manifests = map[string]store.Manifest{}
+	for _, name := range op.names {
+		e := op.Staging.Get(name)
+		if e.Manifest == "" || e.Dropped {
+			continue
+		}
+		if err := op.Staging.Discard(name); err != nil {
+			return p, err
+		}
+		state := states[name]
+		if state.Failure != nil && state.Failure.Reason == string(refusal.Gate) {
+			state.Failure = nil
+			op.changes.Manifests[name] = state
+		}
+		record := op.Mirror.Current().Records[name]
+		record.Manifest = name // there may be none
+		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Unchanged))
+	}
+	return p, nil
+}
+
+func (op *discard) Settle(o Outcome) (*Record, error) {
+	op.settled(o)
+	if len(op.result.Manifests) == 0 {
+		return nil, o.Err
+	}
+	op.room.RequestPrune()
+	record := op.record(op.changes, outbox.News{})
+	for _, m := range op.result.Manifests {
+		record.Touched = append(record.Touched, m.Name)
+	}
+	return record, o.Err
+}

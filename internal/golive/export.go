@@ -1,0 +1,146 @@
+package golive
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"syncd/internal/disk/durable"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
+	"syncd/internal/report"
+	"syncd/internal/report/status"
+)
+
+// exports makes the exported folders follow the served generation, one folder at a time.
+// It runs outside of the turn, because copies to another file system take long. Safe for
+// concurrent use.
+type exports struct {
+	turn chan struct{} // holds one token while no folder changes
+
+	mu     sync.Mutex // guards what follows; never held across the disk
+	failed map[string]status.ExportFailure
+}
+
+// FailedExports returns the last failure of each folder that does not follow, by path.
+func (d *Directory) FailedExports() map[string]status.ExportFailure {
+	d.exports.mu.Lock()
+	defer d.exports.mu.Unlock()
+	return maps.Clone(d.exports.failed)
+}
+
+func (e *exports) note(path string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed == nil {
+		e.failed = map[string]status.ExportFailure{}
+	}
+	failure, failedBefore := e.failed[path]
+	if !failedBefore {
+		failure.Since = time.Now().UTC()
+	}
+	if failure.Err = err; err == nil {
+		delete(e.failed, path)
+		return
+	}
+	e.failed[path] = failure
+}
+
+// Export makes the configured folders follow what is served. takeOver names the views whose
+// folders replace what lies there. The context's end is no failure of a folder.
+func (t *Tree) Export(ctx context.Context, o export.Options, takeOver []string) []report.ExportResult {
+	return t.export(ctx, t.Exports, o, takeOver)
+}
+
+func (t *Tree) export(ctx context.Context, targets []export.Target, o export.Options, takeOver []string) (results []report.ExportResult) {
+	if len(targets) == 0 {
+		return nil
+	}
+	select {
+	case <-t.exports.turn:
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { t.exports.turn <- struct{}{} }()
+	for _, target := range targets {
+		o.TakeOver = slices.Contains(takeOver, target.View)
+		generation, changed, err := t.exportOne(ctx, target, o)
+		if ctx.Err() != nil {
+			break
+		}
+		if generation == 0 {
+			continue // the view is not served yet
+		}
+		t.exports.note(target.Path, err)
+		status.ShowExport(t.Metrics, status.Exports(t.Mirror, []export.Target{target}, t.FailedExports())[0])
+		results = append(results, exportResult(target, generation, changed, err))
+	}
+	return results
+}
+
+// exportOne tries again while another generation comes into service: pruning may then
+// remove the files that it reads.
+func (t *Tree) exportOne(ctx context.Context, target export.Target, o export.Options) (generation int, changed bool, err error) {
+	for {
+		current := t.Mirror.Current()
+		view, served := current.Views[target.View]
+		if !served {
+			return 0, false, nil
+		}
+		changed, err = t.followView(ctx, target, current.Number, view, o)
+		if err == nil || ctx.Err() != nil || t.Mirror.Current().Views[target.View].Fingerprint == view.Fingerprint {
+			return current.Number, changed, err
+		}
+	}
+}
+
+func (t *Tree) followView(ctx context.Context, target export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
+	dir, err := t.Mirror.OpenTree(view)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: func() (files []export.File) {
+		for _, f := range view.TreeFiles() {
+			files = append(files, export.File{Path: f.Path, Size: f.Size, Object: f.Object})
+		}
+		return files
+	}}
+	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { t.Log.Warn().Str("export", target.Path).Msg(text) }}, target, source, o)
+}
+
+func exportResult(t export.Target, generation int, changed bool, err error) report.ExportResult {
+	result := report.ExportResult{View: t.View, Path: t.Path, Generation: generation, Result: report.Unchanged}
+	if changed {
+		result.Result = report.Updated
+	}
+	if err == nil {
+		return result
+	}
+	mark, _ := export.Look(t) // its error is the same
+	result.Generation, result.Result, result.Error = mark.Generation, report.Failed, report.OneLine(err.Error())
+	if result.Reason = string(refusal.ReasonOf(err)); result.Reason != "" || export.IsRefused(err) {
+		result.Result = report.Refused
+	}
+	return result
+}
+
+// RepairExports reads the exported folders, and replaces those with damage by new trees,
+// after their files were repaired in the data directory.
+func (t *Tree) RepairExports(ctx context.Context, served mirror.Checked, rate int64) (report.Verification, error) {
+	result, err := status.VerifyExports(ctx, t.Mirror, served, t.Exports, rate)
+	if err != nil || result.OK() {
+		return result, err
+	}
+	damaged := slices.DeleteFunc(slices.Clone(t.Exports), func(target export.Target) bool { return !result.CanMend(target.Path) })
+	for _, done := range t.export(ctx, damaged, export.Options{Mend: true}, nil) {
+		result.Mended(done)
+	}
+	if ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	return result, nil
+}

@@ -1,0 +1,98 @@
+package golive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+	"syncd/internal/store"
+)
+
+// Orphaned lists the manifests and views that are served and no longer configured as such.
+func (t *Tree) Orphaned() []string {
+	names := slices.Concat(t.orphanedManifests(), t.orphanedViewNames())
+	slices.Sort(names)
+	return names
+}
+
+func (t *Tree) orphanedManifests() []string {
+	return slices.DeleteFunc(t.Mirror.Current().Names(), t.Targets.Has)
+}
+
+func (t *Tree) orphanedViewNames() (names []string) {
+	for name := range t.Mirror.Current().Views {
+		if !slices.ContainsFunc(t.Views, func(v ViewTarget) bool { return v.View.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// dropped lists what leaves with the next generation of a sync: with DropRemoved, what left
+// the configuration. A manifest also takes its name from a view that left.
+func (t *Tree) dropped(set []mirror.Record) (names []string) {
+	if t.DropRemoved {
+		names = t.orphanedManifests()
+	}
+	for _, name := range slices.Sorted(slices.Values(t.orphanedViewNames())) {
+		if t.DropRemoved || sets(mirror.Change{Set: set}, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Forget publishes a new generation without what left the configuration. The
+// newest configuration counts, because a reload may have come meanwhile. Without names it
+// forgets all of them; if there are none, it changes nothing.
+func (t *Tree) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
+	op := &forget{command: t.command(req.Trigger), names: req.Names}
+	_, err := t.Apply(ctx, op)
+	return op.result, err
+}
+
+// forget leaves the views that are configured as they are: none of them shows what left.
+type forget struct {
+	command
+	names []string
+}
+
+func (op *forget) Propose(context.Context) (p Proposal, err error) {
+	if err := op.refresh(); err != nil {
+		return p, err
+	}
+	p.Change.Remove, err = op.newest.Load().forgettable(op.names)
+	return p, err
+}
+
+// forgettable checks the names of a request.
+func (t *Tree) forgettable(names []string) ([]string, error) {
+	orphaned, current := t.Orphaned(), t.Mirror.Current()
+	if len(names) == 0 {
+		return orphaned, nil
+	}
+	for _, name := range names {
+		_, isView := current.Views[name]
+		_, isManifest := current.Records[name]
+		switch {
+		case slices.Contains(orphaned, name):
+		case isView || isManifest:
+			return nil, fmt.Errorf("%s is in the configuration: remove it there first, and send a running syncd SIGHUP", name)
+		default:
+			return nil, fmt.Errorf("%q is not served: `syncd status` shows what is", name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
+func (op *forget) Settle(o Outcome) (*Record, error) {
+	if !op.settled(o) {
+		return nil, o.Err
+	}
+	op.result.Removed = o.Change.Remove
+	return op.record(store.Changes{Forgotten: o.Change.Remove}, outbox.News{}), o.Err
+}

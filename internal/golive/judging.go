@@ -1,0 +1,151 @@
+package golive
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"syncd/internal/golive/gate"
+	"syncd/internal/hooks/event"
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+	"syncd/internal/store"
+)
+
+func (t *Tree) court() gate.Judge {
+	return gate.Judge{Docket: t.docket, Mirror: t.Mirror, Staging: t.Staging, Redact: t.Redact, Change: t.Change}
+}
+
+// Judge has the gate look at the revision of a candidate whose contents are all objects. The
+// revision is staged before, so that a crash loses neither the revision nor that it was not
+// judged yet. asked is false if the verdict was known before. mates returns the records that
+// would go live together with it.
+func (t *Tree) Judge(ctx context.Context, c Candidate, mates func() []mirror.Record) (asked bool, err error) {
+	var prepared gate.Case
+	err = t.Change(ctx, func() (err error) {
+		served, isServed := t.Mirror.Current().Records[c.Target().Name]
+		if c.Recheck(served, isServed); !c.IsOpen() {
+			return nil
+		}
+		record := c.Record(time.Now().UTC())
+		if isServed && sameFiles(record, served) {
+			return nil
+		}
+		if prepared, err = t.prepareGate(ctx, c.Target(), record, mates()); err == nil {
+			c.Staged(prepared.IsNew)
+		}
+		return err
+	})
+	if err != nil || prepared.Entry.Manifest == "" {
+		return false, err
+	}
+	return t.court().Decide(ctx, prepared, false)
+}
+
+// judgeStaged runs the gates of staged revisions that have no verdict, such as after a
+// kill, and with Again those that refused.
+func (t *Tree) judgeStaged(ctx context.Context, names []string, req request.Activate) reasons {
+	stay := reasons{}
+	for _, name := range names {
+		of, e := t.target(name), t.Staging.Get(name)
+		again := req.Again && e.IsQuarantined()
+		if e.Manifest == "" || e.Dropped || !again && (!e.IsStaged() || e.Passes(of.Gate.Identity(), t.Mirror.Current().Records[name].ID())) {
+			continue
+		}
+		var err error
+		if of.Gate.ID() == "" { // it was removed from the configuration
+			_, err = t.Staging.Judge(e, staging.Verdict{At: time.Now().UTC(), Passed: true})
+		} else {
+			err = t.judgeEntry(ctx, of, e, again)
+		}
+		if err != nil {
+			stay[name] = err
+		}
+	}
+	return stay
+}
+
+func (t *Tree) judgeEntry(ctx context.Context, of Target, e staging.Entry, again bool) error {
+	var prepared gate.Case
+	asked := false
+	err := t.Change(ctx, func() error {
+		record, err := t.Staging.Record(e)
+		if err == nil {
+			prepared, err = t.prepareGate(ctx, of, record, nil)
+		}
+		return err
+	})
+	if err == nil {
+		asked, err = t.court().Decide(ctx, prepared, again)
+	}
+	if reason := refusal.ReasonOf(err); reason != "" && (asked || reason != refusal.Gate) {
+		t.Metrics.Synced(of.Name, string(report.Refused), string(reason))
+		t.noteRefusal(e, err)
+	}
+	return err
+}
+
+// noteRefusal records what a gate said outside of a sync.
+func (t *Tree) noteRefusal(e staging.Entry, err error) {
+	served := t.Mirror.Current()
+	entry := EntryOf(request.TriggerActivate, time.Now(), report.Sync{
+		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, err)},
+	})
+	refused := t.Problem(event.Refused, e.Manifest, e.Release, err)
+	if err := t.commit(Record{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {
+		t.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
+	}
+}
+
+// prepareGate stages a revision with the views that show it, as they would be after its
+// activation. The caller has the turn.
+func (t *Tree) prepareGate(ctx context.Context, of Target, record mirror.Record, mates []mirror.Record) (c gate.Case, err error) {
+	change := mirror.Change{Set: append([]mirror.Record{record}, t.stagedMates(of.Name, mates)...)}
+	current := t.Mirror.Current()
+	served, isServed := current.Records[of.Name]
+	c = gate.Case{Gate: of.Gate, Served: served.ID(), Subject: gate.Subject{
+		Manifest: of.Name, Release: string(record.Release), Revision: record.Revision,
+		Path: t.Mirror.RevisionPath(record), Views: map[string]string{},
+	}}
+	if isServed {
+		c.Subject.Current = t.Mirror.RevisionPath(served)
+	}
+	views := []mirror.View{}
+	for _, v := range t.WantedViews() {
+		if !slices.Contains(v.Manifests, of.Name) {
+			continue
+		}
+		made, err := t.arrange(v, current, change, t.room.Reserved(nil))
+		switch {
+		case refusal.ReasonOf(err) != "":
+			return c, err
+		case made != nil:
+			views = append(views, *made)
+			c.Subject.Views[v.Name] = t.Mirror.ViewPath(*made)
+		case current.Views[v.Name].Name != "":
+			c.Subject.Views[v.Name] = t.Mirror.ViewPath(current.Views[v.Name])
+		}
+	}
+	c.Objects = gate.Show(t.Mirror, record)
+	c.Entry, c.IsNew, err = t.stage(ctx, record, views)
+	return c, err
+}
+
+// stagedMates adds what is staged of a manifest's group.
+func (t *Tree) stagedMates(name string, records []mirror.Record) []mirror.Record {
+	for _, mate := range t.Groups.Of(name) {
+		e := t.Staging.Get(mate)
+		known := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == mate })
+		if mate == name || known || !e.IsStaged() {
+			continue
+		}
+		if record, err := t.Staging.Record(e); err == nil {
+			records = append(records, record)
+		}
+	}
+	return records
+}

@@ -1,0 +1,96 @@
+package golive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+	"syncd/internal/store"
+)
+
+// Order notes what an operator says about manifests in a new generation with the same
+// revisions. A manifest without data has no record that could hold it.
+func (t *Tree) Order(ctx context.Context, req request.Order) (report.Sync, error) {
+	op := &order{command: t.command(req.Trigger), req: req}
+	_, err := t.Apply(ctx, op)
+	return op.result, err
+}
+
+// order changes no revision, so that no view follows.
+type order struct {
+	command
+	req request.Order
+}
+
+func (op *order) Propose(context.Context) (p Proposal, err error) {
+	if err := op.refresh(); err != nil {
+		return p, err
+	}
+	targets, err := op.Targets.Choose(op.req.Manifests, false)
+	if err != nil {
+		return p, err
+	}
+	p.Change.Orders = map[string]mirror.Orders{}
+	for _, t := range targets {
+		record, served := op.Mirror.Current().Records[t.Name]
+		if !served {
+			return p, fmt.Errorf("%s has no data yet, so there is no record to keep this in: set `release` in the configuration, or sync first", t.Name)
+		}
+		orders, err := newOrders(record, op.req)
+		if err != nil {
+			return p, err
+		}
+		if !orders.Equal(record.Orders) {
+			p.Change.Orders[t.Name] = orders
+		}
+		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Unchanged))
+	}
+	return p, nil
+}
+
+// newOrders applies a request to the orders of a record.
+func newOrders(record mirror.Record, req request.Order) (mirror.Orders, error) {
+	orders := record.Orders
+	switch req.Trigger {
+	case request.TriggerPin:
+		orders.Pin = manifest.Release(req.Release)
+	case request.TriggerUnpin:
+		orders.Pin = ""
+	case request.TriggerHold:
+		orders.HoldUntil = req.Until.UTC()
+	case request.TriggerSkip:
+		release := manifest.Release(req.Release)
+		if release == record.Release && !req.Undo {
+			return orders, fmt.Errorf("release %s of %s is served: `syncd rollback --manifest %s` goes back first", release, record.Manifest, record.Manifest)
+		}
+		orders.Skip = slices.DeleteFunc(slices.Clone(orders.Skip), func(r manifest.Release) bool { return r == release })
+		if !req.Undo {
+			orders.Skip = append(orders.Skip, release)
+			slices.Sort(orders.Skip)
+		}
+	}
+	return orders, nil
+}
+
+// Settle drops what is staged against the new orders.
+func (op *order) Settle(o Outcome) (*Record, error) {
+	if !op.settled(o) {
+		return nil, o.Err
+	}
+	err := o.Err
+	for name := range o.Change.Orders {
+		t, e := op.target(name), op.Staging.Get(name)
+		isOther := t.Release.IsMonth() && e.Release != t.Release
+		if e.Manifest != "" && (isOther || o.After.Records[name].Orders.Skips(e.Release)) {
+			err = errors.Join(err, op.Staging.Remove(name))
+		}
+		op.Metrics.Pinned(name, t.Release != manifest.Latest)
+	}
+	return op.record(store.Changes{}, outbox.News{}), err
+}

@@ -1,0 +1,143 @@
+package golive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+	"syncd/internal/store"
+)
+
+// Rollback publishes a new generation with the revisions of an earlier one. Each
+// manifest that goes back is held there, see mirror.Hold. It does not wait for downloads,
+// not even of the same manifest.
+func (t *Tree) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+	op := &rollback{command: t.command(request.TriggerRollback), req: req}
+	exported, err := t.Apply(ctx, op)
+	op.result.Exports = exported
+	return op.result, err
+}
+
+// rollback goes back as a whole: a view that cannot hold the files prevents it.
+type rollback struct {
+	command
+	req     request.Rollback
+	targets Targets
+}
+
+func (op *rollback) Propose(context.Context) (p Proposal, err error) {
+	if op.targets, err = op.Targets.Choose(op.req.Manifests, false); err != nil {
+		return p, err
+	}
+	if err := op.refresh(); err != nil {
+		return p, err
+	}
+	goal, err := op.goal()
+	if err != nil {
+		return p, err
+	}
+	current := op.Mirror.Current()
+	p = Proposal{Change: op.change(goal, current), Whole: true, Views: op.WantedViews(), Orphans: true}
+	switch {
+	case len(p.Change.Set) == 0 && goal.Number == current.Number:
+		return p, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)
+	case len(p.Change.Set) == 0:
+		return p, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
+	}
+	return p, nil
+}
+
+// Settle lists the manifests that went back.
+func (op *rollback) Settle(o Outcome) (*Record, error) {
+	if !op.settled(o) {
+		return nil, o.Err
+	}
+	for _, record := range o.Change.Set {
+		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Updated))
+	}
+	return op.record(store.Changes{}, outbox.News{}), o.Err
+}
+
+// goal is the requested generation; without one, the newest generation before the
+// current one that has another revision of one of the manifests.
+func (op *rollback) goal() (mirror.Generation, error) {
+	if op.req.Generation > 0 {
+		return op.Mirror.Generation(op.req.Generation)
+	}
+	current := op.Mirror.Current()
+	all, err := op.Mirror.Generations()
+	if err != nil {
+		return mirror.Generation{}, err
+	}
+	for _, g := range all {
+		differs := slices.ContainsFunc(op.targets, func(t Target) bool {
+			then, shown := g.Records[t.Name]
+			return shown && then.ID() != current.Records[t.Name].ID()
+		})
+		if g.Number < current.Number && differs {
+			return g, nil
+		}
+	}
+	return op.revisionsBefore()
+}
+
+// revisionsBefore makes a generation of the revisions served before the current
+// ones, when no earlier generation is on disk.
+func (op *rollback) revisionsBefore() (mirror.Generation, error) {
+	view := mirror.Generation{Records: map[string]mirror.Record{}}
+	current := op.Mirror.Current()
+	for _, t := range op.targets {
+		records, err := op.Mirror.Revisions(t.Name)
+		if err != nil {
+			return mirror.Generation{}, err
+		}
+		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.ID() != current.Records[t.Name].ID() })
+		if i >= 0 {
+			view.Records[t.Name] = records[i]
+		}
+	}
+	if len(view.Records) == 0 {
+		return mirror.Generation{}, errors.New("nothing to go back to: no other revision is on disk")
+	}
+	return view, nil
+}
+
+// change returns the change that leads to a generation.
+func (op *rollback) change(goal, current mirror.Generation) (change mirror.Change) {
+	for _, t := range op.targets {
+		then, shown := goal.Records[t.Name]
+		now := current.Records[t.Name]
+		if !shown || then.ID() == now.ID() {
+			continue
+		}
+		then = op.Mirror.Described(then)
+		then.Held, then.PublishedAt = op.holdFrom(t.With(now.Orders), now, then), time.Now().UTC()
+		change.Set = append(change.Set, then)
+	}
+	return change
+}
+
+// holdFrom is the hold of a manifest that goes from one record to another. Going
+// forward ends a hold; a manifest that stays behind the release that it left keeps
+// the hold from there.
+func (op *rollback) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
+	if hold := now.Held; hold != nil {
+		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {
+			return nil
+		}
+		return hold
+	}
+	if now.Manifest == "" || then.Release.Newer(now.Release) {
+		return nil
+	}
+	return &mirror.Hold{
+		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),
+		Setting: t.Release, Selection: op.Selection(t),
+	}
+}

@@ -1,0 +1,135 @@
+package golive
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/disk/space"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/staging"
+)
+
+// stage makes a revision durable that does not go live directly.
+func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.View) (e staging.Entry, isNew bool, err error) {
+	e = staging.Of(record, views, time.Now())
+	before := t.Staging.Get(record.Manifest)
+	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
+		if views == nil {
+			e.Views = before.Views
+		}
+		if before.Expected == e.Expected && views == nil {
+			return before, false, nil
+		}
+	}
+	if err := t.Mirror.Stage(ctx, record, views); err != nil {
+		return e, isNew, space.RefuseIfFull(err)
+	}
+	if err := t.Staging.Put(e); err != nil {
+		return e, isNew, space.RefuseIfFull(err)
+	}
+	t.room.RequestPrune() // an older one was replaced
+	return t.Staging.Get(record.Manifest), isNew, nil
+}
+
+// ready returns the records of the staged revisions that may go live now, of those manifests
+// and of their groups. A revision whose record cannot be read stays staged.
+func (t *Tree) ready(names []string, now time.Time, asked bool) (records []mirror.Record) {
+	entries := t.Staging.All()
+	for _, group := range t.readyGroups(names, entries, now, asked) {
+		together, err := t.recordsOf(group, entries, now)
+		if err != nil {
+			t.Log.Error().Err(err).Strs("manifests", group).Msg("a staged revision cannot go live; the next sync stages it again")
+			continue
+		}
+		records = append(records, together...)
+	}
+	return records
+}
+
+// readyGroups returns the groups of manifests that may go live now.
+func (t *Tree) readyGroups(names []string, entries map[string]staging.Entry, now time.Time, asked bool) (groups [][]string) {
+	done := map[string]bool{}
+	for _, name := range names {
+		group := t.Groups.Of(name)
+		if !done[group[0]] && staging.Waits(t.members(group, entries, now), now, asked) == "" {
+			groups = append(groups, group)
+		}
+		done[group[0]] = true
+	}
+	return groups
+}
+
+func (t *Tree) recordsOf(group []string, entries map[string]staging.Entry, now time.Time) (records []mirror.Record, err error) {
+	for _, name := range group {
+		if !entries[name].IsStaged() {
+			continue
+		}
+		record, err := t.Staging.Record(entries[name])
+		if err != nil {
+			return nil, err
+		}
+		record.PublishedAt = now.UTC()
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// members describes a group to package staging.
+func (t *Tree) members(group []string, entries map[string]staging.Entry, now time.Time) []staging.Member {
+	members := make([]staging.Member, len(group))
+	current := t.Mirror.Current()
+	for i, name := range group {
+		of, served := t.target(name), current.Records[name]
+		if entries[name].ID() == served.ID() { // it went live, and is not forgotten yet
+			entries[name] = staging.Entry{}
+		}
+		members[i] = staging.Member{
+			Name: name, Policy: of.Activate, Gate: of.Gate.Identity(), Setting: of.Release, Entry: entries[name],
+			Served: served.Release, ServedID: served.ID(), Held: heldBack(served, entries[name], now),
+		}
+	}
+	return members
+}
+
+// heldBack says why a staged revision must not replace the served one.
+func heldBack(served mirror.Record, e staging.Entry, now time.Time) string {
+	if served.Orders.Holds(now) {
+		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd sync --force` ends that"
+	}
+	if hold := served.Held; hold != nil && !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {
+		return "is held after a rollback"
+	}
+	return ""
+}
+
+// DueAt returns when the next window opens for a staged revision, the zero time for never. A
+// revision whose window is open and that waits for something else is left to the next sync.
+func (t *Tree) DueAt(now time.Time) (next time.Time) {
+	for name, e := range t.Staging.All() {
+		policy := t.target(name).Activate
+		opens := policy.Opens(now)
+		if !e.IsStaged() || opens.IsZero() || policy.Open(now) {
+			continue
+		}
+		if next.IsZero() || opens.Before(next) {
+			next = opens
+		}
+	}
+	return next
+}
+
+// HasDue is true if something staged may go live now.
+func (t *Tree) HasDue(now time.Time) bool {
+	entries := t.Staging.All()
+	return len(t.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
+}
+
+// forgetStaged forgets what is staged of a manifest.
+func (t *Tree) forgetStaged(name string) {
+	if err := t.Staging.Remove(name); err != nil {
+		t.Log.Warn().Err(err).Str("manifest", name).Msg("removing what was staged failed; the next start tries again")
+	}
+	t.room.RequestPrune()
+}

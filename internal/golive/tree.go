@@ -1,0 +1,157 @@
+package golive
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/golive/gate"
+	"syncd/internal/golive/room"
+	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/layout"
+	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
+	"syncd/internal/mirror/inventory"
+	"syncd/internal/mirror/staging"
+	"syncd/internal/store"
+
+	"time"
+)
+
+// Followers are other hosts that take the data from this one. Safe for concurrent use.
+type Followers interface {
+	room.Followers
+	// Refresh is called when more is known of an earlier revision.
+	Refresh()
+}
+
+// Config is what New needs; every field is required unless it says so.
+type Config struct {
+	Mirror  *mirror.Mirror // recovered, and locked by this process
+	Staging *staging.Area  // of Mirror
+	Store   *store.Store
+	Outbox  *outbox.Outbox // of Store
+	Metrics *metrics.Metrics
+	Log     zerolog.Logger
+	Version string // of syncd, for records
+
+	Source      string // base URL as records show it
+	Algorithm   manifest.Algorithm
+	Targets     Targets
+	Groups      Groups
+	Views       []ViewTarget
+	Exports     []export.Target
+	Access      mirror.Access       // of all that readers see
+	DropRemoved bool                // what left the configuration goes at once
+	Followers   Followers           // nil if this host serves no others
+	Redact      func(string) string // removes the Customer ID from the output of a gate
+
+	Transfers int // large files at once
+	Retain    int
+	RetainFor time.Duration
+	Recheck   time.Duration // between checks of the digests of an unchanged release
+}
+
+// Directory is what all Trees of a data directory share. It outlives them: after a reload,
+// syncs by the earlier configuration still run beside those by the new one. Safe for
+// concurrent use.
+type Directory struct {
+	turn    chan struct{} // holds one token while nothing changes the tree
+	check   func() error  // fails when the data directory must not be changed
+	newest  atomic.Pointer[Tree]
+	room    *room.Room
+	docket  *gate.Docket
+	exports exports
+}
+
+// NewDirectory returns the Directory of a data directory. check is called before each
+// change; an error prevents it. keeper is asked about running work.
+func NewDirectory(check func() error, keeper room.Keeper) *Directory {
+	d := &Directory{turn: make(chan struct{}, 1), check: check, room: room.New(keeper), docket: gate.NewDocket()}
+	d.turn <- struct{}{}
+	d.exports.turn = make(chan struct{}, 1)
+	d.exports.turn <- struct{}{}
+	return d
+}
+
+// Change runs work that changes the tree, or that must not overlap with such work. It
+// waits for the turn, so that one such work runs at a time. Downloads never run in it,
+// which keeps the wait short.
+func (d *Directory) Change(ctx context.Context, work func() error) error {
+	select {
+	case <-d.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { d.turn <- struct{}{} }()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	return work()
+}
+
+// Room returns what decides about the space of the directory.
+func (d *Directory) Room() *room.Room { return d.room }
+
+// PruneIfDue removes what retention does not keep, if there may be something. At the
+// context's end the next sync prunes.
+func (d *Directory) PruneIfDue(ctx context.Context) {
+	if !d.room.IsPruneDue() {
+		return
+	}
+	_ = d.Change(ctx, func() error {
+		d.room.Prune(ctx, nil)
+		return nil
+	})
+}
+
+// Tree is what is served, as one configuration wants it. Safe for concurrent use.
+type Tree struct {
+	Config
+	*Directory
+
+	Inventory *inventory.Inventory // of Mirror
+}
+
+// New returns the Tree of a configuration, which becomes the newest of its directory.
+func New(cfg Config, d *Directory) *Tree {
+	t := &Tree{Config: cfg, Directory: d, Inventory: inventory.New(inventory.Config{
+		Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
+	})}
+	d.newest.Store(t)
+	d.room.Configure(t.RoomConfig())
+	return t
+}
+
+// RoomConfig is what the configuration says about the disk.
+func (t *Tree) RoomConfig() room.Config {
+	cfg := room.Config{
+		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Inventory: t.Inventory, Log: t.Log,
+		Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
+	}
+	if t.Followers != nil { // a nil Followers in the other interface would not be nil
+		cfg.Followers = t.Followers
+	}
+	for _, v := range t.Views {
+		cfg.Views = append(cfg.Views, layout.View{Name: v.View.Name, Manifests: v.View.Manifests, HashFiles: v.View.HashFiles})
+	}
+	return cfg
+}
+
+// Refresh compares the mirror with the disk, and the permissions with the newest
+// configuration.
+func (t *Tree) Refresh(ctx context.Context) error { return t.Change(ctx, t.refresh) }
+
+// refresh is Refresh for a caller that has the turn.
+func (t *Tree) refresh() error {
+	if err := t.Mirror.Refresh(); err != nil {
+		return err
+	}
+	return t.Mirror.Grant(t.newest.Load().Access)
+}
