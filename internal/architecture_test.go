@@ -6,133 +6,209 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// rows are the packages from the top to the bottom. A package imports only
-// those of rows below its own, and of its own row only what siblings says.
-// Everything below config takes plain values.
-var rows = [][]string{
+// floors are the wings from the top to the bottom: the folders below internal, and the
+// program. A wing imports only wings of floors below its own. ARCHITECTURE.md has the same
+// list as a picture.
+var floors = [][]string{
 	{"cmd/syncd"},
-	{"cmd/syncd/call", "cmd/syncd/demo"},
-	{"cmd/syncd/cli"},
-	{"internal/daemon", "internal/downstream/serve", "internal/doctor"},
-	{"internal/ui/web"},
-	{"internal/engine", "internal/config/migration"},
-	{"internal/ui/control", "internal/config", "internal/ui/terminal"},
-	{"internal/syncer", "internal/get", "internal/hooks", "internal/downstream/publisher"},
-	{"internal/golive"},
-	{"internal/syncer/download", "internal/syncer/source", "internal/syncer/adopt", "internal/golive/room", "internal/golive/gate", "internal/engine/operation"},
-	{"internal/downstream/rings"},
-	{"internal/mirror/inventory", "internal/report/status", "internal/mirror/readers", "internal/mirror/audit", "internal/hooks/outbox", "internal/mirror/scrub", "internal/downstream/catalog", "internal/doctor/alert"},
-	{"internal/mirror/staging"},
-	{"internal/report/progress", "internal/fetcher", "internal/downstream/follower", "internal/mirror", "internal/mirror/export"},
-	{"internal/report", "internal/clients", "internal/verify", "internal/store", "internal/disk/space", "internal/disk/datadir", "internal/syncer/lockfile", "internal/host/rate", "internal/downstream/bucket", "internal/config/document"},
-	{"internal/mirror/record"},
-	{"internal/manifest/layout"},
-	{"internal/httpserver", "internal/manifest", "internal/manifest/forecast", "internal/disk/durable", "internal/disk/flock", "internal/metrics", "internal/clients/origin", "internal/manifest/refusal", "internal/report/request", "internal/host/clock", "cmd/syncd/gctune", "internal/host/claims", "internal/daemon/signals", "internal/hooks/event", "internal/host/command", "internal/host/account", "internal/host/unitfile"},
-	{"internal/disk/fsops", "internal/disk/directio"},
-	{"deploy/prometheus"},
-	{emulator},
-	{emulator + "/releases", emulator + "/contribution", emulator + "/listing", emulator + "/property",
-		emulator + "/autocomplete", emulator + "/reversegeo", emulator + "/testclient"},
-	{emulator + "/service", emulator + "/catalogue"},
-	{emulator + "/wire", emulator + "/gazetteer"},
+	{"doctor"},
+	{"daemon", "ui"},
+	{"engine"},
+	{"config", "syncer"},
+	{"downstream", "golive"},
+	{"get", "hooks", "report"},
+	{"fetcher", "mirror"},
+	{"clients", "host", "httpserver", "store", "verify"},
+	{"disk"},
+	{"manifest", "metrics"},
+	{"emulator"},
 }
 
-// siblings are the imports within a row.
-var siblings = map[[2]string]bool{
-	{"internal/clients", "internal/clients/transport"}:           true,
-	{"internal/clients", "internal/clients/service"}:             true,
-	{"internal/clients", "internal/clients/wire"}:                true,
-	{"internal/clients", "internal/clients/certificate"}:         true,
-	{"internal/downstream/bucket", "internal/downstream/bucket"}: true, // by its tests
-	{"internal/manifest", "internal/manifest/refusal"}:           true,
-	{"internal/manifest/forecast", "internal/manifest"}:          true,
+// rooms are the packages of each wing that has several, from the top to the bottom. "." is
+// the package of the wing's own folder. A room imports only rooms of its wing that stand
+// further to the right. Folders below a room's folder belong to the room.
+var rooms = map[string][]string{
+	"cmd/syncd":  {".", "call demo", "cli gctune"},
+	"clients":    {"autocomplete contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
+	"config":     {"migration", ".", "document"},
+	"daemon":     {".", "signals"},
+	"disk":       {"datadir", "durable flock space", "directio fsops"},
+	"doctor":     {".", "alert"},
+	"downstream": {"follower publisher serve", "bucket catalog rings"},
+	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
+	"engine":     {".", "operation"},
+	"golive":     {".", "gate room"},
+	"hooks":      {". outbox", "event"},
+	"host":       {"rate", "account claims clock command unitfile"},
+	"manifest":   {"forecast layout", ".", "refusal"},
+	"mirror":     {"audit inventory readers staging", ".", "export record scrub"},
+	"report":     {"progress status", ".", "request"},
+	"syncer":     {".", "source", "adopt download lockfile"},
+	"ui":         {"control terminal web"},
 }
 
-// emulator plays the provider. Only commands and tests import it, and only it
-// imports the packages below it.
-const emulator = "internal/emulator"
-
-const module = "syncd/"
+const (
+	// emulator plays the provider. Only cmd/syncd and tests import it, and it shares
+	// no code with the program.
+	emulator = "emulator"
+	// alertRules are shipped with the program, and judged by the doctor.
+	alertRules = "deploy/prometheus"
+)
 
 func TestImportsOnlyGoDown(t *testing.T) {
 	for pkg, imports := range load(t) {
-		row, family := place(pkg)
-		if row < 0 {
-			t.Errorf("%s is in no row: add it to rows and to ARCHITECTURE.md", pkg)
-		}
+		floor, wing, room := place(t, pkg)
 		for _, imported := range imports {
-			below, _ := place(imported)
+			if imported == alertRules && wing == "doctor" {
+				continue
+			}
+			below, otherWing, otherRoom := place(t, imported)
 			switch {
-			case isEmulator(imported) && !isEmulator(pkg) && (imported != emulator || !strings.HasPrefix(pkg, "cmd/syncd")):
+			case wing == otherWing:
+				if otherRoom <= room && name(pkg) != name(imported) {
+					t.Errorf("%s imports %s, which is not further down in its wing: see rooms", pkg, imported)
+				}
+			case wing == emulator:
+				t.Errorf("%s imports %s: the emulator shares no code with the program", pkg, imported)
+			case otherWing == emulator && (wing != "cmd/syncd" || imported != "internal/emulator"):
 				t.Errorf("%s imports %s, which belongs to the emulator", pkg, imported)
-			case below < row, below == row && !siblings[[2]string{family, imported}]:
-				t.Errorf("%s imports %s, which is not in a lower row", pkg, imported)
+			case below <= floor:
+				t.Errorf("%s imports %s, whose wing is not on a lower floor: see floors", pkg, imported)
 			}
 		}
 	}
 }
 
-// TestWingsHaveNoCircle looks at the folders below internal as wholes: a wing that
-// imports another must not be imported by it, not even through others.
-func TestWingsHaveNoCircle(t *testing.T) {
-	imports := map[string][]string{}
-	for pkg, imported := range load(t) {
-		for _, i := range imported {
-			if from, to := wing(pkg), wing(i); from != to && from != "" {
-				imports[from] = append(imports[from], to)
-			}
+// TestTheHouseStaysSmall keeps the top of internal readable at one look.
+func TestTheHouseStaysSmall(t *testing.T) {
+	wings, packages := map[string]bool{}, load(t)
+	for pkg := range packages {
+		inside, found := strings.CutPrefix(pkg, "internal/")
+		if !found {
+			continue
+		}
+		levels := strings.Split(inside, "/")
+		wings[levels[0]] = true
+		if len(levels) > 3 {
+			t.Errorf("%s lies %d levels below internal, want at most 3", pkg, len(levels))
 		}
 	}
-	for start := range imports {
-		seen := map[string]bool{}
-		for next := slices.Clone(imports[start]); len(next) > 0; {
-			at := next[0]
-			next = next[1:]
-			if at == start {
-				t.Errorf("wing %s imports itself through others", start)
-				break
-			}
-			if !seen[at] {
-				seen[at] = true
-				next = append(next, imports[at]...)
+	if len(wings) > 24 {
+		t.Errorf("internal has %d folders, want at most 24: a new package belongs into a wing", len(wings))
+	}
+	for _, wing := range slices.Concat(floors...) {
+		if !wings[wing] && wing != "cmd/syncd" {
+			t.Errorf("floors has the wing %s, which does not exist", wing)
+		}
+	}
+	for wing, names := range rooms {
+		for name := range strings.FieldsSeq(strings.Join(names, " ")) {
+			pkg := path.Join("internal", wing, name)
+			if _, found := packages[pkg]; !found && wing != "cmd/syncd" {
+				t.Errorf("rooms has %s, which does not exist", pkg)
 			}
 		}
 	}
 }
 
-// wing is the folder directly below internal that a package belongs to; "" for none.
-func wing(pkg string) string {
-	below, found := strings.CutPrefix(pkg, "internal/")
-	if !found {
-		return ""
+// TestThePictureShowsTheFloors compares the picture in ARCHITECTURE.md: a paragraph for
+// each floor, a line for each wing.
+func TestThePictureShowsTheFloors(t *testing.T) {
+	text, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	name, _, _ := strings.Cut(below, "/")
-	return name
+	_, section, _ := strings.Cut(string(text), "\n## Wings\n")
+	_, picture, _ := strings.Cut(section, "\n```\n")
+	picture, _, _ = strings.Cut(picture, "\n```\n")
+	var shown [][]string
+	for floor := range strings.SplitSeq(picture, "\n\n") {
+		var wings []string
+		for line := range strings.Lines(floor) {
+			wing, _, _ := strings.Cut(line, " ")
+			wings = append(wings, wing)
+		}
+		shown = append(shown, wings)
+	}
+	if !slices.EqualFunc(shown, floors, slices.Equal) {
+		t.Errorf("ARCHITECTURE.md shows the floors\n%v, want\n%v", shown, floors)
+	}
 }
 
-func isEmulator(pkg string) bool {
-	return pkg == emulator || strings.HasPrefix(pkg, emulator+"/")
+// TestTheFunctionsToStartReadingAtExist checks the list at the end of README.md.
+func TestTheFunctionsToStartReadingAtExist(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile("(?m)^[0-9]\\. `([A-Za-z.]+)` in \\[([^]]+)\\]").FindAllStringSubmatch(string(text), -1)
+	if len(listed) != 5 {
+		t.Errorf("README.md lists %d functions, want 5", len(listed))
+	}
+	for _, function := range listed {
+		receiver, method, isMethod := strings.Cut(function[1], ".")
+		declaration := "func " + receiver + "("
+		if isMethod {
+			declaration = " *" + receiver + ") " + method + "("
+		}
+		source, err := os.ReadFile(path.Join("..", function[2]))
+		if err != nil || !strings.Contains(string(source), declaration) {
+			t.Errorf("README.md: %s has no %s, %v", function[2], function[1], err)
+		}
+	}
 }
 
-// place finds a package's row and its entry there, the longest that fits; -1 for
-// none.
-func place(pkg string) (row int, family string) {
-	row = -1
-	for i, packages := range rows {
-		for _, p := range packages {
-			if (pkg == p || strings.HasPrefix(pkg, p+"/")) && len(p) > len(family) {
-				row, family = i, p
+// place returns where a package lies: the floor of its wing, the wing, and its room there.
+func place(t *testing.T, pkg string) (floor int, wing string, room int) {
+	t.Helper()
+	inside := strings.TrimPrefix(pkg, "internal/")
+	for floor, wings := range floors {
+		for _, wing := range wings {
+			if inside == wing || strings.HasPrefix(inside, wing+"/") {
+				return floor, wing, roomOf(t, wing, strings.TrimPrefix(strings.TrimPrefix(inside, wing), "/"))
 			}
 		}
 	}
-	return row, family
+	t.Fatalf("%s is in no wing: add it to one, or the wing to floors and to the picture in ARCHITECTURE.md", pkg)
+	return 0, "", 0
 }
+
+// roomOf finds the room of a path below a wing.
+func roomOf(t *testing.T, wing, folder string) int {
+	t.Helper()
+	if folder == "" {
+		folder = "."
+	}
+	for room, names := range rooms[wing] {
+		for _, name := range strings.Fields(names) {
+			if folder == name || strings.HasPrefix(folder, name+"/") {
+				return room
+			}
+		}
+	}
+	if rooms[wing] != nil || folder != "." {
+		t.Fatalf("internal/%s has no room for %s: add it to rooms, right of all that import it", wing, folder)
+	}
+	return 0
+}
+
+// name is the wing and the room's folder of a package: packages below a room's folder
+// belong to it.
+func name(pkg string) string {
+	parts := strings.SplitN(pkg, "/", 4)
+	return strings.Join(parts[:min(len(parts), 3)], "/")
+}
+
+const module = "syncd/"
 
 // load lists the packages below cmd and internal with what they import of this module.
 func load(t *testing.T) map[string][]string {
