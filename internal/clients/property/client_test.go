@@ -29,28 +29,14 @@ func client(server *servicetest.Server) *property.Client {
 }
 
 // call calls one operation in one form.
-type call func(context.Context, *property.Client) error
+type call = func(context.Context, *property.Client) error
 
-func lookUp(req property.LookupProperty, form service.Form) call {
-	return func(ctx context.Context, c *property.Client) error {
-		_, err := c.LookupProperty(ctx, req, form)
-		return err
-	}
-}
-
-func deeds(req property.LookupDeeds, form service.Form) call {
-	return func(ctx context.Context, c *property.Client) error {
-		_, err := c.LookupDeeds(ctx, req, form)
-		return err
-	}
-}
-
-func homes(req property.LookupHomesByOwner, form service.Form) call {
-	return func(ctx context.Context, c *property.Client) error {
-		_, err := c.LookupHomesByOwner(ctx, req, form)
-		return err
-	}
-}
+// These call one operation each.
+var (
+	lookUp = servicetest.Call((*property.Client).LookupProperty)
+	deeds  = servicetest.Call((*property.Client).LookupDeeds)
+	homes  = servicetest.Call((*property.Client).LookupHomesByOwner)
+)
 
 // one returns a request for a single property.
 func one(r property.Record) property.LookupProperty {

@@ -1,27 +1,16 @@
 package property_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"syncd/internal/clients/property"
 	"syncd/internal/clients/service"
+	"syncd/internal/clients/service/servicetest"
 )
 
 // Any body gives a response or an error, in any format.
 func FuzzDecode(f *testing.F) {
-	fixtures, err := filepath.Glob("testdata/*.*")
-	if err != nil || len(fixtures) == 0 {
-		f.Fatalf("%d fixtures, error %v", len(fixtures), err)
-	}
-	for _, fixture := range fixtures {
-		body, err := os.ReadFile(fixture)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(body)
-	}
+	servicetest.AddFixtures(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, op := range property.Operations() {
 			for _, format := range op.Formats {

@@ -30,28 +30,14 @@ func client(server *servicetest.Server) *reversegeo.Client {
 }
 
 // call calls one operation in one form.
-type call func(context.Context, *reversegeo.Client) error
+type call = func(context.Context, *reversegeo.Client) error
 
-func lookUp(req reversegeo.DoLookup, form service.Form) call {
-	return func(ctx context.Context, c *reversegeo.Client) error {
-		_, err := c.DoLookup(ctx, req, form)
-		return err
-	}
-}
-
-func postal(req reversegeo.DoLookupPostalCodes, form service.Form) call {
-	return func(ctx context.Context, c *reversegeo.Client) error {
-		_, err := c.DoLookupPostalCodes(ctx, req, form)
-		return err
-	}
-}
-
-func fromList(req reversegeo.DoLookupFromList, form service.Form) call {
-	return func(ctx context.Context, c *reversegeo.Client) error {
-		_, err := c.DoLookupFromList(ctx, req, form)
-		return err
-	}
-}
+// These call one operation each.
+var (
+	lookUp   = servicetest.Call((*reversegeo.Client).DoLookup)
+	postal   = servicetest.Call((*reversegeo.Client).DoLookupPostalCodes)
+	fromList = servicetest.Call((*reversegeo.Client).DoLookupFromList)
+)
 
 var (
 	here   = &service.Point{Latitude: 38.1042, Longitude: -97.5518}

@@ -1,8 +1,6 @@
 package reversegeo_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,17 +91,7 @@ func TestReadEmptyAnswers(t *testing.T) {
 
 // Any body gives a response or an error, in any format.
 func FuzzDecode(f *testing.F) {
-	fixtures, err := filepath.Glob("testdata/*.*")
-	if err != nil || len(fixtures) == 0 {
-		f.Fatalf("%d fixtures, error %v", len(fixtures), err)
-	}
-	for _, fixture := range fixtures {
-		body, err := os.ReadFile(fixture)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(body)
-	}
+	servicetest.AddFixtures(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, op := range reversegeo.Operations() {
 			for _, format := range op.Formats {

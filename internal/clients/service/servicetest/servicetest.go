@@ -2,6 +2,7 @@ package servicetest
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -193,6 +194,32 @@ func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Call returns a function that calls one operation of a client in one form.
+func Call[C, Req, Resp any](do func(C, context.Context, Req, service.Form) (Resp, error)) func(Req, service.Form) func(context.Context, C) error {
+	return func(req Req, form service.Form) func(context.Context, C) error {
+		return func(ctx context.Context, c C) error {
+			_, err := do(c, ctx, req, form)
+			return err
+		}
+	}
+}
+
+// AddFixtures gives a fuzz test all files in testdata.
+func AddFixtures(f *testing.F) {
+	f.Helper()
+	fixtures, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(fixtures) == 0 {
+		f.Fatalf("%d fixtures, error %v", len(fixtures), err)
+	}
+	for _, fixture := range fixtures {
+		body, err := os.ReadFile(fixture)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
 }
 
 // Check compares two values by their printed form.
