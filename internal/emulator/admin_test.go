@@ -26,7 +26,7 @@ func TestAdministration(t *testing.T) {
 	if a := post(t, faults, "kind=no_ranges\nkind=none\n"); a.StatusCode != 400 || !strings.Contains(a.Text, "line 2: ") {
 		t.Errorf("wrong line: %d %s", a.StatusCode, a.Text)
 	}
-	if a := get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 429 || a.Header.Get("Retry-After") != "5" {
+	if a := testclient.Get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 429 || a.Header.Get("Retry-After") != "5" {
 		t.Errorf("the fault had no effect: status %d", a.StatusCode)
 	}
 	want := `[{"id":1,"fault":"kind=status,times=1,status=429,retry_after=5","matched":1,"hits":1},` +

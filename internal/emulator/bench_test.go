@@ -35,7 +35,7 @@ func BenchmarkAnswer(b *testing.B) {
 		{"hash", e.release.srv.Handler, "/SHA256" + of},
 		{"metadata", e.release.srv.Handler, "/Metadata" + of},
 		{"redirect", e.release.srv.Handler, "/Download" + of},
-		{"file", e.download.srv.Handler, fileURL(b, e, "Data/2026.10/small-000500.dat")},
+		{"file", e.download.srv.Handler, testclient.FileURL(b, e, "Data/2026.10/small-000500.dat")},
 		{"list", e.release.srv.Handler, "/Manifest/2026.10/m" + query},
 	} {
 		b.Run(row.name, func(b *testing.B) {

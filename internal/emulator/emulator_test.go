@@ -41,31 +41,6 @@ func start(t testing.TB, cfg Config) *Emulator {
 	return e
 }
 
-// address returns the URL of a path of the release service, with the Customer ID
-// and more parameters.
-func address(e *Emulator, path, query string) string {
-	s := e.URL() + path + "?id=" + url.QueryEscape(testclient.ID)
-	if query != "" {
-		s += "&" + query
-	}
-	return s
-}
-
-func get(t testing.TB, e *Emulator, path, query string, headers ...string) testclient.Answer {
-	t.Helper()
-	return testclient.Send(t, http.MethodGet, address(e, path, query), headers...)
-}
-
-// fileURL returns the target of the redirect for a download.
-func fileURL(t testing.TB, e *Emulator, path string) string {
-	t.Helper()
-	a := get(t, e, "/Download/"+path, "")
-	if a.StatusCode != http.StatusFound {
-		t.Fatalf("download of %s: status %d", path, a.StatusCode)
-	}
-	return a.Header.Get("Location")
-}
-
 func TestCustomerID(t *testing.T) {
 	e := start(t, Config{})
 	e.AddSample()
@@ -139,7 +114,7 @@ func TestCloseEndsStalledRequests(t *testing.T) {
 	e := start(t, Config{})
 	e.AddSample()
 	e.AddFault(Fault{Kind: KindStall, After: 3})
-	resp, err := testclient.New(t).Get(address(e, "/ManifestReleases/dq_addr_data", ""))
+	resp, err := testclient.New(t).Get(testclient.Address(e, "/ManifestReleases/dq_addr_data", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +137,7 @@ func TestWildcardListener(t *testing.T) {
 	if !strings.HasPrefix(e.URL(), "http://127.0.0.1:") {
 		t.Fatalf("URL %s", e.URL())
 	}
-	r, err := http.NewRequest(http.MethodGet, address(e, "/Download/Data/2026.10/ews.txt", ""), nil)
+	r, err := http.NewRequest(http.MethodGet, testclient.Address(e, "/Download/Data/2026.10/ews.txt", ""), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +164,7 @@ func TestTLS(t *testing.T) {
 		if reset {
 			e.AddFault(Fault{Host: HostDownload, Kind: KindReset, After: 2})
 		}
-		resp, err := c.Get(address(e, "/Download/Data/2026.10/a", ""))
+		resp, err := c.Get(testclient.Address(e, "/Download/Data/2026.10/a", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,12 +205,12 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 
 func TestRequestLog(t *testing.T) {
 	e := start(t, Config{})
-	e.SetManifest("m", "2026.10", File{Name: "a b", Content: Random(1, 300_000)}, File{Name: "disk", Content: OnDisk(diskFile(t, 200_000))})
-	target := fileURL(t, e, "Data/2026.10/a%20b")
+	e.SetManifest("m", "2026.10", File{Name: "a b", Content: Random(1, 300_000)}, File{Name: "disk", Content: OnDisk(testclient.DiskFile(t, 200_000))})
+	target := testclient.FileURL(t, e, "Data/2026.10/a%20b")
 	testclient.Send(t, http.MethodGet, target, "Range", "bytes=10-19")
 	testclient.Send(t, http.MethodGet, target)
 	testclient.Send(t, http.MethodHead, target)
-	testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/2026.10/disk"))
+	testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, "Data/2026.10/disk"))
 	testclient.Send(t, http.MethodGet, e.DownloadURL()+"/none")
 	type line struct {
 		host, method, path string

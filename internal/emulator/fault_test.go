@@ -39,7 +39,7 @@ func TestFaultOrder(t *testing.T) {
 	e.AddFault(Fault{Kind: KindStatus, Status: 502, Skip: 1})
 	var got []int
 	for range 6 {
-		got = append(got, get(t, e, "/ManifestReleases/dq_addr_data", "").StatusCode)
+		got = append(got, testclient.Get(t, e, "/ManifestReleases/dq_addr_data", "").StatusCode)
 	}
 	// The fourth request finds the first two faults used up. The last fault skips it.
 	if diff := cmp.Diff([]int{429, 500, 500, 200, 502, 502}, got); diff != "" {
@@ -53,7 +53,7 @@ func TestFaultOrder(t *testing.T) {
 		t.Errorf("second %+v", s)
 	}
 	e.ClearFaults()
-	if a := get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 200 {
+	if a := testclient.Get(t, e, "/ManifestReleases/dq_addr_data", ""); a.StatusCode != 200 {
 		t.Errorf("status %d after ClearFaults", a.StatusCode)
 	}
 }
@@ -64,10 +64,10 @@ func faulty(t *testing.T, f Fault) (e *Emulator, content, target string) {
 	t.Helper()
 	e = start(t, Config{})
 	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 100_000)})
-	target = fileURL(t, e, "Data/2026.10/a")
+	target = testclient.FileURL(t, e, "Data/2026.10/a")
 	f.Path = "/files/*"
 	e.AddFault(f)
-	return e, string(readAll(t, Random(5, 100_000))), target
+	return e, string(testclient.ReadAll(t, Random(5, 100_000))), target
 }
 
 func TestFaultStatus(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFaultStatus(t *testing.T) {
 		tt.fault.Kind, tt.fault.RetryAfter = KindStatus, "7"
 		e.ClearFaults()
 		e.AddFault(tt.fault)
-		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
+		a := testclient.Get(t, e, "/ManifestReleases/dq_addr_data", "")
 		if a.StatusCode != tt.status || !strings.Contains(a.Text, tt.body) || tt.body == "" && a.Text != "" || a.Header.Get("Retry-After") != "7" {
 			t.Errorf("%s: %d %s %s", tt.fault, a.StatusCode, a.Header.Get("Retry-After"), a.Text)
 		}
@@ -109,7 +109,7 @@ func TestFaultShape(t *testing.T) {
 	for shape, want := range tests {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindShape, Shape: shape})
-		a := get(t, e, "/ManifestReleases/dq_addr_data", "")
+		a := testclient.Get(t, e, "/ManifestReleases/dq_addr_data", "")
 		if a.StatusCode != 200 || !strings.Contains(a.Text, want) || want == "" && a.Text != "" {
 			t.Errorf("%s: %d %q", shape, a.StatusCode, a.Text)
 		}
@@ -126,7 +126,7 @@ func TestFaultHuge(t *testing.T) {
 		"/ManifestReleases/m": `["2026.10","2026.09","2026.09"`, "/Manifest/latest/m": `["http://`,
 		"/Metadata/Data/1/a": `{"FileName":"a","Comment":"`, "/MD5/Data/1/a": `"0123456789abcdef0123`,
 	} {
-		resp, err := testclient.New(t).Get(address(e, path, ""))
+		resp, err := testclient.New(t).Get(testclient.Address(e, path, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestFaultHuge(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if a := testclient.Send(t, http.MethodHead, address(e, "/Manifest/latest/m", "")); a.StatusCode != 200 {
+	if a := testclient.Send(t, http.MethodHead, testclient.Address(e, "/Manifest/latest/m", "")); a.StatusCode != 200 {
 		t.Errorf("HEAD: %d", a.StatusCode)
 	}
 }
@@ -154,7 +154,7 @@ func TestFaultBody(t *testing.T) {
 	} {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindBody, Path: "/SHA256/*", Body: body})
-		a := get(t, e, "/SHA256/Data/2026.10/a", "")
+		a := testclient.Get(t, e, "/SHA256/Data/2026.10/a", "")
 		if a.StatusCode != 200 || a.Text != body || a.Header.Get("Content-Type") != contentType {
 			t.Errorf("%q: %d %q of %s", body, a.StatusCode, a.Text, a.Header.Get("Content-Type"))
 		}
@@ -163,18 +163,18 @@ func TestFaultBody(t *testing.T) {
 
 func TestFaultRedirect(t *testing.T) {
 	e := start(t, Config{})
-	self := strings.TrimPrefix(address(e, "/Manifest/latest/m", "format=json"), e.URL())
+	self := strings.TrimPrefix(testclient.Address(e, "/Manifest/latest/m", "format=json"), e.URL())
 	for location, want := range map[string]string{"self": self, "http://x.example/{id}": "http://x.example/" + testclient.ID} {
 		e.ClearFaults()
 		e.AddFault(Fault{Kind: KindRedirect, Location: location})
-		a := get(t, e, "/Manifest/latest/m", "format=json")
+		a := testclient.Get(t, e, "/Manifest/latest/m", "format=json")
 		if a.StatusCode != 302 || a.Header.Get("Location") != want {
 			t.Errorf("%s: %d %s", location, a.StatusCode, a.Header.Get("Location"))
 		}
 	}
 	e.ClearFaults()
 	e.AddFault(Fault{Kind: KindRedirect, Location: "/x", Status: 307})
-	if a := get(t, e, "/Manifest/latest/m", ""); a.StatusCode != 307 {
+	if a := testclient.Get(t, e, "/Manifest/latest/m", ""); a.StatusCode != 307 {
 		t.Errorf("status %d", a.StatusCode)
 	}
 }
@@ -260,7 +260,7 @@ func TestFaultReset(t *testing.T) {
 func TestResetWaitsForSentBytes(t *testing.T) {
 	e := start(t, Config{})
 	e.SetManifest("m", "2026.10", File{Name: "a", Content: Random(5, 32<<20)})
-	target := fileURL(t, e, "Data/2026.10/a")
+	target := testclient.FileURL(t, e, "Data/2026.10/a")
 	e.AddFault(Fault{Kind: KindReset, Path: "/files/*", After: 16 << 20})
 	resp, err := testclient.New(t).Get(target)
 	if err != nil {
@@ -365,7 +365,7 @@ func TestFaultNoLengthOfShortBodies(t *testing.T) {
 	e := start(t, Config{})
 	e.AddSample()
 	e.AddFault(Fault{Kind: KindNoLength})
-	chunked(t, get(t, e, "/ManifestReleases/dq_addr_data", ""))
+	chunked(t, testclient.Get(t, e, "/ManifestReleases/dq_addr_data", ""))
 }
 
 func TestFaultSlow(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"syncd/internal/emulator/testclient"
 )
 
 // Requests with equal headers share them in the log. Its readers get copies.
@@ -13,9 +15,9 @@ func TestLogKeepsHeadersOfEachRequest(t *testing.T) {
 	var want, got []string
 	for range 2 {
 		for i := range kinds {
-			get(t, e, "/ManifestReleases/m", "", "X-Kind", fmt.Sprint(i))
+			testclient.Get(t, e, "/ManifestReleases/m", "", "X-Kind", fmt.Sprint(i))
 			want = append(want, fmt.Sprint(i), fmt.Sprint(i))
-			get(t, e, "/ManifestReleases/m", "", "X-Kind", fmt.Sprint(i))
+			testclient.Get(t, e, "/ManifestReleases/m", "", "X-Kind", fmt.Sprint(i))
 		}
 	}
 	requests := e.Requests()

@@ -49,11 +49,11 @@ func TestContentIsHashedOnce(t *testing.T) {
 	e := start(t)
 	c := countingContent{catalogue.Random(1, 4<<20), new(atomic.Int32), new(atomic.Int32), new(atomic.Int32)}
 	e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: c})
-	want := fmt.Sprintf("%x", sha256.Sum256(readAll(t, catalogue.Random(1, 4<<20))))
+	want := fmt.Sprintf("%x", sha256.Sum256(testclient.ReadAll(t, catalogue.Random(1, 4<<20))))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if a := get(t, e, "/SHA256/Data/2026.10/a", ""); a.Text != want {
+			if a := testclient.Get(t, e, "/SHA256/Data/2026.10/a", ""); a.Text != want {
 				t.Errorf("got %s", a.Text)
 			}
 		})
@@ -66,17 +66,17 @@ func TestContentIsHashedOnce(t *testing.T) {
 
 func TestDiskContent(t *testing.T) {
 	e := start(t)
-	path := diskFile(t, 1000)
+	path := testclient.DiskFile(t, 1000)
 	e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: catalogue.OnDisk(path)}, catalogue.File{Name: "gone", Content: catalogue.OnDisk(path + "x")})
-	target := fileURL(t, e, "Data/2026.10/a")
+	target := testclient.FileURL(t, e, "Data/2026.10/a")
 	first := testclient.Send(t, http.MethodGet, target)
 	check := func(content []byte) {
 		t.Helper()
-		if got, want := get(t, e, "/MD5/Data/2026.10/a", "").Text, fmt.Sprintf("%x", md5.Sum(content)); got != want {
+		if got, want := testclient.Get(t, e, "/MD5/Data/2026.10/a", "").Text, fmt.Sprintf("%x", md5.Sum(content)); got != want {
 			t.Errorf("hash %s, want %s", got, want)
 		}
 	}
-	check(readAll(t, catalogue.Random(7, 1000)))
+	check(testclient.ReadAll(t, catalogue.Random(7, 1000)))
 	if err := os.WriteFile(path, []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestDiskContent(t *testing.T) {
 	if got := second.Header.Get("Last-Modified"); got != "Tue, 14 Nov 2023 22:13:20 GMT" {
 		t.Errorf("Last-Modified %s", got)
 	}
-	if a := get(t, e, "/Download/Data/2026.10/gone", ""); a.StatusCode != 404 {
+	if a := testclient.Get(t, e, "/Download/Data/2026.10/gone", ""); a.StatusCode != 404 {
 		t.Errorf("status %d for a missing file, want 404", a.StatusCode)
 	}
 }

@@ -32,7 +32,7 @@ func writeTree(t *testing.T, root string, files map[string]string) {
 func rootNames(t *testing.T, e *provider, manifest, release string) []string {
 	t.Helper()
 	var links, names []string
-	body := get(t, e, "/Manifest/"+release+"/"+manifest, "format=json").Text
+	body := testclient.Get(t, e, "/Manifest/"+release+"/"+manifest, "format=json").Text
 	if err := json.Unmarshal([]byte(body), &links); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -73,10 +73,10 @@ func TestRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := startRoot(t, root)
-	if got := get(t, e, "/ManifestReleases/SRC", "format=comma").Text; got != "v1-rc1,2026.08,2026.09,2026.10" {
+	if got := testclient.Get(t, e, "/ManifestReleases/SRC", "format=comma").Text; got != "v1-rc1,2026.08,2026.09,2026.10" {
 		t.Errorf("releases %s", got)
 	}
-	if got := get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "docs,src" {
+	if got := testclient.Get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "docs,src" {
 		t.Errorf("manifests %s", got)
 	}
 	want := []string{
@@ -91,16 +91,16 @@ func TestRoot(t *testing.T) {
 		"2026.10/A~B~C%20D.GO": "deep", "2026.10/empty": "", "2026.08/main.go": "old", "v1-rc1/x": "odd",
 		"latest/only.txt": "docs", "2026.10/main.go": "other manifest", "2026.10/a~x": "literal",
 	} {
-		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/"+name)).Text; got != want {
+		if got := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, "Data/"+name)).Text; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	for _, name := range []string{"2026.10/..~..~secret", "2026.10/a~..~..~..~secret", "2026.10/a", "2026.10/a~b", "2026.10/a%2Fx", ".tmp/x", "..%2F..%2Fsecret", "2026.10/~", "2026.10/."} {
-		if a := get(t, e, "/Download/Data/"+name, ""); a.StatusCode != 404 {
+		if a := testclient.Get(t, e, "/Download/Data/"+name, ""); a.StatusCode != 404 {
 			t.Errorf("%s: %d", name, a.StatusCode)
 		}
 	}
-	if a := get(t, e, "/Download/Product/2026.10/main.go", ""); a.StatusCode != 404 {
+	if a := testclient.Get(t, e, "/Download/Product/2026.10/main.go", ""); a.StatusCode != 404 {
 		t.Errorf("another class: %d", a.StatusCode)
 	}
 }
@@ -111,23 +111,23 @@ func TestRootServesProductsThatNoManifestLists(t *testing.T) {
 		"Product/2026.09/Suite": "old", "Product/2026.10/Suite": "suite", "m/2026.10/a": "a",
 	})
 	e := startRoot(t, root)
-	if got := get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "m" {
+	if got := testclient.Get(t, e, "/ManifestList/2026.10", "format=comma").Text; got != "m" {
 		t.Errorf("manifests %s", got)
 	}
-	if a := get(t, e, "/Manifest/2026.10/Product", ""); a.StatusCode != 404 {
+	if a := testclient.Get(t, e, "/Manifest/2026.10/Product", ""); a.StatusCode != 404 {
 		t.Errorf("a manifest of the products: %d", a.StatusCode)
 	}
-	if got := get(t, e, "/Releases/Product/Suite", "format=comma").Text; got != "2026.09,2026.10" {
+	if got := testclient.Get(t, e, "/Releases/Product/Suite", "format=comma").Text; got != "2026.09,2026.10" {
 		t.Errorf("releases %s", got)
 	}
 	for name, want := range map[string]string{"Product/latest/suite": "suite", "PRODUCT/2026.09/Suite": "old"} {
-		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, name)).Text; got != want {
+		if got := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, name)).Text; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	for _, name := range []string{"Data/2026.10/Suite", "Product/2026.10/a", "Product/2026.10/Suite?tag=NET7"} {
 		path, query, _ := strings.Cut(name, "?")
-		if a := get(t, e, "/Download/"+path, query); a.StatusCode != 404 {
+		if a := testclient.Get(t, e, "/Download/"+path, query); a.StatusCode != 404 {
 			t.Errorf("%s: %d", name, a.StatusCode)
 		}
 	}
@@ -138,22 +138,22 @@ func TestNewDirectoryIsNewRelease(t *testing.T) {
 	e := startRoot(t, root)
 	e.SetManifest("memory", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text("a")})
 	writeTree(t, root, map[string]string{"m/2026.10/a": "one"})
-	etag := get(t, e, "/ManifestReleases/m", "").Header.Get("ETag")
+	etag := testclient.Get(t, e, "/ManifestReleases/m", "").Header.Get("ETag")
 	writeTree(t, root, map[string]string{"m/2026.11/a": "two", "memory/2026.11/b": "b"})
-	a := get(t, e, "/ManifestReleases/m", "", "If-None-Match", etag)
+	a := testclient.Get(t, e, "/ManifestReleases/m", "", "If-None-Match", etag)
 	if a.StatusCode != 200 || a.Text != "2026.10\r\n2026.11" {
 		t.Errorf("%d %q", a.StatusCode, a.Text)
 	}
-	if got := testclient.Send(t, http.MethodGet, fileURL(t, e, "Data/latest/a")).Text; got != "two" {
+	if got := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, "Data/latest/a")).Text; got != "two" {
 		t.Errorf("latest %q", got)
 	}
-	if got := get(t, e, "/ManifestReleases/memory", "format=comma").Text; got != "2026.10,2026.11" {
+	if got := testclient.Get(t, e, "/ManifestReleases/memory", "format=comma").Text; got != "2026.10,2026.11" {
 		t.Errorf("both shelves: %s", got)
 	}
 	if err := os.RemoveAll(filepath.Join(root, "m", "2026.11")); err != nil {
 		t.Fatal(err)
 	}
-	if got := get(t, e, "/ManifestReleases/m", "").Text; got != "2026.10" {
+	if got := testclient.Get(t, e, "/ManifestReleases/m", "").Text; got != "2026.10" {
 		t.Errorf("after the removal: %s", got)
 	}
 }

@@ -56,7 +56,7 @@ func TestManifestLinks(t *testing.T) {
 		base + "Product/2026.10/all.zip" + id,
 	}
 	var got []string
-	if err := json.Unmarshal([]byte(get(t, e, "/Manifest/2026.10/all", "format=json").Text), &got); err != nil {
+	if err := json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/2026.10/all", "format=json").Text), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -71,7 +71,7 @@ func TestManifestLinks(t *testing.T) {
 		if !strings.HasPrefix(location, e.DownloadURL()+"/files/") || strings.Contains(location, id[4:]) {
 			t.Errorf("Location %s", location)
 		}
-		if body := testclient.Send(t, http.MethodGet, location).Text; body != string(readAll(t, f.Content)) {
+		if body := testclient.Send(t, http.MethodGet, location).Text; body != string(testclient.ReadAll(t, f.Content)) {
 			t.Errorf("%s holds %q", got[i], body)
 		}
 	}
@@ -91,26 +91,26 @@ func TestFormats(t *testing.T) {
 	separators := map[string]string{"": "\r\n", "crLfList": "\r\n", "CRLFLIST": "\r\n", "lfList": "\n", "comma": ",", "tab": "\t"}
 	for path, items := range endpoints {
 		for f, sep := range separators {
-			a := get(t, e, path, "Format="+f)
+			a := testclient.Get(t, e, path, "Format="+f)
 			if want := strings.Join(items, sep); a.Text != want || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 				t.Errorf("%s as %q: %q of %s, want %q", path, f, a.Text, a.Header.Get("Content-Type"), want)
 			}
 		}
-		if a := get(t, e, path, "format=json"); !json.Valid([]byte(a.Text)) || a.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+		if a := testclient.Get(t, e, path, "format=json"); !json.Valid([]byte(a.Text)) || a.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 			t.Errorf("%s: %q of %s", path, a.Text, a.Header.Get("Content-Type"))
 		}
-		a := get(t, e, path, "format=xml")
+		a := testclient.Get(t, e, path, "format=xml")
 		if got := xmlTexts(t, a.Text); !cmp.Equal(got, items) && !strings.HasPrefix(path, "/ManifestList") {
 			t.Errorf("%s: %q", path, a.Text)
 		}
 		if a.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
 			t.Errorf("%s as xml: %s", path, a.Header.Get("Content-Type"))
 		}
-		if a := get(t, e, path, "format=yaml"); a.StatusCode != 400 || !strings.Contains(a.Text, `"errors":{"format":[`) {
+		if a := testclient.Get(t, e, path, "format=yaml"); a.StatusCode != 400 || !strings.Contains(a.Text, `"errors":{"format":[`) {
 			t.Errorf("%s: %d %q", path, a.StatusCode, a.Text)
 		}
 	}
-	if got := get(t, e, "/SHA256/Data/latest/mdAddr.dat", "format=json").Text; got != `"`+sum+`"` {
+	if got := testclient.Get(t, e, "/SHA256/Data/latest/mdAddr.dat", "format=json").Text; got != `"`+sum+`"` {
 		t.Errorf("hash %s", got)
 	}
 }
@@ -137,7 +137,7 @@ func xmlTexts(t *testing.T, s string) []string {
 func TestManifestList(t *testing.T) {
 	e := startClasses(t)
 	var got []map[string]string
-	if err := json.Unmarshal([]byte(get(t, e, "/ManifestList/latest", "format=json").Text), &got); err != nil {
+	if err := json.Unmarshal([]byte(testclient.Get(t, e, "/ManifestList/latest", "format=json").Text), &got); err != nil {
 		t.Fatal(err)
 	}
 	id := "?ID=" + url.QueryEscape(testclient.ID)
@@ -148,7 +148,7 @@ func TestManifestList(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	texts := xmlTexts(t, get(t, e, "/ManifestList/latest", "format=xml").Text)
+	texts := xmlTexts(t, testclient.Get(t, e, "/ManifestList/latest", "format=xml").Text)
 	if len(texts) != 6 || texts[0] != "all" || texts[5] != want[1]["url"] {
 		t.Errorf("xml %q", texts)
 	}
@@ -181,7 +181,7 @@ func TestMetadata(t *testing.T) {
 	}
 	for path, tt := range tests {
 		t.Run(path, func(t *testing.T) {
-			a := get(t, e, "/metadata/"+path, "")
+			a := testclient.Get(t, e, "/metadata/"+path, "")
 			var got map[string]string
 			if err := json.Unmarshal([]byte(a.Text), &got); err != nil {
 				t.Fatalf("%q: %v", a.Text, err)
@@ -194,12 +194,12 @@ func TestMetadata(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			if texts := xmlTexts(t, get(t, e, "/Metadata/"+path, "format=xml").Text); len(texts) != len(want) {
+			if texts := xmlTexts(t, testclient.Get(t, e, "/Metadata/"+path, "format=xml").Text); len(texts) != len(want) {
 				t.Errorf("xml %q", texts)
 			}
 			for hashType, sum := range sums(tt.content) {
 				for _, spelled := range []string{hashType, strings.ToLower(hashType)} {
-					if got := get(t, e, "/"+spelled+"/"+path, "").Text; got != sum {
+					if got := testclient.Get(t, e, "/"+spelled+"/"+path, "").Text; got != sum {
 						t.Errorf("%s %s, want %s", spelled, got, sum)
 					}
 				}
@@ -236,7 +236,7 @@ func TestErrorAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
-			a := get(t, e, tt.path, "format=json")
+			a := testclient.Get(t, e, tt.path, "format=json")
 			if a.StatusCode != tt.status || !strings.Contains(a.Text, tt.body) || tt.body == "" && a.Text != "" {
 				t.Errorf("%d %s", a.StatusCode, a.Text)
 			}
@@ -245,7 +245,7 @@ func TestErrorAnswers(t *testing.T) {
 			}
 		})
 	}
-	for _, address := range []string{address(e, "/Manifest/latest/all", ""), e.DownloadURL() + "/files/a/b"} {
+	for _, address := range []string{testclient.Address(e, "/Manifest/latest/all", ""), e.DownloadURL() + "/files/a/b"} {
 		if a := testclient.Send(t, http.MethodPost, address); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
 			t.Errorf("POST: %d", a.StatusCode)
 		}
@@ -260,16 +260,16 @@ func TestErrorAnswers(t *testing.T) {
 func TestValidatorsOfLists(t *testing.T) {
 	e := startClasses(t)
 	for _, path := range []string{"/ManifestReleases/all", "/Releases/Data/mdAddr.dat", "/Manifest/latest/all"} {
-		first := get(t, e, path, "format=json")
+		first := testclient.Get(t, e, path, "format=json")
 		etag := first.Header.Get("ETag")
 		for _, sent := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
-			a := get(t, e, path, "format=json", "If-None-Match", sent)
+			a := testclient.Get(t, e, path, "format=json", "If-None-Match", sent)
 			if a.StatusCode != http.StatusNotModified || a.Text != "" || a.Header.Get("ETag") != etag {
 				t.Errorf("%s with %s: %d %q", path, sent, a.StatusCode, a.Text)
 			}
 		}
 		e.SetManifest("all", "2026.11", catalogue.File{Name: "mdAddr.dat", Content: catalogue.Text("new")})
-		if a := get(t, e, path, "format=json", "If-None-Match", etag); a.StatusCode != 200 || a.Text == first.Text {
+		if a := testclient.Get(t, e, path, "format=json", "If-None-Match", etag); a.StatusCode != 200 || a.Text == first.Text {
 			t.Errorf("%s after a change: %d %q", path, a.StatusCode, a.Text)
 		}
 		e.RemoveRelease("all", "2026.11")
@@ -280,25 +280,25 @@ func TestAliasesInPaths(t *testing.T) {
 	e := startClasses(t)
 	for _, release := range []string{"latest", "2026-10", "2026.Q4", "2026.B5"} {
 		for _, path := range []string{"/Manifest/" + release + "/ALL", "/SHA1/Data/" + release + "/mdAddr.dat", "/ManifestList/" + release} {
-			if got, want := get(t, e, path, "").Text, get(t, e, strings.Replace(path, release, "2026.10", 1), "").Text; got != want || want == "" {
+			if got, want := testclient.Get(t, e, path, "").Text, testclient.Get(t, e, strings.Replace(path, release, "2026.10", 1), "").Text; got != want || want == "" {
 				t.Errorf("%s: %q, want %q", path, got, want)
 			}
 		}
 	}
-	if got := get(t, e, "/Metadata/Data/2026.Q3/mdAddr.dat", "").Text; !strings.Contains(got, `"Release":"2026.09"`) {
+	if got := testclient.Get(t, e, "/Metadata/Data/2026.Q3/mdAddr.dat", "").Text; !strings.Contains(got, `"Release":"2026.09"`) {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestDownloadHost(t *testing.T) {
 	e := start(t)
-	content := readAll(t, catalogue.Random(3, 1000))
-	files := map[string]catalogue.Content{"bytes": catalogue.Bytes(content), "random": catalogue.Random(3, 1000), "disk": catalogue.OnDisk(diskFile(t, 1000))}
+	content := testclient.ReadAll(t, catalogue.Random(3, 1000))
+	files := map[string]catalogue.Content{"bytes": catalogue.Bytes(content), "random": catalogue.Random(3, 1000), "disk": catalogue.OnDisk(testclient.DiskFile(t, 1000))}
 	for name, c := range files {
 		e.SetManifest(name, "2026.10", catalogue.File{Name: name, Content: c})
 		t.Run(name, func(t *testing.T) {
-			want := string(readAll(t, c))
-			target := fileURL(t, e, "Data/2026.10/"+name)
+			want := string(testclient.ReadAll(t, c))
+			target := testclient.FileURL(t, e, "Data/2026.10/"+name)
 			a := testclient.Send(t, http.MethodGet, target)
 			etag := a.Header.Get("ETag")
 			if a.Text != want || a.ContentLength != 1000 || a.Header.Get("Accept-Ranges") != "bytes" ||
@@ -319,7 +319,7 @@ func TestDownloadHost(t *testing.T) {
 			if a = testclient.Send(t, http.MethodGet, target, "If-None-Match", etag); a.StatusCode != 304 {
 				t.Errorf("If-None-Match: %d", a.StatusCode)
 			}
-			for _, address := range []string{target, address(e, "/Download/Data/2026.10/"+name, "")} {
+			for _, address := range []string{target, testclient.Address(e, "/Download/Data/2026.10/"+name, "")} {
 				if a = testclient.Send(t, http.MethodHead, address); a.StatusCode >= 400 || a.Text != "" {
 					t.Errorf("HEAD: %d %q", a.StatusCode, a.Text)
 				}
@@ -330,7 +330,7 @@ func TestDownloadHost(t *testing.T) {
 
 func TestBrowse(t *testing.T) {
 	e := startClasses(t)
-	a := get(t, e, "/browse", "mft=all&release=2026.10&sort=dfileName")
+	a := testclient.Get(t, e, "/browse", "mft=all&release=2026.10&sort=dfileName")
 	if a.StatusCode != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
 		t.Fatalf("%d %s", a.StatusCode, a.Header.Get("Content-Type"))
 	}
@@ -354,7 +354,7 @@ func TestBrowse(t *testing.T) {
 			t.Errorf("%s: %v", order, rows)
 		}
 	}
-	if a := get(t, e, "/Browse", "mft=none"); a.StatusCode != 200 {
+	if a := testclient.Get(t, e, "/Browse", "mft=none"); a.StatusCode != 200 {
 		t.Errorf("unknown manifest: %d", a.StatusCode)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // sampleLinks returns the links of a release, without the address and the query.
 func sampleLinks(t *testing.T, e *provider, manifest, release string) []string {
 	t.Helper()
-	a := get(t, e, "/Manifest/"+release+"/"+manifest, "format=lfList")
+	a := testclient.Get(t, e, "/Manifest/"+release+"/"+manifest, "format=lfList")
 	if a.StatusCode != 200 {
 		t.Fatalf("%s of %s: %d", release, manifest, a.StatusCode)
 	}
@@ -41,12 +41,12 @@ func TestSample(t *testing.T) {
 		t.Errorf("%d libraries of one name", n)
 	}
 	for _, m := range []string{"dq_addr_data", "dq_addr_bins", "dq_phone_data"} {
-		if got := get(t, e, "/ManifestReleases/"+m, "format=comma").Text; got != "2026.08,2026.09,2026.10" {
+		if got := testclient.Get(t, e, "/ManifestReleases/"+m, "format=comma").Text; got != "2026.08,2026.09,2026.10" {
 			t.Errorf("%s: %s", m, got)
 		}
 		for _, release := range []string{"2026.08", "2026.09", "2026.10"} {
 			for _, link := range sampleLinks(t, e, m, release) {
-				a := testclient.Send(t, http.MethodGet, fileURL(t, e, link))
+				a := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, link))
 				if a.StatusCode != 200 || a.Text == "" {
 					t.Errorf("%s: %d, %d bytes", link, a.StatusCode, len(a.Text))
 				}
@@ -70,7 +70,7 @@ func TestAdvanceSample(t *testing.T) {
 					if !strings.Contains(link, "/"+release+"/") {
 						t.Errorf("%s is not new", link)
 					}
-					a, b := testclient.Send(t, http.MethodGet, fileURL(t, e, link)), testclient.Send(t, http.MethodGet, fileURL(t, e, old[i]))
+					a, b := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, link)), testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, old[i]))
 					if a.Text == b.Text {
 						t.Errorf("%s holds the same as %s", link, old[i])
 					}

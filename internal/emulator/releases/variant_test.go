@@ -34,9 +34,9 @@ func TestTagSelectsAVariant(t *testing.T) {
 		if test.tag != "" {
 			query = "tag=" + url.QueryEscape(test.tag)
 		}
-		a := get(t, e, "/Download/"+test.path, query)
+		a := testclient.Get(t, e, "/Download/"+test.path, query)
 		if test.want == "" {
-			if a.StatusCode != 404 || get(t, e, "/SHA256/"+test.path, query).StatusCode != 404 || get(t, e, "/Metadata/"+test.path, query).StatusCode != 404 {
+			if a.StatusCode != 404 || testclient.Get(t, e, "/SHA256/"+test.path, query).StatusCode != 404 || testclient.Get(t, e, "/Metadata/"+test.path, query).StatusCode != 404 {
 				t.Errorf("%s with tag %q: %d", test.path, test.tag, a.StatusCode)
 			}
 			continue
@@ -45,20 +45,20 @@ func TestTagSelectsAVariant(t *testing.T) {
 			t.Errorf("%s with tag %q: %q, want %q", test.path, test.tag, got, test.want)
 		}
 		var meta map[string]string
-		if err := json.Unmarshal([]byte(get(t, e, "/Metadata/"+test.path, query).Text), &meta); err != nil {
+		if err := json.Unmarshal([]byte(testclient.Get(t, e, "/Metadata/"+test.path, query).Text), &meta); err != nil {
 			t.Fatal(err)
 		}
-		if sum := get(t, e, "/SHA256/"+test.path, query).Text; sum != sha256Hex(test.want) || meta["SHA256"] != sum {
+		if sum := testclient.Get(t, e, "/SHA256/"+test.path, query).Text; sum != sha256Hex(test.want) || meta["SHA256"] != sum {
 			t.Errorf("%s with tag %q: digest %s, metadata %v", test.path, test.tag, sum, meta)
 		}
 	}
-	if got := get(t, e, "/Releases/Library/WINDOWS/NET/ANY/Tool.exe", "format=comma").Text; got != "2026.09,2026.10" {
+	if got := testclient.Get(t, e, "/Releases/Library/WINDOWS/NET/ANY/Tool.exe", "format=comma").Text; got != "2026.09,2026.10" {
 		t.Errorf("releases %s", got)
 	}
 	id := url.QueryEscape(testclient.ID)
 	want := e.URL() + "/Download/Library/WINDOWS/NET/ANY/2026.10/Tool.exe/?ID=" + id + "&tag=NET7\n" +
 		e.URL() + "/Download/Library/WINDOWS/NET/ANY/2026.10/Tool.exe?ID=" + id + "&tag=a%26b"
-	if diff := cmp.Diff(want, get(t, e, "/Manifest/latest/m", "format=lfList").Text); diff != "" {
+	if diff := cmp.Diff(want, testclient.Get(t, e, "/Manifest/latest/m", "format=lfList").Text); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -72,23 +72,23 @@ func TestFilesThatNoManifestListsAreServed(t *testing.T) {
 	e.SetFiles("2026.10", suite("new"))
 	e.SetManifest("m", "2026.10", catalogue.File{Name: "a", Content: catalogue.Text("a")})
 	for path, want := range map[string]string{"Product/latest/Suite": "new", "PRODUCT/2026.09/suite": "old"} {
-		if got := testclient.Send(t, http.MethodGet, fileURL(t, e, path)).Text; got != want {
+		if got := testclient.Send(t, http.MethodGet, testclient.FileURL(t, e, path)).Text; got != want {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
-	if got := get(t, e, "/Releases/Product/Suite", "format=comma").Text; got != "2026.09,2026.10" {
+	if got := testclient.Get(t, e, "/Releases/Product/Suite", "format=comma").Text; got != "2026.09,2026.10" {
 		t.Errorf("releases %s", got)
 	}
-	if got := get(t, e, "/ManifestList/latest", "format=comma").Text; got != "m" {
+	if got := testclient.Get(t, e, "/ManifestList/latest", "format=comma").Text; got != "m" {
 		t.Errorf("manifests %q", got)
 	}
 	for _, path := range []string{"/Manifest/2026.10/", "/Manifest/2026.10", "/ManifestReleases/"} {
-		if a := get(t, e, path, ""); a.StatusCode != 404 || strings.Contains(a.Text, "Suite") {
+		if a := testclient.Get(t, e, path, ""); a.StatusCode != 404 || strings.Contains(a.Text, "Suite") {
 			t.Errorf("%s: %d %s", path, a.StatusCode, a.Text)
 		}
 	}
 	e.SetFiles("2026.10")
-	if a := get(t, e, "/Download/Product/2026.10/Suite", ""); a.StatusCode != 404 {
+	if a := testclient.Get(t, e, "/Download/Product/2026.10/Suite", ""); a.StatusCode != 404 {
 		t.Errorf("after it went: %d", a.StatusCode)
 	}
 }

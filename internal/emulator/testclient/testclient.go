@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/service"
 )
 
@@ -182,4 +185,58 @@ func WantFaulty(t testing.TB, a Answer, name string) {
 	if err := json.Unmarshal([]byte(a.Text), &p); err != nil || a.StatusCode != http.StatusBadRequest || len(p.Errors[name]) != 1 {
 		t.Errorf("status %d, want 400 that names %s once: %s", a.StatusCode, name, a.Text)
 	}
+}
+
+// Provider is an emulated release service.
+type Provider interface{ URL() string }
+
+// Address returns the URL of a path of the release service, with the Customer ID and more
+// parameters.
+func Address(p Provider, path, query string) string {
+	s := p.URL() + path + "?id=" + url.QueryEscape(ID)
+	if query != "" {
+		s += "&" + query
+	}
+	return s
+}
+
+// Get sends a GET for a path of the release service.
+func Get(t testing.TB, p Provider, path, query string, headers ...string) Answer {
+	t.Helper()
+	return Send(t, http.MethodGet, Address(p, path, query), headers...)
+}
+
+// FileURL returns the target of the redirect for a download.
+func FileURL(t testing.TB, p Provider, path string) string {
+	t.Helper()
+	a := Get(t, p, "/Download/"+path, "")
+	if a.StatusCode != http.StatusFound {
+		t.Fatalf("download of %s: status %d, want 302", path, a.StatusCode)
+	}
+	return a.Header.Get("Location")
+}
+
+// DiskFile writes a file of random contents, and returns its path.
+func DiskFile(t testing.TB, size int64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, ReadAll(t, catalogue.Random(7, size)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// ReadAll returns the bytes of a content.
+func ReadAll(t testing.TB, c catalogue.Content) []byte {
+	t.Helper()
+	f, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
