@@ -14,7 +14,7 @@ import (
 )
 
 func publishCommand(a *cli.App) *cobra.Command {
-	var req request.Publish
+	var req request.Upload
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "publish", Short: "Publish to object storage what is served, without a sync", Args: cli.Arguments(0, 0),
@@ -25,9 +25,9 @@ uploaded (--dry-run).
 --gc also deletes what no generation in use names and what is older than
 publish.s3.grace. Each publication of something new does this, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return work[request.Publish, report.Publication]{
-				operation: operation.Publish, check: hasPlace, asJSON: asJSON,
-				text: lines(func(w io.Writer, r report.Publication) { terminal.PrintPublication(w, r, req.DryRun) }),
+			return work[request.Upload, report.Upload]{
+				operation: operation.Upload, check: hasPlace, asJSON: asJSON,
+				text: lines(func(w io.Writer, r report.Upload) { terminal.PrintUpload(w, r, req.DryRun) }),
 			}.run(cmd.Context(), a, req)
 		},
 	}

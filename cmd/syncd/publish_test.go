@@ -88,14 +88,14 @@ func (p *publisherHost) lease() bucket.Lease {
 	return lease
 }
 
-func (p *publisherHost) publication(code int, args ...string) *report.Publication {
+func (p *publisherHost) publication(code int, args ...string) *report.Upload {
 	p.Helper()
 	var result report.Sync
 	p.must(json.Unmarshal([]byte(p.expect(code, append([]string{"sync", "--json"}, args...)...).stdout), &result))
-	if result.Publication == nil {
+	if result.Upload == nil {
 		p.Fatal("no publication in the result")
 	}
-	return result.Publication
+	return result.Upload
 }
 
 func TestASyncPublishesBeforeItEnds(t *testing.T) {
@@ -103,7 +103,7 @@ func TestASyncPublishesBeforeItEnds(t *testing.T) {
 	p := newPublisher(t, "m")
 	p.provider.SetManifest("m", "2026.09", emulator.File{Name: "m.dat", Content: emulator.Text("september")})
 	f := p.follower()
-	same(p.host, "result", report.Published, p.publication(0).Result)
+	same(p.host, "result", report.Uploaded, p.publication(0).Result)
 	f.sync(0)
 	same(f.host, "content", "september", f.servedContent("m"))
 
@@ -138,7 +138,7 @@ func TestPublishNeedsAPlaceAndCredentials(t *testing.T) {
 	p.contains("error", p.publication(1).Error, "AWS_ACCESS_KEY_ID", "~/.aws/credentials")
 	p.must(os.Mkdir(p.path(".aws"), 0o700))
 	p.write(".aws/credentials", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", buckettest.AccessKey, buckettest.SecretKey), 0o600)
-	same(p.host, "result", report.Published, p.publication(0).Result)
+	same(p.host, "result", report.Uploaded, p.publication(0).Result)
 	p.must(os.RemoveAll(p.path(".aws"))) // it holds the key
 }
 
@@ -172,7 +172,7 @@ func TestAKilledPublisherContinuesItsUpload(t *testing.T) {
 		}
 		return false
 	})
-	same(p.host, "result", report.Published, p.publication(0).Result)
+	same(p.host, "result", report.Uploaded, p.publication(0).Result)
 	same(p.host, "parts that were sent again", 4, int(again.Load()))
 	f := p.follower()
 	f.sync(0)
@@ -274,7 +274,7 @@ func TestAReloadChangesWhereADaemonPublishes(t *testing.T) {
 	daemon.signal(syscall.SIGHUP)
 	daemon.logged("configuration reloaded")
 	same(p.host, "holder of the first lease", "", p.lease().Holder)
-	same(p.host, "result", report.Published, p.publication(0).Result)
+	same(p.host, "result", report.Uploaded, p.publication(0).Result)
 	_, err := os.Stat(p.store.Path("other/" + bucket.CurrentName))
 	p.must(err)
 	daemon.terminate()

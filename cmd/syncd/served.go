@@ -41,8 +41,8 @@ below current/, show the files there with their SHA-256. The records outlive the
 	return cmd
 }
 
-// servedEntry is a manifest or view that was served, as `served --json` prints it.
-type servedEntry struct {
+// servedTree is a manifest or view that was served, as `served --json` prints it.
+type servedTree struct {
 	Name       string       `json:"name"`
 	Tree       string       `json:"tree"` // release and revision, or the fingerprint of a view
 	LiveSince  time.Time    `json:"live_since"`
@@ -87,7 +87,7 @@ func showServed(a *cli.App, at time.Time, name string, asJSON bool) error {
 }
 
 // servedAt lists everything that was served, or the files at a path.
-func servedAt(a *cli.App, m *mirror.Mirror, at time.Time, name string) ([]servedEntry, error) {
+func servedAt(a *cli.App, m *mirror.Mirror, at time.Time, name string) ([]servedTree, error) {
 	events, damaged, err := audit.Read(m.Root())
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func servedAt(a *cli.App, m *mirror.Mirror, at time.Time, name string) ([]served
 		return nil, fmt.Errorf("the records begin at %s", first.At.Format(time.RFC3339Nano))
 	}
 	top, _, _ := strings.Cut(name, "/")
-	list := []servedEntry{}
+	list := []servedTree{}
 	for _, e := range slices.SortedFunc(maps.Values(audit.At(events, at)), func(x, y audit.Event) int { return cmp.Compare(x.Name, y.Name) }) {
-		entry := servedEntry{Name: e.Name, Tree: e.Tree, LiveSince: e.At, Generation: e.Generation}
+		entry := servedTree{Name: e.Name, Tree: e.Tree, LiveSince: e.At, Generation: e.Generation}
 		if name != "" {
 			if e.Name != top {
 				continue

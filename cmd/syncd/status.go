@@ -78,8 +78,8 @@ func printExplanations(a *cli.App, status report.Status, names []string) error {
 	if status.Scrub != nil && len(names) == 0 {
 		fmt.Fprintf(a.Stdout, "scrub: %s\n", status.Scrub.Explanation)
 	}
-	if status.Publish != nil && len(names) == 0 {
-		fmt.Fprintf(a.Stdout, "publish: %s\n", status.Publish.Explanation)
+	if status.Upload != nil && len(names) == 0 {
+		fmt.Fprintf(a.Stdout, "publish: %s\n", status.Upload.Explanation)
 	}
 	for _, h := range status.Hooks {
 		if text := h.Explanation(); text != "" && len(names) == 0 {

@@ -37,7 +37,7 @@ release is the newest, so the next sync of a manifest with release latest goes o
 from there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Manifests = args
-			if err := readLock(&req, lockFile); err != nil {
+			if err := readLockfile(&req, lockFile); err != nil {
 				return err
 			}
 			return syncOnce(cmd.Context(), a, req, asJSON, quiet)
@@ -52,8 +52,8 @@ from there.`,
 	return cmd
 }
 
-// readLock adds a lock file to the request.
-func readLock(req *request.Sync, file string) error {
+// readLockfile adds a lock file to the request.
+func readLockfile(req *request.Sync, file string) error {
 	if file == "" {
 		return nil
 	}
@@ -67,7 +67,7 @@ func readLock(req *request.Sync, file string) error {
 	if _, err := lockfile.Parse(text); err != nil {
 		return cli.Usagef("--locked %s: %w", file, err)
 	}
-	req.Locked = text
+	req.Lockfile = text
 	return nil
 }
 
@@ -98,7 +98,7 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 		progress := a.Progress(quiet)
 		defer progress.Close()
 		op := operation.Sync
-		if len(req.Locked) > 0 {
+		if len(req.Lockfile) > 0 {
 			op = operation.SyncLocked
 		}
 		result, err = op.Watch(ctx, e, req, progress.Show)

@@ -121,21 +121,21 @@ func checkKind(d *document.Decoder, m *Manifest, path string) {
 	}
 }
 
-// entry is a name in current/, and the path of the manifest or view that has it.
-type entry struct{ path, name string }
+// servedName is a name in current/, and the path of the manifest or view that has it.
+type servedName struct{ path, name string }
 
 // checkNames refuses names that collide on disk, where <name>.json and
 // <name>.SHA256SUMS lie beside <name>. Case is ignored, because some file systems do.
 func checkNames(d *document.Decoder, c *Config) {
-	var all []entry
+	var all []servedName
 	for i, m := range c.Manifests {
-		all = append(all, entry{document.Index("manifests", i), m.Name})
+		all = append(all, servedName{document.Index("manifests", i), m.Name})
 	}
 	for i, v := range c.Views {
-		all = append(all, entry{document.Index("views", i), v.Name})
+		all = append(all, servedName{document.Index("views", i), v.Name})
 	}
 	for i, g := range c.Groups { // `syncd activate` takes both
-		all = append(all, entry{document.Index("groups", i), g.Name})
+		all = append(all, servedName{document.Index("groups", i), g.Name})
 	}
 	first := make(map[string]string, len(all))
 	for _, e := range all {

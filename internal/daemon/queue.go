@@ -67,5 +67,5 @@ func (q *queue) next(isFree func(name string) bool) (request.Sync, bool) {
 	for _, name := range names {
 		delete(q.waiting, name)
 	}
-	return request.Sync{Manifests: names, Demand: chosen.demand, Force: chosen.force, Trigger: chosen.trigger, Queued: true}, len(names) > 0
+	return request.Sync{Manifests: names, Demand: chosen.demand, Force: chosen.force, Trigger: chosen.trigger, SkipUnknown: true}, len(names) > 0
 }

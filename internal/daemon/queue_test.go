@@ -30,9 +30,9 @@ func TestRequestsOnDemandComeBeforeDueManifests(t *testing.T) {
 	q.add(request.Sync{Trigger: "api"}, []string{"x", "z"})
 	q.add(request.Sync{Force: true, Trigger: "signal"}, []string{"y"})
 	wantRequests(t, drain(q, allFree),
-		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x", "z"}, Queued: true},
-		request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}, Queued: true},
-		request.Sync{Trigger: "start", Manifests: []string{"a", "b"}, Queued: true})
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"x", "z"}, SkipUnknown: true},
+		request.Sync{Demand: true, Force: true, Trigger: "signal", Manifests: []string{"y"}, SkipUnknown: true},
+		request.Sync{Trigger: "start", Manifests: []string{"a", "b"}, SkipUnknown: true})
 }
 
 func TestRequestsForTheSameManifestAreMerged(t *testing.T) {
@@ -40,14 +40,14 @@ func TestRequestsForTheSameManifestAreMerged(t *testing.T) {
 	q.add(request.Sync{Trigger: "api"}, []string{"x"})
 	q.add(request.Sync{Force: true, Trigger: "signal"}, []string{"x"})
 	q.due([]string{"x"}, "schedule")
-	wantRequests(t, drain(q, allFree), request.Sync{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x"}, Queued: true})
+	wantRequests(t, drain(q, allFree), request.Sync{Demand: true, Force: true, Trigger: "api", Manifests: []string{"x"}, SkipUnknown: true})
 }
 
 func TestAManifestThatSyncsKeepsWaiting(t *testing.T) {
 	q := newQueue(nil)
 	q.add(request.Sync{Trigger: "api"}, []string{"busy", "free"})
 	wantRequests(t, drain(q, func(name string) bool { return name == "free" }),
-		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"free"}, Queued: true})
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"free"}, SkipUnknown: true})
 	wantRequests(t, drain(q, allFree),
-		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"busy"}, Queued: true})
+		request.Sync{Demand: true, Trigger: "api", Manifests: []string{"busy"}, SkipUnknown: true})
 }

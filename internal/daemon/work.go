@@ -26,7 +26,7 @@ func (d *Daemon) newOperations() *operation.Table {
 		logged(d, operation.Activate, report.Sync.OK, logActivate),
 		logged(d, operation.Order, always, logOrder),
 		logged(d, operation.Forget, always, logForget),
-		logged(d, operation.Publish, always, logPublish),
+		logged(d, operation.Upload, always, logUpload),
 		logged(d, operation.Adopt, report.Adoption.OK, logAdopt),
 		operation.Repair.By(d.logRepair),
 	)
@@ -66,20 +66,20 @@ func (d *Daemon) logSync(op operation.Work[request.Sync, report.Sync]) func(cont
 		if len(result.Views) > 0 {
 			event.Array("views", viewFields(result))
 		}
-		withPublication(withExports(event, result), result.Publication).Msg("sync")
+		withUpload(withExports(event, result), result.Upload).Msg("sync")
 		return result, err
 	}
 }
 
 func logRollback(event *zerolog.Event, _ request.Rollback, result report.Sync) {
 	event.Int("generation", result.Generation).Array("manifests", manifestFields(result))
-	withPublication(withExports(event, result), result.Publication).Msg("rollback")
+	withUpload(withExports(event, result), result.Upload).Msg("rollback")
 }
 
 func logActivate(event *zerolog.Event, req request.Activate, result report.Sync) {
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 		Array("manifests", manifestFields(result))
-	withPublication(event, result.Publication).Msg("activate")
+	withUpload(event, result.Upload).Msg("activate")
 }
 
 func logOrder(event *zerolog.Event, req request.Order, result report.Sync) {
@@ -91,8 +91,8 @@ func logForget(event *zerolog.Event, req request.Forget, result report.Sync) {
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Strs("removed", result.Removed).Msg("forget")
 }
 
-func logPublish(event *zerolog.Event, req request.Publish, result report.Publication) {
-	withPublication(event, &result).Bool("dry_run", req.DryRun).Msg("publish")
+func logUpload(event *zerolog.Event, req request.Upload, result report.Upload) {
+	withUpload(event, &result).Bool("dry_run", req.DryRun).Msg("publish")
 }
 
 func logAdopt(event *zerolog.Event, req request.Adopt, result report.Adoption) {
@@ -146,8 +146,8 @@ func withExports(event *zerolog.Event, result report.Sync) *zerolog.Event {
 	return event.Array("exports", exports)
 }
 
-// withPublication adds the outcome of publishing to object storage to a log event.
-func withPublication(event *zerolog.Event, p *report.Publication) *zerolog.Event {
+// withUpload adds the outcome of publishing to object storage to a log event.
+func withUpload(event *zerolog.Event, p *report.Upload) *zerolog.Event {
 	if p == nil || p.Result == "" {
 		return event
 	}
@@ -183,8 +183,8 @@ func manifestFields(result report.Sync) *zerolog.Array {
 // the start, when the first syncs are probably done.
 const staleInterval = 10 * time.Minute
 
-// tellStale tells hooks about stale data until ctx ends.
-func (d *Daemon) tellStale(ctx context.Context) {
+// notifyStale notifies hooks of stale data until ctx ends.
+func (d *Daemon) notifyStale(ctx context.Context) {
 	ticker := time.NewTicker(staleInterval)
 	defer ticker.Stop()
 	for {
@@ -192,7 +192,7 @@ func (d *Daemon) tellStale(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.engine.Hooks.TellStale()
+			d.engine.Hooks.NotifyStale()
 		}
 	}
 }

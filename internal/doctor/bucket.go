@@ -185,7 +185,7 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	case !isThere:
 		return []Finding{failure(s.giveKeys(), "publish.s3: no credentials for S3 are found")}
 	}
-	place, err := engine.PublishPlace(s.cfg)
+	place, err := engine.UploadPlace(s.cfg)
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
 	}

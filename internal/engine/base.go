@@ -23,7 +23,7 @@ import (
 // force and the count of the running work.
 type base struct {
 	options Options
-	lock    *flock.Lock
+	dirLock *flock.Lock
 	store   *store.Store
 	mirror  *mirror.Mirror
 	staging *staging.Area
@@ -39,7 +39,7 @@ func (b *base) Config() *config.Config { return b.active.Load().config }
 // that this process has locked. An unmounted directory leaves an empty folder
 // behind, and no second mirror must begin in there.
 func (b *base) checkDataDir() error {
-	if err := b.lock.Check(); err != nil {
+	if err := b.dirLock.Check(); err != nil {
 		return fmt.Errorf("data_dir %s vanished or was replaced while syncd was running: put it back, or restart syncd: %w", b.mirror.Dir(), err)
 	}
 	return nil

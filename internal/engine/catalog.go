@@ -11,7 +11,7 @@ import (
 )
 
 // Followers are the other hosts that take data from this one: the catalog of what they may
-// take, and what they told. Without serve it is empty.
+// take, and what they reported. Without serve it is empty.
 type Followers struct {
 	*base
 	catalog  *catalog.Catalog // nil while `serve` is off

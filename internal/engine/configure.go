@@ -37,7 +37,7 @@ type active struct {
 
 	hooks     []hooks.Hook
 	hookRoots *x509.CertPool // nil for the system's
-	publisher *publishing    // nil for none
+	publisher *uploader      // nil for none
 }
 
 // connection leads to what this host mirrors: the provider, or the bucket of a publisher.

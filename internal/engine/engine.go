@@ -89,7 +89,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	e := newEngine(&base{options: options, lock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)})
+	e := newEngine(&base{options: options, dirLock: lock, mirror: m, running: semaphore.NewWeighted(maxWork)})
 	if err := e.start(cfg, disk, warn); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
@@ -240,5 +240,5 @@ func (e *Engine) release() error {
 	if e.store != nil {
 		err = errors.Join(err, e.store.Close())
 	}
-	return errors.Join(err, e.lock.Release(), e.mirror.Close())
+	return errors.Join(err, e.dirLock.Release(), e.mirror.Close())
 }

@@ -118,7 +118,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/one"})
 	sync(false) // failed
 	w.provider.ClearFaults()
-	must(t, e.Hooks.outbox.TellStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
+	must(t, e.Hooks.outbox.NotifyStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
 	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))

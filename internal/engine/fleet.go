@@ -18,12 +18,12 @@ import (
 
 var errNoFollowers = errors.New("no followers are served here: set serve.listen")
 
-// openFleet reads what followers told before. Without serve there are none.
+// openFleet reads what followers reported before. Without serve there are none.
 func (f *Followers) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	f.fleet, err = rings.New(published{f.catalog}, f.store, f.options.Log)
+	f.fleet, err = rings.New(servedReleases{f.catalog}, f.store, f.options.Log)
 	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
 }
@@ -69,7 +69,7 @@ func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader)
 	if !cfg.Serve.IsOn() {
 		return report.FleetStatus{}, errNoFollowers
 	}
-	return rings.Read(current{m}, state, ringsOf(cfg))
+	return rings.Read(servedNow{m}, state, ringsOf(cfg))
 }
 
 // release lets a release go on to the rings that do not see it because hosts refused
@@ -108,33 +108,33 @@ func (f *Followers) shown() (shown metrics.Fleet) {
 	return shown
 }
 
-// published is the catalog as a fleet needs it.
-type published struct{ catalog *catalog.Catalog }
+// servedReleases is the catalog as a fleet needs it.
+type servedReleases struct{ catalog *catalog.Catalog }
 
-func (p published) Manifests() []string { return p.catalog.Snapshot().Entries() }
+func (p servedReleases) Manifests() []string { return p.catalog.Snapshot().Names() }
 
-// Published leaves out what is newer than the served release: a rollback left it.
-func (p published) Published(name string) (string, []rings.Published) {
-	var releases []rings.Published
+// Served leaves out what is newer than the served release: a rollback left it.
+func (p servedReleases) Served(name string) (string, []rings.Served) {
+	var releases []rings.Served
 	revisions := p.catalog.Snapshot().Revisions(name)
 	for _, r := range revisions {
-		isKnown := slices.ContainsFunc(releases, func(known rings.Published) bool { return known.Release == r.Release })
+		isKnown := slices.ContainsFunc(releases, func(known rings.Served) bool { return known.Release == r.Release })
 		if name = r.Manifest; !isKnown && !r.Release.Newer(revisions[0].Release) {
-			releases = append(releases, rings.Published{Release: r.Release, LiveAt: r.LiveAt})
+			releases = append(releases, rings.Served{Release: r.Release, LiveAt: r.LiveAt})
 		}
 	}
 	return name, releases
 }
 
-// current is a catalog of what `current` shows, when no engine is running.
-type current struct{ mirror *mirror.Mirror }
+// servedNow is a catalog of what `current` shows, when no engine is running.
+type servedNow struct{ mirror *mirror.Mirror }
 
-func (c current) Manifests() []string { return c.mirror.Current().Names() }
+func (c servedNow) Manifests() []string { return c.mirror.Current().Names() }
 
-func (c current) Published(name string) (string, []rings.Published) {
+func (c servedNow) Served(name string) (string, []rings.Served) {
 	record, served := c.mirror.Current().Records[name]
 	if !served {
 		return name, nil
 	}
-	return name, []rings.Published{{Release: record.Release, LiveAt: record.PublishedAt}}
+	return name, []rings.Served{{Release: record.Release, LiveAt: record.PublishedAt}}
 }

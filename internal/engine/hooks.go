@@ -120,10 +120,10 @@ func (h *Hooks) cleanError(text string) string {
 	return text
 }
 
-// TellStale tells hooks about manifests that no sync has confirmed for long.
-func (h *Hooks) TellStale() {
+// NotifyStale notifies hooks of manifests that no sync has confirmed for long.
+func (h *Hooks) NotifyStale() {
 	cfg := h.Config()
-	err := h.outbox.TellStale(h.mirror.Current(), func(name string, confirmed time.Time) bool {
+	err := h.outbox.NotifyStale(h.mirror.Current(), func(name string, confirmed time.Time) bool {
 		for _, m := range cfg.Manifests {
 			if m.Name == name {
 				return time.Now().After(staleFrom(m.Schedule, cfg.Jitter, confirmed))

@@ -29,7 +29,7 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Forget.By(working(e, uploading(e, onTree((*golive.Tree).Forget)))),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
-		operation.Publish.By(e.uploads.publishNow),
+		operation.Upload.By(e.uploads.uploadNow),
 		operation.ChangeDeliveries.By(e.Hooks.change),
 		operation.ServeRelease.By(e.Followers.release),
 	)
@@ -64,7 +64,7 @@ func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Re
 	return func(a *active, ctx context.Context, req Request) (report.Sync, error) {
 		result, err := m(a, ctx, req)
 		if err == nil {
-			result.Publication = e.uploads.publish(ctx)
+			result.Upload = e.uploads.upload(ctx)
 		}
 		return result, err
 	}

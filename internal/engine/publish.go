@@ -18,14 +18,14 @@ var errNoPlace = errors.New("publish.s3 is not in the configuration: say there w
 // uploads publish to object storage.
 type uploads struct{ *base }
 
-// publishing is the publisher with the settings that it was made with.
-type publishing struct {
+// uploader is the publisher with the settings that it was made with.
+type uploader struct {
 	*publisher.Publisher
-	settings publishSettings
+	settings uploadSettings
 }
 
-// publishSettings are the settings of a publisher: another one is made when they change.
-type publishSettings struct {
+// uploadSettings are the settings of a publisher: another one is made when they change.
+type uploadSettings struct {
 	publish  config.Publish
 	election config.Election
 	source   config.Source // for its ca_file and its patience
@@ -33,29 +33,29 @@ type publishSettings struct {
 
 // prepare returns the publisher of a configuration: that in force, a new one, or
 // nil for none.
-func (u uploads) prepare(cfg *config.Config) (*publishing, error) {
+func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
 	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
-	settings := publishSettings{cfg.Publish, cfg.Election, source}
+	settings := uploadSettings{cfg.Publish, cfg.Election, source}
 	if before := u.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
 		return before.publisher, nil
 	}
-	place, err := PublishPlace(cfg)
+	place, err := UploadPlace(cfg)
 	if err != nil {
 		return nil, err
 	}
-	outcomes := &publications{place: placeOf(cfg.Publish), store: u.store}
+	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
 	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Observer: u.metrics, Keep: outcomes.keep, Log: u.options.Log,
 		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 	})
-	return &publishing{p, settings}, err
+	return &uploader{p, settings}, err
 }
 
-// PublishPlace is the place of publish.s3.
-func PublishPlace(cfg *config.Config) (publisher.Place, error) {
+// UploadPlace is the place of publish.s3.
+func UploadPlace(cfg *config.Config) (publisher.Place, error) {
 	roots, err := certificate.Roots(cfg.Source.CAFile)
 	s3 := cfg.Publish.S3
 	return publisher.Place{
@@ -66,41 +66,41 @@ func PublishPlace(cfg *config.Config) (publisher.Place, error) {
 
 // replace ends the publisher of an earlier configuration. Others may hold it
 // still: they get an error.
-func (u uploads) replace(before, now *publishing) {
+func (u uploads) replace(before, now *uploader) {
 	if before != nil && before != now {
 		before.Close()
 	}
 	switch {
 	case now == nil:
-		u.metrics.PublishesNothing()
+		u.metrics.UploadsNothing()
 	case now != before:
-		known := u.publishedTo(placeOf(now.settings.publish))
-		u.metrics.PublishedBefore(known.Generation, known.FailingSince)
+		known := u.lastUpload(placeOf(now.settings.publish))
+		u.metrics.UploadedBefore(known.Generation, known.FailingSince)
 	}
 }
 
-// publish publishes what is served, if a place is configured. nil means that there is no
+// upload publishes what is served, if a place is configured. nil means that there is no
 // outcome.
-func (u uploads) publish(ctx context.Context) *report.Publication {
+func (u uploads) upload(ctx context.Context) *report.Upload {
 	p := u.active.Load().publisher
 	if p == nil {
 		return nil
 	}
-	done, err := p.Publish(ctx, publisher.Request{})
+	done, err := p.Upload(ctx, publisher.Request{})
 	if err != nil && ctx.Err() != nil {
 		return nil // this process ends: the next sync publishes
 	}
 	return &done
 }
 
-// publishNow publishes what is served, although no sync has run.
-func (u uploads) publishNow(ctx context.Context, req request.Publish) (done report.Publication, err error) {
+// uploadNow publishes what is served, although no sync has run.
+func (u uploads) uploadNow(ctx context.Context, req request.Upload) (done report.Upload, err error) {
 	err = u.work(ctx, func() error {
 		p := u.active.Load().publisher
 		if p == nil {
 			return errNoPlace
 		}
-		done, err = p.Publish(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
+		done, err = p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
 		return err
 	})
 	return done, err

@@ -28,7 +28,7 @@ func (e *Engine) Status() (report.Status, error) {
 		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
 	}
 	if err == nil {
-		s.Publish, err = e.uploads.status(s.Generation)
+		s.Upload, err = e.uploads.status(s.Generation)
 	}
 	if broken := e.intact(); broken != nil {
 		for i := range s.Manifests {
@@ -57,7 +57,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 		s.Hooks, err = status.Hooks(state, configuredHooks(cfg), nil)
 	}
 	if err == nil {
-		s.Publish, err = publishStatusOnDisk(cfg, state, s.Generation)
+		s.Upload, err = uploadStatusOnDisk(cfg, state, s.Generation)
 	}
 	s.Explain(time.Now())
 	return s, err

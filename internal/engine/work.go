@@ -40,7 +40,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	})
 	result = parts.merged()
 	if err == nil && !req.DryRun {
-		result.Publication = e.uploads.publish(ctx)
+		result.Upload = e.uploads.upload(ctx)
 	}
 	return result, err
 }
@@ -53,7 +53,7 @@ func (e *Engine) namesOf(req request.Sync) ([]string, error) {
 		return cfg.Names(), nil
 	}
 	for _, name := range req.Manifests {
-		if !cfg.Has(name) && !req.Queued {
+		if !cfg.Has(name) && !req.SkipUnknown {
 			return nil, &request.UnknownManifestError{Name: name}
 		}
 	}
@@ -78,7 +78,7 @@ func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string) 
 	if err := e.mayChange(); err != nil {
 		return report.Sync{}, err
 	}
-	req.Manifests, req.Queued = names, true
+	req.Manifests, req.SkipUnknown = names, true
 	active := e.active.Load()
 	defer e.finish(active)
 	return active.syncer.Sync(ctx, req)

@@ -10,23 +10,23 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-// connection fetches one claim. It owns the claim and the body of the response. A
-// retry of the claim opens the same connection again.
+// connection fetches one segment. It owns the segment and the body of the response. A
+// retry of the segment opens the same connection again.
 type connection struct {
 	transfer *transfer
-	claim    *claim
+	segment  *segment
 	res      *transport.Response // set by open
 	cancel   context.CancelFunc  // ends the response; set by open
 	gatherer *gatherer           // of a large body
 	limited  time.Duration       // that the bandwidth limit cost the last receive
 }
 
-// open requests the bytes of the claim, without compression: a compressed body could
+// open requests the bytes of the segment, without compression: a compressed body could
 // not be continued.
 func (c *connection) open(ctx context.Context) error {
 	t := c.transfer
 	header := http.Header{"Accept-Encoding": {"identity"}}
-	requested := t.partial.request(c.claim)
+	requested := t.partial.request(c.segment)
 	if condition := t.partial.validator.Condition; condition != "" && requested != everything {
 		header.Set("Range", requested.String())
 		header.Set("If-Range", condition)
@@ -64,7 +64,7 @@ func (c *connection) checkEncoding() error {
 
 // checkRange returns an error unless a 206 has the requested range of the same content.
 func (c *connection) checkRange() (contentRange, error) {
-	return c.transfer.partial.validator.checkRange(c.claim.requested, c.res)
+	return c.transfer.partial.validator.checkRange(c.segment.requested, c.res)
 }
 
 // isRange returns whether the response is a 206 with the requested range.
@@ -76,7 +76,7 @@ func (c *connection) isRange() bool {
 	return err == nil
 }
 
-// receive stores the bytes of the body that belong to the claim.
+// receive stores the bytes of the body that belong to the segment.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
 	body := bodyReader{next: c.reader(), bandwidth: f.bandwidth, pace: pace{least: f.minRate}}
@@ -84,7 +84,7 @@ func (c *connection) receive(ctx context.Context) error {
 	for {
 		b, readErr := body.read(ctx)
 		n := len(b.data)
-		stored, err := p.store(c.claim, b, f.hasIdleCore())
+		stored, err := p.store(c.segment, b, f.hasIdleCore())
 		if err == nil && stored > 0 {
 			err = c.transfer.download.notifier.arrived(stored)
 		}
@@ -93,7 +93,7 @@ func (c *connection) receive(ctx context.Context) error {
 			return err
 		case readErr == io.EOF: //nolint:errorlint // a wrapped one is a failure
 			return c.checkEnd()
-		case readErr != nil && p.room(c.claim) == 0:
+		case readErr != nil && p.room(c.segment) == 0:
 			return nil // all bytes are present; a request for none could not be retried
 		case readErr != nil:
 			return readErr
@@ -103,19 +103,19 @@ func (c *connection) receive(ctx context.Context) error {
 
 // reader returns the function that waits for the next bytes of the body.
 func (c *connection) reader() func() (*buffer, error) {
-	f, at := c.transfer.download.fetcher, c.claim.next
+	f, at := c.transfer.download.fetcher, c.segment.next
 	if c.res.Length > SmallFile || c.res.Length < 0 && !c.transfer.download.isSmall {
 		c.gatherer = gather(c.res.Body, f.buffers, f.bandwidth.Most, at)
 		return c.gatherer.next
 	}
 	return func() (*buffer, error) {
-		return readOnce(c.res.Body, f.buffers.get(false, c.claim.next), f.bandwidth.Most())
+		return readOnce(c.res.Body, f.buffers.get(false, c.segment.next), f.bandwidth.Most())
 	}
 }
 
-// checkEnd returns a transient error if the body ended before the claim.
+// checkEnd returns a transient error if the body ended before the segment.
 func (c *connection) checkEnd() error {
-	if c.transfer.partial.endOfBody(c.claim) {
+	if c.transfer.partial.endOfBody(c.segment) {
 		return nil
 	}
 	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: io.ErrUnexpectedEOF}

@@ -6,7 +6,7 @@
 // A large file is durable when Fetch returns. A small one is not, because it is cheaper
 // to sync many of them together: see verify.Proven.
 //
-// A download owns its partial file and its connections. A connection owns its claim, a
+// A download owns its partial file and its connections. A connection owns its segment, a
 // range of bytes, and the response body.
 //
 // # Hashing

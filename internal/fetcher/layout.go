@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// claim is the range that one connection fetches: the bytes from next up to, but
+// segment is the range that one connection fetches: the bytes from next up to, but
 // without, end. Another connection may take the rear over, even if it was requested
 // already. partial.mu guards its fields, and only its own connection changes next.
-type claim struct {
+type segment struct {
 	next, end int64
 	requested byteRange // by the last request
 }
 
-func (c *claim) left() int64 { return c.end - c.next }
+func (c *segment) left() int64 { return c.end - c.next }
 
 // layout says which bytes of a file are present, and which of the missing ones are
-// claimed. Not safe for concurrent use.
+// assigned. Not safe for concurrent use.
 type layout struct {
-	size    int64       // endless until it is known
-	present []byteRange // in order, none touching the next
-	claims  []*claim
+	size     int64       // endless until it is known
+	present  []byteRange // in order, none touching the next
+	segments []*segment
 }
 
 // prefix returns the number of bytes before the first gap.
@@ -47,21 +47,21 @@ func (l *layout) bytes() (n int64) {
 	return n
 }
 
-// claimNext claims the first bytes that are missing and not claimed, limit bytes at
+// assignNext assigns the first bytes that are missing and not assigned yet, limit bytes at
 // most. It returns nil when there are none.
-func (l *layout) claimNext(limit int64) *claim {
-	gap, found := l.firstUnclaimed()
+func (l *layout) assignNext(limit int64) *segment {
+	gap, found := l.firstUnassigned()
 	if !found {
 		return nil
 	}
-	c := &claim{next: gap.from, end: gap.from + min(gap.size(), limit)}
-	l.claims = append(l.claims, c)
+	c := &segment{next: gap.from, end: gap.from + min(gap.size(), limit)}
+	l.segments = append(l.segments, c)
 	return c
 }
 
-func (l *layout) firstUnclaimed() (gap byteRange, found bool) {
+func (l *layout) firstUnassigned() (gap byteRange, found bool) {
 	taken := slices.Clone(l.present)
-	for _, c := range l.claims {
+	for _, c := range l.segments {
 		taken = append(taken, byteRange{c.next, c.end})
 	}
 	slices.SortFunc(taken, func(a, b byteRange) int { return cmp.Compare(a.from, b.from) })
@@ -75,14 +75,14 @@ func (l *layout) firstUnclaimed() (gap byteRange, found bool) {
 	return byteRange{at, l.size}, at < l.size
 }
 
-// splitLongest frees the rear of the claim that has most left, for another
-// connection. The claim keeps its next limit bytes, or half of what is left if that
-// is less. It returns false when no claim is long enough.
+// splitLongest frees the rear of the segment that has most left, for another
+// connection. The segment keeps its next limit bytes, or half of what is left if that
+// is less. It returns false when no segment is long enough.
 func (l *layout) splitLongest(limit int64) bool {
-	if len(l.claims) == 0 {
+	if len(l.segments) == 0 {
 		return false
 	}
-	longest := slices.MaxFunc(l.claims, func(a, b *claim) int { return cmp.Compare(a.left(), b.left()) })
+	longest := slices.MaxFunc(l.segments, func(a, b *segment) int { return cmp.Compare(a.left(), b.left()) })
 	if longest.left() < 2*minSegment || longest.end == endless {
 		return false
 	}
@@ -90,8 +90,8 @@ func (l *layout) splitLongest(limit int64) bool {
 	return true
 }
 
-// advance notes that the next n bytes of a claim are present.
-func (l *layout) advance(c *claim, n int64) {
+// advance notes that the next n bytes of a segment are present.
+func (l *layout) advance(c *segment, n int64) {
 	if n == 0 {
 		return
 	}
@@ -105,20 +105,20 @@ func (l *layout) advance(c *claim, n int64) {
 	l.present = slices.Replace(l.present, i, j, added)
 }
 
-// release gives a claim up. Its missing bytes go back to the claim that they were
+// release gives a segment up. Its missing bytes go back to the segment that they were
 // split from, if that one still exists and has requested them. Otherwise they are
-// free to be claimed.
-func (l *layout) release(c *claim) {
-	l.claims = slices.DeleteFunc(l.claims, func(other *claim) bool { return other == c })
-	for _, other := range l.claims {
+// free to be assigned.
+func (l *layout) release(c *segment) {
+	l.segments = slices.DeleteFunc(l.segments, func(other *segment) bool { return other == c })
+	for _, other := range l.segments {
 		if other.end == c.next && other.end < other.requested.to {
-			other.end = min(other.requested.to, l.unclaimedUntil(other.end))
+			other.end = min(other.requested.to, l.unassignedUntil(other.end))
 		}
 	}
 }
 
-// unclaimedUntil returns the end of the missing and unclaimed bytes that start at from.
-func (l *layout) unclaimedUntil(from int64) int64 {
+// unassignedUntil returns the end of the missing and unassigned bytes that start at from.
+func (l *layout) unassignedUntil(from int64) int64 {
 	end := l.size
 	for _, r := range l.present {
 		if r.to > from {
@@ -126,7 +126,7 @@ func (l *layout) unclaimedUntil(from int64) int64 {
 			break
 		}
 	}
-	for _, c := range l.claims {
+	for _, c := range l.segments {
 		if c.end > from {
 			end = min(end, max(c.next, from))
 		}

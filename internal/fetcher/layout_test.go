@@ -17,18 +17,18 @@ func (l *layout) check(t interface{ Fatalf(string, ...any) }) {
 		}
 		end = s.to
 	}
-	for i, c := range l.claims {
+	for i, c := range l.segments {
 		if c.next > c.end || c.end > l.size {
-			t.Fatalf("claim %+v of %d bytes", *c, l.size)
+			t.Fatalf("segment %+v of %d bytes", *c, l.size)
 		}
-		for _, other := range l.claims[:i] {
+		for _, other := range l.segments[:i] {
 			if c.next < other.end && other.next < c.end {
-				t.Fatalf("claims %+v and %+v overlap", *c, *other)
+				t.Fatalf("segments %+v and %+v overlap", *c, *other)
 			}
 		}
 		for _, s := range l.present {
 			if c.next < c.end && c.next < s.to && s.from < c.end {
-				t.Fatalf("bytes of claim %+v are present: %v", *c, l.present)
+				t.Fatalf("bytes of segment %+v are present: %v", *c, l.present)
 			}
 		}
 	}
@@ -39,17 +39,17 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 		size := rapid.Int64Range(0, 64*minSegment).Draw(t, "size")
 		l := &layout{size: size}
 		arrived := int64(0)
-		for !(l.prefix() >= size && len(l.claims) == 0) {
+		for !(l.prefix() >= size && len(l.segments) == 0) {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
-				if c := l.claimNext(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
+				if c := l.assignNext(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit")); c != nil {
 					c.requested = byteRange{c.next, c.end} // as a connection does before it fetches
 				}
 			case 1:
 				l.splitLongest(rapid.Int64Range(minSegment, 32*minSegment).Draw(t, "limit"))
 			case 2:
-				if len(l.claims) > 0 {
-					c := rapid.SampledFrom(l.claims).Draw(t, "claim")
+				if len(l.segments) > 0 {
+					c := rapid.SampledFrom(l.segments).Draw(t, "segment")
 					n := c.end - c.next
 					if !rapid.Bool().Draw(t, "all") { // rapid prefers small numbers, which would take thousands of steps
 						n = rapid.Int64Range(0, n).Draw(t, "bytes")
@@ -58,8 +58,8 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 					arrived += n
 				}
 			case 3:
-				if len(l.claims) > 0 {
-					l.release(rapid.SampledFrom(l.claims).Draw(t, "released"))
+				if len(l.segments) > 0 {
+					l.release(rapid.SampledFrom(l.segments).Draw(t, "released"))
 				}
 			}
 			l.check(t)
@@ -67,7 +67,7 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 				t.Fatalf("%d bytes are present, %d arrived", l.bytes(), arrived)
 			}
 		}
-		if arrived != size || l.claimNext(endless) != nil {
+		if arrived != size || l.assignNext(endless) != nil {
 			t.Fatalf("%d of %d bytes", arrived, size)
 		}
 	})
@@ -75,25 +75,25 @@ func TestLayoutFetchesEachByteOnce(t *testing.T) {
 
 func TestSplitLongest(t *testing.T) {
 	tests := map[string]struct {
-		claim claim
-		limit int64
-		end   int64 // 0: the claim is not split
+		segment segment
+		limit   int64
+		end     int64 // 0: the segment is not split
 	}{
-		"a long one keeps its next part": {claim{next: 100, end: 100 * mib}, 8 * mib, 100 + 8*mib},
-		"a short one is halved":          {claim{next: 0, end: 12 * mib}, 8 * mib, 6 * mib},
-		"the least":                      {claim{next: 0, end: 8 * mib}, 8 * mib, 4 * mib},
-		"too little":                     {claim{next: 1, end: 8 * mib}, 8 * mib, 0},
-		"no known end":                   {claim{next: 0, end: endless}, 8 * mib, 0},
+		"a long one keeps its next part": {segment{next: 100, end: 100 * mib}, 8 * mib, 100 + 8*mib},
+		"a short one is halved":          {segment{next: 0, end: 12 * mib}, 8 * mib, 6 * mib},
+		"the least":                      {segment{next: 0, end: 8 * mib}, 8 * mib, 4 * mib},
+		"too little":                     {segment{next: 1, end: 8 * mib}, 8 * mib, 0},
+		"no known end":                   {segment{next: 0, end: endless}, 8 * mib, 0},
 	}
 	for name, tt := range tests {
-		c := tt.claim
-		l := layout{size: c.end, claims: []*claim{{next: 0, end: 0}, &c}}
+		c := tt.segment
+		l := layout{size: c.end, segments: []*segment{{next: 0, end: 0}, &c}}
 		if did := l.splitLongest(tt.limit); did != (tt.end != 0) || did && c.end != tt.end {
 			t.Errorf("%s: %t, %+v", name, did, c)
 		}
 	}
 	if (&layout{size: 100 * mib}).splitLongest(mib) {
-		t.Error("split a layout without claims")
+		t.Error("split a layout without segments")
 	}
 }
 
@@ -127,10 +127,10 @@ func TestClipRangesFromDisk(t *testing.T) {
 
 func TestReleasedBytesReturnToTheSplitClaim(t *testing.T) {
 	for name, tt := range map[string]struct {
-		requested byteRange // by the first claim, which is split to 10-40
+		requested byteRange // by the first segment, which is split to 10-40
 		here      []byteRange
-		fetched   int64 // by the released claim, of 40-60
-		want      int64 // the end of the first claim
+		fetched   int64 // by the released segment, of 40-60
+		want      int64 // the end of the first segment
 	}{
 		"all":                        {requested: everything, want: 70},
 		"up to the requested end":    {requested: byteRange{10, 50}, want: 50},
@@ -141,11 +141,11 @@ func TestReleasedBytesReturnToTheSplitClaim(t *testing.T) {
 		"present bytes right behind": {requested: everything, here: []byteRange{{0, 10}, {40, 41}}, want: 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, cut, next := &claim{next: 10, end: 40, requested: tt.requested}, &claim{next: 40, end: 60}, &claim{next: 70, end: 90}
-			l := layout{size: 100, present: tt.here, claims: []*claim{first, cut, next}}
+			first, cut, next := &segment{next: 10, end: 40, requested: tt.requested}, &segment{next: 40, end: 60}, &segment{next: 70, end: 90}
+			l := layout{size: 100, present: tt.here, segments: []*segment{first, cut, next}}
 			l.advance(cut, tt.fetched)
 			if l.release(cut); first.end != tt.want {
-				t.Errorf("the first claim ends at %d, want %d", first.end, tt.want)
+				t.Errorf("the first segment ends at %d, want %d", first.end, tt.want)
 			}
 		})
 	}

@@ -74,29 +74,29 @@ func (p *partial) isComplete() bool {
 	return p.layout.prefix() >= p.layout.size
 }
 
-// claim claims missing bytes for a connection: the first ones that no other
-// connection fetches, otherwise the rear of the longest claim. It returns nil when
-// nothing is left to claim. All bytes are present when othersPending is false too.
-func (p *partial) claim(limit int64) (c *claim, othersPending bool) {
+// assign gives missing bytes to a connection: the first ones that no other
+// connection fetches, otherwise the rear of the longest segment. It returns nil when
+// nothing is left to assign. All bytes are present when othersPending is false too.
+func (p *partial) assign(limit int64) (c *segment, othersPending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	othersPending = len(p.layout.claims) > 0
-	c = p.layout.claimNext(limit)
+	othersPending = len(p.layout.segments) > 0
+	c = p.layout.assignNext(limit)
 	if c == nil && p.layout.splitLongest(limit) {
-		c = p.layout.claimNext(limit)
+		c = p.layout.assignNext(limit)
 	}
 	return c, othersPending
 }
 
-func (p *partial) release(c *claim) {
+func (p *partial) release(c *segment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.layout.release(c)
 }
 
-// request notes that the bytes of a claim are about to be requested, and returns
-// the range to ask for. It has no end if the claim is for the rest of the file.
-func (p *partial) request(c *claim) byteRange {
+// request notes that the bytes of a segment are about to be requested, and returns
+// the range to ask for. It has no end if the segment is for the rest of the file.
+func (p *partial) request(c *segment) byteRange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.requested = byteRange{c.next, c.end}
@@ -107,7 +107,7 @@ func (p *partial) request(c *claim) byteRange {
 }
 
 // learnTotal notes the size of the file, from a response with the rest of it.
-func (p *partial) learnTotal(c *claim, total int64) {
+func (p *partial) learnTotal(c *segment, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.layout.size == endless {
@@ -116,14 +116,14 @@ func (p *partial) learnTotal(c *claim, total int64) {
 	}
 }
 
-// setTotalLocked notes the size of the file. A claim without an end now ends there.
-func (p *partial) setTotalLocked(total int64, c *claim) {
+// setTotalLocked notes the size of the file. A segment without an end now ends there.
+func (p *partial) setTotalLocked(total int64, c *segment) {
 	p.layout.size = min(total, endless-1)
 	c.end = min(c.end, p.layout.size)
 }
 
 // start prepares an empty file for a response with the whole file.
-func (p *partial) start(c *claim, res *transport.Response) error {
+func (p *partial) start(c *segment, res *transport.Response) error {
 	p.validator = validatorOf(res)
 	p.mu.Lock()
 	p.layout.size, c.end = endless, endless // a known size belongs to an older content
@@ -141,18 +141,18 @@ func (p *partial) start(c *claim, res *transport.Response) error {
 	return p.saveCheckpoint()
 }
 
-// room returns how many bytes a claim still takes, bufferSize at most. They may be
-// written without mu, because a claim always keeps its next minSegment bytes.
-func (p *partial) room(c *claim) int {
+// room returns how many bytes a segment still takes, bufferSize at most. They may be
+// written without mu, because a segment always keeps its next minSegment bytes.
+func (p *partial) room(c *segment) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(min(c.left(), bufferSize))
 }
 
-// store writes the next bytes of a claim to the file and has them hashed. It takes b
-// over. It returns how many bytes fitted the claim: those behind it may be present
+// store writes the next bytes of a segment to the file and has them hashed. It takes b
+// over. It returns how many bytes fitted the segment: those behind it may be present
 // and hashed already.
-func (p *partial) store(c *claim, b *buffer, hasIdleCore bool) (stored int, err error) {
+func (p *partial) store(c *segment, b *buffer, hasIdleCore bool) (stored int, err error) {
 	stored = min(len(b.data), p.room(c))
 	b.data = b.data[:stored]
 	at := c.next
@@ -182,7 +182,7 @@ func (p *partial) store(c *claim, b *buffer, hasIdleCore bool) (stored int, err 
 
 // endOfBody returns whether the body of a response may end where it did. If the size
 // of the file was not known, it is now.
-func (p *partial) endOfBody(c *claim) bool {
+func (p *partial) endOfBody(c *segment) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.layout.size == endless {
@@ -201,12 +201,12 @@ func (p *partial) restart() error {
 	return p.file.truncate(0)
 }
 
-// claimAll makes c the claim to the whole of an empty file.
-func (p *partial) claimAll(c *claim) {
+// assignAll makes c the segment that is the whole of an empty file.
+func (p *partial) assignAll(c *segment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*c = claim{end: endless}
-	p.layout.claims = []*claim{c}
+	*c = segment{end: endless}
+	p.layout.segments = []*segment{c}
 }
 
 // minDurable is the size from which a file is made durable on its own. Smaller ones

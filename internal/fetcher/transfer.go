@@ -44,21 +44,21 @@ func (t *transfer) run(parent context.Context) error {
 		}
 		t.headway = headway{least: f.minRate, since: time.Now()}
 		err := f.source.Retry(ctx, func(progress func()) error { return t.attempt(ctx, c, progress) })
-		t.workers.release(c.claim)
+		t.workers.release(c.segment)
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// next returns the connection for the next claim. While workers fetch all that is
+// next returns the connection for the next segment. While workers fetch all that is
 // missing it waits, because one of them may fail. It returns nil when all bytes are
 // present or the context has ended.
 func (t *transfer) next(ctx context.Context) *connection {
 	for ctx.Err() == nil {
-		c, othersPending := t.workers.claim()
+		c, othersPending := t.workers.assign()
 		if c != nil {
-			return &connection{transfer: t, claim: c}
+			return &connection{transfer: t, segment: c}
 		}
 		if !othersPending {
 			return nil
@@ -71,7 +71,7 @@ func (t *transfer) next(ctx context.Context) *connection {
 	return nil
 }
 
-// attempt makes one request for a claim. It calls progress only if more bytes are
+// attempt makes one request for a segment. It calls progress only if more bytes are
 // present than ever before, and only if they came fast enough. Otherwise a server that
 // always fails at the same place, or that drips, would be retried without end.
 func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) error {
@@ -96,7 +96,7 @@ func (t *transfer) attempt(ctx context.Context, c *connection, progress func()) 
 	return err
 }
 
-// fetch requests a claim and receives its bytes. The claim grows to the whole file
+// fetch requests a segment and receives its bytes. The segment grows to the whole file
 // if the response contains the whole file.
 func (t *transfer) fetch(ctx context.Context, c *connection) error {
 	if err := t.open(ctx, c); err != nil {
@@ -129,13 +129,13 @@ func (t *transfer) open(ctx context.Context, c *connection) error {
 	return err
 }
 
-// accept checks the response, and prepares the claim and the partial file for its body.
+// accept checks the response, and prepares the segment and the partial file for its body.
 func (t *transfer) accept(c *connection) error {
 	if err := c.checkEncoding(); err != nil {
 		return err
 	}
 	switch {
-	case c.res.Status == http.StatusPartialContent && c.claim.requested != everything:
+	case c.res.Status == http.StatusPartialContent && c.segment.requested != everything:
 		return t.acceptRange(c)
 	case c.res.Status != http.StatusOK:
 		return refusal.New(refusal.BadShape, "unexpected status %d for a download", c.res.Status)
@@ -145,7 +145,7 @@ func (t *transfer) accept(c *connection) error {
 			return err
 		}
 	}
-	return t.partial.start(c.claim, c.res)
+	return t.partial.start(c.segment, c.res)
 }
 
 // acceptRange accepts a 206 with the requested range. After one with another range,
@@ -153,8 +153,8 @@ func (t *transfer) accept(c *connection) error {
 func (t *transfer) acceptRange(c *connection) error {
 	got, err := c.checkRange()
 	if err == nil {
-		if c.claim.requested.to == endless {
-			t.partial.learnTotal(c.claim, got.end+1)
+		if c.segment.requested.to == endless {
+			t.partial.learnTotal(c.segment, got.end+1)
 		}
 		return nil
 	}
@@ -164,11 +164,11 @@ func (t *transfer) acceptRange(c *connection) error {
 	return &transport.Error{Kind: transport.Transient, Endpoint: "Download", Status: c.res.Status, Err: err}
 }
 
-// restart empties the file, and extends the claim to the whole file.
+// restart empties the file, and extends the segment to the whole file.
 func (t *transfer) restart(c *connection) error {
 	t.workers.stop()
 	t.continues = false
 	err := t.partial.restart()
-	t.partial.claimAll(c.claim)
+	t.partial.assignAll(c.segment)
 	return err
 }

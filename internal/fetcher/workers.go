@@ -24,7 +24,7 @@ const (
 type workers struct {
 	transfer *transfer
 	fail     context.CancelCauseFunc // ends the whole transfer
-	released chan struct{}           // signals that a claim was released
+	released chan struct{}           // signals that a segment was released
 
 	// The main connection owns these fields.
 	isStarted bool
@@ -116,12 +116,12 @@ func (w *workers) work(ctx context.Context) {
 // fetchSegment fetches one segment. It returns false if the worker should end. It does
 // not report errors of the source: the main connection gets and reports them too.
 func (w *workers) fetchSegment(ctx context.Context) bool {
-	claim, _ := w.claim()
-	if claim == nil {
+	segment, _ := w.assign()
+	if segment == nil {
 		return false
 	}
-	defer w.release(claim)
-	c := &connection{transfer: w.transfer, claim: claim}
+	defer w.release(segment)
+	c := &connection{transfer: w.transfer, segment: segment}
 	var failed *transport.Error
 	if err := c.open(ctx); err != nil {
 		w.backOff(errors.As(err, &failed) && failed.Kind != transport.Transient)
@@ -144,19 +144,19 @@ func (w *workers) fetchSegment(ctx context.Context) bool {
 	return false
 }
 
-// claim claims the next segment, or everything that is left when no worker runs.
-func (w *workers) claim() (c *claim, othersPending bool) {
+// assign takes the next segment, or everything that is left when no worker runs.
+func (w *workers) assign() (c *segment, othersPending bool) {
 	w.mu.Lock()
 	limit := w.controller.segmentSize()
 	if w.count == 0 {
 		limit = endless
 	}
 	w.mu.Unlock()
-	return w.transfer.partial.claim(limit)
+	return w.transfer.partial.assign(limit)
 }
 
-// release gives a claim up, and wakes the main connection if it waits for one.
-func (w *workers) release(c *claim) {
+// release gives a segment up, and wakes the main connection if it waits for one.
+func (w *workers) release(c *segment) {
 	w.transfer.partial.release(c)
 	select {
 	case w.released <- struct{}{}:

@@ -44,7 +44,7 @@ type Metrics struct {
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
-	publish       *publishSeries
+	upload        *uploadSeries
 
 	viewState    *prometheus.GaugeVec
 	exportState  *prometheus.GaugeVec
@@ -120,7 +120,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	gauge("build_info", "The version of syncd, and of Go that built it; always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	probes.register(reg)
 	m.registerScrub(reg, probes.Scrub)
-	m.publish = newPublishSeries(reg, []string{"published", "unchanged", "standby", publishFailed})
+	m.upload = newUploadSeries(reg, []string{"published", "unchanged", "standby", uploadFailed})
 	return m
 }
 

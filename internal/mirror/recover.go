@@ -14,7 +14,7 @@ import (
 // MakeState creates the data directory and its state directory, which holds the
 // lock. Every other change needs the lock.
 func (m *Mirror) MakeState() error {
-	root, err := datadir.Claim(m.dir, m.disk)
+	root, err := datadir.OpenForChanges(m.dir, m.disk)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ func (s *Status) Explain(now time.Time) {
 	if s.Scrub != nil {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
 	}
-	if s.Publish != nil {
-		s.Publish.Explanation = OneLine(s.Publish.sentence(now))
+	if s.Upload != nil {
+		s.Upload.Explanation = OneLine(s.Upload.sentence(now))
 	}
 }
 

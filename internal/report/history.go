@@ -18,12 +18,12 @@ type HistoryEntry struct {
 
 // History is what `history --json` prints: the newest entries first.
 type History struct {
-	Entries []HistoryView `json:"history"`
+	Entries []HistoryRow `json:"history"`
 }
 
-// HistoryView is an entry as it is shown. OnDisk is true when a rollback to its
+// HistoryRow is an entry as it is shown. OnDisk is true when a rollback to its
 // generation is still possible.
-type HistoryView struct {
+type HistoryRow struct {
 	HistoryEntry
 	OnDisk bool `json:"on_disk"`
 }

@@ -32,7 +32,7 @@ type Status struct {
 	Exports    []ExportStatus   `json:"exports,omitempty"`
 	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
 	Hooks      []HookStatus     `json:"hooks,omitempty"`
-	Publish    *PublishStatus   `json:"publish,omitempty"` // nil if no place is configured
+	Upload     *UploadStatus    `json:"publish,omitempty"` // nil if no place is configured
 }
 
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.

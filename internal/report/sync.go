@@ -27,7 +27,7 @@ type Sync struct {
 	Removed    []string         `json:"removed,omitempty"` // what is no longer served
 	Exports    []ExportResult   `json:"exports,omitempty"`
 
-	Publication *Publication `json:"publication,omitempty"` // to object storage; nil if none is configured
+	Upload *Upload `json:"publication,omitempty"` // to object storage; nil if none is configured
 }
 
 // ViewResult is one view's part of a Sync.
@@ -77,7 +77,7 @@ type ManifestResult struct {
 // OK is true when no manifest, view or export failed or was refused, and the outcome was
 // published.
 func (s Sync) OK() bool {
-	return (s.Publication == nil || s.Publication.Error == "") &&
+	return (s.Upload == nil || s.Upload.Error == "") &&
 		!slices.ContainsFunc(s.Manifests, func(m ManifestResult) bool { return m.Result == Failed || m.Result == Refused }) &&
 		!slices.ContainsFunc(s.Views, func(v ViewResult) bool { return v.Error != "" }) &&
 		!slices.ContainsFunc(s.Exports, func(e ExportResult) bool { return e.Error != "" })

@@ -11,7 +11,7 @@ var bucketAsked = []byte("asked") // revision -> when another host asked about i
 // Asked returns when other hosts last asked about revisions, by key.
 func (s *Store) Asked() (map[string]time.Time, error) {
 	asked := map[string]time.Time{}
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketAsked)
 		if bucket == nil {
 			return nil

@@ -14,13 +14,13 @@ import (
 // check reads every page in use as a sync will read it. Damage must show now rather
 // than in the middle of a sync. checkTree must have passed.
 func (s *Store) check() error {
-	if err := s.view(checkLayout); err != nil {
+	if err := s.read(checkLayout); err != nil {
 		return err
 	}
 	_, err1 := s.Manifests()
 	_, err2 := s.Wanted()
 	_, err3 := s.CoolDowns()
-	_, err4 := s.Told()
+	_, err4 := s.Notified()
 	_, err5 := s.Deliveries()
 	err6 := s.Fleet(func(string, json.RawMessage) error { return nil })
 	if err := cmp.Or(err1, err2, err3, err4, err5, err6); err != nil {
@@ -30,7 +30,7 @@ func (s *Store) check() error {
 	if err != nil || slices.ContainsFunc(entries, func(e json.RawMessage) bool { return !json.Valid(e) }) {
 		return fmt.Errorf("bucket %s: an entry is not JSON", bucketHistory)
 	}
-	return s.view(checkKeysAndFreeList)
+	return s.read(checkKeysAndFreeList)
 }
 
 // checkLayout checks the version first: a newer one may have other buckets.

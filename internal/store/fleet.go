@@ -10,7 +10,7 @@ import (
 // Fleet passes each saved entry about the hosts that follow this one to each, which
 // must not keep value. A file of an earlier version has none.
 func (s *Store) Fleet(each func(key string, value json.RawMessage) error) error {
-	return s.view(func(tx *bbolt.Tx) error {
+	return s.read(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketFleet)
 		if bucket == nil {
 			return nil

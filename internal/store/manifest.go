@@ -171,7 +171,7 @@ func (s *Store) Wanted() (map[string][]Wanted, error) {
 
 func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 	all := map[string]T{}
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		return tx.Bucket(name).ForEach(func(k, v []byte) error {
 			var value T
 			if err := json.Unmarshal(v, &value); err != nil {
@@ -187,7 +187,7 @@ func readAll[T any](s *Store, name []byte) (map[string]T, error) {
 // History returns up to limit entries, the newest first.
 func (s *Store) History(limit int) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(bucketHistory).Cursor()
 		for k, v := cursor.Last(); k != nil && len(entries) < limit; k, v = cursor.Prev() {
 			entries = append(entries, append(json.RawMessage(nil), v...))

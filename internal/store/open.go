@@ -90,7 +90,7 @@ func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bo
 			return nil, err
 		}
 		s := &Store{db: db}
-		if err := errors.Join(s.view(func(tx *bbolt.Tx) error { return checkTree(tx, file) }), s.Close()); err != nil {
+		if err := errors.Join(s.read(func(tx *bbolt.Tx) error { return checkTree(tx, file) }), s.Close()); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +126,7 @@ func openError(path string, err error) error {
 // prepare creates the buckets of a new file and checks any other.
 func (s *Store) prepare() error {
 	isNew := false
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		first, _ := tx.Cursor().First()
 		isNew = first == nil
 		return nil

@@ -35,8 +35,8 @@ type Delivery struct {
 	GaveUp   time.Time       `json:"gave_up,omitzero"` // when it was given up
 }
 
-// Told is the state of a manifest that the events so far describe.
-type Told struct {
+// Notified is the state of a manifest that the events so far describe.
+type Notified struct {
 	Release  string `json:"release,omitempty"`  // served; "" for none
 	Revision string `json:"revision,omitempty"` // served
 	Staged   string `json:"staged,omitempty"`   // ID of the revision that waits to go live; "" for none
@@ -47,19 +47,19 @@ type Told struct {
 // be told with what happened: both are saved, or neither.
 type Outbox struct{ tx *bbolt.Tx }
 
-// Told returns what hooks were told, by manifest.
-func (o *Outbox) Told() (map[string]Told, error) { return toldIn(o.tx) }
+// Notified returns what hooks were notified of, by manifest.
+func (o *Outbox) Notified() (map[string]Notified, error) { return notifiedIn(o.tx) }
 
-// SetTold saves what hooks were told of a manifest. The zero Told removes the entry.
-func (o *Outbox) SetTold(name string, told Told) error {
-	bucket, err := o.tx.CreateBucketIfNotExists(bucketTold)
+// SetNotified saves what hooks were notified of a manifest. The zero Notified removes the entry.
+func (o *Outbox) SetNotified(name string, n Notified) error {
+	bucket, err := o.tx.CreateBucketIfNotExists(bucketNotified)
 	switch {
 	case err != nil:
 		return err
-	case told == Told{}:
+	case n == Notified{}:
 		return bucket.Delete([]byte(name))
 	}
-	return putJSON(bucket, []byte(name), told)
+	return putJSON(bucket, []byte(name), n)
 }
 
 // SyncedAt returns when a manifest was last up to date, as the transaction sees it.
@@ -169,7 +169,7 @@ func (s *Store) Update(change func(*Outbox) error) error {
 
 // Deliveries is as Outbox.Deliveries.
 func (s *Store) Deliveries() (all []Delivery, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.read(func(tx *bbolt.Tx) error {
 		all, err = deliveriesIn(tx)
 		return err
 	})
@@ -178,7 +178,7 @@ func (s *Store) Deliveries() (all []Delivery, err error) {
 
 // NextDelivery returns the first delivery of a hook that waits; found is false for none.
 func (s *Store) NextDelivery(hook string) (next Delivery, found bool, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.read(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketOutbox)
 		if bucket == nil {
 			return nil
@@ -194,27 +194,27 @@ func (s *Store) NextDelivery(hook string) (next Delivery, found bool, err error)
 	return next, found && err == nil, err
 }
 
-// Told returns what hooks were told, by manifest.
-func (s *Store) Told() (told map[string]Told, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
-		told, err = toldIn(tx)
+// Notified returns what hooks were notified of, by manifest.
+func (s *Store) Notified() (notified map[string]Notified, err error) {
+	err = s.read(func(tx *bbolt.Tx) error {
+		notified, err = notifiedIn(tx)
 		return err
 	})
-	return told, err
+	return notified, err
 }
 
-func toldIn(tx *bbolt.Tx) (map[string]Told, error) {
-	all := map[string]Told{}
-	bucket := tx.Bucket(bucketTold)
+func notifiedIn(tx *bbolt.Tx) (map[string]Notified, error) {
+	all := map[string]Notified{}
+	bucket := tx.Bucket(bucketNotified)
 	if bucket == nil { // a file of an earlier version
 		return all, nil
 	}
 	return all, bucket.ForEach(func(name, v []byte) error {
-		var told Told
-		if err := json.Unmarshal(v, &told); err != nil {
-			return fmt.Errorf("bucket %s, key %q: %w", bucketTold, name, err)
+		var n Notified
+		if err := json.Unmarshal(v, &n); err != nil {
+			return fmt.Errorf("bucket %s, key %q: %w", bucketNotified, name, err)
 		}
-		all[string(name)] = told
+		all[string(name)] = n
 		return nil
 	})
 }

@@ -144,14 +144,14 @@ func TestWhatHappenedAndItsEventAreSavedTogether(t *testing.T) {
 	broken := errors.New("broken")
 	change := func(o *Outbox) error {
 		_, err := o.Append(delivery("a", "1"))
-		return errors.Join(err, o.SetTold("m", Told{Release: "2026.10"}), broken)
+		return errors.Join(err, o.SetNotified("m", Notified{Release: "2026.10"}), broken)
 	}
 	err := s.Commit(Changes{Manifests: map[string]Manifest{"m": {SyncedAt: time.Unix(1, 0)}}, Outbox: change})
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 	manifests, _ := s.Manifests()
-	told, _ := s.Told()
+	told, _ := s.Notified()
 	if len(manifests) != 0 || len(told) != 0 || next(t, s, "a") != "" {
 		t.Errorf("half of the transaction was saved: %v, %v", manifests, told)
 	}
@@ -160,21 +160,21 @@ func TestWhatHappenedAndItsEventAreSavedTogether(t *testing.T) {
 func TestToldIsKeptAndRemoved(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
-	set := func(told Told) {
+	set := func(told Notified) {
 		t.Helper()
-		if err := s.Update(func(o *Outbox) error { return o.SetTold("m", told) }); err != nil {
+		if err := s.Update(func(o *Outbox) error { return o.SetNotified("m", told) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := Told{Release: "2026.10", Revision: "abc", Stale: true}
+	want := Notified{Release: "2026.10", Revision: "abc", Stale: true}
 	set(want)
 	s.Close()
 	s = mustOpen(t, path)
-	if told, err := s.Told(); err != nil || told["m"] != want {
+	if told, err := s.Notified(); err != nil || told["m"] != want {
 		t.Errorf("told %+v, %v", told, err)
 	}
-	set(Told{})
-	if told, err := s.Told(); err != nil || len(told) != 0 {
+	set(Notified{})
+	if told, err := s.Notified(); err != nil || len(told) != 0 {
 		t.Errorf("told %+v, %v", told, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestADamagedDeliveryIsFoundWhenTheFileIsOpened(t *testing.T) {
 		"key":  func(o *Outbox) error { return o.tx.Bucket(bucketOutbox).Put([]byte("short"), []byte("{}")) },
 		"JSON": func(o *Outbox) error { return o.tx.Bucket(bucketOutbox).Put(deliveryKey("a", 1), []byte("{")) },
 		"told": func(o *Outbox) error {
-			return errors.Join(o.SetTold("m", Told{Stale: true}), o.tx.Bucket(bucketTold).Put([]byte("m"), []byte("{")))
+			return errors.Join(o.SetNotified("m", Notified{Stale: true}), o.tx.Bucket(bucketNotified).Put([]byte("m"), []byte("{")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

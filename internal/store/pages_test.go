@@ -23,7 +23,7 @@ func inBranch(t *testing.T) (data []byte, at int) {
 	s := mustOpen(t, path)
 	fill(t, s)
 	size, root := s.db.Info().PageSize, 0
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		root = int(tx.Bucket(bucketManifests).RootPage())
 		return nil
 	})
@@ -178,7 +178,7 @@ func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 		if err := s.Commit(c); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.view(func(tx *bbolt.Tx) error { return checkTree(tx, file) }); err != nil {
+		if err := s.read(func(tx *bbolt.Tx) error { return checkTree(tx, file) }); err != nil {
 			t.Fatalf("after %d changes: %v", i+1, err)
 		}
 	}

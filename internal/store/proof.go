@@ -95,7 +95,7 @@ func decodeProofs(data []byte) *Proofs {
 // Proofs returns the proofs of every manifest's objects, by manifest.
 func (s *Store) Proofs() (map[string]*Proofs, error) {
 	all := map[string]*Proofs{}
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketProofs)
 		if bucket == nil { // a file of an earlier version
 			return nil

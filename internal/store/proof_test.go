@@ -80,7 +80,7 @@ func TestFileOfAnEarlierVersionHasNoProofsAndAcceptsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.view(func(tx *bbolt.Tx) error {
+	if err := s.read(func(tx *bbolt.Tx) error {
 		if tx.Bucket(bucketProofs) != nil {
 			t.Error("a new file has a bucket for proofs")
 		}

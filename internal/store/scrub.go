@@ -53,7 +53,7 @@ var keyScrub = []byte("scrub")
 
 // Scrub returns how far the newest scrub has come; the zero value before the first.
 func (s *Store) Scrub() (scrub Scrub, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.read(func(tx *bbolt.Tx) error {
 		data := tx.Bucket(bucketMeta).Get(keyScrub)
 		if data == nil {
 			return nil

@@ -28,7 +28,7 @@ var (
 	bucketOrigins   = []byte("origins")   // origin -> end of its cool-down
 	bucketHistory   = []byte("history")   // sequence number -> JSON
 	bucketProofs    = []byte("proofs")    // name -> Proofs; files of earlier versions have none
-	bucketTold      = []byte("told")      // name -> Told; files of earlier versions have none
+	bucketNotified  = []byte("told")      // name -> Notified; files of earlier versions have none
 	bucketOutbox    = []byte("outbox")    // hook, zero byte, number -> Delivery that waits; files of earlier versions have none
 	bucketGivenUp   = []byte("given_up")  // as bucketOutbox, of deliveries that were given up
 	bucketFleet     = []byte("fleet")     // see package fleet; files of earlier versions have none
@@ -59,7 +59,7 @@ func (s *Store) Close() error {
 // Created returns when the file was created: it has no facts from before. A file of
 // an earlier version has the zero time.
 func (s *Store) Created() (at time.Time, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.read(func(tx *bbolt.Tx) error {
 		if at.UnmarshalText(tx.Bucket(bucketMeta).Get(keyCreated)) != nil {
 			at = time.Time{}
 		}
@@ -73,7 +73,7 @@ func (s *Store) Created() (at time.Time, err error) {
 // is an error: then it was not kept, and the next start draws another.
 func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 	drawn := false
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.read(func(tx *bbolt.Tx) error {
 		drawn = json.Unmarshal(tx.Bucket(bucketMeta).Get(keyJitter), &share) == nil && share >= 0 && share < 1
 		return nil
 	})
@@ -89,7 +89,7 @@ func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 // CoolDowns returns the end of each origin's cool-down.
 func (s *Store) CoolDowns() (map[string]time.Time, error) {
 	until := map[string]time.Time{}
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.read(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketOrigins).ForEach(func(origin, v []byte) error {
 			var t time.Time
 			if t.UnmarshalText(v) == nil { // losing a cool-down costs one request

@@ -657,7 +657,7 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 	if err := s.Commit(Changes{Wanted: map[string][]Wanted{"again": wanted["m"]}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.view(func(tx *bbolt.Tx) error {
+	if err := s.read(func(tx *bbolt.Tx) error {
 		if again := string(tx.Bucket(bucketWanted).Get([]byte("again"))); again != text {
 			t.Errorf("written as %s", again)
 		}

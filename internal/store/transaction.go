@@ -15,8 +15,8 @@ import (
 // errStuck is returned for every transaction after stuck is set.
 var errStuck = errors.New("the state file was damaged while syncd had it open: restart syncd")
 
-// view runs a transaction that reads the state.
-func (s *Store) view(read func(*bbolt.Tx) error) error {
+// read runs a transaction that reads the state.
+func (s *Store) read(read func(*bbolt.Tx) error) error {
 	return s.contain(read, s.db.View)
 }
 

@@ -258,7 +258,7 @@ func TestLockFileIsMadeFromABucket(t *testing.T) {
 	must(t, os.RemoveAll(w.dir))
 	w.open()
 	w.put(2, of("2026.10", october()))
-	w.expect(w.sync(request.Sync{Trigger: "command", Demand: true, Locked: []byte(text.String())}), "data", report.Updated)
+	w.expect(w.sync(request.Sync{Trigger: "command", Demand: true, Lockfile: []byte(text.String())}), "data", report.Updated)
 	w.serves("data", september())
 }
 

@@ -320,9 +320,9 @@ func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Name != "nosuch" {
 		t.Errorf("error %v, want an unknown manifest", err)
 	}
-	result = w.sync(request.Sync{Manifests: []string{"data", "nosuch"}, Queued: true})
+	result = w.sync(request.Sync{Manifests: []string{"data", "nosuch"}, SkipUnknown: true})
 	equal(t, "of those that waited", []any{len(result.Manifests), w.expect(result, "data", report.Updated).Release}, []any{1, "2026.09"})
-	result = w.sync(request.Sync{Manifests: []string{"nosuch"}, Queued: true})
+	result = w.sync(request.Sync{Manifests: []string{"nosuch"}, SkipUnknown: true})
 	equal(t, "of none that is left", []int{len(result.Manifests), len(w.asked("/"))}, []int{0, 0})
 }
 

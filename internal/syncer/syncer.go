@@ -123,13 +123,13 @@ func (r *run) ask(ctx context.Context, j *job) {
 
 // start reads what is saved and served of each manifest.
 func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
-	targets, err := s.cfg.Targets.Choose(req.Manifests, req.Queued)
+	targets, err := s.cfg.Targets.Choose(req.Manifests, req.SkipUnknown)
 	if err != nil {
 		return nil, err
 	}
-	var lock *lockfile.Lock
-	if len(req.Locked) > 0 {
-		if lock, err = source.ReadLock(req.Locked, s.cfg.Source, targets.Names()); err != nil {
+	var lock *lockfile.File
+	if len(req.Lockfile) > 0 {
+		if lock, err = source.ReadLock(req.Lockfile, s.cfg.Source, targets.Names()); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +161,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	return r, nil
 }
 
-func (s *Syncer) newRun(req request.Sync, lock *lockfile.Lock) *run {
+func (s *Syncer) newRun(req request.Sync, lock *lockfile.File) *run {
 	now, tracker := time.Now(), s.progress
 	if req.DryRun { // a sync of the same manifest may run beside it
 		tracker = &progress.Tracker{}
@@ -174,7 +174,7 @@ func (s *Syncer) newRun(req request.Sync, lock *lockfile.Lock) *run {
 }
 
 // source is where a sync gets its manifests from.
-func (s *Syncer) source(req request.Sync, lock *lockfile.Lock, tracker *progress.Tracker) *source.Source {
+func (s *Syncer) source(req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
 	c := &s.cfg
 	return source.New(source.Config{
 		Provider: c.Provider, Bucket: c.Bucket, Lock: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,

@@ -19,7 +19,7 @@ const browsePatience = 30 * time.Second
 // Source is the release service, or a bucket in its place.
 type Source interface {
 	get.Provider
-	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.ListedManifest, error)
 	ManifestReleases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
 	FileReleases(ctx context.Context, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error)
 	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)

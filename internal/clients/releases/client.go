@@ -123,10 +123,10 @@ func (c *Client) Manifest(ctx context.Context, release manifest.Release, name st
 }
 
 // ManifestList returns the manifests that are available for a release.
-func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]Entry, error) {
-	var entries []Entry
+func (c *Client) ManifestList(ctx context.Context, release manifest.Release) ([]ListedManifest, error) {
+	var entries []ListedManifest
 	err := c.read(ctx, "ManifestList", nil, func(res *transport.Response) (err error) {
-		entries, err = readEntries(ctx, res.Body, c.t.Redactor())
+		entries, err = readManifests(ctx, res.Body, c.t.Redactor())
 		return err
 	}, "ManifestList", string(release))
 	if err != nil {

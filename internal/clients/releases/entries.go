@@ -10,23 +10,23 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-// Entry is one manifest of a release.
-type Entry struct {
+// ListedManifest is one manifest of a release.
+type ListedManifest struct {
 	Name        string `json:"manifestName" xml:"manifestName"`
 	Description string `json:"description" xml:"description"`
 	URL         string `json:"url" xml:"url"` // without the Customer ID; may name an older release
 }
 
-// readEntries reads the manifests of a ManifestList: objects in JSON or XML, or names
+// readManifests reads the manifests of a ManifestList: objects in JSON or XML, or names
 // alone in any list format.
-func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor) ([]Entry, error) {
-	entries, limit := []Entry{}, limit{entries: maxManifests, bytes: maxEntries}
+func readManifests(ctx context.Context, body io.Reader, redact transport.Redactor) ([]ListedManifest, error) {
+	entries, limit := []ListedManifest{}, limit{entries: maxManifests, bytes: maxEntries}
 	var refused error // of the first unusable entry: later ones are only counted
-	err := readList(ctx, body, true, redact, func(entry Entry) error {
+	err := readList(ctx, body, true, redact, func(entry ListedManifest) error {
 		if err := limit.count(); err != nil || refused != nil {
 			return err
 		}
-		if refused = checkEntry(entry, limit.seen); refused != nil {
+		if refused = checkManifest(entry, limit.seen); refused != nil {
 			return nil //nolint:nilerr // later entries are only counted
 		}
 		entry.Name = redact.Name(entry.Name)
@@ -40,7 +40,7 @@ func readEntries(ctx context.Context, body io.Reader, redact transport.Redactor)
 	return entries, nil
 }
 
-func checkEntry(entry Entry, number int) error {
+func checkManifest(entry ListedManifest, number int) error {
 	if entry.Name == "" {
 		return refusal.New(refusal.BadShape, "entry %d of the list has no manifest name", number)
 	}
@@ -54,7 +54,7 @@ func checkEntry(entry Entry, number int) error {
 func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]string, error) {
 	var ids []string
 	limit := limit{entries: maxReleases, bytes: maxIDs}
-	err := readList(ctx, body, false, redact, func(entry Entry) error {
+	err := readList(ctx, body, false, redact, func(entry ListedManifest) error {
 		if err := limit.count(); err != nil {
 			return err
 		}

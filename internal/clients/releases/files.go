@@ -13,7 +13,7 @@ import (
 // readFiles reads the links of a manifest. The list holds what it needs of share.
 func (c *Client) readFiles(ctx context.Context, body io.Reader, share *Share) (*manifest.List, error) {
 	f := files{client: c, share: share, limit: limit{entries: maxFiles}}
-	err := readList(ctx, body, false, c.t.Redactor(), func(e Entry) error { return f.add(e.Name) })
+	err := readList(ctx, body, false, c.t.Redactor(), func(e ListedManifest) error { return f.add(e.Name) })
 	if err = cmp.Or(err, f.refused); err == nil && f.lacking > 0 {
 		err = &NoRoomError{Size: f.lacking}
 	}

@@ -20,14 +20,14 @@ type listReader struct {
 	src     *source
 	objects bool // items may be objects with the members of Entry: all or none
 	redact  transport.Redactor
-	visit   func(Entry) error
+	visit   func(ListedManifest) error
 
 	isObject bool // the first item of a JSON array is an object
 	skipped  int  // pieces of the body that are no items
 }
 
 // readList calls visit with each item of a list. A plain text becomes an Entry's name.
-func readList(ctx context.Context, body io.Reader, objects bool, redact transport.Redactor, visit func(Entry) error) error {
+func readList(ctx context.Context, body io.Reader, objects bool, redact transport.Redactor, visit func(ListedManifest) error) error {
 	l := &listReader{src: newSource(ctx, body), objects: objects, redact: redact, visit: visit}
 	err := l.read()
 	if l.src.err != nil {
@@ -103,7 +103,7 @@ func (l *listReader) readJSON() error {
 }
 
 func (l *listReader) visitJSON(item json.RawMessage, number int) error {
-	var entry Entry
+	var entry ListedManifest
 	var err error
 	switch {
 	case !utf8.Valid(item):

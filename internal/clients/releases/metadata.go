@@ -22,8 +22,8 @@ type Metadata struct {
 	Release  string
 	Size     int64 // in bytes, -1 when missing or not a number
 
-	SHA256 manifest.Digest // zero when missing or not a digest
-	Told   manifest.Metadata
+	SHA256  manifest.Digest // zero when missing or not a digest
+	Details manifest.Metadata
 }
 
 // maxSize limits a file's announced size, so that no sum of sizes overflows.
@@ -39,7 +39,7 @@ func parseMetadata(body []byte) (Metadata, error) {
 	for name, value := range members {
 		meta.set(name, string(value))
 	}
-	meta.Told.Members = manifest.SortMembers(meta.Told.Members)
+	meta.Details.Members = manifest.SortMembers(meta.Details.Members)
 	return meta, nil
 }
 
@@ -58,12 +58,12 @@ func (m *Metadata) set(name, value string) {
 	case "sha256":
 		m.SHA256, _ = manifest.ParseDigest(manifest.SHA256, value) // the zero value after an error
 	case "sha1":
-		m.Told.SHA1, _ = manifest.ParseDigest(manifest.SHA1, value)
+		m.Details.SHA1, _ = manifest.ParseDigest(manifest.SHA1, value)
 	case "md5":
-		m.Told.MD5, _ = manifest.ParseDigest(manifest.MD5, value)
+		m.Details.MD5, _ = manifest.ParseDigest(manifest.MD5, value)
 	default:
 		if value != "" && len(name)+len(value) <= manifest.MaxMembers {
-			m.Told.Members = append(m.Told.Members, manifest.Member{Name: name, Value: value})
+			m.Details.Members = append(m.Details.Members, manifest.Member{Name: name, Value: value})
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (m *Metadata) set(name, value string) {
 // they hold a short ID.
 func (m Metadata) redacted(r transport.Redactor) Metadata {
 	m.FileName, m.Release = r.Name(m.FileName), r.Name(m.Release)
-	m.Told.Members = slices.DeleteFunc(m.Told.Members, func(member manifest.Member) bool {
+	m.Details.Members = slices.DeleteFunc(m.Details.Members, func(member manifest.Member) bool {
 		if manifest.IsWireMember(member.Name) { // its value is a date, a number or a name
 			return r.Name(member.Value) != member.Value
 		}
@@ -116,7 +116,7 @@ func parseHash(algorithm manifest.Algorithm, body []byte) (manifest.Digest, erro
 		return digest, nil // nearly always: the rest is for other formats
 	}
 	var items []string
-	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e Entry) error {
+	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e ListedManifest) error {
 		items = append(items, e.Name)
 		return nil
 	})

@@ -43,7 +43,7 @@ func xmlOf(items []string, indent string) string {
 // parseList reads a list that is in memory.
 func parseList(body []byte) ([]string, error) {
 	var items []string
-	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e Entry) error {
+	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e ListedManifest) error {
 		items = append(items, e.Name)
 		return nil
 	})
@@ -53,8 +53,8 @@ func parseList(body []byte) ([]string, error) {
 	return items, nil
 }
 
-func parseEntries(body []byte) ([]Entry, error) {
-	return readEntries(context.Background(), bytes.NewReader(body), transport.Redactor{})
+func parseEntries(body []byte) ([]ListedManifest, error) {
+	return readManifests(context.Background(), bytes.NewReader(body), transport.Redactor{})
 }
 
 func TestParseListReadsEveryFormat(t *testing.T) {
@@ -103,7 +103,7 @@ func TestListsFromAServerThatIgnoresFormat(t *testing.T) {
 		if ids, _, _, err := c.ManifestReleases(t.Context(), "m", Validators{}); err != nil || !slices.Equal(ids, []string{"2026.10"}) {
 			t.Errorf("%s: %v, %v", format, ids, err)
 		}
-		if entries, err := c.ManifestList(t.Context(), "2026.10"); err != nil || !slices.Equal(entries, []Entry{{Name: "dq_a"}, {Name: "dq_b"}}) {
+		if entries, err := c.ManifestList(t.Context(), "2026.10"); err != nil || !slices.Equal(entries, []ListedManifest{{Name: "dq_a"}, {Name: "dq_b"}}) {
 			t.Errorf("%s: %v, %v", format, entries, err)
 		}
 		if digest, err := c.Hash(t.Context(), manifest.SHA1, dataRef); err != nil || digest.Hex() != strings.Repeat("0a", 20) {
@@ -113,23 +113,23 @@ func TestListsFromAServerThatIgnoresFormat(t *testing.T) {
 }
 
 func TestParseEntriesReadsEveryFormat(t *testing.T) {
-	full := []Entry{{"dq_a", "The <a> & b.", "https://h/Manifest/2026.08/dq_a/?ID=K"}, {Name: "dq_b"}}
+	full := []ListedManifest{{"dq_a", "The <a> & b.", "https://h/Manifest/2026.08/dq_a/?ID=K"}, {Name: "dq_b"}}
 	tests := map[string]struct {
 		body string
-		want []Entry
+		want []ListedManifest
 	}{
 		"objects":          {`[{"manifestName":"dq_a","description":"The <a> & b.","url":"https://h/Manifest/2026.08/dq_a/?ID=K","more":[1]},{"manifestName":"dq_b","description":null}]`, full},
 		"other case":       {`[{"ManifestName":"dq_a","DESCRIPTION":"The <a> & b.","Url":"https://h/Manifest/2026.08/dq_a/?ID=K"},{"manifestname":"dq_b"}]`, full},
 		"XML":              {`<ArrayOfManifest><Manifest><manifestName>dq_a</manifestName><description>The &lt;a&gt; &amp; b.</description><url>https://h/Manifest/2026.08/dq_a/?ID=K</url></Manifest><Manifest><manifestName>dq_b</manifestName></Manifest></ArrayOfManifest>`, full},
 		"XML with a mark":  {"\ufeff<?xml version=\"1.0\"?>\n<a>\n <m><manifestName>dq_b</manifestName>\n </m>\n</a>\n", full[1:]},
-		"XML names":        {"<a><s>dq_a</s><s> dq_b </s></a>", []Entry{{Name: "dq_a"}, {Name: "dq_b"}}},
-		"no object":        {"[]", []Entry{}},
-		"names in JSON":    {`["dq_a"]`, []Entry{{Name: "dq_a"}}},
-		"names in lines":   {"dq_a\r\ndq_b\r\n", []Entry{{Name: "dq_a"}, {Name: "dq_b"}}},
-		"names, comma":     {"dq_a,dq_b", []Entry{{Name: "dq_a"}, {Name: "dq_b"}}},
-		"empty":            {"", []Entry{}},
-		"an empty XML":     {"<a/>", []Entry{}},
-		"a name with dots": {`[{"manifestName":"a..b c"}]`, []Entry{{Name: "a..b c"}}},
+		"XML names":        {"<a><s>dq_a</s><s> dq_b </s></a>", []ListedManifest{{Name: "dq_a"}, {Name: "dq_b"}}},
+		"no object":        {"[]", []ListedManifest{}},
+		"names in JSON":    {`["dq_a"]`, []ListedManifest{{Name: "dq_a"}}},
+		"names in lines":   {"dq_a\r\ndq_b\r\n", []ListedManifest{{Name: "dq_a"}, {Name: "dq_b"}}},
+		"names, comma":     {"dq_a,dq_b", []ListedManifest{{Name: "dq_a"}, {Name: "dq_b"}}},
+		"empty":            {"", []ListedManifest{}},
+		"an empty XML":     {"<a/>", []ListedManifest{}},
+		"a name with dots": {`[{"manifestName":"a..b c"}]`, []ListedManifest{{Name: "a..b c"}}},
 	}
 	for name, tt := range tests {
 		got, err := parseEntries([]byte(tt.body))
@@ -162,7 +162,7 @@ func TestParseEntriesReadsEveryFormat(t *testing.T) {
 }
 
 func TestParseMetadataReadsEveryForm(t *testing.T) {
-	full := Metadata{FileName: "a.dat", Release: "2026.10", Size: 9959574360, Told: manifest.Metadata{
+	full := Metadata{FileName: "a.dat", Release: "2026.10", Size: 9959574360, Details: manifest.Metadata{
 		Members: []manifest.Member{{Name: "BuildDate", Value: "2026-10"}, {Name: "OS", Value: "LINUX"}},
 	}}
 	got, err := parseMetadata([]byte("\ufeff" + `{"FileName":"a.dat","Release":"2026.10","FileSize":"9959574360","MD5":"m","SHA1":"s","SHA256":"S","BuildDate":"2026-10","OS":"LINUX"}` + "\r\n"))
@@ -174,7 +174,7 @@ func TestParseMetadataReadsEveryForm(t *testing.T) {
 		t.Errorf("in other letters, number as number: %v %s", err, diff)
 	}
 	got, err = parseMetadata([]byte(`{"x":null,"y":1.50,"z":true,"a":[1, {"b":"c"}],"Release":7,"FileName":null}`))
-	want := Metadata{Release: "7", Size: -1, Told: manifest.Metadata{
+	want := Metadata{Release: "7", Size: -1, Details: manifest.Metadata{
 		Members: []manifest.Member{{Name: "a", Value: `[1, {"b":"c"}]`}, {Name: "y", Value: "1.50"}, {Name: "z", Value: "true"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -182,7 +182,7 @@ func TestParseMetadataReadsEveryForm(t *testing.T) {
 	}
 	sum := strings.Repeat("0a", 32)
 	got, err = parseMetadata([]byte(`{"Z":"z","BuildNumber":"7","a b":"no name","big":"` + strings.Repeat("x", manifest.MaxMembers) + `","SHA256":"` + sum + `","md5":"` + sum[:32] + `","SHA1":"` + sum[:40] + `"}`))
-	want = Metadata{Size: -1, SHA256: digestOf(manifest.SHA256, sum), Told: manifest.Metadata{
+	want = Metadata{Size: -1, SHA256: digestOf(manifest.SHA256, sum), Details: manifest.Metadata{
 		MD5: digestOf(manifest.MD5, sum[:32]), SHA1: digestOf(manifest.SHA1, sum[:40]),
 		Members: []manifest.Member{{Name: "BuildNumber", Value: "7"}, {Name: "Z", Value: "z"}},
 	}}

@@ -83,7 +83,7 @@ func (l *listReader) visitText(item []byte) error {
 	if len(item) == 0 {
 		return nil
 	}
-	return l.visit(Entry{Name: string(item)})
+	return l.visit(ListedManifest{Name: string(item)})
 }
 
 func splitAt(separators string) bufio.SplitFunc {

@@ -70,10 +70,10 @@ func (x *xmlList) item(start xml.StartElement) error {
 		if err != nil {
 			return errNotXMLList
 		}
-		return x.list.visit(Entry{Name: text})
+		return x.list.visit(ListedManifest{Name: text})
 	}
 	var object struct {
-		Entry
+		ListedManifest
 		Text string `xml:",chardata"`
 	}
 	if x.decoder.DecodeElement(&object, &start) != nil {
@@ -82,7 +82,7 @@ func (x *xmlList) item(start xml.StartElement) error {
 	if object.Name == "" {
 		object.Name = strings.TrimSpace(object.Text)
 	}
-	return x.list.visit(object.Entry)
+	return x.list.visit(object.ListedManifest)
 }
 
 // text returns the text of an element that has no others in it.

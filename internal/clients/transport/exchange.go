@@ -131,7 +131,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, &Error{Kind: Rejected, Endpoint: req.Endpoint, Path: c.path(req), Err: c.redact.Error(err)}
 	}
 	request.URL, request.Host = target.url, target.url.Host
-	request.Header = c.tell(req, target.origin, c.base.header(req, target.origin))
+	request.Header = c.addState(req, target.origin, c.base.header(req, target.origin))
 	if err := c.sign(request, target); err != nil {
 		return nil, c.fail(ctx, req, 0, err)
 	}

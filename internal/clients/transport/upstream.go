@@ -7,14 +7,14 @@ import (
 
 // The headers by which a follower and its upstream, another syncd, recognise each other.
 const (
-	HeaderState    = "Syncd-State"    // what a follower tells, in requests
+	HeaderState    = "Syncd-State"    // the state of a follower, in requests
 	HeaderUpstream = "Syncd-Upstream" // in each answer of an upstream
 	Upstream       = "1"              // its value
 )
 
-// tell adds what an upstream is told to the headers of a request. The provider, and
+// addState adds the state of this follower to the headers of a request. The provider, and
 // origins that a redirect names, never get it.
-func (c *Client) tell(req *Request, origin string, header http.Header) http.Header {
+func (c *Client) addState(req *Request, origin string, header http.Header) http.Header {
 	if req.State == "" || origin != c.base.origin || !c.isSyncd.Load() {
 		return header
 	}

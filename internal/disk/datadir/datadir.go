@@ -35,9 +35,9 @@ func Open(path string) (*fsops.Dir, error) {
 	return checked(d, checkForReading(d))
 }
 
-// Claim opens the data directory at path for changes, and creates it if it is missing.
+// OpenForChanges opens the data directory at path for changes, and creates it if it is missing.
 // It marks an empty folder, and a mirror of a version that made no mark.
-func Claim(path string, disk *durable.Disk) (*fsops.Dir, error) {
+func OpenForChanges(path string, disk *durable.Disk) (*fsops.Dir, error) {
 	if err := CheckOutside(path); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Claim(path string, disk *durable.Disk) (*fsops.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checked(d, claim(d, disk))
+	return checked(d, checkAndMark(d, disk))
 }
 
 // checked returns d, unless there is an error.
@@ -59,7 +59,7 @@ func checked(d *fsops.Dir, err error) (*fsops.Dir, error) {
 	return d, nil
 }
 
-// Check says what Claim would refuse at path, as this user. It changes nothing. The error is
+// Check says what OpenForChanges would refuse at path, as this user. It changes nothing. The error is
 // fs.ErrNotExist if there is no directory yet.
 func Check(path string) error {
 	if err := CheckOutside(path); err != nil {
@@ -73,7 +73,7 @@ func Check(path string) error {
 	return check(d)
 }
 
-func claim(d *fsops.Dir, disk *durable.Disk) error {
+func checkAndMark(d *fsops.Dir, disk *durable.Disk) error {
 	if err := check(d); err != nil || isMarked(d) {
 		return err
 	}

@@ -33,9 +33,9 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// claimAt claims a data directory and closes it.
-func claimAt(path string) error {
-	d, err := Claim(path, &durable.Disk{})
+// openForChangesAt opens a data directory and closes it.
+func openForChangesAt(path string) error {
+	d, err := OpenForChanges(path, &durable.Disk{})
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ func listing(t *testing.T, dir string) (lines []string) {
 	return lines
 }
 
-// claimed is a data directory with all its folders.
-func claimed(t *testing.T) string {
+// prepared is a data directory with all its folders.
+func prepared(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	must(t, claimAt(dir))
+	must(t, openForChangesAt(dir))
 	for _, folder := range Folders() {
 		must(t, os.Mkdir(filepath.Join(dir, folder.Name), folder.Perm))
 	}
@@ -84,7 +84,7 @@ func claimed(t *testing.T) string {
 func wantRefused(t *testing.T, dir string, says ...string) {
 	t.Helper()
 	before := listing(t, dir)
-	for _, err := range []error{Check(dir), claimAt(dir), openAt(dir)} {
+	for _, err := range []error{Check(dir), openForChangesAt(dir), openAt(dir)} {
 		if err == nil {
 			t.Errorf("it was opened")
 			continue
@@ -119,7 +119,7 @@ func TestFolderThatIsASymlinkIsRefused(t *testing.T) {
 	for _, folder := range Folders() {
 		for name, target := range map[string]string{"outside": "", "another folder": "objects", "nothing": "none"} {
 			t.Run(folder.Name+" to "+name, func(t *testing.T) {
-				dir, victim := claimed(t), t.TempDir()
+				dir, victim := prepared(t), t.TempDir()
 				must(t, os.WriteFile(filepath.Join(victim, "file"), []byte("content"), 0o640))
 				if target == "" {
 					target = victim
@@ -137,7 +137,7 @@ func TestFolderThatIsASymlinkIsRefused(t *testing.T) {
 
 func TestFolderThatIsNoDirectoryIsRefused(t *testing.T) {
 	for _, folder := range Folders() {
-		dir := claimed(t)
+		dir := prepared(t)
 		path := filepath.Join(dir, folder.Name)
 		must(t, os.Remove(path), os.WriteFile(path, []byte("x"), 0o644))
 		wantRefused(t, dir, path, "is not a directory", "move it away")
@@ -147,10 +147,10 @@ func TestFolderThatIsNoDirectoryIsRefused(t *testing.T) {
 func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 	asRoot(t)
 	for _, folder := range Folders() {
-		dir := claimed(t)
+		dir := prepared(t)
 		path := filepath.Join(dir, folder.Name)
 		must(t, os.Chown(path, stranger, stranger))
-		err := claimAt(dir)
+		err := openForChangesAt(dir)
 		if err == nil || !strings.Contains(err.Error(), path+" belongs to user 23456") || !strings.Contains(err.Error(), "give the whole data_dir to one user") {
 			t.Errorf("%v", err)
 		}
@@ -162,18 +162,18 @@ func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 
 func TestPlantedEntriesOfFoldersAreRefused(t *testing.T) {
 	for _, parent := range []string{"objects", "revisions", "state/records"} {
-		dir := claimed(t)
+		dir := prepared(t)
 		must(t, os.MkdirAll(filepath.Join(dir, parent), 0o700))
 		path := filepath.Join(dir, parent, "ab")
 		must(t, os.Symlink("../partial", path))
-		if err := claimAt(dir); err == nil || !strings.Contains(err.Error(), path+" is a symlink") {
+		if err := openForChangesAt(dir); err == nil || !strings.Contains(err.Error(), path+" is a symlink") {
 			t.Errorf("symlink: %v", err)
 		}
 		must(t, os.Remove(path), os.Mkdir(path, 0o755))
-		must(t, claimAt(dir))
+		must(t, openForChangesAt(dir))
 		if os.Geteuid() == 0 {
 			must(t, os.Chown(path, stranger, stranger))
-			if err := claimAt(dir); err == nil || !strings.Contains(err.Error(), path+" belongs to user 23456") {
+			if err := openForChangesAt(dir); err == nil || !strings.Contains(err.Error(), path+" belongs to user 23456") {
 				t.Errorf("another user's: %v", err)
 			}
 		}
@@ -198,13 +198,13 @@ func TestDataDirThatOthersCanWriteIsRefused(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			dir := claimed(t)
+			dir := prepared(t)
 			must(t, os.Chown(dir, row.uid, row.gid), os.Chmod(dir, row.perm))
 			if row.says != "" {
 				wantRefused(t, dir, row.says, dir)
 				return
 			}
-			must(t, claimAt(dir), openAt(dir))
+			must(t, openForChangesAt(dir), openAt(dir))
 		})
 	}
 }
@@ -213,7 +213,7 @@ func TestDataDirOfAnotherUserCanOnlyBeRead(t *testing.T) {
 	asRoot(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	must(t, os.Mkdir(dir, 0o755), os.Chown(dir, stranger, stranger), openAt(dir))
-	if err := claimAt(dir); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), dir+" belongs to user 23456") {
+	if err := openForChangesAt(dir); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), dir+" belongs to user 23456") {
 		t.Errorf("%v", err)
 	}
 	for _, folder := range Folders() {
@@ -247,7 +247,7 @@ func TestClaimInAnotherProcess(t *testing.T) {
 	if dir == "" {
 		return // it is the child process of another test
 	}
-	must(t, claimAt(dir), os.Mkdir(filepath.Join(dir, "partial"), 0o700), claimAt(dir), openAt(dir))
+	must(t, openForChangesAt(dir), os.Mkdir(filepath.Join(dir, "partial"), 0o700), openForChangesAt(dir), openAt(dir))
 }
 
 func TestFolderThatRootGaveToAGroupIsAccepted(t *testing.T) {

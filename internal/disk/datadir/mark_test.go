@@ -30,7 +30,7 @@ func TestDataDirIsMarkedWhenItIsMade(t *testing.T) {
 			}
 			must(t, prepare(dir))
 			for range 2 {
-				must(t, claimAt(dir))
+				must(t, openForChangesAt(dir))
 			}
 			if info, err := os.Lstat(filepath.Join(dir, Mark)); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("no mark: %v", err)
@@ -66,7 +66,7 @@ func TestMirrorOfAVersionWithoutMarkIsMarked(t *testing.T) {
 	for name, prepare := range oldMirrors() {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			must(t, prepare(dir), openAt(dir), claimAt(dir))
+			must(t, prepare(dir), openAt(dir), openForChangesAt(dir))
 			if _, err := os.Lstat(filepath.Join(dir, Mark)); err != nil {
 				t.Error(err)
 			}
@@ -92,7 +92,7 @@ func TestFolderWithOtherContentIsRefused(t *testing.T) {
 				must(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600))
 			}
 			before := listing(t, dir)
-			err := claimAt(dir)
+			err := openForChangesAt(dir)
 			if err == nil || !strings.Contains(err.Error(), dir+" holds") || !strings.Contains(err.Error(), "choose an empty folder") {
 				t.Errorf("%v", err)
 			}
@@ -104,11 +104,11 @@ func TestFolderWithOtherContentIsRefused(t *testing.T) {
 }
 
 func TestDataDirInsideAnotherIsRefused(t *testing.T) {
-	outer := claimed(t)
+	outer := prepared(t)
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(filepath.Join(outer, "partial"), link))
 	for _, dir := range []string{filepath.Join(outer, "sub"), filepath.Join(outer, "objects"), filepath.Join(outer, "new", "deep", "er"), link, filepath.Join(link, "new")} {
-		if err := claimAt(dir); err == nil || !strings.Contains(err.Error(), "lies in the data_dir "+outer) {
+		if err := openForChangesAt(dir); err == nil || !strings.Contains(err.Error(), "lies in the data_dir "+outer) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestDataDirInsideAnotherIsRefused(t *testing.T) {
 	for name, prepare := range oldMirrors() {
 		old := filepath.Join(t.TempDir(), "old")
 		must(t, prepare(old))
-		if err := claimAt(filepath.Join(old, "sub")); !strings.Contains(name, "killed") && !strings.Contains(name, "without state") && (err == nil || !strings.Contains(err.Error(), "lies in the data_dir")) {
+		if err := openForChangesAt(filepath.Join(old, "sub")); !strings.Contains(name, "killed") && !strings.Contains(name, "without state") && (err == nil || !strings.Contains(err.Error(), "lies in the data_dir")) {
 			t.Errorf("in an unmarked mirror, %s: %v", name, err)
 		}
 	}
@@ -126,10 +126,10 @@ func TestDataDirInsideAnotherIsRefused(t *testing.T) {
 
 func TestDataDirThatContainsAnotherIsRefused(t *testing.T) {
 	for _, name := range []string{"inner", ".inner", "objects"} {
-		dir := claimed(t)
+		dir := prepared(t)
 		inner := filepath.Join(dir, name)
 		must(t, os.MkdirAll(inner, 0o755), os.WriteFile(filepath.Join(inner, Mark), nil, 0o444))
-		if err := claimAt(dir); err == nil || !strings.Contains(err.Error(), "contains another data_dir, "+inner) {
+		if err := openForChangesAt(dir); err == nil || !strings.Contains(err.Error(), "contains another data_dir, "+inner) {
 			t.Errorf("%v", err)
 		}
 	}

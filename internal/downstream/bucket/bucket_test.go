@@ -34,7 +34,7 @@ func sampleRecord() record.Record {
 }
 
 func sampleGeneration() Generation {
-	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{EntryOf(sampleRecord())}}
+	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{ManifestOf(sampleRecord())}}
 }
 
 func sampleCurrent() Current {
@@ -59,7 +59,7 @@ func text(t *testing.T, r record.Record) string {
 }
 
 func TestTextsAreReadAsTheyWereWritten(t *testing.T) {
-	record, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(text(t, sampleRecord())))
+	record, err := ParseRecord(ManifestOf(sampleRecord()), strings.NewReader(text(t, sampleRecord())))
 	check(t, "record", record, sampleRecord(), err)
 	generation, err := ParseGeneration(8, sampleGeneration().Text())
 	check(t, "generation", generation, sampleGeneration(), err)
@@ -81,9 +81,9 @@ func check(t *testing.T, what string, got, want any, err error) {
 func TestNamesFollowTheLayout(t *testing.T) {
 	r := sampleRecord()
 	for got, want := range map[string]string{
-		ObjectName(id(0xab)): "objects/ab/" + id(0xab).String(),
-		EntryOf(r).Record():  "records/dq_addr_data/2026.10-" + r.Revision + ".json",
-		GenerationName(12):   "generations/12.json",
+		ObjectName(id(0xab)):   "objects/ab/" + id(0xab).String(),
+		ManifestOf(r).Record(): "records/dq_addr_data/2026.10-" + r.Revision + ".json",
+		GenerationName(12):     "generations/12.json",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -142,7 +142,7 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 	}
 	for name, spoil := range rows {
 		r := sampleRecord()
-		of := EntryOf(r)
+		of := ManifestOf(r)
 		spoil(&r, &of)
 		if got, err := ParseRecord(of, strings.NewReader(text(t, r))); err == nil || got.Files != nil || len(err.Error()) > 1000 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -153,7 +153,7 @@ func TestHarmfulRecordsAreRefused(t *testing.T) {
 // The bytes of a text are hostile, too.
 func TestTextsOfAnotherFormAreRefused(t *testing.T) {
 	good := text(t, sampleRecord())
-	of := EntryOf(sampleRecord())
+	of := ManifestOf(sampleRecord())
 	for name, bad := range map[string]string{
 		"empty":          "",
 		"null":           "null",
@@ -182,7 +182,7 @@ func manyMembers() string {
 // A later version may add members.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	later := strings.Replace(text(t, sampleRecord()), `"listed"`, `"later": {"a": []}, "listed"`, 1)
-	if _, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(later)); err != nil {
+	if _, err := ParseRecord(ManifestOf(sampleRecord()), strings.NewReader(later)); err != nil {
 		t.Error(err)
 	}
 	later = strings.Replace(string(sampleCurrent().Text()), `"fence"`, `"later": {"a": []}, "fence"`, 1)
@@ -257,7 +257,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAnEndlessRecordIsNotReadToItsEnd(t *testing.T) {
 	var from endless
-	_, err := ParseRecord(EntryOf(sampleRecord()), &from)
+	_, err := ParseRecord(ManifestOf(sampleRecord()), &from)
 	if err == nil || from.read > 8*record.MaxMember {
 		t.Errorf("%d bytes were read: %v", from.read, err)
 	}
@@ -273,7 +273,7 @@ func TestARecordOfManyFilesIsReadWhole(t *testing.T) {
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	r.Revision = manifest.RevisionID(sums)
-	got, err := ParseRecord(EntryOf(r), io.LimitReader(strings.NewReader(text(t, r)), record.MaxText))
+	got, err := ParseRecord(ManifestOf(r), io.LimitReader(strings.NewReader(text(t, r)), record.MaxText))
 	check(t, "record", got, r, err)
 }
 
@@ -288,7 +288,7 @@ func TestARecordOfFewFilesIsNoLongText(t *testing.T) {
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	r.Revision = manifest.RevisionID(sums)
-	if _, err := ParseRecord(EntryOf(r), strings.NewReader(text(t, r))); err == nil || !strings.Contains(err.Error(), "in all") {
+	if _, err := ParseRecord(ManifestOf(r), strings.NewReader(text(t, r))); err == nil || !strings.Contains(err.Error(), "in all") {
 		t.Errorf("12 MiB for 200 files: %v", err)
 	}
 }
@@ -336,7 +336,7 @@ func TestARecordKeepsItsForm(t *testing.T) {
 // Other forms of the provider's metadata are read as none.
 func TestMetadataOfAnotherFormIsLeftOut(t *testing.T) {
 	odd := strings.Replace(text(t, sampleRecord()), `{"members":[{"name":"BuildNumber","value":"7"}]}`, `"seven"`, 1)
-	if r, err := ParseRecord(EntryOf(sampleRecord()), strings.NewReader(odd)); err != nil || r.Files[0].Metadata != nil {
+	if r, err := ParseRecord(ManifestOf(sampleRecord()), strings.NewReader(odd)); err != nil || r.Files[0].Metadata != nil {
 		t.Errorf("%+v, %v", r.Files, err)
 	}
 }

@@ -68,7 +68,7 @@ func FuzzParseRecord(f *testing.F) {
 	}
 	f.Add(good.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		of := EntryOf(sampleRecord())
+		of := ManifestOf(sampleRecord())
 		r, err := ParseRecord(of, bytes.NewReader(data))
 		if err != nil {
 			if r.Files != nil {

@@ -21,13 +21,13 @@ type head struct {
 	Files    []struct{}       `json:"files"` // the last member
 }
 
-// EntryOf is the entry of a record in a generation.
-func EntryOf(r record.Record) Manifest {
+// ManifestOf is the entry of a record in a generation.
+func ManifestOf(r record.Record) Manifest {
 	return Manifest{Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), Bytes: r.Bytes}
 }
 
 // CheckRecord refuses a record that ParseRecord would refuse.
-func CheckRecord(r record.Record) error { return checkRecord(r, EntryOf(r)) }
+func CheckRecord(r record.Record) error { return checkRecord(r, ManifestOf(r)) }
 
 // WriteRecord writes the text of a record, file by file: it can be larger than all else that
 // a sync holds in memory.

@@ -37,12 +37,12 @@ func (f File) Object() manifest.ObjectID { return f.file.object }
 // Slash is true if the provider's link has a slash before its query.
 func (f File) Slash() bool { return f.file.slash }
 
-// Digest returns a digest of the content; false if the provider never told it.
+// Digest returns a digest of the content; false if the provider never gave it.
 func (f File) Digest(algorithm manifest.Algorithm) (manifest.Digest, bool) {
 	if algorithm == manifest.SHA256 {
 		return f.file.object.Digest(), true
 	}
-	for _, digest := range []manifest.Digest{f.file.expected, f.told().MD5, f.told().SHA1} {
+	for _, digest := range []manifest.Digest{f.file.expected, f.details().MD5, f.details().SHA1} {
 		if digest.Algorithm == algorithm {
 			return digest, true
 		}
@@ -50,7 +50,7 @@ func (f File) Digest(algorithm manifest.Algorithm) (manifest.Digest, bool) {
 	return manifest.Digest{}, false
 }
 
-func (f File) told() manifest.Metadata {
+func (f File) details() manifest.Metadata {
 	if f.file.meta == nil {
 		return manifest.Metadata{}
 	}
@@ -59,8 +59,8 @@ func (f File) told() manifest.Metadata {
 
 // Metadata returns what Metadata says about the file, in the order of the wire.
 func (f File) Metadata() []manifest.Member {
-	ref, told := f.Reference().Parts(), f.told()
-	members := make([]manifest.Member, 0, 6+max(len(told.Members), 4))
+	ref, details := f.Reference().Parts(), f.details()
+	members := make([]manifest.Member, 0, 6+max(len(details.Members), 4))
 	members = append(members,
 		manifest.Member{Name: "FileName", Value: ref.Name},
 		manifest.Member{Name: "Release", Value: string(ref.Release)},
@@ -74,10 +74,10 @@ func (f File) Metadata() []manifest.Member {
 	if f.file.meta == nil {
 		return append(members, segmentsOf(ref)...)
 	}
-	return append(members, told.Members...)
+	return append(members, details.Members...)
 }
 
-// segmentsOf are the members that a reference tells.
+// segmentsOf are the members that a reference gives.
 func segmentsOf(ref manifest.Parts) []manifest.Member {
 	switch ref.Class {
 	case manifest.Library:

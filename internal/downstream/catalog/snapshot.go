@@ -133,8 +133,8 @@ func (s *Snapshot) Revisions(name string) []*Revision {
 	return nil
 }
 
-// Entries returns the names of all that is served, single files included.
-func (s *Snapshot) Entries() (names []string) {
+// Names returns the names of all that is served, single files included.
+func (s *Snapshot) Names() (names []string) {
 	for _, f := range s.manifests {
 		names = append(names, f.served.Manifest)
 	}

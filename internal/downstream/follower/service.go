@@ -36,12 +36,12 @@ func NewService(c *Client) *Service { return &Service{client: c, records: map[st
 func (s *Service) Close() { s.client.Close() }
 
 // ManifestList returns the manifests that the bucket has in a release.
-func (s *Service) ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error) {
+func (s *Service) ManifestList(ctx context.Context, release manifest.Release) ([]releases.ListedManifest, error) {
 	generation, err := s.client.Generation(ctx)
-	entries := []releases.Entry{}
+	entries := []releases.ListedManifest{}
 	for _, m := range generation.Manifests {
 		if release == manifest.Latest || release == m.Release {
-			entries = append(entries, releases.Entry{Name: m.Name, Description: string(m.Release)})
+			entries = append(entries, releases.ListedManifest{Name: m.Name, Description: string(m.Release)})
 		}
 	}
 	return entries, err

@@ -37,8 +37,8 @@ func newElection(holder string, length time.Duration) *election {
 	return &election{holder: holder, length: length, rounds: make(chan struct{})}
 }
 
-// mayPublish is nil while the lease is held.
-func (e *election) mayPublish() error {
+// mayUpload is nil while the lease is held.
+func (e *election) mayUpload() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held && uptime() < e.until {
@@ -78,16 +78,16 @@ func (e *election) leader() (name string, own bool) {
 // gained each time that this publisher got the lease.
 func (e *election) run(ctx context.Context, leastFence func(context.Context) (int64, error), gained func()) {
 	for {
-		had := e.mayPublish() == nil
+		had := e.mayUpload() == nil
 		e.note(e.timedRound(ctx, leastFence))
-		if has := e.mayPublish() == nil; has && !had {
+		if has := e.mayUpload() == nil; has && !had {
 			gained()
 		}
 		if sleep(ctx, e.length/4) != nil {
 			break
 		}
 	}
-	if e.mayPublish() == nil {
+	if e.mayUpload() == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.length/4)
 		defer cancel()
 		e.giveBack(ctx)
@@ -111,7 +111,7 @@ func (e *election) note(err error) {
 
 // round renews the own lease, or reads the lease of another publisher and takes it once it has expired.
 func (e *election) round(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
-	if e.mayPublish() == nil {
+	if e.mayUpload() == nil {
 		next := e.lease // only run changes it
 		next.Renewal++
 		err := e.write(ctx, next, condition{etag: e.etag})

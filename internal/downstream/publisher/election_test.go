@@ -33,7 +33,7 @@ func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
 	q := newPublisher(t, server.Endpoint, b, elected)
 	a.serve("addr", "2026.10", map[string]string{"a": "one"})
 	b.serve("addr", "2026.11", map[string]string{"a": "two"})
-	if done := mustPublish(t, p, Request{}); done.Result != report.Published {
+	if done := mustPublish(t, p, Request{}); done.Result != report.Uploaded {
 		t.Fatalf("%+v", done)
 	}
 	if c := look(t, server); c.current.Fence != 1 || c.generation.Fence != 1 {
@@ -44,7 +44,7 @@ func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
 	}
 	frontOfA.Answer(buckettest.SlowDown) // the leader cannot renew its lease any more
 	eventually(t, "the other publisher leads", func() bool {
-		done, err := q.Publish(context.Background(), Request{})
+		done, err := q.Upload(context.Background(), Request{})
 		return err == nil && done.Result != report.Standby
 	})
 	if c := look(t, server); c.current.Fence < 2 || c.files["addr/a"] != "two" {
@@ -77,7 +77,7 @@ func TestALeaderThatEndsGivesItsLeaseBack(t *testing.T) {
 	}
 	b.serve("addr", "2026.11", map[string]string{"a": "two"})
 	q := newPublisher(t, server.Endpoint, b, func(c *Config) { c.Lease = time.Hour })
-	if done := mustPublish(t, q, Request{}); done.Result != report.Published {
+	if done := mustPublish(t, q, Request{}); done.Result != report.Uploaded {
 		t.Errorf("%+v", done)
 	}
 	if c := look(t, server); c.current.Fence != 2 {
@@ -99,7 +99,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 	}
 	p.Close()
 	q := newPublisher(t, server.Endpoint, a, elected)
-	if done := mustPublish(t, q, Request{}); done.Result != report.PublishUnchanged {
+	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged {
 		t.Errorf("%+v", done)
 	}
 	if c := look(t, server); c.current.Fence != 2 || c.current.Generation != 1 {
@@ -135,7 +135,7 @@ func TestAPublisherWithoutElectionRespectsALease(t *testing.T) {
 	leader := newPublisher(t, server.Endpoint, a, elected)
 	mustPublish(t, leader, Request{})
 	single := newPublisher(t, server.Endpoint, b, nil)
-	if _, err := single.Publish(context.Background(), Request{}); err == nil {
+	if _, err := single.Upload(context.Background(), Request{}); err == nil {
 		t.Error("published")
 	}
 	leader.Close()

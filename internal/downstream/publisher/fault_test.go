@@ -71,7 +71,7 @@ func TestAnUploadInPartsGoesOnInAnotherProcess(t *testing.T) {
 		sent[number]++
 		return false
 	})
-	if _, err := newPublisher(t, front.Endpoint, h, nil).Publish(ctx, Request{}); err == nil {
+	if _, err := newPublisher(t, front.Endpoint, h, nil).Upload(ctx, Request{}); err == nil {
 		t.Fatal("published")
 	}
 	there := len(partsInBucket(t, server, h))
@@ -136,8 +136,8 @@ func TestPublishingGivesUpAfterItsBudget(t *testing.T) {
 	h.serve("addr", "2026.10", map[string]string{"a": "one"})
 	seen := &counts{}
 	p := newPublisher(t, front.Endpoint, h, func(c *Config) { c.Place.Retry.MaxElapsed, c.Observer = 200*time.Millisecond, seen })
-	done, err := p.Publish(context.Background(), Request{})
-	if err == nil || done.Result != report.PublishFailed || !strings.Contains(done.Error, "reduce your request rate") || len(seen.results) != 1 || seen.results[0] != "failed" {
+	done, err := p.Upload(context.Background(), Request{})
+	if err == nil || done.Result != report.UploadFailed || !strings.Contains(done.Error, "reduce your request rate") || len(seen.results) != 1 || seen.results[0] != "failed" {
 		t.Errorf("%+v, %v, %v", done, err, seen.results)
 	}
 }
@@ -146,7 +146,7 @@ func TestGarbageIsDeletedAfterTheGracePeriod(t *testing.T) {
 	server := start(t)
 	h := newHost(t)
 	p := newPublisher(t, server.Endpoint, h, nil)
-	publish := func(content string) report.Publication {
+	publish := func(content string) report.Upload {
 		h.serve("addr", "2026.10", map[string]string{"a": content, "same": "kept for ever"})
 		return mustPublish(t, p, Request{})
 	}
@@ -268,7 +268,7 @@ func TestCollectionDeletesNothingInDoubt(t *testing.T) {
 	if err := os.WriteFile(server.Path("mirror/"+bucket.RecordName("addr", "2026.10", record.Revision)), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Publish(context.Background(), Request{Collect: true}); err == nil || !strings.Contains(err.Error(), "nothing is deleted") {
+	if _, err := p.Upload(context.Background(), Request{Collect: true}); err == nil || !strings.Contains(err.Error(), "nothing is deleted") {
 		t.Error(err)
 	}
 	if _, err := os.Stat(server.Path("mirror/" + bucket.ObjectName(record.Files[0].Object))); err != nil {
@@ -290,10 +290,10 @@ func TestFailedCollectionFailsNoPublication(t *testing.T) {
 		return true
 	})
 	p := newPublisher(t, front.Endpoint, h, nil)
-	if done := mustPublish(t, p, Request{}); done.Result != report.Published || done.Collected != nil {
+	if done := mustPublish(t, p, Request{}); done.Result != report.Uploaded || done.Collected != nil {
 		t.Errorf("%+v", done)
 	}
-	if _, err := p.Publish(context.Background(), Request{Collect: true}); err == nil {
+	if _, err := p.Upload(context.Background(), Request{Collect: true}); err == nil {
 		t.Error("a collection that was asked for failed without an error")
 	}
 }
@@ -315,7 +315,7 @@ func TestAServerWithoutConditionsAllowsOnePublisherOnly(t *testing.T) {
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a": "one"})
 	elected := newPublisher(t, front.Endpoint, h, func(c *Config) { c.Lease = 5 * time.Second })
-	if _, err := elected.Publish(context.Background(), Request{}); err == nil || !strings.Contains(err.Error(), "election") {
+	if _, err := elected.Upload(context.Background(), Request{}); err == nil || !strings.Contains(err.Error(), "election") {
 		t.Error(err)
 	}
 	mustPublish(t, newPublisher(t, front.Endpoint, h, nil), Request{})
@@ -341,7 +341,7 @@ func TestTwoPublishersThatRaceLeaveOneWinner(t *testing.T) {
 		var failed atomic.Int64
 		for _, p := range publishers {
 			group.Go(func() {
-				if _, err := p.Publish(context.Background(), Request{}); err != nil && !errors.Is(err, errChanged) {
+				if _, err := p.Upload(context.Background(), Request{}); err != nil && !errors.Is(err, errChanged) {
 					t.Error(err)
 					failed.Add(1)
 				}

@@ -92,7 +92,7 @@ func (c *counts) Uploaded(bytes int64) {
 	c.uploaded += bytes
 }
 
-func (c *counts) Published(result string, _ int, _ time.Time) {
+func (c *counts) UploadEnded(result string, _ int, _ time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results = append(c.results, result)
@@ -112,7 +112,7 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
-		Grace: 72 * time.Hour, Mirror: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Publication, time.Time) error { return nil },
+		Grace: 72 * time.Hour, Mirror: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Upload, time.Time) error { return nil },
 		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {
@@ -138,9 +138,9 @@ func start(t *testing.T) *buckettest.Server {
 	return buckettest.New(t)
 }
 
-func mustPublish(t testing.TB, p *Publisher, req Request) report.Publication {
+func mustPublish(t testing.TB, p *Publisher, req Request) report.Upload {
 	t.Helper()
-	done, err := p.Publish(context.Background(), req)
+	done, err := p.Upload(context.Background(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type Config struct {
 	Mirror     Mirror
 	Configured func(manifest string) bool
 	Observer   Observer
-	Keep       func(done report.Publication, at time.Time) error // saves the outcome of each attempt
+	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
 	Log        zerolog.Logger
 	Version    string
 	Recheck    time.Duration // how long the bucket is trusted to be as it was left
@@ -44,7 +44,7 @@ type Mirror interface {
 // Observer counts what happens. Its methods are safe for concurrent use.
 type Observer interface {
 	Uploaded(bytes int64)
-	Published(result string, generation int, at time.Time)
+	UploadEnded(result string, generation int, at time.Time)
 	Leads(leads bool)
 }
 
@@ -83,7 +83,7 @@ func New(cfg Config) (*Publisher, error) {
 		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.serverTime); err != nil {
 			return nil, err
 		}
-		mayWrite = p.election.mayPublish
+		mayWrite = p.election.mayUpload
 	}
 	var err error
 	p.store, err = cfg.Place.connect(mayWrite, &p.serverTime)
@@ -104,17 +104,17 @@ func (p *Publisher) lead() {
 	p.starting.Do(func() {
 		p.background.Go(func() {
 			p.election.run(p.ctx, p.leastFence, func() {
-				p.background.Go(func() { p.publishGained() })
+				p.background.Go(func() { p.uploadGained() })
 			})
 			p.cfg.Observer.Leads(false)
 		})
 	})
 }
 
-func (p *Publisher) publishGained() {
+func (p *Publisher) uploadGained() {
 	p.cfg.Log.Info().Int64("fence", p.election.fence()).Msg("this publisher holds the lease")
 	p.cfg.Observer.Leads(true)
-	if _, err := p.Publish(p.ctx, Request{}); err != nil && p.ctx.Err() == nil {
+	if _, err := p.Upload(p.ctx, Request{}); err != nil && p.ctx.Err() == nil {
 		p.cfg.Log.Error().Err(err).Msg("publishing to the bucket failed; the next sync tries again")
 	}
 }
@@ -135,25 +135,25 @@ type Request struct {
 // maxRounds bounds the attempts against publishers that are faster.
 const maxRounds = 20
 
-// Publish makes the bucket show what the mirror serves. A publisher that does not hold the
+// Upload makes the bucket show what the mirror serves. A publisher that does not hold the
 // lease does nothing and reports standby.
-func (p *Publisher) Publish(ctx context.Context, req Request) (report.Publication, error) {
-	done, err := p.publish(ctx, req)
+func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, error) {
+	done, err := p.upload(ctx, req)
 	if errors.Is(err, errLost) {
 		p.cfg.Observer.Leads(false)
-		done, err = report.Publication{Result: report.Standby}, nil
+		done, err = report.Upload{Result: report.Standby}, nil
 	}
 	if err != nil {
-		done.Result, done.Error = report.PublishFailed, report.OneLine(err.Error())
+		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
 	}
 	if !req.DryRun && ctx.Err() == nil {
-		p.tell(done, time.Now())
+		p.note(done, time.Now())
 	}
 	return done, err
 }
 
-func (p *Publisher) tell(done report.Publication, at time.Time) {
-	p.cfg.Observer.Published(string(done.Result), done.Generation, at)
+func (p *Publisher) note(done report.Upload, at time.Time) {
+	p.cfg.Observer.UploadEnded(string(done.Result), done.Generation, at)
 	if err := p.cfg.Keep(done, at); err != nil {
 		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of publishing failed; syncd status may show an older one")
 	}
@@ -168,7 +168,7 @@ func (p *Publisher) Holder() (name string, own bool) {
 	return p.election.leader()
 }
 
-func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publication, err error) {
+func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
 	select {
 	case <-p.turn:
 		defer func() { p.turn <- struct{}{} }()
@@ -176,7 +176,7 @@ func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publi
 		return done, context.Cause(ctx)
 	}
 	if p.isConfirmed() && req == (Request{}) && p.holds() {
-		return report.Publication{Result: report.PublishUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
+		return report.Upload{Result: report.UploadUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
 	}
 	if err := p.store.checkCredentials(); err != nil {
 		return done, err
@@ -192,7 +192,7 @@ func (p *Publisher) publish(ctx context.Context, req Request) (done report.Publi
 			break
 		}
 	}
-	if err != nil || !req.Collect && done.Result != report.Published {
+	if err != nil || !req.Collect && done.Result != report.Uploaded {
 		return done, err
 	}
 	collected, err := p.collect(ctx, req.DryRun)
@@ -209,7 +209,7 @@ func (p *Publisher) isConfirmed() bool {
 	return p.wish != "" && p.wish == p.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
 }
 
-func (p *Publisher) holds() bool { return p.election == nil || p.election.mayPublish() == nil }
+func (p *Publisher) holds() bool { return p.election == nil || p.election.mayUpload() == nil }
 
 // begin makes sure that this publisher may write.
 func (p *Publisher) begin(ctx context.Context) error {
@@ -224,17 +224,17 @@ func (p *Publisher) begin(ctx context.Context) error {
 }
 
 // round publishes once. errChanged says that another publisher was faster.
-func (p *Publisher) round(ctx context.Context, req Request) (report.Publication, error) {
+func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, error) {
 	served := p.cfg.Mirror.Current()
 	at, err := p.readCurrent(ctx)
 	if err != nil {
-		return report.Publication{}, err
+		return report.Upload{}, err
 	}
 	if err := p.checkFence(ctx, at); err != nil {
-		return report.Publication{}, err
+		return report.Upload{}, err
 	}
 	next := p.compose(served, at.generation)
-	done := report.Publication{Result: report.PublishUnchanged, Generation: at.Generation, Kept: next.kept}
+	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Kept: next.kept}
 	if at.Generation == 0 && len(next.manifests) == 0 {
 		return done, nil
 	}
@@ -248,8 +248,8 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Publication,
 		}
 		return done, err
 	}
-	done.Result = report.Published
-	if done.Objects, done.Bytes, err = p.upload(ctx, next.own, at, req.DryRun); err != nil || req.DryRun {
+	done.Result = report.Uploaded
+	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, next.own, at, req.DryRun); err != nil || req.DryRun {
 		return done, err
 	}
 	if done.Generation, err = p.writeGeneration(ctx, at, next.manifests); err != nil {
@@ -269,7 +269,7 @@ func (p *Publisher) confirm(served mirror.Generation, number int) {
 // this host takes part in no election.
 func (p *Publisher) checkFence(ctx context.Context, at state) error {
 	if p.election != nil {
-		if at.Fence > p.election.fence() && p.election.mayPublish() == nil {
+		if at.Fence > p.election.fence() && p.election.mayUpload() == nil {
 			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.fence(), bucket.LeaseName)
 		}
 		return nil

@@ -25,7 +25,7 @@ func TestWhatIsServedIsPublished(t *testing.T) {
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one", "b.txt": "two", "empty": "", "big": large("x", 40)})
 	h.serve("phone", "2026.10", map[string]string{"a.txt": "one"})
 	done := mustPublish(t, p, Request{})
-	if done.Result != report.Published || done.Generation != 1 || done.Objects != 4 {
+	if done.Result != report.Uploaded || done.Generation != 1 || done.Objects != 4 {
 		t.Fatalf("%+v", done)
 	}
 	c := look(t, server)
@@ -34,7 +34,7 @@ func TestWhatIsServedIsPublished(t *testing.T) {
 	}
 
 	front.Requests()
-	if done := mustPublish(t, p, Request{}); done.Result != report.PublishUnchanged || len(front.Requests()) != 0 {
+	if done := mustPublish(t, p, Request{}); done.Result != report.UploadUnchanged || len(front.Requests()) != 0 {
 		t.Errorf("%+v, or a request although nothing is new", done)
 	}
 
@@ -68,7 +68,7 @@ func TestARestartUploadsNothingTwice(t *testing.T) {
 	mustPublish(t, newPublisher(t, front.Endpoint, h, nil), Request{})
 	front.Requests()
 	done := mustPublish(t, newPublisher(t, front.Endpoint, h, nil), Request{})
-	if done.Result != report.PublishUnchanged || lastWrite(front.Requests()) != "" {
+	if done.Result != report.UploadUnchanged || lastWrite(front.Requests()) != "" {
 		t.Errorf("%+v, or something was written", done)
 	}
 }
@@ -81,7 +81,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 	p := newPublisher(t, front.Endpoint, h, nil)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one", "b.txt": "two"})
 	done := mustPublish(t, p, Request{DryRun: true})
-	if done.Result != report.Published || done.Objects != 2 || done.Bytes != 6 {
+	if done.Result != report.Uploaded || done.Objects != 2 || done.Bytes != 6 {
 		t.Errorf("%+v", done)
 	}
 	for _, r := range front.Requests() {
@@ -101,7 +101,7 @@ func TestDamagedBytesAreNotPublished(t *testing.T) {
 		if err := os.WriteFile(h.path(record.Files[0].Object), []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.Publish(context.Background(), Request{})
+		_, err := p.Upload(context.Background(), Request{})
 		if err == nil || !strings.Contains(err.Error(), "syncd verify --repair") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -187,7 +187,7 @@ func TestAnUnfinishedGenerationIsPassedOver(t *testing.T) {
 		}
 		return false
 	})
-	if _, err := newPublisher(t, front.Endpoint, h, nil).Publish(ctx, Request{}); err == nil {
+	if _, err := newPublisher(t, front.Endpoint, h, nil).Upload(ctx, Request{}); err == nil {
 		t.Fatal("published")
 	}
 	front.Answer(nil)
@@ -243,7 +243,7 @@ func TestWithoutCredentialsTheErrorSaysSo(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
-	_, err := newPublisher(t, server.Endpoint, h, nil).Publish(context.Background(), Request{})
+	_, err := newPublisher(t, server.Endpoint, h, nil).Upload(context.Background(), Request{})
 	if err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Error(err)
 	}
@@ -255,7 +255,7 @@ func TestWrongCredentialsAreNotTriedAgain(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret-that-must-not-show")
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
-	_, err := newPublisher(t, front.Endpoint, h, nil).Publish(context.Background(), Request{})
+	_, err := newPublisher(t, front.Endpoint, h, nil).Upload(context.Background(), Request{})
 	if err == nil || !strings.Contains(err.Error(), "check the credentials") || strings.Contains(err.Error(), "must-not-show") {
 		t.Error(err)
 	}
@@ -280,7 +280,7 @@ func TestTheBucketIsWholeAfterAKillAtAnyRequest(t *testing.T) {
 			}
 			return false
 		})
-		_, err := newPublisher(t, front.Endpoint, h, nil).Publish(ctx, Request{})
+		_, err := newPublisher(t, front.Endpoint, h, nil).Upload(ctx, Request{})
 		cancel()
 		if _, missing := os.Stat(server.Path("mirror/" + bucket.CurrentName)); missing == nil {
 			look(t, server)               // whole

@@ -86,7 +86,7 @@ func (p *Publisher) writeRecord(ctx context.Context, r record.Record) error {
 	}
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
-	return p.store.putStream(ctx, bucket.EntryOf(r).Record(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
+	return p.store.putStream(ctx, bucket.ManifestOf(r).Record(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
@@ -102,15 +102,15 @@ func (p *Publisher) writeRecord(ctx context.Context, r record.Record) error {
 func measured(r record.Record) (record.Record, *measurer, error) {
 	measure := &measurer{sum: sha256.New()}
 	err := bucket.WriteRecord(measure, r)
-	isTold := func(f record.File) bool { return f.Metadata != nil }
-	if err == nil && measure.size > record.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, isTold) {
-		return measured(withoutTold(r))
+	hasMetadata := func(f record.File) bool { return f.Metadata != nil }
+	if err == nil && measure.size > record.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, hasMetadata) {
+		return measured(withoutMetadata(r))
 	}
 	return r, measure, err
 }
 
-// withoutTold is a record with the files' names, sizes and digests only.
-func withoutTold(r record.Record) record.Record {
+// withoutMetadata is a record with the files' names, sizes and digests only.
+func withoutMetadata(r record.Record) record.Record {
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
 		r.Files[i].Metadata = nil

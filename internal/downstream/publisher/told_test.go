@@ -54,13 +54,13 @@ func TestRecordsHaveWhatTheProviderSaid(t *testing.T) {
 		t.Errorf("before it was asked: %q %t", text, described)
 	}
 	h.show(told(plain, "2026-10-01"))
-	if done := mustPublish(t, p, Request{}); done.Result != report.Published || done.Objects != 0 {
+	if done := mustPublish(t, p, Request{}); done.Result != report.Uploaded || done.Objects != 0 {
 		t.Errorf("%+v", done)
 	}
 	if text, described := metadata(t, server); text != `{"members":[{"name":"BuildDate","value":"2026-10-01"}]}` || !described {
 		t.Errorf("%q %t", text, described)
 	}
-	if done := mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{}); done.Result != report.PublishUnchanged {
+	if done := mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{}); done.Result != report.UploadUnchanged {
 		t.Errorf("%+v", done)
 	}
 }
@@ -73,12 +73,12 @@ func TestAPublisherThatWasToldLessTakesNothingBack(t *testing.T) {
 	a.show(told(record, "2026-10-01"))
 	mustPublish(t, p, Request{})
 	b.show(record)
-	if done := mustPublish(t, q, Request{}); done.Result != report.PublishUnchanged {
+	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged {
 		t.Errorf("%+v", done)
 	}
 	record.Orders.Pin = "2026.10" // the entry changes, and not the record
 	b.show(record)
-	if done := mustPublish(t, q, Request{}); done.Result != report.Published {
+	if done := mustPublish(t, q, Request{}); done.Result != report.Uploaded {
 		t.Errorf("%+v", done)
 	}
 	if text, described := metadata(t, server); !strings.Contains(text, "2026-10-01") || !described {

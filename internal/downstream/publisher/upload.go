@@ -38,9 +38,9 @@ type uploads struct {
 	bytes   atomic.Int64  // of these
 }
 
-// upload brings the objects and records of revisions into the bucket that at does not
+// uploadMissing brings the objects and records of revisions into the bucket that at does not
 // name. It returns how many objects were not there, and their bytes.
-func (p *Publisher) upload(ctx context.Context, records []mirror.Record, at state, dryRun bool) (int, int64, error) {
+func (p *Publisher) uploadMissing(ctx context.Context, records []mirror.Record, at state, dryRun bool) (int, int64, error) {
 	u := &uploads{Publisher: p, dryRun: dryRun, bodies: make(chan struct{}, maxBodies)}
 	for _, r := range records {
 		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{entryIn(at.generation, r)}) {

@@ -15,8 +15,8 @@ import (
 	"syncd/internal/report"
 )
 
-// Published is a release that is served here.
-type Published struct {
+// Served is a release that is served here.
+type Served struct {
 	Release manifest.Release
 	LiveAt  time.Time // when it first went live here
 }
@@ -24,9 +24,9 @@ type Published struct {
 // Catalog lists what is served. Safe for concurrent use.
 type Catalog interface {
 	Manifests() []string // the names of all entries
-	// Published returns an entry's releases, none for an unknown one. It ignores case, and
+	// Served returns an entry's releases, none for an unknown one. It ignores case, and
 	// returns the name as it is configured.
-	Published(manifest string) (name string, releases []Published)
+	Served(manifest string) (name string, releases []Served)
 }
 
 // Reader reads saved entries.
@@ -88,7 +88,7 @@ func empty(catalog Catalog) *Fleet {
 	}
 }
 
-// Configure puts rings in force, and judges by them what hosts have told so far.
+// Configure puts rings in force, and judges by them what hosts have reported so far.
 func (f *Fleet) Configure(configured []Ring) {
 	f.mu.Lock()
 	f.rings = configured
@@ -107,7 +107,7 @@ func (f *Fleet) Configure(configured []Ring) {
 // Asker is a client that asks for something.
 type Asker struct {
 	name, ring string
-	state      State // the zero value if it told nothing
+	state      State // the zero value if it sent none
 	isSyncd    bool
 }
 
@@ -115,8 +115,8 @@ type Asker struct {
 // A header that cannot be used counts as none.
 func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
 	a := Asker{name: name, ring: ring, isSyncd: strings.HasPrefix(header.Get("User-Agent"), "syncd/")}
-	if told := header[HeaderState]; len(told) == 1 {
-		a.state, _ = ParseState(told[0])
+	if states := header[HeaderState]; len(states) == 1 {
+		a.state, _ = ParseState(states[0])
 	}
 	return a
 }
@@ -142,11 +142,11 @@ func (f *Fleet) visibleLocked(a Asker, name string, release manifest.Release, li
 	return taken != nil && taken.Took == release
 }
 
-// Seen notes that a client polls manifests, and what it tells of them. Call it before
+// Seen notes that a client polls manifests, and what it reports of them. Call it before
 // Visible decides about the answer.
 func (f *Fleet) Seen(a Asker, manifests ...string) {
 	if a.state.Host == "" && a.isSyncd {
-		return // it tells more when it has seen our answer
+		return // it sends its state when it has seen our answer
 	}
 	f.mu.Lock()
 	var stops []report.Stop
@@ -160,7 +160,7 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 }
 
 func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
-	name, published := f.catalog.Published(asked)
+	name, published := f.catalog.Served(asked)
 	if len(published) == 0 {
 		return report.Stop{}, false
 	}
@@ -202,7 +202,7 @@ func (f *Fleet) announce(stops []report.Stop) {
 
 func (f *Fleet) isServedLocked(release manifest.Release) bool {
 	for _, name := range f.catalog.Manifests() {
-		if _, published := f.catalog.Published(name); slices.ContainsFunc(published, func(p Published) bool { return p.Release == release }) {
+		if _, published := f.catalog.Served(name); slices.ContainsFunc(published, func(p Served) bool { return p.Release == release }) {
 			return true
 		}
 	}
@@ -248,6 +248,6 @@ func (f *Fleet) Stopped() map[string]int {
 
 // isNewestLocked is true while no newer release replaces a stopped one.
 func (f *Fleet) isNewestLocked(s report.Stop) bool {
-	_, published := f.catalog.Published(s.Manifest)
-	return !slices.ContainsFunc(published, func(p Published) bool { return p.Release.Newer(s.Release) })
+	_, published := f.catalog.Served(s.Manifest)
+	return !slices.ContainsFunc(published, func(p Served) bool { return p.Release.Newer(s.Release) })
 }

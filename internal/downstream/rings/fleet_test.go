@@ -24,9 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // served is a catalog: the releases of each manifest.
-type served map[string][]Published
+type served map[string][]Served
 
-func (s served) Published(name string) (string, []Published) {
+func (s served) Served(name string) (string, []Served) {
 	name = strings.ToLower(name)
 	return name, s[name]
 }
@@ -178,7 +178,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 		t.Error(diff)
 	}
 
-	w.served["data"] = append(w.served["data"], Published{"2026.12", w.time})
+	w.served["data"] = append(w.served["data"], Served{"2026.12", w.time})
 	w.time = w.time.Add(24 * time.Hour)
 	w.wants("a newer release", w.poll("rest", 2, takes), oldest, "2026.12")
 	if diff := cmp.Diff(map[string]int{"canary": 0, "rest": 0, "last": 0}, w.Stopped()); diff != "" {
@@ -188,7 +188,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 
 func TestReleasesThatRingsNeed(t *testing.T) {
 	w := newWorld(t, canary, rest)
-	w.served["data"] = append(w.served["data"], Published{"2026.09", start.Add(-1000 * time.Hour)})
+	w.served["data"] = append(w.served["data"], Served{"2026.09", start.Add(-1000 * time.Hour)})
 	wants := func(what string, want ...manifest.Release) {
 		t.Helper()
 		w.wants(what, w.Needed("data"), want...)

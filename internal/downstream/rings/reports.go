@@ -21,12 +21,12 @@ func (a Asker) follower(manifestName string) follower {
 	return follower{a.state.Host, a.state.ID, manifestName}
 }
 
-// hostReport is what is known of one manifest of one host. Only the State was told by the host.
+// hostReport is what is known of one manifest of one host. Only the State comes from the host.
 type hostReport struct {
 	State
 	Ring   string           // at the last poll
 	SeenAt time.Time        // the last poll
-	Since  time.Time        // when it first told of the refused release
+	Since  time.Time        // when it first reported the refused release
 	Shown  manifest.Release // the newest that it could see in a poll
 	Took   manifest.Release // it could see this one, and serves it
 
@@ -51,12 +51,12 @@ func (r *hostReport) take() {
 	}
 }
 
-// tells is true for a host that tells what it serves. Only those count.
-func (r *hostReport) tells() bool { return r.Host != "" }
+// hasState is true for a host that sends its state. Only those count.
+func (r *hostReport) hasState() bool { return r.Host != "" }
 
 // against is the release that the report speaks against, "" for none.
 func (r *hostReport) against() manifest.Release {
-	if r.tells() && r.counts() {
+	if r.hasState() && r.counts() {
 		return r.Refused
 	}
 	return ""
@@ -119,7 +119,7 @@ func (f *Fleet) putLocked(name string, k follower, next *hostReport) {
 }
 
 func (f *Fleet) countLocked(k follower, r *hostReport, n int) {
-	if !r.tells() {
+	if !r.hasState() {
 		return
 	}
 	p := place{r.Ring, k.Manifest}

@@ -181,6 +181,6 @@ func (f *Fleet) Run(ctx context.Context) {
 
 func (f *Fleet) save() {
 	if err := f.Save(); err != nil {
-		f.log.Warn().Err(err).Msg("saving what followers told failed; the next save tries again")
+		f.log.Warn().Err(err).Msg("saving the reports of followers failed; the next save tries again")
 	}
 }

@@ -105,7 +105,7 @@ func (n newestReleases) state(name string, r *hostReport) report.FollowerState {
 	switch {
 	case n.now.Sub(r.SeenAt) > silentAfter:
 		return report.FollowerSilent
-	case !r.tells():
+	case !r.hasState():
 		return report.FollowerUnknown
 	case r.Refused != "" && r.Reason == ReasonFailed:
 		return report.FollowerFailed
@@ -122,7 +122,7 @@ func (n newestReleases) state(name string, r *hostReport) report.FollowerState {
 // seesLocked are the months of a manifest that a ring sees, the newest first.
 func (f *Fleet) seesLocked(name, ring string) (months []manifest.Release) {
 	a := Asker{ring: ring}
-	_, published := f.catalog.Published(name)
+	_, published := f.catalog.Served(name)
 	for _, p := range published {
 		if p.Release.IsMonth() && f.visibleLocked(a, name, p.Release, p.LiveAt) {
 			months = append(months, p.Release)
@@ -180,7 +180,7 @@ func releaseLabel(following report.Following, served map[manifest.Release]bool) 
 func (f *Fleet) served() map[manifest.Release]bool {
 	served := map[manifest.Release]bool{}
 	for _, name := range f.catalog.Manifests() {
-		_, published := f.catalog.Published(name)
+		_, published := f.catalog.Served(name)
 		for _, p := range published {
 			served[p.Release] = true
 		}

@@ -38,7 +38,7 @@ var (
 	Activate         = Work[request.Activate, report.Sync]{task("/activate", maxRequest)}
 	Order            = Work[request.Order, report.Sync]{task("/order", maxRequest)}
 	Forget           = Work[request.Forget, report.Sync]{task("/forget", maxRequest)}
-	Publish          = Work[request.Publish, report.Publication]{task("/publish", maxRequest)}
+	Upload           = Work[request.Upload, report.Upload]{task("/publish", maxRequest)}
 	Repair           = Work[request.Verify, report.Verification]{task("/repair", maxRequest)}
 	Adopt            = Work[request.Adopt, report.Adoption]{task("/adopt", maxRequest)}
 	ChangeDeliveries = Work[request.Deliveries, report.Deliveries]{task("/deliveries", maxRequest)}

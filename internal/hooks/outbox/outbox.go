@@ -88,16 +88,16 @@ func (o *Outbox) Commit(changes store.Changes, served mirror.Generation, news Ne
 // CatchUp adds the events that a crash or a lost state prevented. isRepublished decides whether the
 // provider changed the bytes of a release, whose revision before is given.
 func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Record, isRepublished func(before string, now mirror.Record) bool) error {
-	told, err := o.cfg.Store.Told()
+	notified, err := o.cfg.Store.Notified()
 	if err != nil {
 		return err
 	}
-	if maps.EqualFunc(told, toldOf(served, staged), isSame) { // write nothing
+	if maps.EqualFunc(notified, notifiedOf(served, staged), isSame) { // write nothing
 		return nil
 	}
 	news := News{Staged: staged}
 	for name, record := range served.Records {
-		then := told[name]
+		then := notified[name]
 		if then.Release == string(record.Release) && then.Revision != record.Revision && isRepublished(then.Revision, record) {
 			news.Republished = append(news.Republished, name)
 		}
@@ -105,22 +105,22 @@ func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Reco
 	return o.Commit(store.Changes{}, served, news)
 }
 
-// toldOf is the state of each manifest once no event is missing.
-func toldOf(served mirror.Generation, staged map[string]mirror.Record) map[string]store.Told {
-	all := map[string]store.Told{}
+// notifiedOf is the state of each manifest once no event is missing.
+func notifiedOf(served mirror.Generation, staged map[string]mirror.Record) map[string]store.Notified {
+	all := map[string]store.Notified{}
 	for name, record := range served.Records {
-		all[name] = store.Told{Release: string(record.Release), Revision: record.Revision}
+		all[name] = store.Notified{Release: string(record.Release), Revision: record.Revision}
 	}
 	for name, record := range staged {
-		told := all[name]
-		told.Staged = record.ID()
-		all[name] = told
+		n := all[name]
+		n.Staged = record.ID()
+		all[name] = n
 	}
 	return all
 }
 
-// isSame compares what was told of a manifest's revisions.
-func isSame(a, b store.Told) bool {
+// isSame compares what hooks were notified of, for a manifest's revisions.
+func isSame(a, b store.Notified) bool {
 	a.Stale = b.Stale
 	return a == b
 }
@@ -153,10 +153,10 @@ func (o *Outbox) data(record mirror.Record, generation int) event.Data {
 	return data
 }
 
-// TellStale adds the event for each manifest that no sync has confirmed until limit, which
+// NotifyStale adds the event for each manifest that no sync has confirmed until limit, which
 // gets the time of the last one that did.
-func (o *Outbox) TellStale(served mirror.Generation, late func(manifest string, confirmed time.Time) bool) error {
-	told, err := o.cfg.Store.Told()
+func (o *Outbox) NotifyStale(served mirror.Generation, late func(manifest string, confirmed time.Time) bool) error {
+	notified, err := o.cfg.Store.Notified()
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (o *Outbox) TellStale(served mirror.Generation, late func(manifest string, 
 	}
 	var stale []string
 	for name, record := range served.Records {
-		if !told[name].Stale && late(name, confirmedAt(record, states[name].SyncedAt)) {
+		if !notified[name].Stale && late(name, confirmedAt(record, states[name].SyncedAt)) {
 			stale = append(stale, name)
 		}
 	}
@@ -177,7 +177,7 @@ func (o *Outbox) TellStale(served mirror.Generation, late func(manifest string, 
 	var t *transaction
 	err = o.cfg.Store.Update(func(box *store.Outbox) error {
 		t = &transaction{outbox: o, box: box, served: served, now: time.Now().UTC()}
-		return t.tellStale(stale, states, late)
+		return t.notifyStale(stale, states, late)
 	})
 	if err == nil {
 		t.announce()

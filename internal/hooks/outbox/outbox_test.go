@@ -180,7 +180,7 @@ func TestStaleIsToldOnceAndRecoveredAfterIt(t *testing.T) {
 	w.take("all")
 	late := func(name string, confirmed time.Time) bool { return name == "m" && confirmed.Equal(time.Unix(1000, 0)) }
 	for range 2 {
-		if err := w.TellStale(g, late); err != nil {
+		if err := w.NotifyStale(g, late); err != nil {
 			t.Fatal(err)
 		}
 	}

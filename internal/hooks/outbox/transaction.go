@@ -23,7 +23,7 @@ type transaction struct {
 }
 
 func (t *transaction) run() error {
-	told, err := t.box.Told()
+	notified, err := t.box.Notified()
 	if err != nil {
 		return err
 	}
@@ -32,15 +32,15 @@ func (t *transaction) run() error {
 			return err
 		}
 	}
-	now := toldOf(t.served, t.news.Staged)
+	now := notifiedOf(t.served, t.news.Staged)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if err := t.compare(name, told[name], now[name]); err != nil {
+		if err := t.compare(name, notified[name], now[name]); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(told)) {
+	for _, name := range slices.Sorted(maps.Keys(notified)) {
 		if _, known := now[name]; !known {
-			if err := t.box.SetTold(name, store.Told{}); err != nil {
+			if err := t.box.SetNotified(name, store.Notified{}); err != nil {
 				return err
 			}
 		}
@@ -49,53 +49,53 @@ func (t *transaction) run() error {
 }
 
 // compare tells what is new about a served or staged manifest.
-func (t *transaction) compare(name string, told, now store.Told) error {
-	now.Stale = told.Stale && !slices.Contains(t.news.Confirmed, name)
+func (t *transaction) compare(name string, before, now store.Notified) error {
+	now.Stale = before.Stale && !slices.Contains(t.news.Confirmed, name)
 	record := t.served.Records[name]
-	for _, kind := range t.kindsOf(record, told, now) {
+	for _, kind := range t.kindsOf(record, before, now) {
 		data := t.outbox.data(record, t.served.Number)
 		if kind != event.Recovered {
-			data.Previous = told.Revision
+			data.Previous = before.Revision
 		}
 		if err := t.add(event.New(kind, t.now, data)); err != nil {
 			return err
 		}
 	}
-	if now.Staged != "" && now.Staged != told.Staged {
+	if now.Staged != "" && now.Staged != before.Staged {
 		data := t.outbox.data(t.news.Staged[name], t.served.Number)
 		data.Previous = record.Revision
 		if err := t.add(event.New(event.Staged, t.now, data)); err != nil {
 			return err
 		}
 	}
-	if now == told {
+	if now == before {
 		return nil
 	}
-	return t.box.SetTold(name, now)
+	return t.box.SetNotified(name, now)
 }
 
 // kindsOf are the events of a served manifest. A record with a hold came into service by a
 // rollback.
-func (t *transaction) kindsOf(record mirror.Record, told, now store.Told) (kinds []event.Kind) {
-	isNew := record.Manifest != "" && (told.Release != now.Release || told.Revision != now.Revision)
+func (t *transaction) kindsOf(record mirror.Record, before, now store.Notified) (kinds []event.Kind) {
+	isNew := record.Manifest != "" && (before.Release != now.Release || before.Revision != now.Revision)
 	switch {
-	case isNew && record.Held != nil && told.Revision != "":
+	case isNew && record.Held != nil && before.Revision != "":
 		kinds = append(kinds, event.RolledBack)
 	case isNew:
-		if told.Release == now.Release && slices.Contains(t.news.Republished, record.Manifest) {
+		if before.Release == now.Release && slices.Contains(t.news.Republished, record.Manifest) {
 			kinds = append(kinds, event.Republished)
 		}
 		kinds = append(kinds, event.Activated)
 	}
-	if record.Manifest != "" && (told.Stale && !now.Stale) || slices.Contains(t.news.Failing, record.Manifest) {
+	if record.Manifest != "" && (before.Stale && !now.Stale) || slices.Contains(t.news.Failing, record.Manifest) {
 		kinds = append(kinds, event.Recovered)
 	}
 	return kinds
 }
 
-// tellStale looks again: a sync may have confirmed a manifest since.
-func (t *transaction) tellStale(names []string, states map[string]store.Manifest, late func(string, time.Time) bool) error {
-	told, err := t.box.Told()
+// notifyStale looks again: a sync may have confirmed a manifest since.
+func (t *transaction) notifyStale(names []string, states map[string]store.Manifest, late func(string, time.Time) bool) error {
+	notified, err := t.box.Notified()
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (t *transaction) tellStale(names []string, states map[string]store.Manifest
 		if err != nil {
 			return err
 		}
-		record, now := t.served.Records[name], told[name]
+		record, now := t.served.Records[name], notified[name]
 		if now.Stale || !late(name, confirmedAt(record, synced)) {
 			continue
 		}
@@ -116,7 +116,7 @@ func (t *transaction) tellStale(names []string, states map[string]store.Manifest
 		if err := t.add(event.New(event.Stale, t.now, data)); err != nil {
 			return err
 		}
-		if err := t.box.SetTold(name, now); err != nil {
+		if err := t.box.SetNotified(name, now); err != nil {
 			return err
 		}
 	}

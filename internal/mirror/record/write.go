@@ -27,9 +27,9 @@ type Form struct {
 
 // The forms of a record.
 var (
-	OnDisk   = Form{digests: true, metadata: true}
-	InBucket = Form{metadata: true, lines: true, plainHead: true}
-	InLock   = Form{depth: 2, plainHead: true, plain: true}
+	OnDisk     = Form{digests: true, metadata: true}
+	InBucket   = Form{metadata: true, lines: true, plainHead: true}
+	InLockfile = Form{depth: 2, plainHead: true, plain: true}
 )
 
 // Write writes the text of a record on disk.

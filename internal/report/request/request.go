@@ -8,14 +8,14 @@ import (
 
 // Sync asks for one sync.
 type Sync struct {
-	Manifests []string        `json:"manifests,omitempty"` // empty for all
-	Demand    bool            `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
-	Force     bool            `json:"force,omitempty"`     // override shrink, downgrade and a hold
-	Locked    json.RawMessage `json:"locked,omitempty"`    // a lock file: make exactly that, or nothing
-	DryRun    bool            `json:"dry_run,omitempty"`   // plan only; change nothing
-	TakeOver  []string        `json:"take_over,omitempty"` // views whose exported folders replace what lies there
-	Trigger   string          `json:"trigger"`             // for log and history, see the Trigger constants
-	Queued    bool            `json:"-"`                   // has waited: skip manifests that left the configuration meanwhile
+	Manifests   []string        `json:"manifests,omitempty"` // empty for all
+	Demand      bool            `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
+	Force       bool            `json:"force,omitempty"`     // override shrink, downgrade and a hold
+	Lockfile    json.RawMessage `json:"locked,omitempty"`    // a lock file: make exactly that, or nothing
+	DryRun      bool            `json:"dry_run,omitempty"`   // plan only; change nothing
+	TakeOver    []string        `json:"take_over,omitempty"` // views whose exported folders replace what lies there
+	Trigger     string          `json:"trigger"`             // for log and history, see the Trigger constants
+	SkipUnknown bool            `json:"-"`                   // skip manifests that left the configuration meanwhile
 
 	// Finished, if set, is called with each manifest whose outcome is recorded, while
 	// others of the sync may go on.
@@ -57,8 +57,8 @@ type Rollback struct {
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
 }
 
-// Publish asks to publish what is served to object storage.
-type Publish struct {
+// Upload asks to publish what is served to object storage.
+type Upload struct {
 	DryRun  bool `json:"dry_run,omitempty"` // only say what would be done
 	Collect bool `json:"collect,omitempty"` // also delete what nothing names any more
 }

@@ -26,26 +26,26 @@ func History(m *mirror.Mirror, state StateReader, limit int) (report.History, er
 	for _, g := range generations {
 		onDisk[g.Number] = true
 	}
-	history := report.History{Entries: []report.HistoryView{}}
+	history := report.History{Entries: []report.HistoryRow{}}
 	for _, raw := range saved {
 		var entry report.HistoryEntry
 		if err := json.Unmarshal(raw, &entry); err != nil {
 			return report.History{}, err
 		}
 		listed[entry.Generation] = listed[entry.Generation] || entry.Changed
-		history.Entries = append(history.Entries, report.HistoryView{HistoryEntry: entry, OnDisk: entry.Changed && onDisk[entry.Generation]})
+		history.Entries = append(history.Entries, report.HistoryRow{HistoryEntry: entry, OnDisk: entry.Changed && onDisk[entry.Generation]})
 	}
 	for _, g := range generations {
 		if !listed[g.Number] && len(history.Entries) < limit {
 			history.Entries = append(history.Entries, entryFromDisk(g))
 		}
 	}
-	slices.SortStableFunc(history.Entries, func(a, b report.HistoryView) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(history.Entries, func(a, b report.HistoryRow) int { return b.Time.Compare(a.Time) })
 	return history, nil
 }
 
 // entryFromDisk makes an entry for a generation that the state database lost.
-func entryFromDisk(g mirror.Generation) report.HistoryView {
+func entryFromDisk(g mirror.Generation) report.HistoryRow {
 	entry := report.HistoryEntry{Time: g.PublishedAt.UTC(), Trigger: request.TriggerUnknown, Sync: report.Sync{Generation: g.Number, Changed: true}}
 	for _, name := range g.Names() {
 		r := g.Records[name]
@@ -53,5 +53,5 @@ func entryFromDisk(g mirror.Generation) report.HistoryView {
 			Name: name, Release: string(r.Release), Revision: r.Revision, Result: report.Updated, FilesTotal: len(r.Files),
 		})
 	}
-	return report.HistoryView{HistoryEntry: entry, OnDisk: true}
+	return report.HistoryRow{HistoryEntry: entry, OnDisk: true}
 }

@@ -27,7 +27,7 @@ type StateReader interface {
 	CoolDowns() (map[string]time.Time, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
-	Publication() (store.Publication, error)
+	Upload() (store.Upload, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader
 }

@@ -16,8 +16,8 @@ import (
 // version of the form of the file.
 const version = 1
 
-// Lock is the content of a lock file.
-type Lock struct {
+// File is the content of a lock file.
+type File struct {
 	Source    string // base URL without query and user part
 	Manifests []record.Record
 }
@@ -40,7 +40,7 @@ func Write(w io.Writer, source string, manifests []record.Record) error {
 			_ = to.WriteByte(',')
 		}
 		_, _ = to.WriteString("\n  ")
-		if err := record.InLock.Write(to, head{r.Manifest, r.Release, r.Revision, r.Listed, []record.File{}}, r.Files); err != nil {
+		if err := record.InLockfile.Write(to, head{r.Manifest, r.Release, r.Revision, r.Listed, []record.File{}}, r.Files); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func quoted(s string) string {
 
 // Parse reads what Write writes. It refuses paths and references that no manifest can
 // have, and files that do not make up the named revision.
-func Parse(data []byte) (*Lock, error) {
+func Parse(data []byte) (*File, error) {
 	var text struct {
 		Version   int    `json:"syncd_lock"`
 		Source    string `json:"source"`
@@ -70,7 +70,7 @@ func Parse(data []byte) (*Lock, error) {
 	if text.Version != version {
 		return nil, fmt.Errorf("not a lock file of version %d: `syncd lock` writes one", version)
 	}
-	l := &Lock{Source: text.Source}
+	l := &File{Source: text.Source}
 	for _, h := range text.Manifests {
 		r, err := h.record()
 		if err != nil {
@@ -97,7 +97,7 @@ func (h head) record() (r record.Record, err error) {
 }
 
 // Manifest returns the manifest with a name.
-func (l *Lock) Manifest(name string) (record.Record, bool) {
+func (l *File) Manifest(name string) (record.Record, bool) {
 	i := slices.IndexFunc(l.Manifests, func(r record.Record) bool { return r.Manifest == name })
 	if i < 0 {
 		return record.Record{}, false

@@ -75,12 +75,12 @@ func (e *Entry) learnLists(ctx context.Context, told *Description, of described)
 			told.aliases = append(told.aliases, alias)
 		}
 	}
-	entries, err := e.summaries.of(of.release, func() ([]releases.Entry, error) {
+	entries, err := e.summaries.of(of.release, func() ([]releases.ListedManifest, error) {
 		ctx, cancel := context.WithTimeout(ctx, listTimeout)
 		defer cancel()
 		return e.manifests(ctx, e.Target.Name, of.release)
 	})
-	if i := slices.IndexFunc(entries, func(m releases.Entry) bool { return m.Name == e.Target.Name }); i >= 0 {
+	if i := slices.IndexFunc(entries, func(m releases.ListedManifest) bool { return m.Name == e.Target.Name }); i >= 0 {
 		told.summary = entries[i].Description
 	}
 	return err
@@ -169,15 +169,15 @@ func isFinal(err error) bool {
 // summaries asks for the ManifestList of a release once in a sync.
 type summaries struct {
 	mu      sync.Mutex // held during the request: others want the same answer
-	known   map[manifest.Release][]releases.Entry
+	known   map[manifest.Release][]releases.ListedManifest
 	failure map[manifest.Release]error
 }
 
-func (s *summaries) of(release manifest.Release, ask func() ([]releases.Entry, error)) ([]releases.Entry, error) {
+func (s *summaries) of(release manifest.Release, ask func() ([]releases.ListedManifest, error)) ([]releases.ListedManifest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known, s.failure = map[manifest.Release][]releases.Entry{}, map[manifest.Release]error{}
+		s.known, s.failure = map[manifest.Release][]releases.ListedManifest{}, map[manifest.Release]error{}
 	}
 	if _, asked := s.known[release]; !asked {
 		s.known[release], s.failure[release] = ask()

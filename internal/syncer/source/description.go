@@ -33,7 +33,7 @@ func (d *Description) Forget() {
 func (d *Description) note(f manifest.File, meta releases.Metadata) {
 	told := &manifest.Metadata{}
 	if isOf(meta, f.Expected) {
-		*told = meta.Told
+		*told = meta.Details
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *Description) take(f record.File) {
 
 // isOf is true unless the metadata has another digest than expected.
 func isOf(meta releases.Metadata, expected manifest.Digest) bool {
-	for _, digest := range []manifest.Digest{meta.SHA256, meta.Told.SHA1, meta.Told.MD5} {
+	for _, digest := range []manifest.Digest{meta.SHA256, meta.Details.SHA1, meta.Details.MD5} {
 		if digest.Algorithm == expected.Algorithm && digest != expected {
 			return false
 		}

@@ -14,7 +14,7 @@ import (
 
 // ReadLock reads a lock file. It refuses a lock of another source, and one whose manifests
 // are not the configured ones.
-func ReadLock(text []byte, url string, configured []string) (*lockfile.Lock, error) {
+func ReadLock(text []byte, url string, configured []string) (*lockfile.File, error) {
 	lock, err := lockfile.Parse(text)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func (q *questions) tell(ctx context.Context, name string, told *Description, f 
 }
 
 // manifests asks for the manifests of a release, for one of them.
-func (q *questions) manifests(ctx context.Context, name string, release manifest.Release) (entries []releases.Entry, err error) {
+func (q *questions) manifests(ctx context.Context, name string, release manifest.Release) (entries []releases.ListedManifest, err error) {
 	err = q.ask(ctx, name, func() (err error) {
 		entries, err = q.provider.ManifestList(ctx, release)
 		return err

@@ -27,14 +27,14 @@ type Provider interface {
 	Manifest(ctx context.Context, release manifest.Release, name string, share *releases.Share) (*manifest.List, error)
 	Hash(ctx context.Context, algorithm manifest.Algorithm, ref manifest.Reference) (manifest.Digest, error)
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
-	ManifestList(ctx context.Context, release manifest.Release) ([]releases.Entry, error)
+	ManifestList(ctx context.Context, release manifest.Release) ([]releases.ListedManifest, error)
 }
 
 // Config is what New needs.
 type Config struct {
 	Provider  Provider // nil for a follower
 	Bucket    Bucket   // of a follower; nil for others
-	Lock      *lockfile.Lock
+	Lock      *lockfile.File
 	URL       string // of the provider or the bucket, as records show it
 	Algorithm manifest.Algorithm
 	Follower  rings.State // of this host, for an upstream that is a syncd

@@ -44,7 +44,7 @@ var (
 	at       = time.Date(2026, 10, 3, 4, 5, 6, 0, time.UTC)
 	status   = report.Status{DataDir: "/data", Generation: 3, Daemon: true, Manifests: []report.ManifestStatus{{Name: "one", State: report.StateHeld, CheckedAt: &at}}}
 	outcome  = report.Sync{Generation: 4, Changed: true, Manifests: []report.ManifestResult{{Name: "one", Result: report.Updated, FilesTotal: 5}}}
-	history  = report.History{Entries: []report.HistoryView{{HistoryEntry: report.HistoryEntry{Time: at, Trigger: "api", Sync: outcome}, OnDisk: true}}}
+	history  = report.History{Entries: []report.HistoryRow{{HistoryEntry: report.HistoryEntry{Time: at, Trigger: "api", Sync: outcome}, OnDisk: true}}}
 	repaired = report.Verification{Files: 5, Bytes: 50, Damage: []report.DamagedFile{{Manifest: "one", Path: "a", Error: "bad", Repaired: true}}}
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
@@ -92,7 +92,7 @@ func (h *fakeEngine) table() *operation.Table {
 		operation.Activate.By(answer[request.Activate](h, outcome)),
 		operation.Order.By(answer[request.Order](h, outcome)),
 		operation.Forget.By(answer[request.Forget](h, outcome)),
-		operation.Publish.By(answer[request.Publish](h, report.Publication{})),
+		operation.Upload.By(answer[request.Upload](h, report.Upload{})),
 		operation.Repair.By(answer[request.Verify](h, repaired)),
 		operation.Adopt.By(answer[request.Adopt](h, adopted)),
 		operation.ChangeDeliveries.By(answer[request.Deliveries](h, waiting)),

@@ -10,12 +10,12 @@ import (
 	"syncd/internal/report"
 )
 
-// PrintPublication writes the outcome of publishing to object storage.
-func PrintPublication(w io.Writer, p report.Publication, dryRun bool) {
+// PrintUpload writes the outcome of publishing to object storage.
+func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 	switch p.Result {
-	case report.Published:
-		fmt.Fprintln(w, publishedLine(p, dryRun))
-	case report.PublishUnchanged:
+	case report.Uploaded:
+		fmt.Fprintln(w, uploadLine(p, dryRun))
+	case report.UploadUnchanged:
 		fmt.Fprintf(w, "the bucket shows what is served: generation %d\n", p.Generation)
 	case report.Standby:
 		fmt.Fprintln(w, "another publisher holds the lease: nothing was published")
@@ -32,7 +32,7 @@ func PrintPublication(w io.Writer, p report.Publication, dryRun bool) {
 	}
 }
 
-func publishedLine(p report.Publication, dryRun bool) string {
+func uploadLine(p report.Upload, dryRun bool) string {
 	amount := fmt.Sprintf("%d objects (%s)", p.Objects, humanize.IBytes(uint64(max(p.Bytes, 0))))
 	if dryRun {
 		return "would upload " + amount

@@ -24,8 +24,8 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 	}
 	printExported(w, s)
 	fmt.Fprintln(w, generationLine(s, dryRun))
-	if s.Publication != nil && s.Publication.Error == "" {
-		PrintPublication(w, *s.Publication, dryRun)
+	if s.Upload != nil && s.Upload.Error == "" {
+		PrintUpload(w, *s.Upload, dryRun)
 	}
 }
 
@@ -55,8 +55,8 @@ func PrintErrors(w io.Writer, s report.Sync) {
 			fmt.Fprintf(w, "syncd: %s: %s%s: %s\n", e.View, e.Result, inBrackets(e.Reason), e.Error)
 		}
 	}
-	if s.Publication != nil && s.Publication.Error != "" {
-		fmt.Fprintf(w, "syncd: publish: %s\n", s.Publication.Error)
+	if s.Upload != nil && s.Upload.Error != "" {
+		fmt.Fprintf(w, "syncd: publish: %s\n", s.Upload.Error)
 	}
 }
 

@@ -61,8 +61,8 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if s.Scrub != nil {
 		fmt.Fprintf(w, "\nscrub: %s\n", s.Scrub.Explanation)
 	}
-	if s.Publish != nil {
-		fmt.Fprintf(w, "\npublish: %s\n", s.Publish.Explanation)
+	if s.Upload != nil {
+		fmt.Fprintf(w, "\npublish: %s\n", s.Upload.Explanation)
 	}
 	if err := printExports(w, s.Exports); err != nil {
 		return err

@@ -21,11 +21,11 @@ func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "discard": false}`, http.StatusBadRequest)
 		return
 	}
-	req, told := request.Activate{Names: names, Discard: discard, Trigger: request.TriggerActivate}, "activated"
+	req, notice := request.Activate{Names: names, Discard: discard, Trigger: request.TriggerActivate}, "activated"
 	if discard {
-		req.Trigger, told = request.TriggerDiscard, "discarded"
+		req.Trigger, notice = request.TriggerDiscard, "discarded"
 	}
-	order{names, form, told, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
+	order{names, form, notice, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
 }
 
 // activation reads the names in a request, and whether they are to be discarded.

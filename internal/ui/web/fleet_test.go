@@ -23,7 +23,7 @@ func followersScene(idle *scene) *scene {
 		},
 		Stopped: []report.Stop{{Manifest: "dq_addr_data", Release: "2026.10", By: "canary", From: "rest", Refused: 1, Of: 2, Hosts: []string{"eu/db02"}}},
 	}
-	s.status.Publish = &report.PublishStatus{
+	s.status.Upload = &report.UploadStatus{
 		Place: "https://s3.example.net/refdata/mirror/", State: report.StateInSync, Generation: 12, PublishedAt: ago(11 * 24 * time.Hour),
 		Election: &report.ElectionStatus{Leads: true, Holder: "db01-4f0c2d JBSWY3DP"},
 	}
@@ -33,7 +33,7 @@ func followersScene(idle *scene) *scene {
 // bucketScene shows a host that cannot publish to its bucket.
 func bucketScene(idle *scene) *scene {
 	s := *idle
-	s.status.Publish = &report.PublishStatus{
+	s.status.Upload = &report.UploadStatus{
 		Place: "https://s3.example.net/refdata/mirror/", State: report.StateFailed, Generation: 11, PublishedAt: ago(41 * 24 * time.Hour), FailingSince: ago(5 * time.Hour),
 		Error: "put objects/9f/9f86d081884c7d65: 507 Insufficient Storage: the bucket is full",
 	}

@@ -92,7 +92,7 @@ func TestSlowClientsOfLongHistoriesHoldLittleMemory(t *testing.T) {
 		entry := source.history.Entries[0]
 		entry.Manifests = slices.Clone(entry.Manifests)
 		entry.Manifests[0].Error = strings.Repeat("x", maxUnsent/4)
-		source.history.Entries = []report.HistoryView{entry}
+		source.history.Entries = []report.HistoryRow{entry}
 		handler := handlerOf(&source)
 		release := make(chan struct{})
 		codes := make(chan int, 20)

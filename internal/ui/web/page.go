@@ -40,7 +40,7 @@ type page struct {
 	Exports    []report.ExportStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
-	Publish    *report.PublishStatus
+	Upload     *report.UploadStatus
 	Fleet      *fleetCard // nil if there are no followers
 }
 
@@ -80,12 +80,12 @@ type generationUse struct {
 type pages struct {
 	source   Source
 	now      func() time.Time // its zone is the page's
-	views    views
+	renderer renderer
 	template *template.Template
 }
 
-func newPages(source Source, now func() time.Time, views views) *pages {
-	p := &pages{source: source, now: now, views: views}
+func newPages(source Source, now func() time.Time, views renderer) *pages {
+	p := &pages{source: source, now: now, renderer: views}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
@@ -97,8 +97,8 @@ func newPages(source Source, now func() time.Time, views views) *pages {
 }
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.views.serve(w, r, "text/html; charset=utf-8", func() ([]byte, error) {
-		view, err := p.view(r.URL.Query())
+	p.renderer.serve(w, r, "text/html; charset=utf-8", func() ([]byte, error) {
+		view, err := p.gather(r.URL.Query())
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +135,8 @@ func relative(t, now time.Time) string {
 	return fmt.Sprintf(form, english.Plural(int(away/day), "day", ""))
 }
 
-// view gathers the data of the page.
-func (p *pages) view(query url.Values) (page, error) {
+// gather gathers the data of the page.
+func (p *pages) gather(query url.Values) (page, error) {
 	status, err := p.source.Status()
 	if err != nil {
 		return page{}, err
@@ -151,7 +151,7 @@ func (p *pages) view(query url.Values) (page, error) {
 	}
 	view := page{
 		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
-		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub, Publish: status.Publish,
+		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub, Upload: status.Upload,
 		Fleet: cardOfFleet(p.source.Followers()),
 	}
 	for _, m := range status.Manifests {
@@ -183,8 +183,8 @@ func title(status report.Status) string {
 			bad++
 		}
 	}
-	if status.Publish != nil {
-		count(string(status.Publish.State))
+	if status.Upload != nil {
+		count(string(status.Upload.State))
 	}
 	if bad > 0 {
 		return fmt.Sprintf("(%d) syncd", bad)
@@ -254,7 +254,7 @@ func past(name string, history report.History) []pastSync {
 	return lines
 }
 
-func pastOf(entry report.HistoryView, m report.ManifestResult) pastSync {
+func pastOf(entry report.HistoryRow, m report.ManifestResult) pastSync {
 	line := pastSync{ManifestResult: m, Time: entry.Time, Result: string(m.Result), Counted: m.DurationSeconds > 0, Took: took(m.DurationSeconds)}
 	switch {
 	case m.NewlyStaged && m.Staged != nil:

@@ -63,7 +63,7 @@ func scenes() map[string]*scene {
 	idle := &scene{status: report.Status{DataDir: "/var/lib/syncd", Generation: 7, Daemon: true, Manifests: []report.ManifestStatus{data, bins}}}
 	line := func(release string, age time.Duration, trigger string, m report.ManifestResult) {
 		m.Name, m.Release = data.Name, release
-		idle.history.Entries = append(idle.history.Entries, report.HistoryView{HistoryEntry: report.HistoryEntry{
+		idle.history.Entries = append(idle.history.Entries, report.HistoryRow{HistoryEntry: report.HistoryEntry{
 			Time: *ago(age), Trigger: trigger, Sync: report.Sync{Changed: true, Manifests: []report.ManifestResult{m}},
 		}})
 	}

@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// views serves the expensive responses, pages and histories, so that a flood of requests
+// renderer serves the expensive responses, pages and histories, so that a flood of requests
 // leaves CPU and memory to a sync. One is made at a time, and the others wait.
-type views struct {
+type renderer struct {
 	turn   *semaphore.Weighted
 	unsent *semaphore.Weighted // bytes of responses that clients have not received yet
 }
 
-func newViews() views {
-	return views{turn: semaphore.NewWeighted(1), unsent: semaphore.NewWeighted(maxUnsent)}
+func newRenderer() renderer {
+	return renderer{turn: semaphore.NewWeighted(1), unsent: semaphore.NewWeighted(maxUnsent)}
 }
 
 // serve sends what render makes. It holds the turn no longer than render needs, because a
 // slow client must not keep the others waiting.
-func (v views) serve(w http.ResponseWriter, r *http.Request, contentType string, render func() ([]byte, error)) {
+func (v renderer) serve(w http.ResponseWriter, r *http.Request, contentType string, render func() ([]byte, error)) {
 	body, err := v.make(r.Context(), render)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -38,7 +38,7 @@ func (v views) serve(w http.ResponseWriter, r *http.Request, contentType string,
 	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-func (v views) make(ctx context.Context, render func() ([]byte, error)) ([]byte, error) {
+func (v renderer) make(ctx context.Context, render func() ([]byte, error)) ([]byte, error) {
 	if err := v.turn.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -53,7 +53,7 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 		status, err := source.Status()
 		answer(w, status, err)
 	})
-	views := newViews()
+	views := newRenderer()
 	mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
 		views.serve(w, r, "application/json", func() ([]byte, error) {
 			history, err := source.History(report.HistoryLimit)
@@ -124,10 +124,10 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 
 // order is a request for work on manifests.
 type order struct {
-	names []string
-	form  bool   // the form of the page sent it
-	told  string // parameter by which the page says that it was taken
-	pass  func() error
+	names  []string
+	form   bool   // the form of the page sent it
+	notice string // query parameter by which the page says that the order was taken
+	pass   func() error
 }
 
 // take checks an order, passes it on and answers: a program gets 202, the form of the page
@@ -152,7 +152,7 @@ func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit
 		return
 	}
 	if o.form {
-		http.Redirect(w, r, "/?"+o.told+"="+url.QueryEscape(append(o.names, "")[0]), http.StatusSeeOther)
+		http.Redirect(w, r, "/?"+o.notice+"="+url.QueryEscape(append(o.names, "")[0]), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

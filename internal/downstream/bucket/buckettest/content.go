@@ -53,7 +53,7 @@ func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 	if err := bucket.WriteRecord(&text, revision); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Put(prefix+bucket.EntryOf(revision).Record(), withMetadata(text.Bytes(), r.Metadata))
+	s.Put(prefix+bucket.ManifestOf(revision).Record(), withMetadata(text.Bytes(), r.Metadata))
 	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: revision.Revision, Files: len(revision.Files), Bytes: revision.Bytes, Held: r.Held, Described: r.Metadata != ""}
 }
 

@@ -2,17 +2,17 @@ package report
 
 // The results of publishing to object storage, as JSON and metrics name them.
 const (
-	Published        Result = "published"
-	PublishUnchanged Result = "unchanged"
-	Standby          Result = "standby" // another publisher holds the lease
-	PublishFailed    Result = "failed"
+	Uploaded        Result = "published"
+	UploadUnchanged Result = "unchanged"
+	Standby         Result = "standby" // another publisher holds the lease
+	UploadFailed    Result = "failed"
 )
 
-// PublishResults returns every result of publishing.
-func PublishResults() []Result { return []Result{Published, PublishUnchanged, Standby, PublishFailed} }
+// UploadResults returns every result of publishing.
+func UploadResults() []Result { return []Result{Uploaded, UploadUnchanged, Standby, UploadFailed} }
 
-// Publication is the outcome of publishing to object storage.
-type Publication struct {
+// Upload is the outcome of publishing to object storage.
+type Upload struct {
 	Result     Result      `json:"result"`
 	Generation int         `json:"generation"`          // in the bucket
 	Objects    int         `json:"objects"`             // uploaded

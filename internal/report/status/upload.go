@@ -5,12 +5,12 @@ import (
 	"syncd/internal/store"
 )
 
-// Publishing returns the status of publishing the generation served to place.
-func Publishing(p store.Publication, place string, served int, election *report.ElectionStatus) *report.PublishStatus {
+// Upload returns the status of publishing the generation served to place.
+func Upload(p store.Upload, place string, served int, election *report.ElectionStatus) *report.UploadStatus {
 	if p.Place != place {
-		p = store.Publication{}
+		p = store.Upload{}
 	}
-	status := &report.PublishStatus{
+	status := &report.UploadStatus{
 		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
 		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// PublishStatus is what `status --json` prints of publishing to object storage. Unknown
+// UploadStatus is what `status --json` prints of publishing to object storage. Unknown
 // times are null.
-type PublishStatus struct {
+type UploadStatus struct {
 	Place        string          `json:"place"`
 	State        State           `json:"state"`         // in_sync, pending, failed or standby
 	Generation   int             `json:"generation"`    // in the bucket, when this host looked last; 0 for none
@@ -28,7 +28,7 @@ type ElectionStatus struct {
 }
 
 // sentence explains the state of the bucket.
-func (p PublishStatus) sentence(now time.Time) string {
+func (p UploadStatus) sentence(now time.Time) string {
 	at := func(t *time.Time) string { return t.In(now.Location()).Format("2006-01-02 15:04 MST") }
 	var text string
 	switch {

@@ -10,8 +10,8 @@ import (
 	"syncd/internal/store"
 )
 
-// publications keeps the outcome of the last attempt to publish to a place.
-type publications struct {
+// outcomes keeps the outcome of the last attempt to publish to a place.
+type outcomes struct {
 	place string
 	store *store.Store
 
@@ -20,25 +20,25 @@ type publications struct {
 
 // keep saves an outcome. One that says nothing new is not written, because most polls
 // have no news.
-func (p *publications) keep(done report.Publication, at time.Time) error {
+func (p *outcomes) keep(done report.Upload, at time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, err := p.store.Publication()
+	before, err := p.store.Upload()
 	if err != nil {
 		return err
 	}
 	if now := after(before, p.place, done, at); now != before {
-		return p.store.SetPublication(now)
+		return p.store.SetUpload(now)
 	}
 	return nil
 }
 
 // after is what is known of a place once an attempt ended.
-func after(known store.Publication, place string, done report.Publication, at time.Time) store.Publication {
+func after(known store.Upload, place string, done report.Upload, at time.Time) store.Upload {
 	if known.Place != place {
-		known = store.Publication{Place: place}
+		known = store.Upload{Place: place}
 	}
-	if done.Result == report.PublishFailed {
+	if done.Result == report.UploadFailed {
 		if known.Error == "" {
 			known.FailingSince = at.UTC()
 		}
@@ -46,7 +46,7 @@ func after(known store.Publication, place string, done report.Publication, at ti
 		return known
 	}
 	known.Standby, known.Error, known.FailingSince = done.Result == report.Standby, "", time.Time{}
-	if done.Result == report.Published {
+	if done.Result == report.Uploaded {
 		known.PublishedAt = at.UTC()
 	}
 	if !known.Standby {
@@ -55,48 +55,48 @@ func after(known store.Publication, place string, done report.Publication, at ti
 	return known
 }
 
-// publishedTo is what the state knows of a place.
-func (u uploads) publishedTo(place string) store.Publication {
-	known, err := u.store.Publication()
+// lastUpload is what the state knows of a place.
+func (u uploads) lastUpload(place string) store.Upload {
+	known, err := u.store.Upload()
 	if err != nil {
 		u.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
 	}
 	if known.Place != place {
-		return store.Publication{}
+		return store.Upload{}
 	}
 	return known
 }
 
 // status is the status of publishing, nil without a place.
-func (u uploads) status(served int) (*report.PublishStatus, error) {
+func (u uploads) status(served int) (*report.UploadStatus, error) {
 	p := u.active.Load().publisher
 	if p == nil {
 		return nil, nil
 	}
-	known, err := u.store.Publication()
+	known, err := u.store.Upload()
 	var election *report.ElectionStatus
 	if p.settings.election.Lease > 0 {
 		holder, leads := p.Holder()
 		election = &report.ElectionStatus{Leads: leads, Holder: holder}
 	}
-	return status.Publishing(known, placeOf(p.settings.publish), served, election), err
+	return status.Upload(known, placeOf(p.settings.publish), served, election), err
 }
 
-// publishStatusOnDisk is the status of publishing when no engine is running; state is nil
+// uploadStatusOnDisk is the status of publishing when no engine is running; state is nil
 // when there is no state database.
-func publishStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.PublishStatus, err error) {
+func uploadStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
-	var known store.Publication
+	var known store.Upload
 	if state != nil {
-		known, err = state.Publication()
+		known, err = state.Upload()
 	}
 	var election *report.ElectionStatus
 	if cfg.Election.Lease > 0 {
 		election = &report.ElectionStatus{}
 	}
-	return status.Publishing(known, placeOf(cfg.Publish), served, election), err
+	return status.Upload(known, placeOf(cfg.Publish), served, election), err
 }
 
 func placeOf(p config.Publish) string { return p.S3.URL().Redacted() }

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// publishSeries are the series of publishing to object storage.
-type publishSeries struct {
+// uploadSeries are the series of publishing to object storage.
+type uploadSeries struct {
 	runs                      *prometheus.CounterVec
 	bytes                     prometheus.Counter
 	generation, leader        prometheus.Gauge
@@ -18,11 +18,11 @@ type publishSeries struct {
 	fails bool
 }
 
-func newPublishSeries(reg prometheus.Registerer, results []string) *publishSeries {
+func newUploadSeries(reg prometheus.Registerer, results []string) *uploadSeries {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 	}
-	s := &publishSeries{
+	s := &uploadSeries{
 		runs:         prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "publish_runs_total", Help: "Attempts to publish to object storage, by result."}, []string{"result"}),
 		bytes:        prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "publish_uploaded_bytes_total", Help: "Bytes of objects that were uploaded to object storage."}),
 		generation:   gauge("publish_generation", "Generation in object storage when this host looked last; 0 for none."),
@@ -38,22 +38,22 @@ func newPublishSeries(reg prometheus.Registerer, results []string) *publishSerie
 }
 
 // Uploaded counts bytes that were uploaded to object storage.
-func (m *Metrics) Uploaded(bytes int64) { m.publish.bytes.Add(float64(bytes)) }
+func (m *Metrics) Uploaded(bytes int64) { m.upload.bytes.Add(float64(bytes)) }
 
-// Published counts an attempt to publish to object storage.
-func (m *Metrics) Published(result string, generation int, at time.Time) {
-	p := m.publish
+// UploadEnded counts an attempt to publish to object storage.
+func (m *Metrics) UploadEnded(result string, generation int, at time.Time) {
+	p := m.upload
 	p.runs.WithLabelValues(result).Inc()
-	m.publish.mu.Lock()
-	defer m.publish.mu.Unlock()
-	if result == publishFailed {
-		if !m.publish.fails {
+	m.upload.mu.Lock()
+	defer m.upload.mu.Unlock()
+	if result == uploadFailed {
+		if !m.upload.fails {
 			p.failingSince.Set(seconds(at))
 		}
-		m.publish.fails = true
+		m.upload.fails = true
 		return
 	}
-	m.publish.fails = false
+	m.upload.fails = false
 	p.failingSince.Set(0)
 	if generation > 0 {
 		p.generation.Set(float64(generation))
@@ -61,9 +61,9 @@ func (m *Metrics) Published(result string, generation int, at time.Time) {
 	}
 }
 
-// PublishedBefore restores what an earlier process knew, so that a restart ends no alert.
-func (m *Metrics) PublishedBefore(generation int, failingSince time.Time) {
-	p := m.publish
+// UploadedBefore restores what an earlier process knew, so that a restart ends no alert.
+func (m *Metrics) UploadedBefore(generation int, failingSince time.Time) {
+	p := m.upload
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fails = !failingSince.IsZero()
@@ -71,8 +71,8 @@ func (m *Metrics) PublishedBefore(generation int, failingSince time.Time) {
 	p.generation.Set(float64(generation))
 }
 
-// publishFailed is a result, as package report names it.
-const publishFailed = "failed"
+// uploadFailed is a result, as package report names it.
+const uploadFailed = "failed"
 
 // Leads says whether this publisher holds the lease.
 func (m *Metrics) Leads(leads bool) {
@@ -80,15 +80,15 @@ func (m *Metrics) Leads(leads bool) {
 	if leads {
 		value = 1
 	}
-	m.publish.leader.Set(value)
+	m.upload.leader.Set(value)
 }
 
-// PublishesNothing resets the series when the configuration names no place any more.
-func (m *Metrics) PublishesNothing() {
-	m.publish.mu.Lock()
-	defer m.publish.mu.Unlock()
-	m.publish.fails = false
-	m.publish.failingSince.Set(0)
-	m.publish.generation.Set(0)
-	m.publish.leader.Set(0)
+// UploadsNothing resets the series when the configuration names no place any more.
+func (m *Metrics) UploadsNothing() {
+	m.upload.mu.Lock()
+	defer m.upload.mu.Unlock()
+	m.upload.fails = false
+	m.upload.failingSince.Set(0)
+	m.upload.generation.Set(0)
+	m.upload.leader.Set(0)
 }
