@@ -50,7 +50,7 @@ func (h *host) servedContent(name string) string {
 
 func TestManualActivationByCommand(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m", "n")
+	h := newHost(t, "m", "n").withRace()
 	h.settings.more = "activate: manual\ngroups: [{name: both, manifests: [m, n]}]"
 	h.configure()
 	h.month("m", "2026.10", "m1")
@@ -96,7 +96,7 @@ func TestManualActivationByCommand(t *testing.T) {
 // A window opens while the daemon runs, without a sync.
 func TestTheDaemonActivatesWhenTheWindowOpens(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.month("m", "2026.10", "m1")
 	h.sync(0)
 	far := time.Now().Add(3 * time.Hour)
@@ -159,7 +159,7 @@ func (h *host) withGate(script, more string) {
 
 func TestAGateDecidesAndTheReasonIsTold(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.withGate(`echo "looking at $SYNCD_RELEASE" >&2; env > "$0.env"; grep -q good "$SYNCD_PATH/m.dat"`, "")
 	h.month("m", "2026.10", "good 1")
 	h.sync(0)
@@ -207,7 +207,7 @@ func TestAGateDecidesAndTheReasonIsTold(t *testing.T) {
 // gate again, and never publishes what it has not passed.
 func TestADaemonKilledWithItsGateLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.month("m", "2026.10", "m1")
 	h.sync(0)
 	h.withGate(`echo run >> "$0.runs"; setsid sleep 1000 & echo $! > "$0.pid"; sleep 1000`, "")
@@ -249,7 +249,7 @@ func TestAGateThatMisbehavesKeepsTheOldData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, "m")
+			h := newHost(t, "m").withRace()
 			h.month("m", "2026.10", "m1")
 			h.sync(0)
 			h.write("gate.sh", "#!/bin/sh\n"+row.script+"\n", 0o755)
@@ -280,7 +280,7 @@ func isRunning(pid string) bool {
 
 func TestAGateThatIsMissingRefuses(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.settings.more = "gate: {command: [/no/such/gate]}"
 	h.configure()
 	h.month("m", "2026.10", "m1")
@@ -292,7 +292,7 @@ func TestAGateThatIsMissingRefuses(t *testing.T) {
 
 func TestComparingProbesOfTwoReleases(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.withGate(`cat "$SYNCD_PATH/m.dat"`, `, compare: {max_changed: "2%"}`)
 	probes := func(nth int) string {
 		var text strings.Builder

@@ -28,7 +28,7 @@ func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	random, usual, kills := newRandom(t), time.Since(started), 0
 	for number := int64(3); kills < times(14, 200); number++ {
 		h.publishNumbered(number)
-		p := h.starts(h.binary, "sync")
+		p := h.start("sync")
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(usual)))): // at any moment
 			_ = p.cmd.Process.Kill() // fails when the sync has just ended
@@ -90,7 +90,7 @@ func TestTenKillsCostFewExtraBytes(t *testing.T) {
 			h.settings.source = "hash: " + hash
 			h.configure()
 			for n := range int64(kills) {
-				p := h.starts(h.binary, "sync")
+				p := h.start("sync")
 				h.eventually("a part of the release", func() bool { return h.bytesSent() > (n+1)*size/(kills+1) })
 				h.must(p.cmd.Process.Kill())
 				same(h, "exit code", -1, p.wait())
@@ -135,7 +135,7 @@ func (h *host) bytesSent() (sent int64) {
 func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	t.Parallel()
 	const retainFor = 5 * time.Second // long enough for readers, and pruning still runs
-	h := newHost(t, "m", "n")
+	h := newHost(t, "m", "n").withRace()
 	h.settings.more = fmt.Sprintf("retain: 0\nretain_for: %s", retainFor)
 	h.configure()
 	paths := h.publishMarked(1)

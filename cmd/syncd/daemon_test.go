@@ -23,7 +23,7 @@ import (
 
 func TestDaemonSyncsAtStartAndOnSIGUSR1(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	same(h, "trigger", "start", p.logged("sync")["trigger"])
 	same(h, "current", "generations/000001", h.current())
@@ -41,7 +41,7 @@ func TestDaemonSyncsAtStartAndOnSIGUSR1(t *testing.T) {
 
 func TestSIGUSR1DuringASyncRunsAfterIt(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	open := h.gatedFile(1000)
 	p := h.daemon()
 	h.downloading("file.dat")
@@ -80,7 +80,7 @@ func manifestsOf(event map[string]any) (all []map[string]any) {
 
 func TestSIGHUPAddsChangesAndRemovesManifests(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 
@@ -137,7 +137,7 @@ func (h *host) served() (names []string) {
 
 func TestSIGHUPWithABrokenConfigurationChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 	h.settings.more = "schedule: " + customerID
@@ -161,7 +161,7 @@ func TestSIGHUPWithABrokenConfigurationChangesNothing(t *testing.T) {
 
 func TestSIGHUPReadsTheCustomerIDAgainAndWarnsAboutRestarts(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	h.write("id", "expired-id-of-old", 0o600)
 	p := h.daemon()
 	same(h, "first sync", "failed", manifestsOf(p.logged("sync"))[0]["result"])
@@ -188,7 +188,7 @@ func TestSIGHUPReadsTheCustomerIDAgainAndWarnsAboutRestarts(t *testing.T) {
 // size of the partial file is the number of received bytes.
 func slowFile(t *testing.T) *host {
 	t.Helper()
-	h := newHost(t, "big")
+	h := newHost(t, "big").withRace()
 	h.settings.more = "transfers: {segments: 1}"
 	h.configure()
 	h.provider.SetManifest("big", "2026.10",
@@ -281,7 +281,7 @@ func TestSIGINTSaysThatDownloadsAreKept(t *testing.T) {
 
 func TestSIGINTLeavesTheDaemonsSyncRunning(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	open := h.gatedFile(1000)
 	d := h.daemon()
 	h.downloading("file.dat")
@@ -297,7 +297,7 @@ func TestSIGINTLeavesTheDaemonsSyncRunning(t *testing.T) {
 
 func TestSignalAfterTheSwapStillExits0(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	open := h.gatedFile(1000)
 	p := h.start("sync")
 	var other net.Conn
@@ -318,7 +318,7 @@ func TestSignalAfterTheSwapStillExits0(t *testing.T) {
 
 func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 	r := h.expect(1, "run")
@@ -334,7 +334,7 @@ func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 
 func TestChangingCommandsGoThroughTheDaemon(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 
@@ -366,7 +366,7 @@ func TestChangingCommandsGoThroughTheDaemon(t *testing.T) {
 
 func TestSyncBesideAnotherSyncGoesThroughIt(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	open := h.gatedFile(1000)
 	first := h.start("sync", "--json")
 	h.downloading("file.dat")
@@ -383,7 +383,7 @@ func TestSyncBesideAnotherSyncGoesThroughIt(t *testing.T) {
 
 func TestDaemonIsReadyAtOnceWithDataOnDisk(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	h.sync(0)
 	h.provider.Close()
 	p := h.daemon()
@@ -397,7 +397,7 @@ func TestDaemonIsReadyAtOnceWithDataOnDisk(t *testing.T) {
 
 func TestHealthReadinessAndAPIOfTheDaemon(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	fault := h.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
 	p := h.daemon()
 	p.logged("sync")
@@ -435,7 +435,7 @@ func TestHealthReadinessAndAPIOfTheDaemon(t *testing.T) {
 
 func TestMetricsExistFromTheStartAndFollowSyncs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	open := h.gatedFile(1000)
 	p := h.daemon()
 	h.downloading("file.dat")
@@ -533,7 +533,7 @@ func promtool(t *testing.T, text string) {
 
 func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	h.settings.more = `schedule: "@every 1s"`
 	h.configure()
 	p := h.daemon()
@@ -551,7 +551,7 @@ func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 
 func TestControlSocketIsPrivateAndLogLinesAreJSON(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 	info, err := os.Stat(filepath.Join(h.data, "state", "syncd.sock"))
@@ -570,7 +570,7 @@ func TestControlSocketIsPrivateAndLogLinesAreJSON(t *testing.T) {
 
 func TestWebServerUsesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	certificate, authority := selfSigned(h)
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	h.must(err)
@@ -607,7 +607,7 @@ func TestWebServerUsesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 
 func TestCrossSitePostTriggersNoSync(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	req, err := http.NewRequest(http.MethodPost, p.web+"/api/v1/sync", nil)
 	h.must(err)
@@ -624,7 +624,7 @@ func TestCrossSitePostTriggersNoSync(t *testing.T) {
 
 func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	h.must(err)
 	defer taken.Close()
@@ -636,7 +636,7 @@ func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 
 func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	p := h.daemon()
 	p.logged("sync")
 	for n := range times(10, 200) {
@@ -677,7 +677,7 @@ const webUsers = "basic_auth_users: {reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20u
 
 func TestSIGHUPWithABadWebConfigSaysThatTheOldOneStays(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	h.useWebConfig()
 	p := h.daemon()
 	const refused = "http.web_config not reloaded: the old one stays in force"
@@ -708,7 +708,7 @@ func TestSIGHUPWithABadWebConfigSaysThatTheOldOneStays(t *testing.T) {
 
 func TestEveryLineOfALogIsJSON(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	certificate, authority := selfSigned(h)
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	h.must(err)
@@ -749,7 +749,7 @@ func TestEveryLineOfALogIsJSON(t *testing.T) {
 
 func TestRequestsForOtherNamesAreRefusedUnlessConfigured(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	text, err := os.ReadFile(h.path("syncd.yaml"))
 	h.must(err)
 	h.write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "localhost:0, hosts: [mirror.example.net]}", 1), 0o644)

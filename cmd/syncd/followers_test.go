@@ -110,6 +110,7 @@ func (u *upstream) checkLog(p *process) {
 func TestAFollowerHasWhatItsUpstreamHas(t *testing.T) {
 	u := newUpstream(t, []string{"dq_addr_data", "dq_addr_bins", "dq_phone_data"})
 	u.provider.AddSample()
+	u.withRace()
 	f := u.follower(u.addID("db01"))
 	daemon := u.daemon()
 	daemon.logged("sync")

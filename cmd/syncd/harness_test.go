@@ -29,11 +29,10 @@ import (
 	"syncd/internal/host/command"
 )
 
-// The tests run the program itself, in two builds. Processes that keep running are the
-// test binary, which is syncd when runMain is set, with its race detector. Commands that
-// end are a build without one, which needs a fifth of the CPU time; the packages below
-// test what they do under the race detector. The provider is an emulator in the process
-// of the test.
+// The tests run the program itself, as a build without the race detector, which needs a
+// fifth of the CPU time: the packages below test what they do under it. After withRace,
+// processes that keep running are the test binary, which is syncd when runMain is set. The
+// provider is an emulator in the process of the test.
 const runMain = "SYNCD_E2E_RUN_MAIN"
 
 // customerID needs escaping in a query. No test may leave it in output or on disk:
@@ -71,8 +70,8 @@ type host struct {
 	provider *emulator.Emulator
 	settings settings
 	environ  []string
-	binary   string // of commands
-	raced    string // of processes that keep running: built with the race detector, if the test is
+	binary   string
+	raced    string // of processes that keep running
 	as       *syscall.Credential
 	umask    string
 }
@@ -109,20 +108,20 @@ func newHostOf(t *testing.T, provider *emulator.Emulator, manifests ...string) *
 	if len(manifests) == 0 {
 		manifests = []string{"dq_addr_data"}
 	}
-	raced, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := raced
-	if hasToolchain() {
-		binary = built(t)
-	}
-	h := &host{T: t, dir: newDir(t), provider: provider, binary: binary, raced: raced}
+	binary := built(t)
+	h := &host{T: t, dir: newDir(t), provider: provider, binary: binary, raced: binary}
 	h.data = filepath.Join(h.dir, "data")
 	h.settings = settings{url: provider.URL(), id: "customer_id_file: id", elapsed: "1s", stall: "60s", manifests: manifests}
 	h.write("id", customerID+"\n", 0o600)
 	h.configure()
 	t.Cleanup(h.checkSecret)
+	return h
+}
+
+// withRace has the race detector watch processes that keep running.
+func (h *host) withRace() *host {
+	h.Helper()
+	h.raced = testBinary(h.T)
 	return h
 }
 
@@ -238,12 +237,7 @@ type process struct {
 
 func (h *host) start(args ...string) *process {
 	h.Helper()
-	return h.starts(h.raced, args...)
-}
-
-func (h *host) starts(binary string, args ...string) *process {
-	h.Helper()
-	p := &process{h: h, cmd: h.commandOf(binary, args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
+	p := &process{h: h, cmd: h.commandOf(h.raced, args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	h.must(p.cmd.Start())
 	go func() {

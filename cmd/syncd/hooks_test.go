@@ -159,7 +159,7 @@ func hookText(r *receiver, on string) string {
 
 func TestAReceiverThatIsDownForThreeRestartsGetsEveryEventInOrder(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	r := newReceiver(h)
 	h.settings.more = hookText(r, "activated, rolled_back, failed, recovered")
 	h.configure()
@@ -195,7 +195,7 @@ func TestAReceiverThatIsDownForThreeRestartsGetsEveryEventInOrder(t *testing.T) 
 
 func TestASlowHookNeverDelaysASync(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	r := newReceiver(h)
 	r.up()
 	h.settings.more = hookText(r, "activated") + "  - {on: activated, command: [/bin/sh, -c, 'echo >>\"$0\"; exec sleep 1000', " + h.path("slow") + "], timeout: 1h}\n"
@@ -218,7 +218,7 @@ func TestDeliveriesCanBeTriedAgainAndDropped(t *testing.T) {
 	for name, besideDaemon := range map[string]bool{"no daemon": false, "a daemon": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, "m")
+			h := newHost(t, "m").withRace()
 			r := newReceiver(h)
 			h.settings.more = hookText(r, "activated")
 			h.configure()
@@ -245,7 +245,7 @@ func TestDeliveriesCanBeTriedAgainAndDropped(t *testing.T) {
 
 func TestACommandHookGetsNoSecretAndItsFailureIsShown(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	h.environ = []string{"SYNCD_CUSTOMER_ID=" + customerID, "MD_LICENSE=" + customerID, "OTHER=" + customerID}
 	h.settings.id = "customer_id_param: id"
 	script := `env >"$0"; cat ` + h.path("id") + `; exit 7`
@@ -268,7 +268,7 @@ func TestACommandHookGetsNoSecretAndItsFailureIsShown(t *testing.T) {
 
 func TestALostStateTellsWhatIsServedAgain(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	r := newReceiver(h)
 	r.up()
 	h.settings.more = hookText(r, "activated")
@@ -282,7 +282,7 @@ func TestALostStateTellsWhatIsServedAgain(t *testing.T) {
 
 func TestAHookWithAnUnusableSecretIsAConfigurationError(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "m")
+	h := newHost(t, "m").withRace()
 	r := newReceiver(h)
 	h.settings.more = hookText(r, "activated")
 	h.configure()
@@ -300,7 +300,7 @@ func TestAHookWithAnUnusableSecretIsAConfigurationError(t *testing.T) {
 // those that save and remove deliveries. The next sync must have told everything.
 func TestFaultAtAnyStepLosesNoEvent(t *testing.T) {
 	t.Parallel()
-	origin := newHost(t, "m")
+	origin := newHost(t, "m").withRace()
 	origin.needsTorture()
 	origin.logEvents()
 	origin.offer("2026.10")

@@ -411,7 +411,6 @@ func newOutage(t *testing.T, disks ...*disk) *outage {
 		host: newHost(t, names...), disks: disks, random: newRandom(t),
 		digests: map[string][]string{}, usual: time.Second / 2, manifests: names,
 	}
-	o.raced = o.binary // this is about the disk
 	o.receiver = newReceiver(o.host)
 	o.receiver.up()
 	o.data = filepath.Join(disks[0].root(), "data")

@@ -28,7 +28,7 @@ type publisherHost struct {
 
 func newPublisher(t *testing.T, manifests ...string) *publisherHost {
 	t.Helper()
-	return publisherOf(newHost(t, manifests...), buckettest.New(t))
+	return publisherOf(newHost(t, manifests...).withRace(), buckettest.New(t))
 }
 
 func publisherOf(h *host, store *buckettest.Server) *publisherHost {
@@ -130,7 +130,7 @@ func TestASyncPublishesBeforeItEnds(t *testing.T) {
 
 func TestPublishNeedsAPlaceAndCredentials(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newHost(t).withRace()
 	h.contains("error", h.expect(2, "publish").stderr, "publish.s3")
 	p := newPublisher(t, "m")
 	p.provider.SetManifest("m", "2026.10", emulator.File{Name: "m.dat", Content: emulator.Text("x")})

@@ -38,7 +38,7 @@ type soak struct {
 
 func TestSoakStaysFlatAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, soakManifests...)
+	h := newHost(t, soakManifests...).withRace()
 	h.settings.elapsed = "30s" // longer than any fault of the soak
 	// The audit drops its records at once. With the default of two years, state/ would
 	// grow during the whole test.

@@ -67,8 +67,12 @@ func hasToolchain() bool {
 	return err == nil
 }
 
+// built is the program; the test binary if there is no toolchain.
 func built(t *testing.T) string {
 	t.Helper()
+	if !hasToolchain() {
+		return testBinary(t)
+	}
 	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +80,19 @@ func built(t *testing.T) string {
 	return binary
 }
 
-// needsTorture skips a test that needs the build with the tag, and runs it for processes
-// that keep running, too.
+func testBinary(t *testing.T) string {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// needsTorture skips a test that needs the tag torture.
 func (h *host) needsTorture() {
 	h.Helper()
 	if !hasToolchain() {
 		h.Skip("NOT TESTED: no Go toolchain")
 	}
-	h.raced = h.binary
 }
