@@ -99,6 +99,9 @@ func TestEveryOperationInEveryForm(t *testing.T) {
 	operations, forms := map[string]int{}, map[string]int{}
 	for _, c := range call.Services() {
 		for _, op := range c.Operations {
+			if op.Writes != (c.Name == "contribution") { // what writes is never sent twice
+				t.Errorf("%s %s: writes %t", c.Name, op.Name, op.Writes)
+			}
 			row := map[string][]string{}
 			for _, method := range op.Methods {
 				for _, format := range op.Formats {

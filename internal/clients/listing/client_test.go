@@ -1,9 +1,7 @@
 package listing_test
 
 import (
-	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -163,8 +161,6 @@ func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 		"no code":      {200, `{"Count":3}`, "the answer has no success code", nil},
 		"both":         {200, `{"Count":3,"ResultCode":"LS01,SE01"}`, "SE01", service.Codes{"LS01", "SE01"}},
 		"null":         {200, `null`, "unexpected response shape", nil},
-		"field texts":  {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Includes.Zips":["not a list"]},"traceId":"0"}`, "$.Includes.Zips: not a list", nil},
-		"web page":     {200, `<html>sign in</html>`, "a web page instead of data", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -181,28 +177,5 @@ func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 				t.Errorf("codes %v and %v, want %v", failed.Codes, res.ResultCode, test.codes)
 			}
 		})
-	}
-}
-
-func TestTransientFaultsAreRetried(t *testing.T) {
-	server := servicetest.Serve(t, 0, servicetest.Fixture(t, "count.json"))
-	server.First(http.StatusServiceUnavailable, "")
-	server.First(http.StatusBadGateway, "")
-	res, err := client(server).Count(t.Context(), listing.MAK, listing.Request{Includes: areas}, service.Form{})
-	if err != nil || res.Count != 1480 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	sent := server.Requests()
-	if len(sent) != 3 || sent[0] != sent[2] {
-		t.Errorf("sent %q", sent)
-	}
-}
-
-func TestCallEndsWithTheContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	server := servicetest.Serve(t, 0, success)
-	if _, err := client(server).Count(ctx, listing.MAK, listing.Request{Includes: areas}, service.Form{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -250,6 +250,7 @@ func TestUnexpectedAnswersAreRefused(t *testing.T) {
 	}{
 		"field texts":   {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Records[0].FIPS":["too long"]},"traceId":"0"}`, "$.Records[0].FIPS: too long"},
 		"web page":      {200, `<html>sign in</html>`, "a web page instead of data"},
+		"XML unasked":   {200, `<LookupPropertyResponse/>`, "not JSON"},
 		"other service": {200, `{"value":"unexpected"}`, "unexpected response shape"},
 	}
 	for name, test := range tests {

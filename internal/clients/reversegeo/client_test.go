@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"syncd/internal/clients/reversegeo"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/service/servicetest"
-	"syncd/internal/clients/transport"
 )
 
 const empty = `{"Version":"8.3.0.9001","TransmissionReference":"","TransmissionResults":"","Results":"","TotalRecords":0,"Records":[]}`
@@ -208,45 +206,5 @@ func TestWarningsAndEmptyAnswersAreNoErrors(t *testing.T) {
 				t.Errorf("%d records, error %v", len(response.Records), err)
 			}
 		})
-	}
-}
-
-func TestUnexpectedAnswersAreRefused(t *testing.T) {
-	tests := map[string]struct {
-		status       int
-		answer, want string
-	}{
-		"field texts":   {400, `{"type":"t","title":"Wrong.","status":400,"errors":{"$.Latitude":["no number"]},"traceId":"0"}`, "$.Latitude: no number"},
-		"XML unasked":   {200, servicetest.Fixture(t, "lookup.xml"), "not JSON"},
-		"other service": {200, `{"value":"unexpected"}`, "unexpected response shape"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			err := lookUp(reversegeo.DoLookup{Point: here}, post)(t.Context(), client(servicetest.Serve(t, test.status, test.answer)))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
-	}
-}
-
-// A lookup changes nothing at the provider, so a POST is retried too.
-func TestTransientFaultsAreRetried(t *testing.T) {
-	for name, do := range calls() {
-		t.Run(name, func(t *testing.T) {
-			server := servicetest.Serve(t, 0, empty)
-			server.First(http.StatusServiceUnavailable, "")
-			if err := do(t.Context(), client(server)); err != nil {
-				t.Error(err)
-			}
-			if requests := server.Requests(); len(requests) != 2 || requests[0] != requests[1] {
-				t.Errorf("sent %q, want one request twice", requests)
-			}
-		})
-	}
-	server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
-	server.GiveUpSoon()
-	if err := calls()["lookup_get"](t.Context(), client(server)); !transport.IsTransient(err) {
-		t.Errorf("got %v, want a transient error", err)
 	}
 }
