@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -110,7 +111,15 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 	if err != nil && len(result.Manifests) == 0 {
 		return err
 	}
-	return cmp.Or(err, printSync(a, result, req.DryRun, asJSON, quiet))
+	printed := work[request.Sync, report.Sync]{
+		asJSON: asJSON, errors: terminal.PrintErrors, isOK: report.Sync.OK,
+		text: lines(func(w io.Writer, r report.Sync) {
+			if !quiet {
+				terminal.PrintSync(w, r, req.DryRun)
+			}
+		}),
+	}.print(a, result)
+	return cmp.Or(err, printed)
 }
 
 // checkTakeOver requires that each view is exported.
@@ -144,21 +153,4 @@ func checkServed(cfg *config.Config, names []string) error {
 	defer m.Close()
 	served := m.Current().Records
 	return checkNames(cfg, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return served[name].Manifest != "" }))
-}
-
-// printSync prints a result; errors go to stderr and decide the exit code.
-func printSync(a *cli.App, result report.Sync, dryRun, asJSON, quiet bool) error {
-	switch {
-	case asJSON:
-		if err := a.PrintJSON(result); err != nil {
-			return err
-		}
-	case !quiet:
-		terminal.PrintSync(a.Stdout, result, dryRun)
-	}
-	terminal.PrintErrors(a.Stderr, result)
-	if !result.OK() {
-		return cli.ErrPrinted
-	}
-	return nil
 }

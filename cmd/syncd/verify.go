@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -32,11 +33,29 @@ are not slowed down.`,
 			if err != nil {
 				return cli.Usagef("--rate: %w", err)
 			}
-			result, err := verifyFiles(cmd.Context(), a, request.Verify{Manifests: args, Rate: bytes}, repair)
+			w := work[request.Verify, report.Verification]{
+				operation: operation.Repair, progress: true, asJSON: asJSON, isOK: report.Verification.OK,
+				check: func(cfg *config.Config) error { return checkServed(cfg, args) },
+				text: lines(func(out io.Writer, v report.Verification) {
+					terminal.PrintVerification(out, v)
+					if !repair && !v.OK() {
+						fmt.Fprintln(out, "`syncd verify --repair` replaces them with verified copies")
+					}
+				}),
+			}
+			req := request.Verify{Manifests: args, Rate: bytes}
+			if repair {
+				return w.run(cmd.Context(), a, req)
+			}
+			cfg, err := w.load(a)
 			if err != nil {
 				return err
 			}
-			return printVerification(a, result, repair, asJSON)
+			result, err := verifyFiles(cmd.Context(), cfg, req)
+			if err != nil {
+				return err
+			}
+			return w.print(a, result)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace damaged files with verified copies")
@@ -45,17 +64,8 @@ are not slowed down.`,
 	return cmd
 }
 
-func verifyFiles(ctx context.Context, a *cli.App, req request.Verify, repair bool) (result report.Verification, err error) {
-	cfg, err := a.LoadAndWarn()
-	if err != nil {
-		return result, err
-	}
-	if err := checkServed(cfg, req.Manifests); err != nil {
-		return result, err
-	}
-	if repair {
-		return cli.Do(ctx, a, cfg, operation.Repair, req, true)
-	}
+// verifyFiles re-reads what is served, and the exports unless the request names manifests.
+func verifyFiles(ctx context.Context, cfg *config.Config, req request.Verify) (result report.Verification, err error) {
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {
 		return result, err
@@ -67,22 +77,4 @@ func verifyFiles(ctx context.Context, a *cli.App, req request.Verify, repair boo
 	exported, err := status.VerifyExports(ctx, m, checked, engine.Exports(cfg), req.Rate)
 	result.Add(exported)
 	return result, err
-}
-
-// printVerification prints a result; damage that is left decides the exit code.
-func printVerification(a *cli.App, result report.Verification, repair, asJSON bool) error {
-	if asJSON {
-		if err := a.PrintJSON(result); err != nil {
-			return err
-		}
-	} else {
-		terminal.PrintVerification(a.Stdout, result)
-		if !repair && !result.OK() {
-			fmt.Fprintln(a.Stdout, "`syncd verify --repair` replaces them with verified copies")
-		}
-	}
-	if !result.OK() {
-		return cli.ErrPrinted
-	}
-	return nil
 }

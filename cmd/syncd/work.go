@@ -22,20 +22,24 @@ type work[Request, Result any] struct {
 
 // run does the work with the running engine, or with one of its own.
 func (w work[Request, Result]) run(ctx context.Context, a *cli.App, req Request) error {
-	cfg, err := a.LoadAndWarn()
+	cfg, err := w.load(a)
 	if err != nil {
 		return err
-	}
-	if w.check != nil {
-		if err := w.check(cfg); err != nil {
-			return err
-		}
 	}
 	result, err := cli.Do(ctx, a, cfg, w.operation, req, w.progress)
 	if err != nil {
 		return err
 	}
 	return w.print(a, result)
+}
+
+// load reads the configuration and checks the request.
+func (w work[Request, Result]) load(a *cli.App) (*config.Config, error) {
+	cfg, err := a.LoadAndWarn()
+	if err == nil && w.check != nil {
+		err = w.check(cfg)
+	}
+	return cfg, err
 }
 
 // print prints a result. Failures in it decide the exit code.
@@ -68,9 +72,9 @@ func show[Result any](ctx context.Context, a *cli.App, cfg *config.Config, q ope
 }
 
 // lines is the text of a result by a function that returns no error.
-func lines[Result any](print func(io.Writer, Result)) func(io.Writer, Result) error {
+func lines[Result any](write func(io.Writer, Result)) func(io.Writer, Result) error {
 	return func(w io.Writer, result Result) error {
-		print(w, result)
+		write(w, result)
 		return nil
 	}
 }

@@ -128,7 +128,7 @@ func openError(err error) error {
 }
 
 func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)) error {
-	if err := e.recover(cfg, warn); err != nil {
+	if err := e.recoverTree(cfg, warn); err != nil {
 		return err
 	}
 	if err := e.openState(warn); err != nil {
@@ -162,8 +162,8 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	return nil
 }
 
-// recover removes what a crash left unfinished in the tree.
-func (e *Engine) recover(cfg *config.Config, warn func(string)) (err error) {
+// recoverTree removes what a crash left unfinished in the tree.
+func (e *Engine) recoverTree(cfg *config.Config, warn func(string)) (err error) {
 	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
 	if err = e.mirror.Recover(); err == nil {
 		e.staging, err = staging.Open(e.mirror, warn)
