@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -152,4 +153,18 @@ func TestAnOrderNeedsData(t *testing.T) {
 	if _, err := w.syncer.Tree().Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}); err == nil || !strings.Contains(err.Error(), "no data yet") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestAStagedRevisionThatOrdersDroppedIsToldAgain(t *testing.T) {
+	w := served(t)
+	w.policy(manual)
+	w.publish("data", "2026.10", october())
+	w.demand()
+	w.wantTold("activated", "staged")
+	w.orders(request.Order{Release: "2026.10", Trigger: request.TriggerSkip})
+	w.staged("data", "", report.StateInSync)
+	w.orders(request.Order{Release: "2026.10", Undo: true, Trigger: request.TriggerSkip})
+	w.demand()
+	w.wantTold("staged")
+	w.policy(staging.Policy{})
 }
