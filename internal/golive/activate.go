@@ -29,7 +29,7 @@ func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync,
 	if req.Discard {
 		return t.discard(ctx, names, req.Trigger)
 	}
-	stay := t.judgeStaged(ctx, names, req)
+	stay := court{t}.judgeStaged(ctx, names, req)
 	if ctx.Err() != nil {
 		return report.Sync{}, context.Cause(ctx)
 	}
@@ -63,7 +63,7 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 		return p, err
 	}
 	asked := op.req.Trigger != request.TriggerWindow
-	records := op.ready(op.names, op.started, asked)
+	records := queue{op.Tree}.ready(op.names, op.started, asked)
 	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
 		op.addWaiting(records)
 	}
@@ -88,7 +88,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 		case e.IsQuarantined():
 			op.stay[name] = fmt.Errorf("the gate refused release %s: `syncd activate --again %s` asks it again", e.Release, name)
 		default:
-			waits := staging.Waits(op.members(op.Groups.Of(name), entries, op.started), op.started, true)
+			waits := staging.Waits(queue{op.Tree}.members(op.Groups.Of(name), entries, op.started), op.started, true)
 			op.stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, waits)
 		}
 	}

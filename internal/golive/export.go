@@ -9,10 +9,13 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
+
+	"github.com/rs/zerolog"
 )
 
 // exports makes the exported folders follow the served generation, one folder at a time.
@@ -26,10 +29,12 @@ type exports struct {
 }
 
 // FailedExports returns the last failure of each folder that does not follow, by path.
-func (d *Directory) FailedExports() map[string]status.ExportFailure {
-	d.exports.mu.Lock()
-	defer d.exports.mu.Unlock()
-	return maps.Clone(d.exports.failed)
+func (d *Directory) FailedExports() map[string]status.ExportFailure { return d.exports.failures() }
+
+func (e *exports) failures() map[string]status.ExportFailure {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.failed)
 }
 
 func (e *exports) note(path string, err error) {
@@ -52,30 +57,40 @@ func (e *exports) note(path string, err error) {
 // Export makes the configured folders follow what is served. takeOver names the views whose
 // folders replace what lies there. The context's end is no failure of a folder.
 func (t *Tree) Export(ctx context.Context, o export.Options, takeOver []string) []report.ExportResult {
-	return t.export(ctx, t.Exports, o, takeOver)
+	return t.exporter().follow(ctx, t.Exports, o, takeOver)
 }
 
-func (t *Tree) export(ctx context.Context, targets []export.Target, o export.Options, takeOver []string) (results []report.ExportResult) {
+// exporter makes folders follow what is served.
+type exporter struct {
+	*exports
+	mirror  *mirror.Mirror
+	metrics *metrics.Metrics
+	log     zerolog.Logger
+}
+
+func (t *Tree) exporter() exporter { return exporter{&t.exports, t.Mirror, t.Metrics, t.Log} }
+
+func (e exporter) follow(ctx context.Context, targets []export.Target, o export.Options, takeOver []string) (results []report.ExportResult) {
 	if len(targets) == 0 {
 		return nil
 	}
 	select {
-	case <-t.exports.turn:
+	case <-e.turn:
 	case <-ctx.Done():
 		return nil
 	}
-	defer func() { t.exports.turn <- struct{}{} }()
+	defer func() { e.turn <- struct{}{} }()
 	for _, target := range targets {
 		o.TakeOver = slices.Contains(takeOver, target.View)
-		generation, changed, err := t.exportOne(ctx, target, o)
+		generation, changed, err := e.exportOne(ctx, target, o)
 		if ctx.Err() != nil {
 			break
 		}
 		if generation == 0 {
 			continue // the view is not served yet
 		}
-		t.exports.note(target.Path, err)
-		status.ShowExport(t.Metrics, status.Exports(t.Mirror, []export.Target{target}, t.FailedExports())[0])
+		e.note(target.Path, err)
+		status.ShowExport(e.metrics, status.Exports(e.mirror, []export.Target{target}, e.failures())[0])
 		results = append(results, exportResult(target, generation, changed, err))
 	}
 	return results
@@ -83,22 +98,22 @@ func (t *Tree) export(ctx context.Context, targets []export.Target, o export.Opt
 
 // exportOne tries again while another generation comes into service: pruning may then
 // remove the files that it reads.
-func (t *Tree) exportOne(ctx context.Context, target export.Target, o export.Options) (generation int, changed bool, err error) {
+func (e exporter) exportOne(ctx context.Context, target export.Target, o export.Options) (generation int, changed bool, err error) {
 	for {
-		current := t.Mirror.Current()
+		current := e.mirror.Current()
 		view, served := current.Views[target.View]
 		if !served {
 			return 0, false, nil
 		}
-		changed, err = t.followView(ctx, target, current.Number, view, o)
-		if err == nil || ctx.Err() != nil || t.Mirror.Current().Views[target.View].Fingerprint == view.Fingerprint {
+		changed, err = e.followView(ctx, target, current.Number, view, o)
+		if err == nil || ctx.Err() != nil || e.mirror.Current().Views[target.View].Fingerprint == view.Fingerprint {
 			return current.Number, changed, err
 		}
 	}
 }
 
-func (t *Tree) followView(ctx context.Context, target export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
-	dir, err := t.Mirror.OpenTree(view)
+func (e exporter) followView(ctx context.Context, target export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
+	dir, err := e.mirror.OpenTree(view)
 	if err != nil {
 		return false, err
 	}
@@ -109,7 +124,7 @@ func (t *Tree) followView(ctx context.Context, target export.Target, generation 
 		}
 		return files
 	}}
-	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { t.Log.Warn().Str("export", target.Path).Msg(text) }}, target, source, o)
+	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { e.log.Warn().Str("export", target.Path).Msg(text) }}, target, source, o)
 }
 
 func exportResult(t export.Target, generation int, changed bool, err error) report.ExportResult {
@@ -136,7 +151,7 @@ func (t *Tree) RepairExports(ctx context.Context, served mirror.Checked, rate in
 		return result, err
 	}
 	damaged := slices.DeleteFunc(slices.Clone(t.Exports), func(target export.Target) bool { return !result.CanMend(target.Path) })
-	for _, done := range t.export(ctx, damaged, export.Options{Mend: true}, nil) {
+	for _, done := range t.exporter().follow(ctx, damaged, export.Options{Mend: true}, nil) {
 		result.Mended(done)
 	}
 	if ctx.Err() != nil {

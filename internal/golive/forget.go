@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"syncd/internal/hooks/outbox"
-	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -26,20 +25,6 @@ func (t *Tree) orphanedManifests() []string {
 func (t *Tree) orphanedViewNames() (names []string) {
 	for name := range t.Mirror.Current().Views {
 		if !slices.ContainsFunc(t.Views, func(v ViewTarget) bool { return v.View.Name == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// dropped lists what leaves with the next generation of a sync: with DropRemoved, what left
-// the configuration. A manifest also takes its name from a view that left.
-func (t *Tree) dropped(set []mirror.Record) (names []string) {
-	if t.DropRemoved {
-		names = t.orphanedManifests()
-	}
-	for _, name := range slices.Sorted(slices.Values(t.orphanedViewNames())) {
-		if t.DropRemoved || sets(mirror.Change{Set: set}, name) {
 			names = append(names, name)
 		}
 	}

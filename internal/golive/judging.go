@@ -16,8 +16,12 @@ import (
 	"syncd/internal/store"
 )
 
-func (t *Tree) court() gate.Judge {
-	return gate.Judge{Docket: t.docket, Mirror: t.Mirror, Staging: t.Staging, Redact: t.Redact, Change: t.Change}
+// court prepares what gates judge.
+type court struct{ *Tree }
+
+func (c court) decide(ctx context.Context, prepared gate.Case, again bool) (asked bool, err error) {
+	judge := gate.Judge{Docket: c.docket, Mirror: c.Mirror, Staging: c.Staging, Redact: c.Redact, Change: c.Change}
+	return judge.Decide(ctx, prepared, again)
 }
 
 // Judge has the gate look at the revision of a candidate whose contents are all objects. The
@@ -35,7 +39,7 @@ func (t *Tree) Judge(ctx context.Context, c Candidate, mates func() []mirror.Rec
 		if isServed && sameFiles(record, served) {
 			return nil
 		}
-		if prepared, err = t.prepareGate(ctx, c.Target(), record, mates()); err == nil {
+		if prepared, err = (court{t}).prepareGate(ctx, c.Target(), record, mates()); err == nil {
 			c.Staged(prepared.IsNew)
 		}
 		return err
@@ -43,12 +47,12 @@ func (t *Tree) Judge(ctx context.Context, c Candidate, mates func() []mirror.Rec
 	if err != nil || prepared.Entry.Manifest == "" {
 		return false, err
 	}
-	return t.court().Decide(ctx, prepared, false)
+	return court{t}.decide(ctx, prepared, false)
 }
 
 // judgeStaged runs the gates of staged revisions that have no verdict, such as after a
 // kill, and with Again those that refused.
-func (t *Tree) judgeStaged(ctx context.Context, names []string, req request.Activate) reasons {
+func (t court) judgeStaged(ctx context.Context, names []string, req request.Activate) reasons {
 	stay := reasons{}
 	for _, name := range names {
 		of, e := t.target(name), t.Staging.Get(name)
@@ -69,7 +73,7 @@ func (t *Tree) judgeStaged(ctx context.Context, names []string, req request.Acti
 	return stay
 }
 
-func (t *Tree) judgeEntry(ctx context.Context, of Target, e staging.Entry, again bool) error {
+func (t court) judgeEntry(ctx context.Context, of Target, e staging.Entry, again bool) error {
 	var prepared gate.Case
 	asked := false
 	err := t.Change(ctx, func() error {
@@ -80,7 +84,7 @@ func (t *Tree) judgeEntry(ctx context.Context, of Target, e staging.Entry, again
 		return err
 	})
 	if err == nil {
-		asked, err = t.court().Decide(ctx, prepared, again)
+		asked, err = t.decide(ctx, prepared, again)
 	}
 	if reason := refusal.ReasonOf(err); reason != "" && (asked || reason != refusal.Gate) {
 		t.Metrics.Synced(of.Name, string(report.Refused), string(reason))
@@ -90,7 +94,7 @@ func (t *Tree) judgeEntry(ctx context.Context, of Target, e staging.Entry, again
 }
 
 // noteRefusal records what a gate said outside of a sync.
-func (t *Tree) noteRefusal(e staging.Entry, err error) {
+func (t court) noteRefusal(e staging.Entry, err error) {
 	served := t.Mirror.Current()
 	entry := EntryOf(request.TriggerActivate, time.Now(), report.Sync{
 		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, err)},
@@ -103,7 +107,7 @@ func (t *Tree) noteRefusal(e staging.Entry, err error) {
 
 // prepareGate stages a revision with the views that show it, as they would be after its
 // activation. The caller has the turn.
-func (t *Tree) prepareGate(ctx context.Context, of Target, record mirror.Record, mates []mirror.Record) (c gate.Case, err error) {
+func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record, mates []mirror.Record) (c gate.Case, err error) {
 	change := mirror.Change{Set: append([]mirror.Record{record}, t.stagedMates(of.Name, mates)...)}
 	current := t.Mirror.Current()
 	served, isServed := current.Records[of.Name]
@@ -136,7 +140,7 @@ func (t *Tree) prepareGate(ctx context.Context, of Target, record mirror.Record,
 }
 
 // stagedMates adds what is staged of a manifest's group.
-func (t *Tree) stagedMates(name string, records []mirror.Record) []mirror.Record {
+func (t court) stagedMates(name string, records []mirror.Record) []mirror.Record {
 	for _, mate := range t.Groups.Of(name) {
 		e := t.Staging.Get(mate)
 		known := slices.ContainsFunc(records, func(r mirror.Record) bool { return r.Manifest == mate })

@@ -98,10 +98,10 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	for _, c := range p.open() {
 		p.propose(ctx, c, now, change)
 	}
-	staged := t.ready(p.unchanged(), now, p.Whole)
+	staged := queue{t}.ready(p.unchanged(), now, p.Whole)
 	change.Set, proposal.Together = append(change.Set, staged...), t.Groups.split(staged)
 	change.Orders = p.endedHolds(current)
-	change.Remove = t.newest.Load().dropped(change.Set)
+	change.Remove = p.dropped(change.Set)
 	return proposal, nil
 }
 
@@ -168,6 +168,21 @@ func (p *Publication) endedHolds(current mirror.Generation) map[string]mirror.Or
 		}
 	}
 	return ended
+}
+
+// dropped lists what leaves with the generation: with DropRemoved, what left the newest
+// configuration. A manifest also takes its name from a view that left.
+func (p *Publication) dropped(set []mirror.Record) (names []string) {
+	t := p.tree.newest.Load()
+	if t.DropRemoved {
+		names = t.orphanedManifests()
+	}
+	for _, name := range slices.Sorted(slices.Values(t.orphanedViewNames())) {
+		if t.DropRemoved || sets(mirror.Change{Set: set}, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Leave fails the candidates that cannot be built. Their mates stay staged.

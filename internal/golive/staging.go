@@ -33,14 +33,17 @@ func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.V
 	return t.Staging.Get(record.Manifest), isNew, nil
 }
 
+// queue is what is staged, by the groups that go live together.
+type queue struct{ *Tree }
+
 // ready returns the records of the staged revisions that may go live now, of those manifests
 // and of their groups. A revision whose record cannot be read stays staged.
-func (t *Tree) ready(names []string, now time.Time, asked bool) (records []mirror.Record) {
-	entries := t.Staging.All()
-	for _, group := range t.readyGroups(names, entries, now, asked) {
-		together, err := t.recordsOf(group, entries, now)
+func (q queue) ready(names []string, now time.Time, asked bool) (records []mirror.Record) {
+	entries := q.Staging.All()
+	for _, group := range q.readyGroups(names, entries, now, asked) {
+		together, err := q.recordsOf(group, entries, now)
 		if err != nil {
-			t.Log.Error().Err(err).Strs("manifests", group).Msg("a staged revision cannot go live; the next sync stages it again")
+			q.Log.Error().Err(err).Strs("manifests", group).Msg("a staged revision cannot go live; the next sync stages it again")
 			continue
 		}
 		records = append(records, together...)
@@ -49,11 +52,11 @@ func (t *Tree) ready(names []string, now time.Time, asked bool) (records []mirro
 }
 
 // readyGroups returns the groups of manifests that may go live now.
-func (t *Tree) readyGroups(names []string, entries map[string]staging.Entry, now time.Time, asked bool) (groups [][]string) {
+func (q queue) readyGroups(names []string, entries map[string]staging.Entry, now time.Time, asked bool) (groups [][]string) {
 	done := map[string]bool{}
 	for _, name := range names {
-		group := t.Groups.Of(name)
-		if !done[group[0]] && staging.Waits(t.members(group, entries, now), now, asked) == "" {
+		group := q.Groups.Of(name)
+		if !done[group[0]] && staging.Waits(q.members(group, entries, now), now, asked) == "" {
 			groups = append(groups, group)
 		}
 		done[group[0]] = true
@@ -61,12 +64,12 @@ func (t *Tree) readyGroups(names []string, entries map[string]staging.Entry, now
 	return groups
 }
 
-func (t *Tree) recordsOf(group []string, entries map[string]staging.Entry, now time.Time) (records []mirror.Record, err error) {
+func (q queue) recordsOf(group []string, entries map[string]staging.Entry, now time.Time) (records []mirror.Record, err error) {
 	for _, name := range group {
 		if !entries[name].IsStaged() {
 			continue
 		}
-		record, err := t.Staging.Record(entries[name])
+		record, err := q.Staging.Record(entries[name])
 		if err != nil {
 			return nil, err
 		}
@@ -77,11 +80,11 @@ func (t *Tree) recordsOf(group []string, entries map[string]staging.Entry, now t
 }
 
 // members describes a group to package staging.
-func (t *Tree) members(group []string, entries map[string]staging.Entry, now time.Time) []staging.Member {
+func (q queue) members(group []string, entries map[string]staging.Entry, now time.Time) []staging.Member {
 	members := make([]staging.Member, len(group))
-	current := t.Mirror.Current()
+	current := q.Mirror.Current()
 	for i, name := range group {
-		of, served := t.target(name), current.Records[name]
+		of, served := q.target(name), current.Records[name]
 		if entries[name].ID() == served.ID() { // it went live, and is not forgotten yet
 			entries[name] = staging.Entry{}
 		}
@@ -123,7 +126,7 @@ func (t *Tree) DueAt(now time.Time) (next time.Time) {
 // HasDue is true if something staged may go live now.
 func (t *Tree) HasDue(now time.Time) bool {
 	entries := t.Staging.All()
-	return len(t.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
+	return len(queue{t}.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
 }
 
 // forgetStaged forgets what is staged of a manifest.
