@@ -79,7 +79,7 @@ type Record struct {
 // Apply changes what is served. Everything that follows a swap happens here: pruning is
 // requested, what was staged is forgotten, metrics show the change, one transaction records
 // it with the events for hooks, and the exported folders follow. The order of a publish is
-// that of mirror.Publish, and the state comes after `current`: CatchUp mends what a crash
+// the order of mirror.Publish, and the state comes after `current`: CatchUp completes what a crash
 // between the two leaves out.
 func (t *Tree) Apply(ctx context.Context, op Operation) (exported []report.ExportResult, err error) {
 	a := &application{tree: t, op: op}

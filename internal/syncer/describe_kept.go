@@ -57,7 +57,7 @@ func (r *run) describeEarlier(ctx context.Context) {
 func (r *run) describeRevision(ctx context.Context, j *job, id string) error {
 	record, err := r.cfg.Mirror.Revision(j.target.Name, id)
 	if err != nil || record.Described {
-		return nil //nolint:nilerr // it is staged, or not whole: nobody can ask about it
+		return nil //nolint:nilerr // followers do not see staged or incomplete revisions
 	}
 	if record, err = r.complete(ctx, j, record); err != nil {
 		return err

@@ -23,8 +23,8 @@ type asks struct {
 	of map[string]*ask
 }
 
-// slack is how much later than saved the last question may have been: the state is not
-// written for each.
+// slack is how much later the last question may be than its saved time, because the state is
+// not written for each question.
 func slack(keep time.Duration) time.Duration { return min(keep/8, time.Hour) }
 
 // restore takes over what the state knows. A time in the future counts as now: the clock

@@ -143,7 +143,7 @@ func (e *election) drop() {
 	e.held = false
 }
 
-// isOver is true when nobody holds a lease any more.
+// isOver is true when no publisher holds the lease any more.
 func (e *election) isOver(lease bucket.Lease, etag string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // Seen is what Look finds at a place.
 type Seen struct {
 	Current       bucket.Current // the zero value if nothing is published there
-	Lease         bucket.Lease   // the zero value if nobody has ever had it
+	Lease         bucket.Lease   // the zero value if no publisher has had it
 	HasConditions bool           // the server keeps to conditions of writes
 }
 

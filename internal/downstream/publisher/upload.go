@@ -78,7 +78,8 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, at state) error
 }
 
 // objectsOf are the objects of a manifest that the present generation keeps in the bucket.
-// Those of others are looked for one by one. It is false when the record cannot be read.
+// Objects of other manifests are looked for one by one. It is false if the record cannot
+// be read.
 func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[manifest.ObjectID]bool, bool) {
 	there := map[manifest.ObjectID]bool{}
 	m, found := at.generation.Manifest(name)

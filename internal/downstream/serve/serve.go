@@ -160,6 +160,6 @@ type call struct {
 // sees is the catalog's question about the asker.
 func (c *call) sees() catalog.Sees { return c.asker.Sees }
 
-// private keeps caches from giving an answer of one ring to another, and from giving an
-// old one at all.
+// private keeps caches from giving one ring's answer to another ring, and from giving old
+// answers.
 func (c *call) private() { c.a.Header().Set("Cache-Control", "private, no-cache") }
