@@ -126,7 +126,7 @@ func (a *application) publish(ctx context.Context) error {
 		if err := a.arrange(); err != nil {
 			return err
 		}
-		if c := a.outcome.Change; len(c.Set)+len(c.Views)+len(c.Remove)+len(c.Orders)+len(c.Described) == 0 {
+		if a.isEmpty() {
 			return nil
 		}
 		_, err := a.tree.Mirror.Publish(ctx, a.outcome.Change)
@@ -134,6 +134,14 @@ func (a *application) publish(ctx context.Context) error {
 			return space.RefuseIfFull(err)
 		}
 	}
+}
+
+// isEmpty is true if nothing is left to publish. Views alone are published only by a sync,
+// which also follows changed maps.
+func (a *application) isEmpty() bool {
+	c := a.outcome.Change
+	isLeft := len(c.Set)+len(c.Remove)+len(c.Orders)+len(c.Described) > 0
+	return !isLeft && (len(c.Views) == 0 || !a.proposal.LateViews)
 }
 
 // arrange completes the change with the views that follow from it, and without manifests
