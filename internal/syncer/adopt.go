@@ -29,13 +29,14 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	}
 	defer r.end()
 	r.inParallel(ctx, r.jobs, r.ask)
-	r.askSizes(ctx, r.jobs)
+	wanting := wave{r, r.jobs}
+	wanting.askSizes(ctx)
 	if ctx.Err() != nil {
 		return report.Adoption{}, context.Cause(ctx)
 	}
 	a := s.newAdoption(r, req, folder)
 	if !a.WantsNothing() {
-		r.saveWanted(r.jobs)
+		wanting.saveWanted()
 		err = a.Take(ctx)
 		r.saveAdopted(a)
 	}
@@ -52,8 +53,9 @@ func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *a
 		},
 	})
 	for _, j := range openJobs(r.jobs) {
-		for _, f := range j.plan.Missing {
-			size, known := j.sizes[f.Expected]
+		p := j.plan()
+		for _, f := range p.missing {
+			size, known := p.sizes[f.Expected]
 			if !known {
 				size = -1
 			}
@@ -69,13 +71,14 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
 	adopted := false
 	for _, j := range openJobs(r.jobs) {
-		for _, f := range j.plan.Missing {
+		objects := j.objects()
+		for _, f := range j.plan().missing {
 			if object, here := a.Adopted(f.Expected); here {
-				j.plan.Known[f.Expected] = object
+				objects[f.Expected] = object
 				adopted = true
 			}
 		}
-		wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
+		wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(objects)
 	}
 	if !adopted {
 		return
@@ -101,7 +104,7 @@ func (r *run) reportAdoption(a *adopt.Adoption) report.Adoption {
 			if !missing[f.Expected] {
 				missing[f.Expected] = true
 				result.FilesToDownload++
-				result.BytesToDownload = min(result.BytesToDownload+j.sizes[f.Expected], space.Max)
+				result.BytesToDownload = min(result.BytesToDownload+j.plan().sizes[f.Expected], space.Max)
 			}
 		}
 		result.Manifests = append(result.Manifests, m)
@@ -110,15 +113,16 @@ func (r *run) reportAdoption(a *adopt.Adoption) report.Adoption {
 }
 
 func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
-	m := report.AdoptedManifest{Name: j.target.Name, Release: string(j.release), FilesTotal: len(j.plan.Files), Missing: []string{}}
-	if j.err != nil {
-		m.Error = report.OneLine(j.err.Error())
+	p := j.plan()
+	m := report.AdoptedManifest{Name: j.target.Name, Release: string(j.release), FilesTotal: len(p.files), Missing: []string{}}
+	if err := j.ended().err; err != nil {
+		m.Error = report.OneLine(err.Error())
 		return m
 	}
 	if !j.open() {
 		m.Release, m.FilesTotal = string(j.active.Release), len(j.active.Files)
 	}
-	for _, f := range j.plan.Missing {
+	for _, f := range p.missing {
 		if object, here := a.Adopted(f.Expected); here {
 			m.FilesAdopted++
 			m.BytesAdopted += object.Size
@@ -126,7 +130,7 @@ func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
 	}
 	for _, f := range j.notAdopted(a) {
 		m.FilesToDownload++
-		m.BytesToDownload = min(m.BytesToDownload+j.sizes[f.Expected], space.Max)
+		m.BytesToDownload = min(m.BytesToDownload+p.sizes[f.Expected], space.Max)
 		if len(m.Missing) < report.MaxNamed {
 			m.Missing = append(m.Missing, f.Path)
 		}
@@ -139,7 +143,7 @@ func (j *job) notAdopted(a *adopt.Adoption) (missing []*manifest.File) {
 	if !j.open() {
 		return nil
 	}
-	for _, f := range j.plan.Missing {
+	for _, f := range j.plan().missing {
 		if _, here := a.Adopted(f.Expected); !here {
 			missing = append(missing, f)
 		}

@@ -15,10 +15,11 @@ func (j *job) past() *forecast.Past {
 
 // learnSize notes what was downloaded for a release.
 func (j *job) learnSize() {
-	if j.downloaded == 0 || j.state.Past == nil {
+	_, bytes, _ := j.downloads()
+	if bytes == 0 || j.state.Past == nil {
 		return
 	}
 	past := j.past()
-	past.Download(j.release, j.downloaded)
+	past.Download(j.release, bytes)
 	j.state.Past = past
 }

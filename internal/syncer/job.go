@@ -17,83 +17,110 @@ import (
 	"syncd/internal/syncer/source"
 )
 
-// job is one manifest in one sync. Between the steps of a sync, the goroutine of
-// Sync owns all jobs. During a step a job belongs to the step's goroutine for it,
-// except in downloads: there several goroutines change the fields under mu. A job that
-// is ready, settled or failed belongs to the goroutine that publishes.
+// job is one manifest in one sync. What its steps find are values that follow each other:
+// listed, planned, fetch, end.
 type job struct {
 	target  golive.Target
 	entry   *source.Entry
-	active  mirror.Record // the served one, if served
-	served  bool
-	staged  staging.Entry  // when the sync began
-	state   store.Manifest // as saved; written back at the end
-	changed chan struct{}  // the run's
+	staged  staging.Entry // when the sync began
+	changed chan struct{} // the run's
+	kept    int           // files in memory; guarded by the mu of Shared
 
-	release  manifest.Release          // chosen; "" until then
-	news     bool                      // files may differ from the served ones, whatever the release
-	told     *source.Description       // for other hosts; nil before the list
-	full     bool                      // the Manifest and all digests were asked for
-	listed   int                       // files in the provider's list, before filters
-	links    string                    // fingerprint of the provider's list
-	files    []manifest.File           // listed, after filters; nil once planned
-	sizes    map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
-	repeated bool                      // the result is that of an earlier sync, whose backoff is not over
-	ctx      context.Context           // of the downloads that only this job wants
-	outcome  report.ManifestResult     // once recorded
+	// Owned by the goroutine of the present step, at last by the one that publishes.
+	active      mirror.Record // the served one, if served
+	served      bool
+	state       store.Manifest        // as saved; written back at the end
+	release     manifest.Release      // chosen; "" until then
+	checked     *listed               // compared with what is served; nil if only the release was asked for
+	withdrawn   bool                  // the served revision is the newest again
+	newlyStaged bool                  // by this sync
+	republished bool                  // the provider changed the bytes of the served release
+	outcome     report.ManifestResult // once recorded
 
-	newlyStaged bool // by this sync
-	withdrawn   bool // the served revision is the newest again
-	kept        int  // files in memory; guarded by the mu of Shared
+	mu   sync.Mutex // guards life, for everybody
+	life life
+}
 
-	republished bool // the provider changed the bytes of the served release
+// life is what several goroutines see of a job: those of the steps and of downloads,
+// pruning, other syncs, and the one that publishes.
+type life struct {
+	planning   []manifest.File // their contents stay on disk until there is a plan
+	planned    *planned        // nil before the plan
+	fetch      *fetch          // of planned
+	downloaded int64           // bytes that arrived, for all plans
+	need       space.Amount    // reserved
+	gated      bool            // the gate passed the revision
+	mismatch   error           // why the plan started over
+	end        *end            // nil while open
+	recorded   bool            // nothing of the job changes any more
+}
 
-	mu         sync.Mutex              // guards what follows, which its owner reads without mu
-	plan       manifest.Plan           // downloads add to its Known
-	planning   []manifest.File         // their contents stay on disk until there is a plan
-	need       space.Amount            // reserved
-	missing    int                     // contents that are not objects yet; valid once fetching is true
-	fetching   bool                    // the downloads have begun
-	gated      bool                    // the gate passed the revision
-	abort      context.CancelCauseFunc // ends ctx
-	mismatch   error                   // why the plan started over
-	result     report.Result           // "" while open
-	err        error
-	finished   time.Time
-	fetched    map[manifest.Digest]bool // contents whose download this job counts
-	downloaded int64                    // bytes that arrived
-	recorded   bool                     // nothing of the job changes any more
+// listed are the files of a release after filters.
+type listed struct {
+	files []manifest.File
+	count int                 // of the provider's list, before filters
+	links string              // fingerprint of the provider's list
+	told  *source.Description // for other hosts
+}
+
+// compared is the list without its files, whose memory a job keeps only in its plan.
+func (l *listed) compared() *listed { return &listed{count: l.count, links: l.links} }
+
+// planned is a list split into contents that are objects and contents to download. It does
+// not change.
+type planned struct {
+	listed
+	missing []*manifest.File
+	sizes   map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
+}
+
+// end is how a job ended. A step returns it as an error to end the job without a failure.
+type end struct {
+	result   report.Result
+	err      error
+	repeated bool // it is the end of an earlier sync, whose backoff is not over
+	at       time.Time
+}
+
+func (e *end) Error() string { return string(e.result) }
+
+// unchanged ends a job that leaves its manifest as it is.
+func unchanged() error { return &end{result: report.Unchanged} }
+
+// repeated ends a job with the outcome of an earlier sync: its backoff is not over, or the
+// gate is not asked again.
+func repeated(result report.Result, err error) error {
+	return &end{result: result, err: err, repeated: true}
 }
 
 // errAborted ends the downloads of a manifest that failed elsewhere.
 var errAborted = errors.New("another file of the manifest failed")
 
-// endList frees the list when there is a plan, or none is needed.
-func (j *job) endList() {
-	j.files = nil
-	j.entry.Drop()
-}
-
-// open is true while the job has neither failed nor been settled.
+// open is true while the job has not ended.
 func (j *job) open() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.result == ""
+	return j.life.end == nil
+}
+
+// ended is how the job ended, the zero value while it is open.
+func (j *job) ended() end {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.life.end == nil {
+		return end{}
+	}
+	return *j.life.end
 }
 
 // hasFailed is true after a failure or a refusal.
 func (j *job) hasFailed() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.result == report.Failed || j.result == report.Refused
+	result := j.ended().result
+	return result == report.Failed || result == report.Refused
 }
 
 // isUpdated is true when the job's revision went live.
-func (j *job) isUpdated() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.result == report.Updated
-}
+func (j *job) isUpdated() bool { return j.ended().result == report.Updated }
 
 // signal wakes the goroutine that publishes.
 func (j *job) signal() {
@@ -107,81 +134,132 @@ func (j *job) signal() {
 func (j *job) settle(result report.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.result, j.finished = result, time.Now()
-	j.endList()
+	j.endLocked(&end{result: result})
+}
+
+func (j *job) endLocked(e *end) {
+	e.at = time.Now()
+	j.life.end = e
+	j.entry.Drop()
 	j.signal()
 }
 
-// repeat ends the job with the outcome of an earlier sync: its backoff is not over, or the
-// gate is not asked again.
-func (j *job) repeat(result report.Result, err error) {
+// finish ends the job as a step says that returned err: settled, or failed. The first
+// failure counts, and stops its downloads.
+func (j *job) finish(err error) {
+	if err == nil {
+		return
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.result, j.err, j.repeated, j.finished = result, err, true, time.Now()
-	j.endList()
-	j.signal()
-}
-
-// fail ends the job with its first error and stops its downloads.
-func (j *job) fail(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	var e *end
+	if errors.As(err, &e) {
+		j.endLocked(e)
+		return
+	}
 	j.failLocked(err)
 }
 
-// failIf ends the job if there is an error.
-func (j *job) failIf(err error) {
-	if err != nil {
-		j.fail(err)
-	}
-}
-
 func (j *job) failLocked(err error) {
-	if j.recorded || j.result == report.Failed || j.result == report.Refused {
+	l := &j.life
+	if l.recorded || l.end != nil && (l.end.result == report.Failed || l.end.result == report.Refused) {
 		return
 	}
-	j.err, j.finished = err, time.Now()
-	j.result = report.Failed
+	if l.fetch != nil && l.fetch.abort != nil {
+		l.fetch.abort(errAborted)
+	}
+	result := report.Failed
 	if refusal.ReasonOf(err) != "" {
-		j.result = report.Refused
+		result = report.Refused
 	}
-	if j.abort != nil {
-		j.abort(errAborted)
-	}
-	j.endList()
-	j.signal()
+	j.endLocked(&end{result: result, err: err})
 }
 
-// isMismatch is true for a digest mismatch. The provider may have replaced the file
-// between the question for its digest and the download.
-func isMismatch(err error) bool { return refusal.ReasonOf(err) == refusal.HashMismatch }
-
-// mayReopen is true for a job with a mismatch that was not looked at again yet.
+// mayReopen is true for a job with a digest mismatch that was not looked at again yet. The
+// provider may have replaced the file between the question for its digest and the download.
 func (j *job) mayReopen() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return isMismatch(j.err) && j.mismatch == nil
+	return j.life.end != nil && refusal.ReasonOf(j.life.end.err) == refusal.HashMismatch && j.life.mismatch == nil
 }
 
-// reopen opens a job again that failed with a mismatch.
-func (j *job) reopen() {
+// reopen opens a job again that failed with a mismatch, which it returns. Downloads for its
+// plan go on for other jobs only.
+func (j *job) reopen() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.mismatch, j.result, j.err, j.fetching, j.gated = j.err, "", nil, false, false
+	l := &j.life
+	l.mismatch, l.end, l.gated, l.fetch.over = l.end.err, nil, false, true
+	return l.mismatch
 }
 
-// beginFetching begins the downloads of a planned job. The caller must call the
-// returned function when they have ended.
-func (j *job) beginFetching(ctx context.Context) (end func()) {
+// startPlan keeps the contents of files on disk while the plan looks for them. It returns
+// the objects of an earlier plan.
+func (j *job) startPlan(files []manifest.File) (known map[manifest.Digest]manifest.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ctx, j.abort = context.WithCancelCause(ctx)
-	j.fetching, j.missing = true, len(j.plan.Missing)
-	if j.missing == 0 {
-		j.signal()
+	j.life.planning = files
+	if j.life.fetch != nil {
+		known = j.life.fetch.known
 	}
-	abort := j.abort
-	return func() { abort(nil) }
+	return known
+}
+
+// setPlan begins a plan, with the contents that are objects.
+func (j *job) setPlan(p *planned, known map[manifest.Digest]manifest.Object) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	next := &fetch{job: j, known: known, counted: map[manifest.Digest]bool{}, missing: len(p.missing)}
+	if before := j.life.fetch; before != nil {
+		for digest := range known {
+			if before.counted[digest] {
+				next.counted[digest] = true
+			}
+		}
+	}
+	j.life.planned, j.life.fetch, j.life.planning = p, next, nil
+	j.entry.Drop()
+}
+
+// plan is the job's present plan, without files before there is one.
+func (j *job) plan() *planned {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.life.planned == nil {
+		return &planned{}
+	}
+	return j.life.planned
+}
+
+// objects are those of the plan. Downloads add to them until the job is complete, recorded
+// or interrupted; don't call it before.
+func (j *job) objects() map[manifest.Digest]manifest.Object {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.life.fetch == nil {
+		return nil
+	}
+	return j.life.fetch.known
+}
+
+// setSizes adds the sizes of missing contents to the plan.
+func (j *job) setSizes(sizes map[manifest.Digest]int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := *j.life.planned
+	p.sizes = sizes
+	j.life.planned = &p
+}
+
+// sizeOf is the size of a planned content: that of its object, else by Metadata.
+func (j *job) sizeOf(content manifest.Digest) (size int64, known bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if object, proven := j.life.fetch.known[content]; proven {
+		return object.Size, true
+	}
+	size, known = j.life.planned.sizes[content]
+	return size, known
 }
 
 // isReady is true when an open job can be published: all its contents are objects, and
@@ -189,10 +267,13 @@ func (j *job) beginFetching(ctx context.Context) (end func()) {
 func (j *job) isReady() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.isCompleteLocked() && (j.gated || len(j.target.Gate.Command) == 0)
+	return j.isCompleteLocked() && (j.life.gated || len(j.target.Gate.Command) == 0)
 }
 
-func (j *job) isCompleteLocked() bool { return j.result == "" && j.fetching && j.missing == 0 }
+func (j *job) isCompleteLocked() bool {
+	l := &j.life
+	return l.end == nil && l.fetch != nil && !l.fetch.over && l.fetch.begun && l.fetch.missing == 0
+}
 
 // isComplete is true when all contents of an open job are objects.
 func (j *job) isComplete() bool {
@@ -208,34 +289,21 @@ func (j *job) awaitsGate() bool { return j.isComplete() && !j.isReady() }
 func (j *job) passGate() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.gated = true
+	j.life.gated = true
 	j.signal()
-}
-
-// startPlan keeps the contents of files on disk while the plan looks for them.
-func (j *job) startPlan(files []manifest.File) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.planning = files
-}
-
-func (j *job) setPlan(plan manifest.Plan, fetched map[manifest.Digest]bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.plan, j.fetched, j.planning = plan, fetched, nil
 }
 
 // markRecorded keeps downloads that other jobs want, too, from changing the job.
 func (j *job) markRecorded() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.recorded = true
+	j.life.recorded = true
 }
 
 func (j *job) isRecorded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.recorded
+	return j.life.recorded
 }
 
 // freeMemory drops what a recorded job needs no more.
@@ -243,14 +311,15 @@ func (j *job) freeMemory() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.isUnfinishedLocked() {
-		j.told, j.plan, j.active, j.sizes, j.fetched = nil, manifest.Plan{}, mirror.Record{}, nil, nil
+		j.checked, j.active, j.life.planned, j.life.fetch = nil, mirror.Record{}, nil, nil
 	}
 }
 
 // isUnfinishedLocked is true until the planned revision is served: from then on its
 // record keeps the objects.
 func (j *job) isUnfinishedLocked() bool {
-	return j.result != report.Updated && j.result != report.Unchanged
+	e := j.life.end
+	return e == nil || e.result != report.Updated && e.result != report.Unchanged
 }
 
 // keeps lists the contents that pruning must keep for the job. They replace those that
@@ -258,10 +327,10 @@ func (j *job) isUnfinishedLocked() bool {
 func (j *job) keeps() (wanted []store.Wanted, replaces bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.plan.Files) > 0 && j.isUnfinishedLocked() {
+	if j.life.planned != nil && j.isUnfinishedLocked() {
 		wanted, replaces = j.wantedLocked(), true
 	}
-	for _, f := range j.planning {
+	for _, f := range j.life.planning {
 		wanted = append(wanted, store.Wanted{Expected: f.Expected})
 	}
 	return wanted, replaces
@@ -271,16 +340,21 @@ func (j *job) keeps() (wanted []store.Wanted, replaces bool) {
 func (j *job) reserved() space.Amount {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.result != "" {
+	l := &j.life
+	if l.end != nil {
 		return space.Amount{}
 	}
-	return space.Amount{Bytes: max(j.need.Bytes-j.downloaded, 0), Inodes: max(j.need.Inodes-int64(len(j.fetched)), 0)}
+	counted := 0
+	if l.fetch != nil {
+		counted = len(l.fetch.counted)
+	}
+	return space.Amount{Bytes: max(l.need.Bytes-l.downloaded, 0), Inodes: max(l.need.Inodes-int64(counted), 0)}
 }
 
 func (j *job) reserve(need space.Amount) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.need = need
+	j.life.need = need
 }
 
 // wanted lists the contents that an unfinished job wants, with the objects of those
@@ -292,16 +366,45 @@ func (j *job) wanted() []store.Wanted {
 }
 
 func (j *job) wantedLocked() []store.Wanted {
-	wanted := make([]store.Wanted, 0, len(j.plan.Files))
-	for _, f := range j.plan.Files {
+	if j.life.planned == nil {
+		return []store.Wanted{}
+	}
+	wanted := make([]store.Wanted, 0, len(j.life.planned.files))
+	for _, f := range j.life.planned.files {
 		w := store.Wanted{Expected: f.Expected}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
-		if object, known := j.plan.Known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
+		if object, known := j.life.fetch.known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size
 		}
 		wanted = append(wanted, w)
 	}
 	return wanted
+}
+
+// downloads is how many downloads the job counts, their bytes, and those of their objects.
+func (j *job) downloads() (files int, bytes, objects int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.life.fetch == nil {
+		return 0, j.life.downloaded, 0
+	}
+	for digest := range j.life.fetch.counted {
+		objects += j.life.fetch.known[digest].Size
+	}
+	return len(j.life.fetch.counted), j.life.downloaded, objects
+}
+
+// begin begins the downloads of a planned job. The caller must call the returned function
+// when they have ended.
+func (j *job) begin(ctx context.Context) (f *fetch, end func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f = j.life.fetch
+	f.ctx, f.abort = context.WithCancelCause(ctx)
+	if f.begun = true; f.missing == 0 {
+		j.signal()
+	}
+	return f, func() { f.abort(nil) }
 }
 
 // openJobs returns those of jobs that are open.
@@ -313,4 +416,12 @@ func openJobs(jobs []*job) []*job {
 		}
 	}
 	return open
+}
+
+func namesOfJobs(jobs []*job) []string {
+	names := make([]string, len(jobs))
+	for i, j := range jobs {
+		names[i] = j.target.Name
+	}
+	return names
 }

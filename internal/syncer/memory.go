@@ -27,7 +27,8 @@ func roomFor(limit int64, views int, serves bool) int {
 
 // checkMemory refuses a list if the process would exceed its memory limit with the files
 // of all manifests. The kernel would kill it then, at every start anew.
-func (r *run) checkMemory(j *job, files int) error {
+func (a asking) checkMemory(files int) error {
+	r, j := a.run, a.job
 	limit := debug.SetMemoryLimit(-1) // only reads it
 	room := roomFor(limit, len(r.cfg.Views), r.cfg.Followers != nil)
 	others, fits := r.cfg.Shared.takeFiles(j, files, room, r.cfg.Mirror.Current().Records)

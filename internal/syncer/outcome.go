@@ -41,33 +41,36 @@ func (r *run) reportDry() report.Sync {
 func (r *run) reportOf(outcomes []report.ManifestResult, changed bool) report.Sync {
 	result := report.Sync{Generation: r.cfg.Mirror.Current().Number, Changed: changed, Manifests: []report.ManifestResult{}}
 	result.Manifests = append(result.Manifests, outcomes...)
-	result.Views, result.Exports = r.reportViews(), r.exportResults()
+	result.Views, result.Exports = r.results.viewsOf(r.views), r.results.exportsSoFar()
 	return result
 }
 
+// reportJob is the outcome of one manifest.
 func (r *run) reportJob(j *job) report.ManifestResult {
-	served := r.cfg.Mirror.Current().Records[j.target.Name]
+	served, e, p := r.cfg.Mirror.Current().Records[j.target.Name], j.ended(), j.plan()
 	m := report.ManifestResult{
 		Name: j.target.Name, Release: string(served.Release), Revision: served.Revision,
-		Result: j.result, DurationSeconds: j.finished.Sub(r.started).Seconds(),
+		Result: e.result, DurationSeconds: e.at.Sub(r.started).Seconds(),
 	}
-	if j.err != nil {
-		m.Reason, m.Error = string(refusal.ReasonOf(j.err)), report.OneLine(j.err.Error())
+	if e.err != nil {
+		m.Reason, m.Error = string(refusal.ReasonOf(e.err)), report.OneLine(e.err.Error())
 	}
-	if j.repeated && m.Reason == "" {
+	if e.repeated && m.Reason == "" {
 		m.Reason = j.state.Failure.Reason
 	}
 	m.Staged = status.Staged(r.cfg.Staging.Get(j.target.Name))
 	m.NewlyStaged = j.newlyStaged && m.Staged != nil
 	switch {
-	case r.req.DryRun && j.result == "":
-		r.predict(j, &m)
-	case j.result == report.Updated && len(j.plan.Files) > 0, j.newlyStaged:
+	case r.req.DryRun && e.result == "":
+		predict(j, &m)
+		m.DurationSeconds = time.Since(r.started).Seconds()
+	case e.result == report.Updated && len(p.files) > 0, j.newlyStaged:
 		count(j, &m)
-	case j.result == report.Unchanged, j.result == report.Updated: // nothing to download
+	case e.result == report.Unchanged, e.result == report.Updated: // nothing to download
 		m.FilesTotal, m.FilesReused, m.BytesReused = len(served.Files), len(served.Files), served.Bytes
 	default:
-		m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
+		m.FilesTotal = len(p.files)
+		m.FilesDownloaded, m.BytesDownloaded, _ = j.downloads()
 	}
 	return m
 }
@@ -75,29 +78,30 @@ func (r *run) reportJob(j *job) report.ManifestResult {
 // count counts each downloaded content for one file; further files with the same
 // content count as reused.
 func count(j *job, m *report.ManifestResult) {
-	m.FilesTotal, m.FilesDownloaded, m.BytesDownloaded = len(j.plan.Files), len(j.fetched), j.downloaded
-	m.FilesReused = m.FilesTotal - m.FilesDownloaded
-	for _, f := range j.plan.Files {
-		m.BytesReused += j.plan.Known[f.Expected].Size
-	}
-	for digest := range j.fetched {
-		m.BytesReused -= j.plan.Known[digest].Size
-	}
+	var downloaded int64
+	m.FilesTotal = len(j.plan().files)
+	m.FilesDownloaded, m.BytesDownloaded, downloaded = j.downloads()
+	m.FilesReused, m.BytesReused = m.FilesTotal-m.FilesDownloaded, j.bytes()-downloaded
 }
 
 // predict fills in what a sync would do, for a dry run.
-func (r *run) predict(j *job, m *report.ManifestResult) {
-	m.Result, m.Release = report.Updated, string(j.release)
-	m.Revision = ""
-	m.FilesTotal, m.FilesDownloaded = len(j.plan.Files), len(j.plan.Missing)
-	m.FilesReused = m.FilesTotal - m.FilesDownloaded
-	for _, f := range j.plan.Files {
-		m.BytesReused += j.plan.Known[f.Expected].Size
-	}
-	for _, size := range j.sizes {
+func predict(j *job, m *report.ManifestResult) {
+	p := j.plan()
+	m.Result, m.Release, m.Revision = report.Updated, string(j.release), ""
+	m.FilesTotal, m.FilesDownloaded = len(p.files), len(p.missing)
+	m.FilesReused, m.BytesReused = m.FilesTotal-m.FilesDownloaded, j.bytes()
+	for _, size := range p.sizes {
 		m.BytesDownloaded = min(m.BytesDownloaded+size, space.Max)
 	}
-	m.DurationSeconds = time.Since(r.started).Seconds()
+}
+
+// bytes adds up the sizes of the planned files that are objects.
+func (j *job) bytes() (sum int64) {
+	objects := j.objects()
+	for _, f := range j.plan().files {
+		sum += objects[f.Expected].Size
+	}
+	return sum
 }
 
 // saver saves the outcome of jobs with the publication that they were part of. From then on
@@ -110,7 +114,7 @@ type saver struct {
 // Save adds what is saved of the jobs, and an entry of the history if there is news.
 func (s *saver) Save(record *golive.Record, p *golive.Publication) {
 	r, now := s.run, time.Now().UTC()
-	r.noteViews(p.Outcome.Views)
+	r.results.noteViews(p.Outcome.Views)
 	r.unlisted = append(r.unlisted, p.MateResults()...)
 	changes, isNews := &record.Changes, p.Moved()
 	changes.Wanted, changes.Proofs = map[string][]store.Wanted{}, map[string]*store.Proofs{}
@@ -119,9 +123,9 @@ func (s *saver) Save(record *golive.Record, p *golive.Publication) {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
 		r.unlisted = append(r.unlisted, j.outcome)
-		r.tell(j, &record.News)
-		isNews = r.recordJob(j, now, changes) || isNews
-		r.measure(j)
+		s.tell(j, &record.News)
+		isNews = s.recordJob(j, now, changes) || isNews
+		s.measure(j)
 	}
 	if isNews {
 		entry := golive.EntryOf(r.req.Trigger, r.started, r.reportOf(r.unlisted, p.Moved()))
@@ -143,19 +147,19 @@ func (s *saver) Saved(err error) {
 
 // tell adds the events of a job except those of going live. It must run before
 // the job's failure or success is noted in its state.
-func (r *run) tell(j *job, news *outbox.News) {
-	name, before := j.target.Name, j.state.Failure
-	switch j.result {
+func (s *saver) tell(j *job, news *outbox.News) {
+	name, before, e := j.target.Name, j.state.Failure, j.ended()
+	switch e.result {
 	case report.Failed, report.Refused:
-		kind, reason := event.Failed, string(refusal.ReasonOf(j.err))
-		if j.result == report.Refused {
+		kind, reason := event.Failed, string(refusal.ReasonOf(e.err))
+		if e.result == report.Refused {
 			kind = event.Refused
 		}
-		same := before != nil && before.Release == string(j.release) && before.Result == string(j.result) && before.Reason == reason
-		if j.repeated || same { // it was told
+		same := before != nil && before.Release == string(j.release) && before.Result == string(e.result) && before.Reason == reason
+		if e.repeated || same { // it was told
 			return
 		}
-		news.Events = append(news.Events, r.tree.Problem(kind, name, j.release, j.err))
+		news.Events = append(news.Events, s.run.tree.Problem(kind, name, j.release, e.err))
 	default:
 		news.Confirmed = append(news.Confirmed, name)
 		if before != nil {
@@ -169,21 +173,22 @@ func (r *run) tell(j *job, news *outbox.News) {
 
 // recordJob adds what is saved of a job. It is true when the job has news for the
 // history.
-func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news bool) {
+func (s *saver) recordJob(j *job, now time.Time, changes *store.Changes) (news bool) {
 	name := j.target.Name
-	if len(j.plan.Files) > 0 {
-		changes.Proofs[name] = r.session.Proofs(j.plan.Known)
+	isPlanned := len(j.plan().files) > 0
+	if isPlanned {
+		changes.Proofs[name] = s.run.session.Proofs(j.objects())
 	}
-	switch j.result {
+	switch j.ended().result {
 	case report.Failed, report.Refused:
-		news = r.recordFailure(j, now)
-		if len(j.plan.Files) > 0 {
+		news = s.recordFailure(j, now)
+		if isPlanned {
 			changes.Wanted[name] = j.wanted()
 		}
 	default:
 		news = j.newlyStaged
-		r.recordSuccess(j, now)
-		if j.full {
+		s.recordSuccess(j, now)
+		if j.checked != nil {
 			changes.Wanted[name] = nil
 		}
 	}
@@ -192,16 +197,16 @@ func (r *run) recordJob(j *job, now time.Time, changes *store.Changes) (news boo
 }
 
 // measure shows a job's outcome in the metrics.
-func (r *run) measure(j *job) {
-	name := j.target.Name
-	if j.result == report.Updated || j.result == report.Unchanged {
-		r.cfg.Metrics.DiskNeeded(name, 0)
+func (s *saver) measure(j *job) {
+	name, e := j.target.Name, j.ended()
+	if e.result == report.Updated || e.result == report.Unchanged {
+		s.run.cfg.Metrics.DiskNeeded(name, 0)
 	}
-	if j.result == report.Updated || j.newlyStaged {
-		status.ShowForecast(r.cfg.Metrics, name, j.state, r.cfg.Mirror.RevisionCount(name), r.cfg.Retain)
+	if e.result == report.Updated || j.newlyStaged {
+		status.ShowForecast(s.run.cfg.Metrics, name, j.state, s.run.cfg.Mirror.RevisionCount(name), s.run.cfg.Retain)
 	}
-	if !j.repeated {
-		r.cfg.Metrics.Synced(name, string(j.result), string(refusal.ReasonOf(j.err)))
+	if !e.repeated {
+		s.run.cfg.Metrics.Synced(name, string(e.result), string(refusal.ReasonOf(e.err)))
 	}
 }
 
@@ -215,14 +220,14 @@ func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
 	}
 }
 
-func (r *run) recordSuccess(j *job, now time.Time) {
+func (s *saver) recordSuccess(j *job, now time.Time) {
 	j.state.CheckedAt, j.state.SyncedAt, j.state.Failure = now, now, nil
-	if j.result == report.Updated {
+	if j.isUpdated() {
 		j.state.Served = j.active.ID()
 	}
 	j.learnSize()
-	if j.full {
-		j.state.FullAt, j.state.Config, j.state.Links = now, r.tree.Fingerprint(j.target), j.links
+	if j.checked != nil {
+		j.state.FullAt, j.state.Config, j.state.Links = now, s.run.tree.Fingerprint(j.target), j.checked.links
 		j.state.Served = j.active.ID()
 	}
 }
@@ -231,26 +236,27 @@ func (r *run) recordSuccess(j *job, now time.Time) {
 // 2 h, 4 h and so on, up to the recheck interval. A failure before the release was
 // known has no backoff, because it says nothing about a release. news is true when
 // the failure differs from the saved one.
-func (r *run) recordFailure(j *job, now time.Time) (news bool) {
+func (s *saver) recordFailure(j *job, now time.Time) (news bool) {
 	if j.release != "" {
 		j.state.CheckedAt = now
 	}
-	if j.repeated {
+	e := j.ended()
+	if e.repeated {
 		return false
 	}
 	if j.release != "" { // so that the next sync does a full check
-		j.state.FullAt, j.state.Config = time.Time{}, r.tree.Fingerprint(j.target)
+		j.state.FullAt, j.state.Config = time.Time{}, s.run.tree.Fingerprint(j.target)
 	}
 	failure := &store.Failure{
-		Release: string(j.release), Result: string(j.result), Error: report.OneLine(j.err.Error()),
-		Reason: string(refusal.ReasonOf(j.err)), Count: 1,
+		Release: string(j.release), Result: string(e.result), Error: report.OneLine(e.err.Error()),
+		Reason: string(refusal.ReasonOf(e.err)), Count: 1,
 	}
 	before := j.state.Failure
 	if before != nil && before.Release == failure.Release {
 		failure.Count += before.Count
 	}
 	if j.release != "" {
-		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), r.cfg.Recheck))
+		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), s.run.cfg.Recheck))
 	}
 	j.state.Failure = failure
 	return before == nil || before.Release != failure.Release || before.Error != failure.Error

@@ -26,25 +26,22 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		if j.open() {
 			r.progress.SetPhase(j.target.Name, report.PhasePublishing)
 		}
-		publication.Candidates = append(publication.Candidates, &candidate{r, j})
+		publication.Candidates = append(publication.Candidates, &candidate{asking{r, j}})
 	}
 	exported, err := r.tree.Publish(ctx, publication)
-	r.noteExports(exported)
+	r.results.noteExports(exported)
 	return err
 }
 
 // candidate is a job of a run, as golive.Tree publishes it.
-type candidate struct {
-	run *run
-	job *job
-}
+type candidate struct{ asking }
 
 func (c *candidate) Target() golive.Target { return c.job.target }
 func (c *candidate) Orders() mirror.Orders { return c.job.active.Orders }
 func (c *candidate) IsOpen() bool          { return c.job.open() }
 func (c *candidate) HasFailed() bool       { return c.job.hasFailed() }
 func (c *candidate) IsWithdrawn() bool     { return c.job.withdrawn }
-func (c *candidate) Fail(why error)        { c.job.fail(why) }
+func (c *candidate) Fail(why error)        { c.job.finish(why) }
 func (c *candidate) Stay()                 { c.job.settle(report.Unchanged) }
 func (c *candidate) Staged(isNew bool)     { c.job.newlyStaged = c.job.newlyStaged || isNew }
 
@@ -52,50 +49,49 @@ func (c *candidate) Staged(isNew bool)     { c.job.newlyStaged = c.job.newlyStag
 // rollback may have changed that. The release then goes live only if the guards and
 // the hold allow it. A hold that is newer than the sync also binds a forced one.
 func (c *candidate) Recheck(served mirror.Record, isServed bool) {
-	r, j := c.run, c.job
-	if r.newOrdersKeep(j, served) {
-		j.active, j.served = served, isServed
-		j.settle(report.Unchanged)
-		return
-	}
-	if isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
-		j.failIf(r.checkBytes(j))
-		return
+	c.job.finish(c.recheck(served, isServed))
+}
+
+func (c *candidate) recheck(served mirror.Record, isServed bool) error {
+	j := c.job
+	ordered := c.newOrdersKeep(served)
+	if !ordered && isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
+		return c.checkBytes()
 	}
 	j.active, j.served = served, isServed
-	if r.holdKeeps(j, j.plan.Files) || r.isCurrent(j, j.plan.Files) {
-		j.settle(report.Unchanged)
-		return
+	p := j.plan()
+	if ordered || c.holdKeeps(p.files) || c.isCurrent(p.files) {
+		return unchanged()
 	}
-	j.failIf(cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(r.cfg.guards(), j.listed, served), r.checkBytes(j)))
+	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.cfg.guards(), p.count, served), c.checkBytes())
 }
 
 // Same notes that the served revision has the digests of the plan.
 func (c *candidate) Same() {
 	j := c.job
-	j.state.Matches = matchOf(manifest.Fingerprint(j.plan.Files), j.active)
+	j.state.Matches = matchOf(manifest.Fingerprint(j.plan().files), j.active)
 	j.settle(report.Unchanged)
 }
 
 func (c *candidate) Live(record mirror.Record) {
 	j, before := c.job, c.job.active
 	j.active = record
-	j.republished = c.run.tree.IsRepublished(j.target, j.state, before, record)
+	j.republished = c.tree.IsRepublished(j.target, j.state, before, record)
 	j.settle(report.Updated)
 }
 
 // Record is the record of a job whose every file is an object now.
 func (c *candidate) Record(now time.Time) mirror.Record {
-	r, j := c.run, c.job
+	j, p, objects := c.job, c.job.plan(), c.job.objects()
 	record := mirror.Record{
-		Manifest: j.target.Name, Source: r.cfg.Source, Release: j.release, Listed: j.listed,
-		MirroredAt: now, PublishedAt: now, Version: r.cfg.Version,
+		Manifest: j.target.Name, Source: c.cfg.Source, Release: j.release, Listed: p.count,
+		MirroredAt: now, PublishedAt: now, Version: c.cfg.Version,
 		Chosen: j.entry.IsChosen(),
 	}
-	sums := make([]manifest.Sum, len(j.plan.Files))
-	record.Files = make([]mirror.File, 0, len(j.plan.Files))
-	for i, f := range j.plan.Files {
-		object := j.plan.Known[f.Expected]
+	sums := make([]manifest.Sum, len(p.files))
+	record.Files = make([]mirror.File, 0, len(p.files))
+	for i, f := range p.files {
+		object := objects[f.Expected]
 		sums[i] = manifest.Sum{Object: object.ID, Path: f.Path}
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{
@@ -104,7 +100,7 @@ func (c *candidate) Record(now time.Time) mirror.Record {
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
-	j.told.Fill(&record)
+	p.told.Fill(&record)
 	return record
 }
 
@@ -114,13 +110,13 @@ func (r *run) judge(ctx context.Context, j *job) {
 		return
 	}
 	r.progress.SetPhase(j.target.Name, report.PhaseGating)
-	asked, err := r.tree.Judge(ctx, &candidate{r, j}, func() []mirror.Record { return r.mates(j) })
+	asked, err := r.tree.Judge(ctx, &candidate{asking{r, j}}, func() []mirror.Record { return r.mates(j) })
 	switch {
 	case ctx.Err() != nil:
 	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
-		j.repeat(report.Refused, err)
+		j.finish(repeated(report.Refused, err))
 	case err != nil:
-		j.fail(err)
+		j.finish(err)
 	default:
 		j.passGate()
 	}
@@ -132,34 +128,8 @@ func (r *run) mates(j *job) (records []mirror.Record) {
 	group := r.cfg.Groups.Of(j.target.Name)
 	for _, other := range r.jobs {
 		if other != j && slices.Contains(group, other.target.Name) && other.isComplete() {
-			records = append(records, (&candidate{r, other}).Record(time.Now().UTC()))
+			records = append(records, (&candidate{asking{r, other}}).Record(time.Now().UTC()))
 		}
 	}
 	return records
-}
-
-// isKnown is true if a poll that finds the job's release can end at once: it is the
-// served one, or staged with nothing left to do.
-func (r *run) isKnown(j *job) bool {
-	e := j.staged
-	if e.Manifest == "" {
-		return j.release == j.active.Release
-	}
-	return j.release == e.Release && (e.Dropped || e.Passes(j.target.Gate.Identity(), j.active.ID()))
-}
-
-// settleIfStaged settles the job when the staged revision has the expected digests, and
-// no gate must run.
-func (r *run) settleIfStaged(j *job) {
-	e := r.cfg.Staging.Get(j.target.Name)
-	if e.Release != j.release || e.Expected != manifest.Fingerprint(j.files) {
-		return
-	}
-	switch verdict := e.Judged(j.target.Gate.Identity(), j.active.ID()); {
-	case e.Dropped && r.req.Demand && !e.IsQuarantined(): // asked for again
-	case e.Dropped, e.Passes(j.target.Gate.Identity(), j.active.ID()):
-		j.settle(report.Unchanged)
-	case verdict != nil:
-		j.repeat(report.Refused, refusal.New(refusal.Gate, "%s", verdict.Error))
-	}
 }

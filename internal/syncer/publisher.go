@@ -4,12 +4,27 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"syncd/internal/mirror/export"
 )
 
 // flushEvery is the longest time that a small file waits for others before it becomes an
 // object. It is short because another sync may want the file, or the file may be the last
 // one of its manifest.
 const flushEvery = 5 * time.Second
+
+// exportMeanwhile makes the folders follow what is served when the sync begins: a crash
+// may have come between a swap and its export. wait ends when that is done.
+func (r *run) exportMeanwhile(ctx context.Context) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.results.noteExports(r.tree.Export(ctx, r.exportOptions(), r.req.TakeOver))
+	}()
+	return func() { <-done }
+}
+
+func (r *run) exportOptions() export.Options { return export.Options{Thorough: r.req.Demand} }
 
 // publishMeanwhile starts a goroutine that publishes and records manifests while others
 // of the sync still go on: those that are ready, settled or failed, once the first of them

@@ -33,10 +33,7 @@ type run struct {
 	unlisted  []report.ManifestResult // recorded, and in no entry of the history
 	recordErr error
 
-	viewResults map[string]report.ViewResult // by name
-
-	exportsMu sync.Mutex // guards exports
-	exports   []report.ExportResult
+	results results
 
 	progress    *progress.Tracker
 	deadlines   *clock.Deadlines
@@ -52,11 +49,6 @@ func (r *run) end() {
 	r.endProgress()
 }
 
-// each takes the steps for every open job, all jobs in parallel.
-func (r *run) each(ctx context.Context, jobs []*job, steps ...func(context.Context, *job) error) {
-	r.inParallel(ctx, openJobs(jobs), func(ctx context.Context, j *job) { r.take(ctx, j, steps...) })
-}
-
 func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Context, *job)) {
 	var group sync.WaitGroup
 	for _, j := range jobs {
@@ -65,43 +57,13 @@ func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Conte
 	group.Wait()
 }
 
-// take takes the steps for one job. The job ends with the step that settles it or
-// fails; other jobs continue.
-func (r *run) take(ctx context.Context, j *job, steps ...func(context.Context, *job) error) {
-	for _, step := range steps {
-		if err := step(ctx, j); err != nil {
-			j.fail(err)
-		}
-		if !j.open() {
-			return
-		}
-	}
-}
-
-// saveWanted writes the wanted contents to the state before they are downloaded, so
-// that pruning after a crash keeps the downloads.
-func (r *run) saveWanted(jobs []*job) {
-	wanted := map[string][]store.Wanted{}
-	for _, j := range openJobs(jobs) {
-		if len(j.plan.Missing) > 0 {
-			wanted[j.target.Name] = j.wanted()
-		}
-	}
-	if len(wanted) == 0 {
-		return
-	}
-	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted}); err != nil {
-		r.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; a crash now would lose the downloads of this sync")
-	}
-}
-
 // interrupted saves what was proven for the next sync. It returns what was published
 // before, and why the sync ended.
 func (r *run) interrupted(why error) (report.Sync, error) {
 	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
 	for _, j := range r.unrecorded() {
-		if len(j.plan.Files) > 0 {
-			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.plan.Known)
+		if len(j.plan().files) > 0 {
+			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.objects())
 		}
 	}
 	r.pruneIfWantsChanged(wanted)

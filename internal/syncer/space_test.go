@@ -41,25 +41,26 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		Mirror: m, Store: s, Staging: room, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
 	}}, &progress.Tracker{}).newRun(request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
-		j := &job{entry: noEntry(), sizes: map[manifest.Digest]int64{}}
+		p := &planned{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
 			digest := manifest.ObjectID{byte(i), byte(i >> 8)}.Digest()
-			j.plan.Missing = append(j.plan.Missing, &manifest.File{Path: fmt.Sprint(i), Expected: digest})
-			j.plan.Files = append(j.plan.Files, *j.plan.Missing[i])
-			j.sizes[digest] = size
+			p.missing = append(p.missing, &manifest.File{Path: fmt.Sprint(i), Expected: digest})
+			p.files = append(p.files, *p.missing[i])
+			p.sizes[digest] = size
 		}
+		j, next := &job{entry: noEntry()}, &job{entry: noEntry()}
+		j.setPlan(p, nil)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		if r.reserveSpace(stopped, []*job{j}); !j.open() {
-			t.Errorf("after the stop room was looked for, and made: %v", j.err)
+		if (wave{r, []*job{j}}).reserveSpace(stopped); !j.open() {
+			t.Errorf("after the stop room was looked for, and made: %v", j.ended().err)
 		}
-		next := &job{entry: noEntry(), sizes: map[manifest.Digest]int64{}}
-		r.reserveSpace(t.Context(), []*job{j, next})
-		if refusal.ReasonOf(j.err) != refusal.NoSpace || !next.open() {
-			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.err, next.err)
+		wave{r, []*job{j, next}}.reserveSpace(t.Context())
+		if refusal.ReasonOf(j.ended().err) != refusal.NoSpace || !next.open() {
+			t.Errorf("8192 files of %d bytes: %v; the next: %v", size, j.ended().err, next.ended().err)
 		}
 		var result report.ManifestResult
-		r.predict(j, &result)
+		predict(j, &result)
 		if result.BytesDownloaded <= 0 {
 			t.Errorf("%d bytes foreseen", result.BytesDownloaded)
 		}

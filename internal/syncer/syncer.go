@@ -80,9 +80,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	defer r.end()
 	if req.DryRun {
 		r.inParallel(ctx, r.jobs, r.ask)
-		r.checkViews(r.jobs)
-		r.askSizes(ctx, r.jobs)
-		r.reserveSpace(ctx, r.jobs)
+		wave{r, r.jobs}.prepare(ctx)
 		return r.reportDry(), context.Cause(ctx)
 	}
 	exported := r.exportMeanwhile(ctx)
@@ -95,30 +93,13 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return r.interrupted(err)
 	}
 	exported()
-	r.describeEarlier(ctx)
-	r.describeServed(ctx)
+	d := describer{r}
+	d.completeEarlier(ctx)
+	d.completeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
 	s.tree.PruneIfDue(ctx)
 	return r.report(), r.recordErr
-}
-
-// ask asks everything about a manifest until there is a plan. A poll with nothing new
-// ends after the first step.
-func (r *run) ask(ctx context.Context, j *job) {
-	if r.source.AllOrNothing() {
-		r.take(ctx, j, r.takeLocked, r.plan) // a lock file has the digests
-		return
-	}
-	ctx = j.entry.Context(ctx)
-	r.take(ctx, j,
-		r.chooseRelease, // asks ManifestReleases, one request
-		r.waitAfterFailure,
-		r.listFiles,   // asks Manifest, one request
-		r.findDigests, // asks Hash of every file, and Metadata of the surely new ones
-		r.settleIfCurrent,
-		r.plan,
-		r.describe) // asks Metadata of the other files, if this host serves others
 }
 
 // start reads what is saved and served of each manifest.

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// ask asks everything about a manifest until there is a plan.
+func (r *run) ask(ctx context.Context, j *job) { j.finish(asking{r, j}.ask(ctx)) }
+
 // inWaves asks about all manifests in parallel, and fetches them in waves. Mostly there
 // is one wave. When the questions of a manifest take long, the others go on without it
 // after Config.PublishAfter, and it follows in a later wave.
@@ -22,7 +25,7 @@ func (r *run) inWaves(ctx context.Context) {
 	for left := len(r.jobs); left > 0; {
 		wave := r.gather(asked, left)
 		left -= len(wave)
-		running.Go(func() { r.obtainAll(ctx, r.inOrder(wave)) })
+		running.Go(func() { r.obtain(ctx, r.inOrder(wave)) })
 	}
 	running.Wait()
 }
