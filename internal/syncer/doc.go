@@ -26,13 +26,14 @@
 // are refused before the downloads; which views change is decided at each publish, with
 // the records that the generation will have.
 //
-// # Who owns a job
+// # The life of a job
 //
-// A job is a manifest in a sync. Between two steps one goroutine owns all jobs. Within
-// a step, a job belongs to the goroutine of its step; downloads share the fields that
-// the type of the step guards. Ready, settled and failed jobs belong to the goroutine
-// that publishes. A recorded job changes no more, and its claim ends with the record,
-// so the next sync of that manifest does not wait for the rest of this sync.
+// A job is a manifest in a sync. What its steps find are values that follow each other:
+// listed, planned, fetch, end. A step takes one and returns the next; a plan does not change,
+// and downloads share the fetch. A step that ends a job without a failure returns an end as
+// its error. The job's goroutine owns its other fields; whatever other goroutines see of it
+// is in its life, under a lock. A recorded job changes no more, and its claim ends with the
+// record, so the next sync of that manifest does not wait for the rest of this sync.
 //
 // A job holds a share of the memory for lists from its list until its plan or its end.
 // A list takes more only while that is free, and never waits while it is read: a slow
