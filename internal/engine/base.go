@@ -63,7 +63,7 @@ func (b *base) intact() error {
 	if err := b.checkDataDir(); err != nil {
 		return err
 	}
-	return b.mirror.Intact()
+	return b.mirror.Generations.Intact()
 }
 
 // maxWork is more work than can run at once.

@@ -143,7 +143,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 	return syncer.Config{
 		Config:   e.treeConfig(cfg, id),
 		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
-		Fetcher: fetcher.New(from.files, e.mirror.Partial(), fetcher.Config{
+		Fetcher: fetcher.New(from.files, e.mirror.Objects.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),

@@ -55,7 +55,7 @@ func (s metricSet) create(cfg *config.Config) {
 		s.metrics.CreateManifest(m.Name, status.LabelValues())
 		s.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
 		status.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
-		status.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.RevisionCount(m.Name), cfg.Retain)
+		status.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.Records.RevisionCount(m.Name), cfg.Retain)
 	}
 	for _, h := range cfg.Hooks {
 		s.metrics.CreateHook(h.Name, hooks.Results())

@@ -83,7 +83,7 @@ func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) 
 	if !found {
 		return verify.Proven{}, fs.ErrNotExist
 	}
-	from, err := g.Mirror.OpenObject(id)
+	from, err := g.Mirror.Objects.Open(id)
 	if err != nil {
 		return verify.Proven{}, err
 	}

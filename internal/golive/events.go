@@ -31,7 +31,7 @@ func (t *Tree) CatchUp() error {
 		return err
 	}
 	return t.Outbox.CatchUp(t.Mirror.Current(), t.waitingToGoLive(), func(before string, now mirror.Record) bool {
-		records, err := t.Mirror.Revisions(now.Manifest)
+		records, err := t.Mirror.Records.Revisions(now.Manifest)
 		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.Release == now.Release && r.Revision == before })
 		// The earlier record is gone: report a republication. A duplicate event is harmless, a
 		// missing one is not.
@@ -128,7 +128,7 @@ func (t *Tree) damageEvent(name string, files []mirror.Damage) event.Event {
 		path := filepath.Join(t.Mirror.Dir(), "current", cmp.Or(first.View, name), first.Path())
 		return t.Outbox.Damaged(record, current.Number, path, describeDamage(files))
 	}
-	path := t.Mirror.ObjectPath(first.File.Object)
+	path := t.Mirror.Objects.Path(first.File.Object)
 	return t.Outbox.Damaged(mirror.Record{Manifest: name}, current.Number, path, describeDamage(files))
 }
 

@@ -113,7 +113,7 @@ func (e exporter) exportOne(ctx context.Context, target export.Target, o export.
 }
 
 func (e exporter) followView(ctx context.Context, target export.Target, generation int, view mirror.View, o export.Options) (bool, error) {
-	dir, err := e.mirror.OpenTree(view)
+	dir, err := e.mirror.Trees.Open(view)
 	if err != nil {
 		return false, err
 	}

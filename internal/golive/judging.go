@@ -113,10 +113,10 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 	served, isServed := current.Records[of.Name]
 	c = gate.Case{Gate: of.Gate, Served: served.ID(), Subject: gate.Subject{
 		Manifest: of.Name, Release: string(record.Release), Revision: record.Revision,
-		Path: t.Mirror.RevisionPath(record), Views: map[string]string{},
+		Path: t.Mirror.Trees.RevisionPath(record), Views: map[string]string{},
 	}}
 	if isServed {
-		c.Subject.Current = t.Mirror.RevisionPath(served)
+		c.Subject.Current = t.Mirror.Trees.RevisionPath(served)
 	}
 	views := []mirror.View{}
 	for _, v := range t.WantedViews() {
@@ -129,9 +129,9 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 			return c, err
 		case made != nil:
 			views = append(views, *made)
-			c.Subject.Views[v.Name] = t.Mirror.ViewPath(*made)
+			c.Subject.Views[v.Name] = t.Mirror.Trees.ViewPath(*made)
 		case current.Views[v.Name].Name != "":
-			c.Subject.Views[v.Name] = t.Mirror.ViewPath(current.Views[v.Name])
+			c.Subject.Views[v.Name] = t.Mirror.Trees.ViewPath(current.Views[v.Name])
 		}
 	}
 	c.Objects = gate.Show(t.Mirror, record)

@@ -68,10 +68,10 @@ func (op *rollback) Settle(o Outcome) (*Record, error) {
 // current one that has another revision of one of the manifests.
 func (op *rollback) goal() (mirror.Generation, error) {
 	if op.req.Generation > 0 {
-		return op.Mirror.Generation(op.req.Generation)
+		return op.Mirror.Generations.Find(op.req.Generation)
 	}
 	current := op.Mirror.Current()
-	all, err := op.Mirror.Generations()
+	all, err := op.Mirror.Generations.All()
 	if err != nil {
 		return mirror.Generation{}, err
 	}
@@ -93,7 +93,7 @@ func (op *rollback) revisionsBefore() (mirror.Generation, error) {
 	view := mirror.Generation{Records: map[string]mirror.Record{}}
 	current := op.Mirror.Current()
 	for _, t := range op.targets {
-		records, err := op.Mirror.Revisions(t.Name)
+		records, err := op.Mirror.Records.Revisions(t.Name)
 		if err != nil {
 			return mirror.Generation{}, err
 		}
@@ -116,7 +116,7 @@ func (op *rollback) change(goal, current mirror.Generation) (change mirror.Chang
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
-		then = op.Mirror.Described(then)
+		then = op.Mirror.Records.Described(then)
 		then.Held, then.PublishedAt = op.holdFrom(t.With(now.Orders), now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
 	}

@@ -70,7 +70,7 @@ func (t *Tree) arrange(v WantedView, current mirror.Generation, change mirror.Ch
 // replaces, an earlier view of what it brings: their readers need the earlier data, too. It
 // comes from an earlier generation, because its configuration is gone.
 func (t *Tree) orphanedViews(current mirror.Generation, change mirror.Change) (earlier []mirror.View, err error) {
-	all, err := t.Mirror.Generations()
+	all, err := t.Mirror.Generations.All()
 	if err != nil {
 		return nil, err
 	}

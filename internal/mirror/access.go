@@ -32,40 +32,40 @@ const accessChanging = "changing"
 func readableFolders() []string { return []string{"objects", "revisions", "views", "generations"} }
 
 // SetAccess sets the permissions of all that is made from now on. Recover needs them.
-func (m *Mirror) SetAccess(a Access) {
-	m.granting.Lock()
-	defer m.granting.Unlock()
-	m.access = a
+func (d *folder) SetAccess(a Access) {
+	d.granting.Lock()
+	defer d.granting.Unlock()
+	d.access = a
 }
 
 // Grant gives everything on disk the permissions a, if it has others. After a crash
 // half-way, the next Grant starts over.
-func (m *Mirror) Grant(a Access) error {
-	m.granting.Lock()
-	defer m.granting.Unlock()
-	m.access = a
-	if m.granted == "" {
-		m.granted = m.readGranted()
+func (d *folder) Grant(a Access) error {
+	d.granting.Lock()
+	defer d.granting.Unlock()
+	d.access = a
+	if d.granted == "" {
+		d.granted = d.readGranted()
 	}
-	if m.granted == a.String() {
+	if d.granted == a.String() {
 		return nil
 	}
-	m.granted = accessChanging
-	if err := m.writeGranted(accessChanging); err != nil {
+	d.granted = accessChanging
+	if err := d.writeGranted(accessChanging); err != nil {
 		return err
 	}
 	for _, folder := range readableFolders() {
-		if err := m.grantBelow(folder, a); err != nil {
+		if err := d.grantBelow(folder, a); err != nil {
 			return grantError(err, a)
 		}
 	}
-	if err := m.disk.SyncAll(m.root); err != nil {
+	if err := d.disk.SyncAll(d.root); err != nil {
 		return err
 	}
-	if err := m.writeGranted(a.String()); err != nil {
+	if err := d.writeGranted(a.String()); err != nil {
 		return err
 	}
-	m.granted = a.String()
+	d.granted = a.String()
 	return nil
 }
 
@@ -80,8 +80,8 @@ func grantError(err error, a Access) error {
 }
 
 // readGranted treats a file that cannot be read as unknown permissions.
-func (m *Mirror) readGranted() string {
-	f, err := m.root.OpenRegular(accessFile)
+func (d *folder) readGranted() string {
+	f, err := d.root.OpenRegular(accessFile)
 	if isGone(err) {
 		return DefaultAccess().String()
 	}
@@ -93,18 +93,18 @@ func (m *Mirror) readGranted() string {
 	return string(text)
 }
 
-func (m *Mirror) writeGranted(text string) error {
-	return m.disk.ReplaceFile(m.root, accessFile, 0o600, func(w io.Writer) error {
+func (d *folder) writeGranted(text string) error {
+	return d.disk.ReplaceFile(d.root, accessFile, 0o600, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
 }
 
-func (m *Mirror) grantBelow(folder string, a Access) error {
+func (d *folder) grantBelow(folder string, a Access) error {
 	var failed error
-	err := m.root.Walk(folder, func(name string, entry fs.DirEntry) {
+	err := d.root.Walk(folder, func(name string, entry fs.DirEntry) {
 		if failed == nil && (entry.IsDir() || entry.Type().IsRegular()) {
-			failed = grant(m.root, name, a)
+			failed = grant(d.root, name, a)
 		}
 	})
 	if isGone(err) {
@@ -135,24 +135,24 @@ func grant(dir *fsops.Dir, name string, a Access) error {
 }
 
 // ensureReadable makes a directory for readers, whatever the umask.
-func (m *Mirror) ensureReadable(dir *fsops.Dir, name string) error {
-	if err := dir.EnsureDir(name, m.access.Directories); err != nil {
+func (d *folder) ensureReadable(dir *fsops.Dir, name string) error {
+	if err := dir.EnsureDir(name, d.access.Directories); err != nil {
 		return err
 	}
-	return m.chgrp(dir, name)
+	return d.chgrp(dir, name)
 }
 
 // createReadable creates a file for readers. Its bytes are not durable yet.
-func (m *Mirror) createReadable(name string, write func(io.Writer) error) error {
-	if err := m.root.CreateFile(name, m.access.Files, write); err != nil {
+func (d *folder) createReadable(name string, write func(io.Writer) error) error {
+	if err := d.root.CreateFile(name, d.access.Files, write); err != nil {
 		return err
 	}
-	return m.chgrp(m.root, name)
+	return d.chgrp(d.root, name)
 }
 
-func (m *Mirror) chgrp(dir *fsops.Dir, name string) error {
-	if m.access.Group < 0 {
+func (d *folder) chgrp(dir *fsops.Dir, name string) error {
+	if d.access.Group < 0 {
 		return nil
 	}
-	return dir.Chgrp(name, m.access.Group)
+	return dir.Chgrp(name, d.access.Group)
 }

@@ -26,13 +26,13 @@ func TestAdoptRefusesBytesThatCannotBeSynced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := m.Adopt(verify.Proven{Name: name, Object: object}); !errors.Is(err, unix.EINVAL) {
+	if err := m.Objects.Adopt(verify.Proven{Name: name, Object: object}); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it stayed: %v", err)
 	}
-	if _, found := m.Object(object.ID); found {
+	if _, found := m.Objects.Find(object.ID); found {
 		t.Error("it is an object")
 	}
 }

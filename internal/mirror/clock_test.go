@@ -98,14 +98,14 @@ func TestTheNextPruneTimeUsesTheMonotonicClock(t *testing.T) {
 func TestTheTimeOfAGenerationIsThatOfItsSwap(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1")
-	next, err := m.buildGeneration(Change{Remove: []string{"a"}})
+	next, err := m.Generations.build(Change{Remove: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	setTime(t, m, next.Number, time.Now().Add(-time.Hour)) // so long took what came after
 	next.PublishedAt = time.Now().Add(-time.Hour)
 	before := time.Now()
-	if err := m.swapTo(next); err != nil {
+	if err := m.Generations.swapTo(next); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(m.path("generations", generationName(next.Number)))
@@ -157,7 +157,7 @@ func TestARevisionThatNoGenerationShowsIsOrderedByItsTime(t *testing.T) {
 		if _, err := m.Prune(Retention{Revisions: step.retain}, days(1)); err != nil {
 			t.Fatal(err)
 		}
-		records, err := m.Revisions("a")
+		records, err := m.Records.Revisions("a")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func adopt(t tb, m *Mirror, text string) manifest.Object {
 	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o444)); err != nil {
 		t.Fatalf("%v", err)
 	}
-	if err := m.Adopt(verify.Proven{Name: name, Object: object}); err != nil {
+	if err := m.Objects.Adopt(verify.Proven{Name: name, Object: object}); err != nil {
 		t.Fatalf("adopt: %v", err)
 	}
 	return object
@@ -129,7 +129,7 @@ func checkWhole(t tb, m *Mirror) {
 	if again.Current().Number != current {
 		t.Fatalf("current is %d on disk and %d in memory", again.Current().Number, current)
 	}
-	numbers, err := m.numbers()
+	numbers, err := m.Generations.numbers()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -144,7 +144,7 @@ func checkWhole(t tb, m *Mirror) {
 // checkGeneration reads a generation as its users do.
 func checkGeneration(t tb, m *Mirror, number int) {
 	t.Helper()
-	g, err := m.readGeneration(number)
+	g, err := m.Generations.read(number)
 	if err != nil {
 		t.Fatalf("generation %d: %v", number, err)
 	}

@@ -11,12 +11,12 @@ import (
 
 // Holding lists the files with a content, in every revision on disk, those that are
 // served first. Err is nil in all of them.
-func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
-	records, err := m.allRevisions()
+func (rs *Records) Holding(id manifest.ObjectID) ([]Damage, error) {
+	records, err := rs.withStaged()
 	if err != nil {
 		return nil, err
 	}
-	current := m.Current()
+	current := rs.generations.Current()
 	isServed := func(r Record) bool { return current.Records[r.Manifest].ID() == r.ID() }
 	slices.SortStableFunc(records, func(a, b Record) int {
 		if served := isServed(a); served != isServed(b) {
@@ -35,20 +35,20 @@ func (m *Mirror) Holding(id manifest.ObjectID) ([]Damage, error) {
 	return all, nil
 }
 
-// allRevisions returns the record of every revision on disk, staged ones included. A
+// withStaged returns the record of every revision on disk, staged ones included. A
 // revision may have several.
-func (m *Mirror) allRevisions() ([]Record, error) {
-	records, err := m.Records()
+func (rs *Records) withStaged() ([]Record, error) {
+	records, err := rs.All()
 	if err != nil {
 		return nil, err
 	}
-	staged, err := m.namesBelow(StagedDir)
+	staged, err := rs.namesBelow(StagedDir)
 	for _, name := range staged {
 		id, isRecord := strings.CutSuffix(filepath.Base(name), recordSuffix)
 		if !isRecord {
 			continue
 		}
-		if record, err := m.Staged(filepath.Base(filepath.Dir(name)), id); err == nil {
+		if record, err := rs.Staged(filepath.Base(filepath.Dir(name)), id); err == nil {
 			records = append(records, record)
 		}
 	}
@@ -63,6 +63,3 @@ func holding(r Record, id manifest.ObjectID) (files []Damage) {
 	}
 	return files
 }
-
-// RemoveUnused removes an object that no revision holds, and that is not to be used.
-func (m *Mirror) RemoveUnused(id manifest.ObjectID) error { return m.objects.Remove(inObjects(id)) }

@@ -117,7 +117,7 @@ func TestADataDirectoryWithGlobCharactersInItsName(t *testing.T) {
 	}
 	m = recovered(t, m.dir)
 	checkWhole(t, m)
-	if n, _ := m.numbers(); len(n) != 1 {
+	if n, _ := m.Generations.numbers(); len(n) != 1 {
 		t.Errorf("pruning left %d", n)
 	}
 }

@@ -2,9 +2,7 @@ package mirror
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -12,21 +10,20 @@ import (
 	"slices"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 )
 
-// linkTree makes the files of t below the new directory temp. It returns the
+// link makes the files of t below the new directory temp. It returns the
 // directories of the tree, the deepest first: their entries are not durable yet.
-func (m *Mirror) linkTree(t tree, temp string) (dirs []string, err error) {
+func (ts *Trees) link(t tree, temp string) (dirs []string, err error) {
 	made := map[string]bool{filepath.Dir(temp): true}
-	if err := m.makeReadable(temp, made); err != nil {
+	if err := ts.makeReadable(temp, made); err != nil {
 		return nil, err
 	}
 	last := "." // most files lie in the directory of the one before
 	for _, f := range t.files {
 		if dir := path.Dir(f.Path); dir != last {
-			if err := m.makeReadable(filepath.Join(temp, dir), made); err != nil {
+			if err := ts.makeReadable(filepath.Join(temp, dir), made); err != nil {
 				return nil, err
 			}
 			last = dir
@@ -35,23 +32,23 @@ func (m *Mirror) linkTree(t tree, temp string) (dirs []string, err error) {
 	delete(made, filepath.Dir(temp))
 	dirs = slices.Sorted(maps.Keys(made)) // parents come before their children
 	slices.Reverse(dirs)
-	if err := m.linkFiles(temp, t.files); err != nil || !t.hashFiles {
+	if err := ts.linkFiles(temp, t.files); err != nil || !t.hashFiles {
 		return dirs, err
 	}
-	return dirs, m.writeHashFiles(temp, t.files)
+	return dirs, ts.writeHashFiles(temp, t.files)
 }
 
 // writeHashFiles writes the digest of each file beside it, as the provider's updater
 // does.
-func (m *Mirror) writeHashFiles(base string, list []File) error {
+func (ts *Trees) writeHashFiles(base string, list []File) error {
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = filepath.Join(base, layout.HashName(f.Path))
-		if err := m.createReadable(names[i], hashOf(f)); err != nil {
+		if err := ts.createReadable(names[i], hashOf(f)); err != nil {
 			return err
 		}
 	}
-	return m.disk.SyncFiles(m.root, names)
+	return ts.disk.SyncFiles(ts.root, names)
 }
 
 // hashOf writes the text of a file's hash file.
@@ -64,8 +61,8 @@ func hashOf(f File) func(io.Writer) error {
 
 // linkFiles links files in the order of their objects, so that each object
 // directory is opened once, however many files there are.
-func (m *Mirror) linkFiles(base string, list []File) error {
-	objects, tree := openDirs{root: m.objects, limit: 1}, openDirs{root: m.root, limit: maxOpenDirs}
+func (ts *Trees) linkFiles(base string, list []File) error {
+	objects, tree := openDirs{root: ts.objects.objects, limit: 1}, openDirs{root: ts.root, limit: maxOpenDirs}
 	defer objects.close()
 	defer tree.close()
 	order := make([]int32, len(list))
@@ -94,78 +91,11 @@ func (m *Mirror) linkFiles(base string, list []File) error {
 		}
 	}
 	for _, name := range copies {
-		if err := m.chgrp(m.root, name); err != nil {
+		if err := ts.chgrp(ts.root, name); err != nil {
 			return err
 		}
 	}
-	return m.disk.SyncFiles(m.root, copies)
-}
-
-// CopiesBytes is true if the file system has no hard links, so that a tree takes the
-// bytes of its files once more. It is found out once.
-func (m *Mirror) CopiesBytes() bool {
-	m.probing.Do(func() {
-		name := fsops.TempName("state/link")
-		defer m.root.Discard(name)
-		if err := m.root.CreateFile(name, 0o400, func(io.Writer) error { return nil }); err != nil {
-			return // the next step tells why
-		}
-		dir, err := m.root.Open("state")
-		if err != nil {
-			return
-		}
-		defer dir.Close()
-		other := fsops.TempName("link")
-		defer m.root.Discard(filepath.Join("state", other))
-		m.copiesBytes, _ = fsops.Link(dir, filepath.Base(name), dir, other)
-	})
-	return m.copiesBytes
-}
-
-// makeReadable makes a directory and its parents with the readers' permissions,
-// whatever the umask. made holds the directories that exist.
-func (m *Mirror) makeReadable(dir string, made map[string]bool) error {
-	if made[dir] {
-		return nil
-	}
-	if info, err := m.root.Lstat(dir); err == nil {
-		if !info.IsDir() {
-			return fmt.Errorf("%s is no directory: move it away", m.root.Path(dir))
-		}
-		made[dir] = true
-		return nil
-	}
-	if err := m.makeReadable(filepath.Dir(dir), made); err != nil {
-		return err
-	}
-	made[dir] = true
-	return m.ensureReadable(m.root, dir)
-}
-
-// linkObject links one object at a path within the data directory, for Relink.
-func (m *Mirror) linkObject(id manifest.ObjectID, path string) error {
-	if _, there := m.ObjectInfo(id); !there { // a symlink would be linked, too
-		return &fs.PathError{Op: "link", Path: m.root.Path(objectName(id)), Err: fs.ErrNotExist}
-	}
-	dir, name := filepath.Split(objectName(id))
-	from, err := m.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := m.root.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	copied, err := fsops.Link(from, name, to, filepath.Base(path))
-	if err != nil || !copied {
-		return err
-	}
-	if err := m.chgrp(m.root, path); err != nil {
-		return err
-	}
-	return m.disk.SyncFiles(m.root, []string{path})
+	return ts.disk.SyncFiles(ts.root, copies)
 }
 
 // maxOpenDirs is how many directories of a tree are kept open at once.

@@ -2,21 +2,38 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
 
-// Objects returns every object on disk, sorted by ID.
-func (m *Mirror) Objects() ([]manifest.ObjectID, error) {
-	names, err := m.objectNames()
+// Objects are the contents of all files, each once, by their digests. Unfinished downloads
+// lie beside them.
+type Objects struct {
+	*folder
+	objects *fsops.Dir // set by Recover, as is partial; nil before
+	partial *fsops.Dir
+
+	syncing sync.Mutex // held by Sync
+
+	mu          sync.Mutex          // guards what follows; never held across an fsync
+	directories map[string]dirState // that are known to exist
+}
+
+// All returns every object on disk, sorted by ID.
+func (o *Objects) All() ([]manifest.ObjectID, error) {
+	names, err := o.names()
 	var ids []manifest.ObjectID
 	for _, name := range names {
 		if id, err := manifest.ParseObjectID(filepath.Base(name)); err == nil && name == objectName(id) {
@@ -26,10 +43,10 @@ func (m *Mirror) Objects() ([]manifest.ObjectID, error) {
 	return ids, err
 }
 
-// ObjectsIn returns the objects in one of the 256 directories, sorted by ID.
-func (m *Mirror) ObjectsIn(directory byte) ([]manifest.ObjectID, error) {
+// In returns the objects in one of the 256 directories, sorted by ID.
+func (o *Objects) In(directory byte) ([]manifest.ObjectID, error) {
 	dir := hex.EncodeToString([]byte{directory})
-	names, err := m.objects.Names(dir)
+	names, err := o.objects.Names(dir)
 	if isGone(err) {
 		return nil, nil
 	}
@@ -43,38 +60,38 @@ func (m *Mirror) ObjectsIn(directory byte) ([]manifest.ObjectID, error) {
 	return ids, err
 }
 
-// Object returns an object if it is on disk. Its content was proven when it got
+// Find returns an object if it is on disk. Its content was proven when it got
 // its name, and is not read again.
-func (m *Mirror) Object(id manifest.ObjectID) (manifest.Object, bool) {
-	info, there := m.ObjectInfo(id)
+func (o *Objects) Find(id manifest.ObjectID) (manifest.Object, bool) {
+	info, there := o.Info(id)
 	if !there {
 		return manifest.Object{}, false
 	}
 	return manifest.Object{ID: id, Size: info.Size()}, true
 }
 
-// ObjectInfo describes the file of an object, if it is on disk.
-func (m *Mirror) ObjectInfo(id manifest.ObjectID) (info fsops.Info, there bool) {
-	info, err := m.objects.Info(inObjects(id))
+// Info describes the file of an object, if it is on disk.
+func (o *Objects) Info(id manifest.ObjectID) (info fsops.Info, there bool) {
+	info, err := o.objects.Info(inObjects(id))
 	return info, err == nil && info.IsRegular()
 }
 
-// OpenObject opens an object for reading. It needs no Recover.
-func (m *Mirror) OpenObject(id manifest.ObjectID) (*os.File, error) {
-	return m.root.OpenRegular(objectName(id))
+// Open opens an object for reading. It needs no Recover.
+func (o *Objects) Open(id manifest.ObjectID) (*os.File, error) {
+	return o.root.OpenRegular(objectName(id))
 }
 
-// ObjectPath is where an object lies.
-func (m *Mirror) ObjectPath(id manifest.ObjectID) string { return m.root.Path(objectName(id)) }
+// Path is where an object lies.
+func (o *Objects) Path(id manifest.ObjectID) string { return o.root.Path(objectName(id)) }
 
-// CheckObject reads an object and compares it with an expected digest, see verify.File.
-func (m *Mirror) CheckObject(ctx context.Context, id manifest.ObjectID, expected manifest.Digest) (manifest.Object, error) {
-	return verify.File(ctx, m.root, objectName(id), expected)
+// Check reads an object and compares it with an expected digest, see verify.File.
+func (o *Objects) Check(ctx context.Context, id manifest.ObjectID, expected manifest.Digest) (manifest.Object, error) {
+	return verify.File(ctx, o.root, objectName(id), expected)
 }
 
-// HashObject reads an object.
-func (m *Mirror) HashObject(ctx context.Context, id manifest.ObjectID, algorithm manifest.Algorithm) (*verify.Hasher, error) {
-	return verify.HashFile(ctx, m.root, objectName(id), algorithm)
+// Hash reads an object.
+func (o *Objects) Hash(ctx context.Context, id manifest.ObjectID, algorithm manifest.Algorithm) (*verify.Hasher, error) {
+	return verify.HashFile(ctx, o.root, objectName(id), algorithm)
 }
 
 // inObjects is an object's path within the directory of objects.
@@ -90,21 +107,21 @@ func objectDir(name string) string { return name[:2] }
 func objectName(id manifest.ObjectID) string { return "objects/" + inObjects(id) }
 
 // Adopt makes proven files objects, see AdoptEach, and joins their errors.
-func (m *Mirror) Adopt(files ...verify.Proven) error { return errors.Join(m.AdoptEach(files)...) }
+func (o *Objects) Adopt(files ...verify.Proven) error { return errors.Join(o.AdoptEach(files)...) }
 
 // AdoptEach makes proven files objects: it syncs the bytes of those that are not
-// durable, then renames all. The next Publish or SyncObjects makes the new names
+// durable, then renames all. The next Publish or Sync makes the new names
 // durable. Each file has its own error. When syncing fails, the files that were to
 // be synced are removed. Safe for concurrent use.
-func (m *Mirror) AdoptEach(files []verify.Proven) []error {
-	m.granting.RLock()
-	defer m.granting.RUnlock()
+func (o *Objects) AdoptEach(files []verify.Proven) []error {
+	o.granting.RLock()
+	defer o.granting.RUnlock()
 	errs := make([]error, len(files))
 	var names []string
 	for _, f := range files {
-		if m.access != DefaultAccess() { // downloads have the default
-			if err := grant(m.partial, f.Name, m.access); err != nil {
-				return slices.Repeat([]error{grantError(err, m.access)}, len(files))
+		if o.access != DefaultAccess() { // downloads have the default
+			if err := grant(o.partial, f.Name, o.access); err != nil {
+				return slices.Repeat([]error{grantError(err, o.access)}, len(files))
 			}
 			f.Durable = false
 		}
@@ -112,9 +129,9 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 			names = append(names, f.Name)
 		}
 	}
-	if err := m.disk.SyncFiles(m.partial, names); err != nil {
+	if err := o.disk.SyncFiles(o.partial, names); err != nil {
 		for _, name := range names { // a second fsync may report success for bytes that were lost
-			err = errors.Join(err, m.partial.RemoveAll(name))
+			err = errors.Join(err, o.partial.RemoveAll(name))
 		}
 		for i := range errs {
 			errs[i] = err
@@ -122,70 +139,70 @@ func (m *Mirror) AdoptEach(files []verify.Proven) []error {
 		return errs
 	}
 	for i, f := range files {
-		errs[i] = m.adopt(f)
+		errs[i] = o.adopt(f)
 	}
 	return errs
 }
 
-func (m *Mirror) adopt(f verify.Proven) error {
+func (o *Objects) adopt(f verify.Proven) error {
 	target := inObjects(f.Object.ID)
 	dir := objectDir(target)
-	if err := m.makeObjectDir(dir); err != nil {
+	if err := o.makeDirectory(dir); err != nil {
 		return err
 	}
-	err := fsops.Move(m.partial, f.Name, m.objects, target)
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	err := fsops.Move(o.partial, f.Name, o.objects, target)
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if err != nil {
-		delete(m.objectDirs, dir) // it may have been removed
+		delete(o.directories, dir) // it may have been removed
 		return err
 	}
-	m.objectDirs[dir] = dirty
+	o.directories[dir] = dirty
 	return nil
 }
 
-// makeObjectDir makes an object directory, with its permissions whatever the umask,
+// makeDirectory makes an object directory, with its permissions whatever the umask,
 // once in the life of the process.
-func (m *Mirror) makeObjectDir(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, made := m.objectDirs[dir]; made {
+func (o *Objects) makeDirectory(dir string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, made := o.directories[dir]; made {
 		return nil
 	}
-	if err := m.ensureReadable(m.objects, dir); err != nil {
+	if err := o.ensureReadable(o.objects, dir); err != nil {
 		return err
 	}
-	m.objectDirs[dir], m.objectDirs["."] = clean, dirty
+	o.directories[dir], o.directories["."] = clean, dirty
 	return nil
 }
 
-// SyncObjects makes the names of all adopted objects durable. It may miss those of an
+// Sync makes the names of all adopted objects durable. It may miss those of an
 // Adopt that is under way; the next call gets them. Safe for concurrent use.
-func (m *Mirror) SyncObjects() error {
-	m.syncingObjects.Lock() // another call may have taken the dirty ones and not be done
-	defer m.syncingObjects.Unlock()
-	dirs := m.takeDirtyDirs()
-	err := m.disk.SyncDirs(m.objects, dirs) // don't hold mu across fsync: Current needs it
+func (o *Objects) Sync() error {
+	o.syncing.Lock() // another call may have taken the dirty ones and not be done
+	defer o.syncing.Unlock()
+	dirs := o.takeDirtyDirs()
+	err := o.disk.SyncDirs(o.objects, dirs) // don't hold mu across fsync: Current needs it
 	if err == nil {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, dir := range dirs {
-		m.objectDirs[dir] = dirty
+		o.directories[dir] = dirty
 	}
 	return err
 }
 
 // takeDirtyDirs marks the dirty directories as clean. An Adopt from then on makes
 // its directory dirty again.
-func (m *Mirror) takeDirtyDirs() (dirs []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for dir, state := range m.objectDirs {
+func (o *Objects) takeDirtyDirs() (dirs []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for dir, state := range o.directories {
 		if state == dirty {
 			dirs = append(dirs, dir)
-			m.objectDirs[dir] = clean
+			o.directories[dir] = clean
 		}
 	}
 	slices.Sort(dirs) // the steps of a sync are the same in each run, as the crash tests need
@@ -200,12 +217,105 @@ const (
 	dirty dirState = true
 )
 
-// ObjectDirs is how many of the 256 directories for objects exist; 0 when they
+// Directories is how many of the 256 directories for objects exist; 0 when they
 // cannot be read.
-func (m *Mirror) ObjectDirs() int {
-	names, err := m.root.Names("objects")
+func (o *Objects) Directories() int {
+	names, err := o.root.Names("objects")
 	if err != nil {
 		return 0
 	}
 	return len(names)
 }
+
+// names lists the files in the object directories, whatever their names.
+func (o *Objects) names() ([]string, error) { return o.namesBelow("objects") }
+
+// IsWhole re-reads an object and compares it with its name.
+func (o *Objects) IsWhole(ctx context.Context, id manifest.ObjectID) bool {
+	_, err := o.Check(ctx, id, id.Digest())
+	return err == nil
+}
+
+// isLink is true for a file that is a hard link of an object.
+func (o *Objects) isLink(name string, id manifest.ObjectID) (bool, error) {
+	info, err := o.root.Lstat(name)
+	if err != nil {
+		return false, err
+	}
+	object, err := o.root.Lstat(objectName(id))
+	return err == nil && os.SameFile(info, object), nil
+}
+
+// link links one object at a path within the data directory, for Relink.
+func (o *Objects) link(id manifest.ObjectID, path string) error {
+	if _, there := o.Info(id); !there { // a symlink would be linked, too
+		return &fs.PathError{Op: "link", Path: o.root.Path(objectName(id)), Err: fs.ErrNotExist}
+	}
+	dir, name := filepath.Split(objectName(id))
+	from, err := o.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := o.root.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	copied, err := fsops.Link(from, name, to, filepath.Base(path))
+	if err != nil || !copied {
+		return err
+	}
+	if err := o.chgrp(o.root, path); err != nil {
+		return err
+	}
+	return o.disk.SyncFiles(o.root, []string{path})
+}
+
+// RemoveUnused removes an object that no revision holds, and that is not to be used.
+func (o *Objects) RemoveUnused(id manifest.ObjectID) error { return o.objects.Remove(inObjects(id)) }
+
+func (o *Objects) prune(chosen choice) error {
+	names, err := o.names()
+	for _, name := range names {
+		if !chosen.keeps(name) {
+			err = errors.Join(err, o.root.Remove(name))
+		}
+	}
+	return err
+}
+
+// Partial is the directory of unfinished downloads, opened by Recover. Close closes it.
+func (o *Objects) Partial() *fsops.Dir { return o.partial }
+
+// open opens the directories in which each download changes something.
+func (o *Objects) open() (err error) {
+	if err := errors.Join(o.objects.Close(), o.partial.Close()); err != nil {
+		return err
+	}
+	if o.objects, err = o.root.OpenDir("objects"); err != nil {
+		return err
+	}
+	o.partial, err = o.root.OpenDir("partial")
+	return err
+}
+
+// check requires that the directories which the mirror holds open are still
+// those of the data directory: files in another one would be lost.
+func (o *Objects) check() error {
+	for name, held := range map[string]*fsops.Dir{"objects": o.objects, "partial": o.partial} {
+		if held == nil {
+			continue
+		}
+		now, err := o.root.Info(name)
+		then, heldErr := held.Info(".")
+		if err := errors.Join(err, heldErr); err != nil || !now.Same(then) {
+			return fmt.Errorf("%s was removed or replaced while syncd was running: restart syncd: %w", o.root.Path(name), cmp.Or(err, errReplaced))
+		}
+	}
+	return nil
+}
+
+var errReplaced = errors.New("it is another directory now")
+
+func (o *Objects) close() error { return errors.Join(o.objects.Close(), o.partial.Close()) }

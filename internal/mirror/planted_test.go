@@ -70,13 +70,13 @@ func TestLinkInThePlaceOfAnObjectIsAMissingObject(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, there := m.Object(id); there {
+			if _, there := m.Objects.Find(id); there {
 				t.Error("it is an object")
 			}
-			if m.ObjectIsWhole(t.Context(), id) {
+			if m.Objects.IsWhole(t.Context(), id) {
 				t.Error("it is whole")
 			}
-			if _, err := m.HashObject(t.Context(), id, manifest.MD5); err == nil {
+			if _, err := m.Objects.Hash(t.Context(), id, manifest.MD5); err == nil {
 				t.Error("its digest was read")
 			}
 			if err := m.Relink(id); err == nil {
@@ -86,7 +86,7 @@ func TestLinkInThePlaceOfAnObjectIsAMissingObject(t *testing.T) {
 				t.Errorf("published: %v, %v", info, err)
 			}
 			adopt(t, m, "1")
-			if m.isLink(objectName(id)) || !m.ObjectIsWhole(t.Context(), id) {
+			if m.isLink(objectName(id)) || !m.Objects.IsWhole(t.Context(), id) {
 				t.Error("the next download did not replace it")
 			}
 			unchanged()
@@ -125,7 +125,7 @@ func TestLinksInThePlaceOfGenerationsAreRemoved(t *testing.T) {
 	if left := below(t, m, "generations/*"); len(left) != 3 {
 		t.Errorf("after the start: %q", left)
 	}
-	if all, err := m.Generations(); err != nil || len(all) != 2 {
+	if all, err := m.Generations.All(); err != nil || len(all) != 2 {
 		t.Errorf("%d complete generations, %v", len(all), err)
 	}
 	if _, err := m.Prune(Retention{Revisions: 9, For: time.Hour}, time.Now()); err != nil {
@@ -157,7 +157,7 @@ func TestLinkInThePlaceOfARevisionIsAMissingRevision(t *testing.T) {
 	if n := m.Current().Number; n != 1 {
 		t.Errorf("current is %d", n)
 	}
-	if kept, err := m.Revisions("a"); err != nil || len(kept) != 1 {
+	if kept, err := m.Records.Revisions("a"); err != nil || len(kept) != 1 {
 		t.Errorf("%d revisions to go back to, %v", len(kept), err)
 	}
 	m = recovered(t, m.dir)
@@ -193,7 +193,7 @@ func TestLinksWithinAPublishedRevisionAreDamage(t *testing.T) {
 	if err != nil || len(checked.Damage) != 1 || checked.Damage[0].File.Path != "x" {
 		t.Fatalf("damage %+v, %v", checked.Damage, err)
 	}
-	if err := m.checkTree(treeOfRevision(served)); err == nil {
+	if err := m.Trees.check(treeOfRevision(served)); err == nil {
 		t.Error("the revision is whole")
 	}
 	if err := m.Relink(sumOf("2")); err != nil {
@@ -204,7 +204,7 @@ func TestLinksWithinAPublishedRevisionAreDamage(t *testing.T) {
 	}
 	unchanged()
 	unchanged = m.plantTo(t, filepath.Join(served.Dir(), "sub"), m.path("partial", "sub"))
-	if err := m.checkTree(treeOfRevision(served)); err == nil {
+	if err := m.Trees.check(treeOfRevision(served)); err == nil {
 		t.Error("the revision with a link in the place of a folder is whole")
 	}
 	unchanged()

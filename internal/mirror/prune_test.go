@@ -34,7 +34,7 @@ func publishAll(t tb, m *Mirror, texts ...string) {
 // shown lists the generations on disk in the form of publishAll.
 func shown(t tb, m *Mirror) []string {
 	t.Helper()
-	all, err := m.Generations()
+	all, err := m.Generations.All()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -53,7 +53,7 @@ func shown(t tb, m *Mirror) []string {
 // revision and object on disk.
 func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 	t.Helper()
-	all, err := m.Generations()
+	all, err := m.Generations.All()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -73,7 +73,7 @@ func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 		}
 	}
 	for _, name := range below(t, m, "state/records/*") {
-		records, err := m.keptRecords(filepath.Base(name), nil)
+		records, err := m.Records.kept(filepath.Base(name), nil)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -174,11 +174,11 @@ func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
 			next := Change{Remove: []string{"a"}}
 			if change != "no manifests" {
 				next = Change{Set: []Record{recordOf(t, m, "a", "2026.02", files{"x": "a2"})}}
-				if err := m.buildTree(treeOfRevision(next.Set[0])); err != nil {
+				if err := m.Trees.build(treeOfRevision(next.Set[0])); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := m.buildGeneration(next); err != nil {
+			if _, err := m.Generations.build(next); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := m.Prune(Retention{Revisions: 3, For: time.Hour}, time.Now()); err != nil {
@@ -310,7 +310,7 @@ func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T
 				mustChange(t, m, Change{Remove: []string{rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "manifest")}})
 			},
 			"roll back": func(t *rapid.T) {
-				all, err := m.Generations()
+				all, err := m.Generations.All()
 				if err != nil || len(all) == 0 {
 					t.Skip("nothing to go back to")
 				}
@@ -332,7 +332,7 @@ func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T
 				if left := shown(t, m); keep.For > 0 && now.Before(days(1).Add(-time.Hour)) && !slices.Equal(before, left) {
 					t.Fatalf("went too soon: %q became %q", before, left)
 				}
-				if _, ok := m.Object(sumOf("held")); !ok {
+				if _, ok := m.Objects.Find(sumOf("held")); !ok {
 					t.Fatal("a held object went")
 				}
 				checkWhole(t, m)

@@ -43,14 +43,14 @@ func TestPublishingAddsReplacesAndRemovesManifests(t *testing.T) {
 			t.Errorf("generation %d: %s", g.Number, diff)
 		}
 	}
-	all, err := m.Generations()
+	all, err := m.Generations.All()
 	if err != nil || len(all) != len(steps) || all[0].Number != len(steps) {
 		t.Errorf("%d generations, %v", len(all), err)
 	}
-	if g, err := m.Generation(2); err != nil || g.Records["b"].ID() != b1.ID() {
+	if g, err := m.Generations.Find(2); err != nil || g.Records["b"].ID() != b1.ID() {
 		t.Errorf("got generation %+v, %v, want the first revision of b", g, err)
 	}
-	if _, err := m.Generation(99); !errors.Is(err, errNoGeneration) {
+	if _, err := m.Generations.Find(99); !errors.Is(err, errNoGeneration) {
 		t.Errorf("got %v, want errNoGeneration", err)
 	}
 }
@@ -292,16 +292,16 @@ func TestAdoptIsSafeForConcurrentUseAndReplacesAnObject(t *testing.T) {
 	group.Wait()
 	for i := range 20 {
 		text := fmt.Sprint("text ", i)
-		if object, ok := m.Object(sumOf(text)); !ok || object.Size != int64(len(text)) {
+		if object, ok := m.Objects.Find(sumOf(text)); !ok || object.Size != int64(len(text)) {
 			t.Errorf("object of %q: got %+v, %v", text, object, ok)
 		}
 	}
 	replace(t, m.objectPath(sumOf("text 0")), "damaged")
 	adopt(t, m, "text 0")
-	if !m.ObjectIsWhole(context.Background(), sumOf("text 0")) {
+	if !m.Objects.IsWhole(context.Background(), sumOf("text 0")) {
 		t.Error("the damaged object stayed")
 	}
-	if _, ok := m.Object(sumOf("never adopted")); ok {
+	if _, ok := m.Objects.Find(sumOf("never adopted")); ok {
 		t.Error("an object that is not there is known")
 	}
 }

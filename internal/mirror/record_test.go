@@ -24,13 +24,13 @@ func TestAServedRecordIsReadAgainOnlyWhenItsFileChanged(t *testing.T) {
 	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.readGeneration(1); err != nil {
+	if _, err := m.Generations.read(1); err != nil {
 		t.Errorf("it was read: %v", err)
 	}
 	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.readGeneration(1); !errors.Is(err, errDamaged) {
+	if _, err := m.Generations.read(1); !errors.Is(err, errDamaged) {
 		t.Errorf("damage is not seen: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func TestAMissingDataDirectoryIsEmptyAndOpenChangesNothing(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it was made: %v", err)
 	}
-	if all, err := m.Generations(); err != nil || len(all) != 0 {
+	if all, err := m.Generations.All(); err != nil || len(all) != 0 {
 		t.Errorf("got generations %v, %v, want none", all, err)
 	}
 }
@@ -54,7 +54,7 @@ type leftover struct {
 
 // halfBuild builds a revision's tree and does not give it its name.
 func halfBuild(m *Mirror, r Record) error {
-	_, err := m.linkTree(treeOfRevision(r), fsops.TempName(r.Dir()))
+	_, err := m.Trees.link(treeOfRevision(r), fsops.TempName(r.Dir()))
 	return err
 }
 
@@ -67,8 +67,8 @@ func leftovers() []leftover {
 	}
 	build := func(t *testing.T, m *Mirror, next Record) {
 		t.Helper()
-		_, err := m.buildGeneration(Change{Set: []Record{next}})
-		must(t, m.SyncObjects(), m.buildTree(treeOfRevision(next)), err)
+		_, err := m.Generations.build(Change{Set: []Record{next}})
+		must(t, m.Objects.Sync(), m.Trees.build(treeOfRevision(next)), err)
 	}
 	spoil := func(name, text string) func(*testing.T, *Mirror, Record) {
 		return func(t *testing.T, m *Mirror, _ Record) { replace(t, m.path(name), text) }
@@ -82,10 +82,10 @@ func leftovers() []leftover {
 			next.Manifest = "new"
 			must(t, os.Mkdir(m.path("revisions/new"), 0o700), halfBuild(m, next))
 		}, 2},
-		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.buildTree(treeOfRevision(next))) }, 2},
+		{"revision built", func(t *testing.T, m *Mirror, next Record) { must(t, m.Trees.build(treeOfRevision(next))) }, 2},
 		{"generation begun", func(t *testing.T, m *Mirror, next Record) {
 			temp := fsops.TempName("generations/000003")
-			must(t, m.buildTree(treeOfRevision(next)), os.Mkdir(m.path(temp), 0o700), m.writeEntry(temp, next))
+			must(t, m.Trees.build(treeOfRevision(next)), os.Mkdir(m.path(temp), 0o700), m.Generations.writeEntry(temp, next))
 		}, 2},
 		{"generation built", build, 2},
 		{"several generations above current", func(t *testing.T, m *Mirror, next Record) {
@@ -98,7 +98,7 @@ func leftovers() []leftover {
 		}, 2},
 		{"swapped", func(t *testing.T, m *Mirror, next Record) {
 			build(t, m, next)
-			must(t, m.swap(3))
+			must(t, m.Generations.swap(3))
 		}, 3},
 		{"temporary names everywhere", func(t *testing.T, m *Mirror, _ Record) {
 			for _, name := range []string{"current", "generations/000001", "revisions/a", "revisions/a/relink", "revisions/a/2026.09-0", "objects/aa", "state/x"} {
@@ -116,7 +116,7 @@ func leftovers() []leftover {
 			must(t, os.Rename(m.path("generations/000001"), fsops.TempName(m.path("generations/000001"))))
 		}, 2},
 		{"a revision half pruned", func(t *testing.T, m *Mirror, _ Record) {
-			g, err := m.Generation(1)
+			g, err := m.Generations.Find(1)
 			dir := m.revisionPath(g.Records["a"])
 			must(t, err, os.Rename(dir, fsops.TempName(dir)))
 		}, 2},
@@ -130,7 +130,7 @@ func leftovers() []leftover {
 		}, 2},
 		{"current missing", func(t *testing.T, m *Mirror, _ Record) { must(t, os.Remove(m.path("current"))) }, 2},
 		{"current dangling", func(t *testing.T, m *Mirror, _ Record) { must(t, os.RemoveAll(m.path("generations/000002"))) }, 1},
-		{"current dangling far above", func(t *testing.T, m *Mirror, _ Record) { must(t, m.swap(77)) }, 2},
+		{"current dangling far above", func(t *testing.T, m *Mirror, _ Record) { must(t, m.Generations.swap(77)) }, 2},
 		{"record of current empty", spoil("generations/000002/a.json", ""), 1},
 		{"record of current cut", spoil("generations/000002/a.json", `{"manifest": "a", "rel`), 1},
 		{"record of current about another manifest", spoil("generations/000002/a.json", `{"manifest": "b", "release": "2026.10", "revision": "0"}`), 1},
@@ -262,13 +262,13 @@ func TestAForeignCurrentIsLeftAlone(t *testing.T) {
 func TestGenerationsCountOnBeyondSixDigits(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
-	if err := errors.Join(os.Rename(m.path("generations/000001"), m.path("generations/999999")), m.swap(999999)); err != nil {
+	if err := errors.Join(os.Rename(m.path("generations/000001"), m.path("generations/999999")), m.Generations.swap(999999)); err != nil {
 		t.Fatal(err)
 	}
 	m = recovered(t, m.dir)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
 	m = recovered(t, m.dir)
-	if numbers, err := m.numbers(); err != nil || !slices.Equal(numbers, []int{999999, 1000000}) || m.Current().Number != 1000000 {
+	if numbers, err := m.Generations.numbers(); err != nil || !slices.Equal(numbers, []int{999999, 1000000}) || m.Current().Number != 1000000 {
 		t.Errorf("got generations %v, %v, want 999999 and 1000000", numbers, err)
 	}
 	checkWhole(t, m)

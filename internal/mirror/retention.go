@@ -3,7 +3,6 @@ package mirror
 import (
 	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"syncd/internal/manifest"
@@ -52,7 +51,7 @@ func (c choice) keeps(path string) bool {
 }
 
 func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice, error) {
-	retained, asked, err := m.retained(all, keep)
+	retained, asked, err := m.Records.retained(all, keep)
 	if err != nil {
 		return choice{}, err
 	}
@@ -71,7 +70,7 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	for _, key := range keep.Views {
 		c.views[key] = true
 	}
-	for i, v := range m.decide(all, retained, keep.For, now) {
+	for i, v := range m.Generations.decide(all, retained, keep.For, now) {
 		if !v.stays {
 			c.drop(all[i])
 			continue
@@ -127,73 +126,4 @@ func (c *choice) waitUntil(until time.Time) {
 	if until.After(c.last) {
 		c.last = until
 	}
-}
-
-// verdict says whether a generation stays.
-type verdict struct {
-	stays bool
-	until time.Time // zero unless it stays only because it left `current` recently
-}
-
-// decide chooses which of all, newest first, stay: the current one, those that
-// left `current` too recently, and one for each set of retained revisions.
-func (m *Mirror) decide(all []Generation, retained map[string]Record, recent time.Duration, now time.Time) []verdict {
-	verdicts := make([]verdict, len(all))
-	seen := map[string]bool{}
-	for i, g := range all {
-		shown := g.revisions()
-		lasting := i == 0 || !seen[shown] && isRetained(g, retained) // the current generation is first
-		seen[shown] = seen[shown] || lasting
-		if lasting {
-			verdicts[i].stays = true
-			continue
-		}
-		if until := m.leftAt(all, i).Add(recent); now.Before(until) {
-			verdicts[i] = verdict{stays: true, until: until}
-		}
-	}
-	return verdicts
-}
-
-func isRetained(g Generation, retained map[string]Record) bool {
-	for _, record := range g.Records {
-		if _, ok := retained[record.Key()]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// retained chooses, for each served manifest, the served revision and the ones most
-// recently served before it, also those that no generation shows any more. asked are
-// further ones that other hosts use.
-func (m *Mirror) retained(all []Generation, keep Retention) (retained map[string]Record, asked []Record, err error) {
-	retained = map[string]Record{}
-	for name, served := range m.Current().Records {
-		retained[served.Key()] = served
-		records, err := m.revisionsOf(name, all)
-		if err != nil {
-			return nil, nil, err
-		}
-		records = slices.DeleteFunc(records, func(r Record) bool { return r.ID() == served.ID() })
-		earlier := min(keep.earlier(name), len(records))
-		for _, record := range records[:earlier] {
-			retained[record.Key()] = record
-		}
-		for _, record := range records[earlier:] {
-			if _, isAsked := keep.Asked[record.Key()]; isAsked {
-				asked = append(asked, record)
-			}
-		}
-	}
-	return retained, asked, nil
-}
-
-// revisions is a text that is equal for generations that show the same revisions.
-func (g Generation) revisions() string {
-	var text string
-	for _, name := range g.Names() {
-		text += name + "/" + g.Records[name].ID() + "\n"
-	}
-	return text
 }

@@ -71,7 +71,7 @@ func TestARevisionIsRetainedWhenNoGenerationShowsItAnyMore(t *testing.T) {
 					t.Error(diff)
 				}
 			}
-			records, err := m.Revisions(row.manifest)
+			records, err := m.Records.Revisions(row.manifest)
 			if err != nil || len(records) != row.revisions {
 				t.Fatalf("%d revisions on disk, want %d; %v", len(records), row.revisions, err)
 			}
@@ -145,10 +145,10 @@ func TestPruneKeepsUnservedObjectsWhileTheStateIsUnknown(t *testing.T) {
 	if _, err := m.Prune(Retention{Unknown: true}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := m.Object(loose.ID); !ok {
+	if _, ok := m.Objects.Find(loose.ID); !ok {
 		t.Error("the loose object is gone")
 	}
-	if _, ok := m.Object(sumOf("a1")); ok {
+	if _, ok := m.Objects.Find(sumOf("a1")); ok {
 		t.Error("the object of a generation that went stayed")
 	}
 	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
@@ -168,10 +168,10 @@ func TestPruneKeepsObjectsOfUnfinishedSyncs(t *testing.T) {
 	if _, err := m.Prune(Retention{Objects: keep}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := m.Object(held.ID); !ok {
+	if _, ok := m.Objects.Find(held.ID); !ok {
 		t.Error("the held object is gone")
 	}
-	if _, ok := m.Object(loose.ID); ok {
+	if _, ok := m.Objects.Find(loose.ID); ok {
 		t.Error("the loose object stayed")
 	}
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {

@@ -33,7 +33,7 @@ func TestARevisionThatNoGenerationShowsIsBuiltAnewWhenItIsWrong(t *testing.T) {
 			m := newMirror(t)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 			next := recordOf(t, m, "a", "2026.10", files{"x": "2", "sub/y": "y"})
-			if err := errors.Join(m.buildTree(treeOfRevision(next)), spoil(m.revisionPath(next))); err != nil {
+			if err := errors.Join(m.Trees.build(treeOfRevision(next)), spoil(m.revisionPath(next))); err != nil {
 				t.Fatal(err)
 			}
 			mustPublish(t, m, next)

@@ -50,7 +50,7 @@ func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
 			if diff := cmp.Diff(before, m.Current()); diff != "" {
 				t.Error(diff)
 			}
-			if number, err := m.readCurrent(); err != nil || number != 2 {
+			if number, err := m.Generations.readCurrent(); err != nil || number != 2 {
 				t.Errorf("current is %d, %v", number, err)
 			}
 			checkGeneration(t, m, 2)
@@ -87,10 +87,10 @@ func TestIntactReportsDamageAndRefreshRecovers(t *testing.T) {
 			if err := damage(m); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Intact(); (err == nil) != (name == "nothing") {
+			if err := m.Generations.Intact(); (err == nil) != (name == "nothing") {
 				t.Errorf("Intact says %v", err)
 			}
-			if err := errors.Join(m.Refresh(), m.Intact()); err != nil {
+			if err := errors.Join(m.Refresh(), m.Generations.Intact()); err != nil {
 				t.Fatal(err)
 			}
 			checkGeneration(t, m, m.Current().Number)
@@ -123,7 +123,7 @@ func TestIntactReportsNothingDuringASwap(t *testing.T) {
 			return
 		default:
 		}
-		if err := m.Intact(); err != nil {
+		if err := m.Generations.Intact(); err != nil {
 			t.Errorf("after %d calls: %v", n, err)
 			<-done
 			return

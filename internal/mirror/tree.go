@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"syncd/internal/disk/fsops"
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/verify"
 )
+
+// Trees are the directories of links to objects that readers see: revisions and views.
+type Trees struct {
+	*folder
+	objects     *Objects
+	generations *Generations
+}
 
 // tree is an immutable tree of links to objects: a revision or a view.
 type tree struct {
@@ -28,68 +33,90 @@ func treeOfRevision(r Record) tree {
 	return tree{name: r.Dir(), files: r.Files, shownBy: shownBy}
 }
 
-// buildTree makes the tree, unless it exists. It replaces one with other content when no
-// generation shows it.
-func (m *Mirror) buildTree(t tree) error {
-	if err := m.makeDir(filepath.Dir(t.name)); err != nil {
+// treeOfView describes the tree of a view to its builder.
+func treeOfView(v View) tree {
+	files := make([]File, len(v.Files))
+	for i, f := range v.Files {
+		files[i] = File{Path: f.Path, Size: f.Size, Object: f.Object}
+	}
+	shownBy := func(g Generation) bool { return g.Views[v.Name].Fingerprint == v.Fingerprint }
+	return tree{name: v.Dir(), files: files, hashFiles: v.HashFiles, shownBy: shownBy}
+}
+
+// count is how many files the tree has.
+func (t tree) count() int {
+	if t.hashFiles {
+		return 2 * len(t.files)
+	}
+	return len(t.files)
+}
+
+// RevisionPath is the absolute path of a revision's tree.
+func (ts *Trees) RevisionPath(r Record) string { return ts.root.Path(r.Dir()) }
+
+// ViewPath is the absolute path of a view's tree.
+func (ts *Trees) ViewPath(v View) string { return ts.root.Path(v.Dir()) }
+
+// Has is true if the tree of a view is on disk.
+func (ts *Trees) Has(v View) bool { return ts.findTree(v.Dir()) == nil }
+
+// Open opens the tree of a view. The caller closes the directory.
+func (ts *Trees) Open(v View) (*fsops.Dir, error) { return ts.root.OpenDir(v.Dir()) }
+
+// prepareView makes the tree of a view complete on disk, shown by no generation yet.
+func (ts *Trees) prepareView(v View) error {
+	if err := v.Check(); err != nil {
 		return err
 	}
-	_, err := m.root.Lstat(t.name)
+	if err := ts.makeDir("views"); err != nil {
+		return err
+	}
+	return ts.build(treeOfView(v))
+}
+
+// build makes the tree, unless it exists. It replaces one with other content when no
+// generation shows it.
+func (ts *Trees) build(t tree) error {
+	if err := ts.makeDir(filepath.Dir(t.name)); err != nil {
+		return err
+	}
+	_, err := ts.root.Lstat(t.name)
 	replaced := err == nil
 	if replaced {
-		wrong := m.checkTree(t)
+		wrong := ts.check(t)
 		if wrong == nil {
-			return m.disk.SyncDir(m.root, filepath.Dir(t.name)) // a crash may have come before this fsync
+			return ts.disk.SyncDir(ts.root, filepath.Dir(t.name)) // a crash may have come before this fsync
 		}
-		if shown, err := m.shows(t); err != nil || shown {
+		if shown, err := ts.generations.shows(t); err != nil || shown {
 			return errors.Join(wrong, err)
 		}
 	}
 	temp := fsops.TempName(t.name)
-	defer m.root.Discard(temp)
-	dirs, err := m.linkTree(t, temp)
+	defer ts.root.Discard(temp)
+	dirs, err := ts.link(t, temp)
 	if err != nil {
 		return err
 	}
-	if err := m.disk.SyncDirs(m.root, dirs); err != nil {
+	if err := ts.disk.SyncDirs(ts.root, dirs); err != nil {
 		return err
 	}
 	if replaced {
-		if err := m.root.RemoveTree(t.name); err != nil {
+		if err := ts.root.RemoveTree(t.name); err != nil {
 			return err
 		}
 	}
-	return m.disk.Rename(m.root, temp, t.name)
+	return ts.disk.Rename(ts.root, temp, t.name)
 }
 
-// shows is true when a generation on disk has the tree. A damaged generation does not
-// count. One that cannot be read is an error, because it may be whole.
-func (m *Mirror) shows(t tree) (bool, error) {
-	numbers, err := m.numbers()
-	if err != nil {
-		return false, err
-	}
-	for _, n := range numbers {
-		g, err := m.readGeneration(n)
-		if err != nil && !errors.Is(err, errDamaged) && !isGone(err) {
-			return false, err
-		}
-		if t.shownBy(g) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// checkTree requires that an existing tree holds its files and nothing else: it may be
+// check requires that an existing tree holds its files and nothing else: it may be
 // damaged, or the 48 bits of its name may collide.
-func (m *Mirror) checkTree(t tree) error {
-	if err := m.findTree(t.name); err != nil {
+func (ts *Trees) check(t tree) error {
+	if err := ts.findTree(t.name); err != nil {
 		return err
 	}
 	found, link := 0, ""
-	dir := m.root.Path(t.name)
-	err := m.root.Walk(t.name, func(name string, entry fs.DirEntry) {
+	dir := ts.root.Path(t.name)
+	err := ts.root.Walk(t.name, func(name string, entry fs.DirEntry) {
 		if !entry.IsDir() {
 			found++
 		}
@@ -101,15 +128,15 @@ func (m *Mirror) checkTree(t tree) error {
 		return err
 	}
 	if link != "" {
-		return fmt.Errorf("%s is a symlink, which syncd does not make: remove it, then run `syncd verify --repair`", m.root.Path(link))
+		return fmt.Errorf("%s is a symlink, which syncd does not make: remove it, then run `syncd verify --repair`", ts.root.Path(link))
 	}
 	if want := t.count(); found != want {
 		return fmt.Errorf("%s holds %d files instead of %d: move it away", dir, found, want)
 	}
 	for _, f := range t.files {
-		err := m.checkFile(filepath.Join(t.name, f.Path), f)
+		err := ts.checkFile(filepath.Join(t.name, f.Path), f)
 		if err == nil && t.hashFiles {
-			err = m.checkHashFile(filepath.Join(t.name, layout.HashName(f.Path)), f)
+			err = ts.checkHashFile(filepath.Join(t.name, layout.HashName(f.Path)), f)
 		}
 		if err != nil {
 			return fmt.Errorf("%s exists with other content: run `syncd verify --repair` if it is damaged, else move it away: %w", dir, err)
@@ -118,48 +145,20 @@ func (m *Mirror) checkTree(t tree) error {
 	return nil
 }
 
-// count is how many files the tree has.
-func (t tree) count() int {
-	if t.hashFiles {
-		return 2 * len(t.files)
-	}
-	return len(t.files)
-}
-
-// findTree requires that a tree is on disk. A symlink in its place leads elsewhere and
-// counts as none.
-func (m *Mirror) findTree(name string) error {
-	info, err := m.root.Lstat(name)
-	if err == nil && info.Mode().Type() == fs.ModeSymlink {
-		err = &fs.PathError{Op: "find", Path: m.root.Path(name), Err: fs.ErrNotExist}
-	}
-	return err
-}
-
 // checkFile requires the content of an object. It reads a copy, but not a link to the
 // object.
-func (m *Mirror) checkFile(name string, f File) error {
-	isObject, err := m.isObject(name, f.Object)
+func (ts *Trees) checkFile(name string, f File) error {
+	isObject, err := ts.objects.isLink(name, f.Object)
 	if err != nil || isObject {
 		return err
 	}
-	_, err = verify.File(context.Background(), m.root, name, f.Object.Digest())
+	_, err = verify.File(context.Background(), ts.root, name, f.Object.Digest())
 	return err
 }
 
-// isObject is true for a file that is a hard link of an object.
-func (m *Mirror) isObject(name string, id manifest.ObjectID) (bool, error) {
-	info, err := m.root.Lstat(name)
-	if err != nil {
-		return false, err
-	}
-	object, err := m.root.Lstat(objectName(id))
-	return err == nil && os.SameFile(info, object), nil
-}
-
 // checkHashFile requires the digest of an object in a hash file.
-func (m *Mirror) checkHashFile(name string, f File) error {
-	file, err := m.root.OpenRegular(name)
+func (ts *Trees) checkHashFile(name string, f File) error {
+	file, err := ts.root.OpenRegular(name)
 	if err != nil {
 		return err
 	}
@@ -167,7 +166,37 @@ func (m *Mirror) checkHashFile(name string, f File) error {
 	want := layout.HashText(f.Object)
 	text, err := io.ReadAll(io.LimitReader(file, int64(len(want))+1))
 	if err == nil && string(text) != want {
-		err = fmt.Errorf("%s does not hold the digest %s", m.root.Path(name), want)
+		err = fmt.Errorf("%s does not hold the digest %s", ts.root.Path(name), want)
+	}
+	return err
+}
+
+// replace replaces a file of a tree by one that create makes. The temporary one is made
+// next to the tree, where Recover finds a leftover: a published tree holds only its files.
+func (ts *Trees) replace(t tree, name string, create func(temp string) error) error {
+	path := filepath.Join(t.name, name)
+	if err := ts.makeReadable(filepath.Dir(path), map[string]bool{}); err != nil {
+		return err
+	}
+	temp := fsops.TempName(filepath.Join(filepath.Dir(t.name), "relink"))
+	defer ts.root.Discard(temp) // rename(2) leaves both names when they are one file
+	if err := create(temp); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := ts.root.Rename(temp, path); err != nil {
+		return err
+	}
+	return ts.disk.SyncDir(ts.root, filepath.Dir(path))
+}
+
+// prune removes the revisions or the views whose keys are not in keep.
+func (ts *Trees) prune(dir string, keep map[string]bool) error {
+	names, err := ts.namesBelow(dir)
+	for _, name := range names {
+		if key, _ := filepath.Rel(dir, name); !keep[key] {
+			err = errors.Join(err, ts.root.RemoveTree(name))
+			_ = ts.root.Remove(filepath.Dir(name)) // fails while other trees are there
+		}
 	}
 	return err
 }

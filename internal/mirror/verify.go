@@ -3,7 +3,6 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -41,7 +40,7 @@ type Checked struct {
 // through the generation that is current when it starts, as readers do, at most rate
 // bytes per second (0 for no limit). Safe for concurrent use.
 func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
-	generation := m.Current()
+	generation := m.Generations.Current()
 	dir := generationDir(generation.Number)
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
@@ -90,7 +89,7 @@ func (m *Mirror) Known(checked Checked, view, path string, file fsops.Info) (kno
 // reread compares a published file with its digest.
 func (m *Mirror) reread(ctx context.Context, files *verify.Files, dir string, p Damage) (int64, error) {
 	if p.HashFile {
-		return int64(len(layout.HashText(p.File.Object))), m.checkHashFile(filepath.Join(dir, p.path()), p.File)
+		return int64(len(layout.HashText(p.File.Object))), m.Trees.checkHashFile(filepath.Join(dir, p.path()), p.File)
 	}
 	object, err := files.Check(ctx, m.root, filepath.Join(dir, p.path()), p.File.Object.Digest())
 	return object.Size, err
@@ -141,19 +140,13 @@ func (m *Mirror) publishedIn(v View, g Generation, names []string) (all []Damage
 	return all
 }
 
-func (m *Mirror) areOneFile(a, b string) bool {
-	first, errFirst := m.root.Info(a)
-	second, errSecond := m.root.Info(b)
-	return errFirst == nil && errSecond == nil && first.Same(second)
-}
-
 // Reread is nil when a file that was damaged has the recorded content now. It is nil, too,
 // when another file is served by now.
 func (m *Mirror) Reread(ctx context.Context, d Damage) error {
 	for {
-		current := m.Current()
+		current := m.Generations.Current()
 		err := m.rereadIn(ctx, current, d)
-		if !isGone(err) || m.Current().Number == current.Number {
+		if !isGone(err) || m.Generations.Current().Number == current.Number {
 			return err
 		}
 	}
@@ -171,22 +164,16 @@ func (m *Mirror) rereadIn(ctx context.Context, current Generation, d Damage) err
 		return nil
 	}
 	if d.HashFile {
-		return m.checkHashFile(name, d.File)
+		return m.Trees.checkHashFile(name, d.File)
 	}
 	_, err := verify.File(ctx, m.root, name, d.File.Object.Digest())
 	return err
 }
 
-// ObjectIsWhole re-reads an object and compares it with its name.
-func (m *Mirror) ObjectIsWhole(ctx context.Context, id manifest.ObjectID) bool {
-	_, err := m.CheckObject(ctx, id, id.Digest())
-	return err == nil
-}
-
 // Relink renames a link to a repaired object over every file that should hold it, in
 // every revision on disk and every view that a generation shows.
 func (m *Mirror) Relink(id manifest.ObjectID) error {
-	if err := m.SyncObjects(); err != nil {
+	if err := m.Objects.Sync(); err != nil {
 		return err
 	}
 	return m.eachTree(func(t tree) error {
@@ -194,8 +181,8 @@ func (m *Mirror) Relink(id manifest.ObjectID) error {
 			if f.Object != id {
 				continue
 			}
-			link := func(temp string) error { return m.linkObject(id, temp) }
-			if err := m.replaceIn(t, f.Path, link); err != nil {
+			link := func(temp string) error { return m.Objects.link(id, temp) }
+			if err := m.Trees.replace(t, f.Path, link); err != nil {
 				return err
 			}
 		}
@@ -216,7 +203,7 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 				}
 				return m.disk.SyncFiles(m.root, []string{temp})
 			}
-			if err := m.replaceIn(t, layout.HashName(f.Path), write); err != nil {
+			if err := m.Trees.replace(t, layout.HashName(f.Path), write); err != nil {
 				return err
 			}
 		}
@@ -226,11 +213,11 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 
 // eachTree calls do once for each revision on disk and each view that a generation shows.
 func (m *Mirror) eachTree(do func(tree) error) error {
-	generations, err := m.Generations()
+	generations, err := m.Generations.All()
 	if err != nil {
 		return err
 	}
-	records, err := m.allRevisions()
+	records, err := m.Records.withStaged()
 	if err != nil {
 		return err
 	}
@@ -240,7 +227,7 @@ func (m *Mirror) eachTree(do func(tree) error) error {
 	}
 	for _, g := range generations {
 		for _, v := range g.Views {
-			all = append(all, treeOf(v))
+			all = append(all, treeOfView(v))
 		}
 	}
 	done := map[string]bool{}
@@ -254,24 +241,6 @@ func (m *Mirror) eachTree(do func(tree) error) error {
 		}
 	}
 	return nil
-}
-
-// replaceIn replaces a file of a tree by one that create makes. The temporary one is made
-// next to the tree, where Recover finds a leftover: a published tree holds only its files.
-func (m *Mirror) replaceIn(t tree, name string, create func(temp string) error) error {
-	path := filepath.Join(t.name, name)
-	if err := m.makeReadable(filepath.Dir(path), map[string]bool{}); err != nil {
-		return err
-	}
-	temp := fsops.TempName(filepath.Join(filepath.Dir(t.name), "relink"))
-	defer m.root.Discard(temp) // rename(2) leaves both names when they are one file
-	if err := create(temp); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := m.root.Rename(temp, path); err != nil {
-		return err
-	}
-	return m.disk.SyncDir(m.root, filepath.Dir(path))
 }
 
 func sortDamage(damage []Damage) {

@@ -96,7 +96,7 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 	}
 	sum := sumOf("shared")
 	overwrite(t, m.path("current/a/x"), "SHARED") // all links and the object
-	if m.ObjectIsWhole(context.Background(), sum) {
+	if m.Objects.IsWhole(context.Background(), sum) {
 		t.Fatal("the damaged object is proven")
 	}
 	if err := os.RemoveAll(m.path("current/b/deep")); err != nil {

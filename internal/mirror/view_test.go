@@ -101,7 +101,7 @@ func TestPruningKeepsTheObjectsOfAViewThatStayedBehind(t *testing.T) {
 	if _, err := m.Prune(Retention{}, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, there := m.Object(sumOf("old")); !there {
+	if _, there := m.Objects.Find(sumOf("old")); !there {
 		t.Error("the object of the view is gone")
 	}
 	checkWhole(t, m)

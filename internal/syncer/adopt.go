@@ -45,7 +45,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 
 func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *adopt.Adoption {
 	a := adopt.New(adopt.Config{
-		Folder: folder, Name: req.Folder, Move: req.Move, Algorithm: s.cfg.Algorithm, Partial: s.cfg.Mirror.Partial(),
+		Folder: folder, Name: req.Folder, Move: req.Move, Algorithm: s.cfg.Algorithm, Partial: s.cfg.Mirror.Objects.Partial(),
 		Objects: r.session, Downloads: &s.cfg.Shared.downloads, Ledger: &s.cfg.Shared.adopting, Overhead: room.Overhead, Progress: s.progress,
 		Free: func() (space.Amount, error) {
 			free, err := s.cfg.Mirror.Free()
@@ -83,7 +83,7 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 	if !adopted {
 		return
 	}
-	if err := r.cfg.Mirror.SyncObjects(); err != nil {
+	if err := r.cfg.Mirror.Objects.Sync(); err != nil {
 		a.Skip(".", err)
 		return
 	}

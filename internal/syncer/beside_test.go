@@ -64,7 +64,7 @@ func TestARollbackDuringADownloadOfTheSameManifest(t *testing.T) {
 func TestARollbackDuringADownloadKeepsItsReleaseBack(t *testing.T) {
 	w := advanced(t)
 	w.rollback(request.Rollback{}) // to october, held from november
-	c, _ := w.cfg.Mirror.Generations()
+	c, _ := w.cfg.Mirror.Generations.All()
 	file, _ := c[1].Records["data"].File("c.txt")
 	must(t, os.Remove(filepath.Join(w.dir, "objects", file.Object.String()[:2], file.Object.String()))) // so that there is something to download
 	gate := w.gate("c.txt")

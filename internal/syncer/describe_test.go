@@ -100,7 +100,7 @@ func TestFilesFromBeforeAreDescribedAtTheNextSync(t *testing.T) {
 	equal(t, "afterwards", len(w.provider.Requests()), 1)
 	w.restart()
 	w.described("data")
-	again, err := w.cfg.Mirror.Revision("data", before.ID())
+	again, err := w.cfg.Mirror.Records.Revision("data", before.ID())
 	must(t, err)
 	if !again.Described {
 		t.Error("the kept record is not described")
@@ -124,7 +124,7 @@ func TestEarlierRevisionsAreDescribedToo(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Path: "/Metadata/Data/2026.09/*", Times: 1})
 	w.poll()
 	w.poll()
-	earlier, err := w.cfg.Mirror.Revision("data", old.ID())
+	earlier, err := w.cfg.Mirror.Records.Revision("data", old.ID())
 	must(t, err)
 	if !earlier.Described || earlier.Files[0].Metadata == nil || !slices.Equal(earlier.Aliases, []manifest.Release{"2026.Q3", "2026.B4"}) {
 		t.Errorf("described %t, aliases %v", earlier.Described, earlier.Aliases)

@@ -43,7 +43,7 @@ func (d describer) completeEarlier(ctx context.Context) {
 		return
 	}
 	for _, j := range d.jobs {
-		for _, id := range d.cfg.Mirror.RevisionIDs(j.target.Name) {
+		for _, id := range d.cfg.Mirror.Records.RevisionIDs(j.target.Name) {
 			key := j.target.Name + "/" + id
 			if ctx.Err() != nil || id == d.cfg.Mirror.Current().Records[j.target.Name].ID() || !d.cfg.Shared.described.claim(key) {
 				continue
@@ -58,14 +58,14 @@ func (d describer) completeEarlier(ctx context.Context) {
 // completeRevision completes the record of an earlier revision. The error says that the
 // next sync must try again.
 func (d describer) completeRevision(ctx context.Context, j *job, id string) error {
-	record, err := d.cfg.Mirror.Revision(j.target.Name, id)
+	record, err := d.cfg.Mirror.Records.Revision(j.target.Name, id)
 	if err != nil || record.Described {
 		return nil //nolint:nilerr // followers do not see staged or incomplete revisions
 	}
 	if record, err = d.complete(ctx, j, record); err != nil {
 		return err
 	}
-	if err := d.tree.Change(ctx, func() error { return d.cfg.Mirror.Describe(record) }); err != nil {
+	if err := d.tree.Change(ctx, func() error { return d.cfg.Mirror.Records.Describe(record) }); err != nil {
 		return err
 	}
 	d.cfg.Followers.Refresh()
@@ -102,7 +102,7 @@ func (k *keys) release(key string) {
 
 // complete asks what a record lacks.
 func (d describer) complete(ctx context.Context, j *job, record mirror.Record) (mirror.Record, error) {
-	kept, err := d.cfg.Mirror.Revision(record.Manifest, record.ID()) // an earlier generation may have less
+	kept, err := d.cfg.Mirror.Records.Revision(record.Manifest, record.ID()) // an earlier generation may have less
 	if err != nil {
 		kept = mirror.Record{}
 	}

@@ -180,11 +180,11 @@ func (w *world) configure() {
 	if w.store != nil {
 		client := follower.New(carrier)
 		w.client, w.cfg.Provider, w.cfg.Bucket = client, nil, client
-		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
+		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	} else {
 		client := releases.New(carrier)
 		w.client, w.cfg.Provider = client, client
-		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Partial(), fetcher.Config{Files: 4, Segments: 4})
+		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	}
 	w.cfg.Source = transport.PublicURL(w.source.URL)
 	if w.gates != nil {

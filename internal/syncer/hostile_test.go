@@ -124,9 +124,9 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 			w := served(t)
 			w.publish("data", "2026.10", october())
 			w.expect(w.poll(), "data", report.Updated)
-			must(t, w.cfg.Mirror.Intact())
+			must(t, w.cfg.Mirror.Generations.Intact())
 			must(t, damage(w))
-			if err := w.cfg.Mirror.Intact(); err == nil {
+			if err := w.cfg.Mirror.Generations.Intact(); err == nil {
 				t.Error("Intact reports no damage")
 			}
 			if m := only(t, w.poll(), "data"); m.Error != "" {
@@ -134,7 +134,7 @@ func TestDamageBesideARunningSyncerIsSeenAndHealedByTheNextSync(t *testing.T) {
 			}
 			w.serves("data", october())
 			w.whole()
-			must(t, w.cfg.Mirror.Intact())
+			must(t, w.cfg.Mirror.Generations.Intact())
 			equal(t, "downloads", len(w.downloads()), 0)
 			for _, file := range []string{"data.json", "data.SHA256SUMS"} {
 				_, err := os.Stat(filepath.Join(w.dir, "current", file))
@@ -169,7 +169,7 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "move it away") || !strings.Contains(err.Error(), current) {
 			t.Errorf("error %v", err)
 		}
-		if w.cfg.Mirror.Intact() == nil {
+		if w.cfg.Mirror.Generations.Intact() == nil {
 			t.Error("Intact reports no damage")
 		}
 	}

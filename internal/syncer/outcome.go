@@ -203,7 +203,7 @@ func (s *saver) measure(j *job) {
 		s.run.cfg.Metrics.DiskNeeded(name, 0)
 	}
 	if e.result == report.Updated || j.newlyStaged {
-		status.ShowForecast(s.run.cfg.Metrics, name, j.state, s.run.cfg.Mirror.RevisionCount(name), s.run.cfg.Retain)
+		status.ShowForecast(s.run.cfg.Metrics, name, j.state, s.run.cfg.Mirror.Records.RevisionCount(name), s.run.cfg.Retain)
 	}
 	if !e.repeated {
 		s.run.cfg.Metrics.Synced(name, string(e.result), string(refusal.ReasonOf(e.err)))

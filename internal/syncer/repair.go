@@ -17,7 +17,7 @@ import (
 // replacement waits for the turn.
 func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
 	defer s.progress.Begin(request.TriggerRepair, time.Now(), nil)()
-	if err := s.cfg.Mirror.Intact(); err != nil {
+	if err := s.cfg.Mirror.Generations.Intact(); err != nil {
 		return report.Verification{}, err
 	}
 	verified := s.tree.Room().Read()
@@ -54,7 +54,7 @@ func (s *Syncer) repair(ctx context.Context, d mirror.Damage) error {
 			return errors.Join(s.cfg.Mirror.RewriteHashFile(d), s.cfg.Mirror.Reread(ctx, d))
 		})
 	}
-	if !s.cfg.Mirror.ObjectIsWhole(ctx, d.File.Object) {
+	if !s.cfg.Mirror.Objects.IsWhole(ctx, d.File.Object) {
 		if err := s.refetch(ctx, d); err != nil {
 			return err
 		}

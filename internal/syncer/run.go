@@ -70,7 +70,7 @@ func (r *run) interrupted(why error) (report.Sync, error) {
 	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; the next sync may lose them")
 	}
-	if err := r.cfg.Mirror.SyncObjects(); err != nil {
+	if err := r.cfg.Mirror.Objects.Sync(); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("fsync of object directories failed")
 	}
 	return r.report(), why

@@ -15,7 +15,7 @@ import (
 // instead, and the sync that wants it downloads it again. As in Repair, only the
 // replacement waits for the turn. Hooks are told of damage that is new.
 func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error, isNew bool) ([]report.DamagedFile, error) {
-	damage, err := s.cfg.Mirror.Holding(id)
+	damage, err := s.cfg.Mirror.Records.Holding(id)
 	if err == nil && len(damage) == 0 {
 		err = s.removeUnused(ctx, id)
 	}
@@ -72,22 +72,22 @@ func (s *Syncer) repairByAny(ctx context.Context, damage []mirror.Damage) (err e
 // removeUnused removes a damaged object that no revision holds. The object is read before
 // the turn, because reading can take long.
 func (s *Syncer) removeUnused(ctx context.Context, id manifest.ObjectID) error {
-	read, there := s.cfg.Mirror.ObjectInfo(id)
-	if !there || s.cfg.Mirror.ObjectIsWhole(ctx, id) {
+	read, there := s.cfg.Mirror.Objects.Info(id)
+	if !there || s.cfg.Mirror.Objects.IsWhole(ctx, id) {
 		return context.Cause(ctx)
 	}
 	return s.tree.Change(ctx, func() error {
-		now, there := s.cfg.Mirror.ObjectInfo(id)
+		now, there := s.cfg.Mirror.Objects.Info(id)
 		if !there || !now.Same(read) {
 			return nil
 		}
-		holding, err := s.cfg.Mirror.Holding(id)
+		holding, err := s.cfg.Mirror.Records.Holding(id)
 		if err == nil && len(holding) > 0 {
 			err = errors.New("a sync published it meanwhile")
 		}
 		if err != nil {
 			return err
 		}
-		return s.cfg.Mirror.RemoveUnused(id)
+		return s.cfg.Mirror.Objects.RemoveUnused(id)
 	})
 }

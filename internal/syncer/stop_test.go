@@ -162,7 +162,7 @@ func (tt stopCase) goesOn(w *world, stop *stopper, restart bool) {
 		w.serves(name, want)
 	}
 	w.cameOnce(stop)
-	left, err := w.cfg.Mirror.Partial().Names(".")
+	left, err := w.cfg.Mirror.Objects.Partial().Names(".")
 	must(w, err)
 	equal(w, "unfinished downloads", len(left), 0)
 }
@@ -183,7 +183,7 @@ func (w *world) keeps(fetched []string, want map[string]files) {
 	for _, name := range fetched {
 		there := false
 		for _, content := range want {
-			_, found := w.cfg.Mirror.Object(sha256.Sum256([]byte(content[name])))
+			_, found := w.cfg.Mirror.Objects.Find(sha256.Sum256([]byte(content[name])))
 			there = there || found
 		}
 		if !there {

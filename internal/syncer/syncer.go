@@ -162,7 +162,7 @@ func (s *Syncer) source(req request.Sync, lock *lockfile.File, tracker *progress
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
 			err = s.tree.Change(ctx, func() error { // no pruning meanwhile
-				records, err = c.Mirror.Revisions(name)
+				records, err = c.Mirror.Records.Revisions(name)
 				return err
 			})
 			return records, err

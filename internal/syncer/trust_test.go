@@ -161,7 +161,7 @@ func TestObjectsOfAFailedSyncAreNotReadAgain(t *testing.T) {
 	w.expect(w.demand(), "data", report.Failed)
 	proofs, err := w.cfg.Store.Proofs()
 	must(t, err)
-	objects, err := w.cfg.Mirror.Objects()
+	objects, err := w.cfg.Mirror.Objects.All()
 	must(t, err)
 	for _, object := range objects {
 		if _, known := proofs["data"].Of(object); !known {

@@ -13,9 +13,17 @@ import (
 // Mirror is what the catalog needs of a mirror.Mirror.
 type Mirror interface {
 	Current() mirror.Generation
+}
+
+// Records is what the catalog needs of mirror.Records.
+type Records interface {
 	RevisionIDs(name string) []string
 	Revision(name, id string) (mirror.Record, error)
-	OpenObject(id manifest.ObjectID) (*os.File, error)
+}
+
+// Objects is what the catalog needs of mirror.Objects.
+type Objects interface {
+	Open(id manifest.ObjectID) (*os.File, error)
 }
 
 // Store keeps which revisions followers asked about, by name and ID. A change is durable
@@ -27,9 +35,11 @@ type Store interface {
 
 // Config is what New needs; every field is required.
 type Config struct {
-	Mirror Mirror
-	Store  Store
-	Warn   func(message string, err error)
+	Mirror  Mirror
+	Records Records
+	Objects Objects
+	Store   Store
+	Warn    func(message string, err error)
 	// Live returns when each revision of a manifest first went live, by ID. Other
 	// revisions on disk count as never served, unless `current` shows them.
 	Live func(name string) map[string]time.Time
@@ -75,7 +85,7 @@ func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
 
 // Open opens the content of a file. The error is fs.ErrNotExist if it was pruned since
 // the snapshot.
-func (c *Catalog) Open(f File) (*os.File, error) { return c.cfg.Mirror.OpenObject(f.Object()) }
+func (c *Catalog) Open(f File) (*os.File, error) { return c.cfg.Objects.Open(f.Object()) }
 
 // SetNeeded sets a function that returns revisions which pruning must keep, because some
 // followers see no newer one.
@@ -112,7 +122,7 @@ func (c *Catalog) rebuildLocked() {
 	}
 	for _, name := range current.Names() {
 		served := current.Records[name].ID()
-		for _, id := range c.cfg.Mirror.RevisionIDs(name) {
+		for _, id := range c.cfg.Records.RevisionIDs(name) {
 			_, wasLive := live[name][id]
 			wasLive = wasLive || c.asks.has(Key(name, id)) // the record of what was live may be kept for a shorter time
 			if id == served || !wasLive || c.cfg.IsStaged(name, id) || c.leaving[Key(name, id)] {
@@ -131,7 +141,7 @@ func (c *Catalog) earlier(name, id string, live map[string]time.Time, before *Sn
 	if known := before.byKey[Key(name, id)]; known != nil && known.described { // else more may be known by now
 		return known.with(releaseLive(live, known.Release, known.PublishedAt))
 	}
-	record, err := c.cfg.Mirror.Revision(name, id)
+	record, err := c.cfg.Records.Revision(name, id)
 	if err != nil {
 		c.cfg.Warn("reading an earlier revision failed; followers cannot take it", err)
 		return nil

@@ -60,7 +60,7 @@ func (w *world) open() {
 	w.must(err)
 	w.mirror, w.store, w.audit = m, s, log
 	w.catalog = catalog.New(catalog.Config{
-		Mirror: m, Store: s,
+		Mirror: m, Records: m.Records, Objects: m.Objects, Store: s,
 		Live: func(name string) map[string]time.Time {
 			if w.forgetful {
 				return nil
@@ -117,7 +117,7 @@ func (w *world) object(text string) manifest.Object {
 	object := manifest.Object{ID: sha256.Sum256([]byte(text)), Size: int64(len(text))}
 	name := "sha256-" + object.ID.String()
 	w.must(os.WriteFile(filepath.Join(w.dir, "partial", name), []byte(text), 0o444))
-	w.must(w.mirror.Adopt(verify.Proven{Name: name, Object: object}))
+	w.must(w.mirror.Objects.Adopt(verify.Proven{Name: name, Object: object}))
 	return object
 }
 

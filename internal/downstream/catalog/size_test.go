@@ -42,7 +42,7 @@ func (l *large) Revision(_, id string) (mirror.Record, error) {
 	return mirror.Record{}, os.ErrNotExist
 }
 
-func (l *large) OpenObject(manifest.ObjectID) (*os.File, error) { return nil, os.ErrNotExist }
+func (l *large) Open(manifest.ObjectID) (*os.File, error) { return nil, os.ErrNotExist }
 
 func (l *large) Asked() (map[string]time.Time, error)        { return nil, nil }
 func (l *large) SetAsked(string, time.Time, time.Time) error { return nil }
@@ -84,7 +84,7 @@ func heap() int64 {
 
 func newLarge(t testing.TB, l *large) *catalog.Catalog {
 	return catalog.New(catalog.Config{
-		Mirror: l, Store: l, Live: l.live, IsStaged: func(string, string) bool { return false },
+		Mirror: l, Records: l, Objects: l, Store: l, Live: l.live, IsStaged: func(string, string) bool { return false },
 		Warn: func(message string, err error) { t.Errorf("%s: %v", message, err) },
 	}, time.Hour)
 }

@@ -46,7 +46,7 @@ func (h *host) Current() mirror.Generation {
 
 func (h *host) path(id manifest.ObjectID) string { return filepath.Join(h.dir, id.String()) }
 
-func (h *host) OpenObject(id manifest.ObjectID) (*os.File, error) { return os.Open(h.path(id)) }
+func (h *host) Open(id manifest.ObjectID) (*os.File, error) { return os.Open(h.path(id)) }
 
 // serve makes the host serve a revision of a manifest.
 func (h *host) serve(name string, release manifest.Release, files map[string]string) mirror.Record {
@@ -112,7 +112,7 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
-		Grace: 72 * time.Hour, Mirror: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Upload, time.Time) error { return nil },
+		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Upload, time.Time) error { return nil },
 		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {

@@ -26,6 +26,7 @@ type Config struct {
 	Lease time.Duration // 0 without election
 
 	Mirror     Mirror
+	Objects    Objects
 	Configured func(manifest string) bool
 	Observer   Observer
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
@@ -38,7 +39,11 @@ type Config struct {
 type Mirror interface {
 	Dir() string
 	Current() mirror.Generation
-	OpenObject(id manifest.ObjectID) (*os.File, error)
+}
+
+// Objects are the contents of what is published. Safe for concurrent use.
+type Objects interface {
+	Open(id manifest.ObjectID) (*os.File, error)
 }
 
 // Observer counts what happens. Its methods are safe for concurrent use.

@@ -112,7 +112,7 @@ func (u *uploads) bring(ctx context.Context, o object) error {
 	if u.dryRun {
 		return nil
 	}
-	file, err := u.cfg.Mirror.OpenObject(o.id)
+	file, err := u.cfg.Objects.Open(o.id)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type Shown struct {
 func Show(m *mirror.Mirror, record mirror.Record) []Shown {
 	all := make([]Shown, 0, len(record.Files))
 	for _, f := range record.Files {
-		if info, there := m.ObjectInfo(f.Object); there {
+		if info, there := m.Objects.Info(f.Object); there {
 			all = append(all, Shown{f.Object, store.ProofOf(info)})
 		}
 	}
@@ -46,7 +46,7 @@ func (j Judge) dropChanged(ctx context.Context, c Case) error {
 			return err
 		}
 		for _, id := range damaged {
-			if err := j.Mirror.RemoveUnused(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := j.Mirror.Objects.RemoveUnused(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -63,11 +63,11 @@ func (j Judge) dropChanged(ctx context.Context, c Case) error {
 // changed.
 func (j Judge) damaged(ctx context.Context, before []Shown) (ids []manifest.ObjectID) {
 	for _, was := range before {
-		info, there := j.Mirror.ObjectInfo(was.object)
+		info, there := j.Mirror.Objects.Info(was.object)
 		if there && store.ProofOf(info) == was.proof || slices.Contains(ids, was.object) {
 			continue
 		}
-		if !j.Mirror.ObjectIsWhole(ctx, was.object) {
+		if !j.Mirror.Objects.IsWhole(ctx, was.object) {
 			ids = append(ids, was.object)
 		}
 	}

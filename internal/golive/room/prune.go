@@ -31,7 +31,7 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool) {
 		}
 		var next time.Time
 		if next, err = r.cfg().Mirror.Prune(keep, now); err == nil && !keep.Unknown {
-			if err = fetcher.Sweep(r.cfg().Mirror.Partial(), partials); err == nil {
+			if err = fetcher.Sweep(r.cfg().Mirror.Objects.Partial(), partials); err == nil {
 				r.settle(now, next)
 			}
 		}

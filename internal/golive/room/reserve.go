@@ -50,7 +50,7 @@ type Reservation struct {
 func (r *Room) NewReservation(cfg Config, manifests []string, open func() map[string]int, dryRun bool) *Reservation {
 	return &Reservation{
 		cfg: &cfg, room: r, dryRun: dryRun, open: open, others: r.Reserved(manifests),
-		displaced: map[string]bool{}, unfinished: unfinishedSizes(cfg.Mirror.Partial()),
+		displaced: map[string]bool{}, unfinished: unfinishedSizes(cfg.Mirror.Objects.Partial()),
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *Reservation) Need(p Plan) space.Amount {
 	}
 	missing := len(p.Missing)
 	need.Inodes += int64(min(missing, s.cfg.Transfers)) // their .validator files
-	dirs := int64(min(missing, max(256-s.cfg.Mirror.ObjectDirs(), 0)) + directories(p.Files) + revisionInodes)
+	dirs := int64(min(missing, max(256-s.cfg.Mirror.Objects.Directories(), 0)) + directories(p.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(p.Files))
 	need.Bytes += overhead + dirs*space.BlockSize + int64(len(p.Files))*overheadPerFile
 	return need.Plus(s.needOfTrees(p))

@@ -26,7 +26,7 @@ func CheckView(m *mirror.Mirror, v mirror.View, before []mirror.View, others spa
 
 // needOfView is the space for the tree of a view, nothing if it is on disk.
 func needOfView(m *mirror.Mirror, v mirror.View) (need space.Amount) {
-	if m.HasTree(v) {
+	if m.Trees.Has(v) {
 		return need
 	}
 	need.Inodes = int64(2 * v.Count())

@@ -52,7 +52,7 @@ func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error
 	if len(l.events) > 0 {
 		return l, l.Note(m.Current())
 	}
-	generations, err := m.Generations()
+	generations, err := m.Generations.All()
 	slices.Reverse(generations)
 	for _, g := range generations {
 		err = errors.Join(err, l.Note(g))

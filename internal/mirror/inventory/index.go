@@ -36,7 +36,7 @@ func (v *Inventory) Identify(ctx context.Context, digests []manifest.Digest) (ma
 // that cannot be read. After an error the index is incomplete.
 func (v *Inventory) index(ctx context.Context, algorithm manifest.Algorithm) (index, error) {
 	objects, named, err := v.namedObjects()
-	all, listErr := v.cfg.Mirror.Objects()
+	all, listErr := v.cfg.Mirror.Objects.All()
 	for _, id := range all {
 		if named[id] {
 			continue
@@ -64,7 +64,7 @@ func (v *Inventory) namedObjects() (objects index, named map[manifest.ObjectID]b
 			objects[expected], named[id] = id, true
 		}
 	}
-	records, err := v.cfg.Mirror.Records()
+	records, err := v.cfg.Mirror.Records.All()
 	for _, record := range records {
 		for _, f := range record.Files {
 			note(f.Expected, f.Object)
@@ -95,7 +95,7 @@ func (v *Inventory) digestOf(ctx context.Context, algorithm manifest.Algorithm, 
 	if known {
 		return digest, nil
 	}
-	hasher, err := v.cfg.Mirror.HashObject(ctx, id, algorithm)
+	hasher, err := v.cfg.Mirror.Objects.Hash(ctx, id, algorithm)
 	if err != nil {
 		return manifest.Digest{}, err
 	}

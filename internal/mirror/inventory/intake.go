@@ -97,7 +97,7 @@ func (s *Session) adopt(arrivals []arrival) {
 	for i, a := range arrivals {
 		files[i] = a.file
 	}
-	errs := s.inventory.cfg.Mirror.AdoptEach(files)
+	errs := s.inventory.cfg.Mirror.Objects.AdoptEach(files)
 	for i, a := range arrivals {
 		if errs[i] == nil {
 			s.noteArrival(a.file.Object.ID)
@@ -116,7 +116,7 @@ func (s *Session) noteArrival(id manifest.ObjectID) {
 	if !known && !damaged {
 		return
 	}
-	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
+	info, found := s.inventory.cfg.Mirror.Objects.Info(id)
 	if !found {
 		return
 	}

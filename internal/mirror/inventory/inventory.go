@@ -40,4 +40,4 @@ func New(cfg Config) *Inventory {
 }
 
 // Add makes one proven file an object at once. A sync uses Session.Add.
-func (v *Inventory) Add(file verify.Proven) error { return v.cfg.Mirror.Adopt(file) }
+func (v *Inventory) Add(file verify.Proven) error { return v.cfg.Mirror.Objects.Adopt(file) }

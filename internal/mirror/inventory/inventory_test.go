@@ -63,7 +63,7 @@ func (w *world) arrived(content string) verify.Proven {
 	w.Helper()
 	object := manifest.Object{ID: sha256.Sum256([]byte(content)), Size: int64(len(content))}
 	name := object.ID.String()
-	must(w, os.WriteFile(w.mirror.Partial().Path(name), []byte(content), 0o444))
+	must(w, os.WriteFile(w.mirror.Objects.Partial().Path(name), []byte(content), 0o444))
 	return verify.Proven{Name: name, Object: object}
 }
 

@@ -23,7 +23,7 @@ const (
 
 // standing compares the file of an object with its proof.
 func (s *Session) standing(id manifest.ObjectID) standing {
-	info, found := s.inventory.cfg.Mirror.ObjectInfo(id)
+	info, found := s.inventory.cfg.Mirror.Objects.Info(id)
 	if !found {
 		return isDamaged
 	}
@@ -87,8 +87,8 @@ func (s *Session) readBack(ctx context.Context, manifestName string, objects []m
 
 func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.ObjectID) error {
 	m := s.inventory.cfg.Mirror
-	info, found := m.ObjectInfo(id) // before reading, so that a change meanwhile shows
-	_, err := m.CheckObject(ctx, id, id.Digest())
+	info, found := m.Objects.Info(id) // before reading, so that a change meanwhile shows
+	_, err := m.Objects.Check(ctx, id, id.Digest())
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -110,7 +110,7 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 func (s *Session) Proofs(known map[manifest.Digest]manifest.Object) *store.Proofs {
 	proofs := store.NewProofs(len(known))
 	for _, object := range known {
-		info, found := s.inventory.cfg.Mirror.ObjectInfo(object.ID)
+		info, found := s.inventory.cfg.Mirror.Objects.Info(object.ID)
 		if !found {
 			continue
 		}

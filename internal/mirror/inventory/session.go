@@ -95,7 +95,7 @@ func (s *Session) plan(ctx context.Context, q Query) (plan manifest.Plan, unprov
 // find returns the object that should have the expected content.
 func (s *Session) find(ctx context.Context, expected manifest.Digest) (manifest.Object, bool) {
 	if id, ok := expected.ObjectID(); ok {
-		return s.inventory.cfg.Mirror.Object(id)
+		return s.inventory.cfg.Mirror.Objects.Find(id)
 	}
 	s.buildIndex.Do(func() { s.indexObjects(ctx) })
 	s.mu.Lock()
@@ -104,7 +104,7 @@ func (s *Session) find(ctx context.Context, expected manifest.Digest) (manifest.
 	if !known {
 		return manifest.Object{}, false
 	}
-	return s.inventory.cfg.Mirror.Object(id)
+	return s.inventory.cfg.Mirror.Objects.Find(id)
 }
 
 func (s *Session) indexObjects(ctx context.Context) {
@@ -126,11 +126,11 @@ func (s *Session) rehash(ctx context.Context, served mirror.Record, f manifest.F
 		return manifest.Object{}, false
 	}
 	m := s.inventory.cfg.Mirror
-	info, found := m.ObjectInfo(file.Object) // before reading, so that a change meanwhile shows
+	info, found := m.Objects.Info(file.Object) // before reading, so that a change meanwhile shows
 	if !found {
 		return manifest.Object{}, false
 	}
-	object, err := m.CheckObject(ctx, file.Object, f.Expected)
+	object, err := m.Objects.Check(ctx, file.Object, f.Expected)
 	if err != nil || object.ID != file.Object {
 		return manifest.Object{}, false
 	}

@@ -45,7 +45,7 @@ func newIndex(m *mirror.Mirror) (*index, error) {
 		return nil, err
 	}
 	i := &index{revisions: filepath.Join(dir, "revisions") + "/", inodes: map[inode]file{}}
-	generations, err := m.Generations() // every user can read them, unlike the records in state/
+	generations, err := m.Generations.All() // every user can read them, unlike the records in state/
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,8 @@ type reading struct {
 
 // open opens an object. If part is of the same file, the reading goes on there.
 func open(objects Objects, id manifest.ObjectID, part *store.ScrubPart) (*reading, error) {
-	info, there := objects.ObjectInfo(id)
-	file, err := objects.OpenObject(id)
+	info, there := objects.Info(id)
+	file, err := objects.Open(id)
 	if err != nil {
 		return nil, err
 	}

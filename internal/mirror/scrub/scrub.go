@@ -25,9 +25,9 @@ const (
 
 // Objects are the objects on disk. An object can vanish at any time.
 type Objects interface {
-	ObjectsIn(directory byte) ([]manifest.ObjectID, error) // sorted
-	ObjectInfo(id manifest.ObjectID) (info fsops.Info, there bool)
-	OpenObject(id manifest.ObjectID) (*os.File, error)
+	In(directory byte) ([]manifest.ObjectID, error) // sorted
+	Info(id manifest.ObjectID) (info fsops.Info, there bool)
+	Open(id manifest.ObjectID) (*os.File, error)
 }
 
 // Config is what a Scrubber needs.
@@ -83,12 +83,12 @@ func (s *Scrubber) Begin(ctx context.Context) error {
 	before := s.Progress()
 	begun := store.Scrub{StartedAt: time.Now().UTC(), CompletedAt: before.CompletedAt, Left: before.Left}
 	for directory := range 256 {
-		ids, err := s.cfg.Objects.ObjectsIn(byte(directory))
+		ids, err := s.cfg.Objects.In(byte(directory))
 		if err != nil {
 			return err
 		}
 		for _, id := range ids {
-			if info, there := s.cfg.Objects.ObjectInfo(id); there {
+			if info, there := s.cfg.Objects.Info(id); there {
 				begun.TotalObjects++
 				begun.TotalBytes += info.Size()
 			}
@@ -171,7 +171,7 @@ func (s *Scrubber) nextID() (id manifest.ObjectID, found bool, err error) {
 		if directory > 255 {
 			return id, false, nil
 		}
-		if s.directory, err = s.cfg.Objects.ObjectsIn(byte(directory)); err != nil {
+		if s.directory, err = s.cfg.Objects.In(byte(directory)); err != nil {
 			return id, false, err
 		}
 		s.directory = slices.DeleteFunc(s.directory, func(id manifest.ObjectID) bool { return bytes.Compare(id[:], last[:]) <= 0 })

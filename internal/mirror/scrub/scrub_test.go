@@ -81,7 +81,7 @@ func (d *disk) damage(id manifest.ObjectID) {
 
 func (d *disk) open() *Scrubber {
 	return New(Config{
-		Objects: d.mirror, Rate: d.rate,
+		Objects: d.mirror.Objects, Rate: d.rate,
 		Save: func(s store.Scrub) error { d.saved, d.saves = s, d.saves+1; return nil },
 		Read: func(n int64) { d.read += n },
 		Repair: func(_ context.Context, id manifest.ObjectID, damage error, isNew bool) (string, error) {

@@ -56,13 +56,13 @@ func Open(m *mirror.Mirror, warn func(string)) (*Area, error) {
 		case e.Dropped:
 			keep, a.entries[name] = e.ID(), e
 		default:
-			if _, err := m.Staged(name, e.ID()); err != nil {
+			if _, err := m.Records.Staged(name, e.ID()); err != nil {
 				warn(fmt.Sprintf("the staged revision %s of %s is not whole, the next sync stages it again: %v", e.ID(), name, err))
 				break
 			}
 			keep, a.entries[name] = e.ID(), e
 		}
-		if err := m.DropStaged(name, keep); err != nil {
+		if err := m.Records.DropStaged(name, keep); err != nil {
 			warn(fmt.Sprintf("removing what is left of a staged revision of %s failed: %v", name, err))
 		}
 	}
@@ -107,7 +107,7 @@ func (a *Area) Get(name string) Entry {
 // Record reads the record of an entry. An entry whose revision is lost is forgotten, so
 // that the next sync stages it again.
 func (a *Area) Record(e Entry) (mirror.Record, error) {
-	record, err := a.mirror.Staged(e.Manifest, e.ID())
+	record, err := a.mirror.Records.Staged(e.Manifest, e.ID())
 	if mirror.IsLost(err) && a.Get(e.Manifest).ID() == e.ID() {
 		err = errors.Join(err, a.Remove(e.Manifest))
 	}
@@ -126,7 +126,7 @@ func (a *Area) Put(e Entry) error {
 	if err := a.write(e); err != nil {
 		return err
 	}
-	return a.mirror.DropStaged(e.Manifest, e.ID())
+	return a.mirror.Records.DropStaged(e.Manifest, e.ID())
 }
 
 // Judge makes a verdict durable, unless the entry is of another revision by now. It
@@ -155,7 +155,7 @@ func (a *Area) Discard(name string) error {
 	if err := a.write(e); err != nil {
 		return err
 	}
-	return a.mirror.DropStaged(name, "-") // no ID: all records go, and the entry stays
+	return a.mirror.Records.DropStaged(name, "-") // no ID: all records go, and the entry stays
 }
 
 // Remove forgets the entry of a manifest: its revision is served, or not wanted any more.
@@ -165,7 +165,7 @@ func (a *Area) Remove(name string) error {
 	if a.Get(name).Manifest == "" {
 		return nil
 	}
-	if err := a.mirror.DropStaged(name, ""); err != nil {
+	if err := a.mirror.Records.DropStaged(name, ""); err != nil {
 		return err
 	}
 	a.mu.Lock()
@@ -182,7 +182,7 @@ func (a *Area) tell() {
 }
 
 func (a *Area) write(e Entry) error {
-	err := a.mirror.WriteStaged(e.Manifest, entryFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
+	err := a.mirror.Records.WriteStaged(e.Manifest, entryFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
 	if err != nil {
 		return err
 	}

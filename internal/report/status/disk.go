@@ -8,7 +8,7 @@ import (
 
 // DiskUse adds up the sizes in the records on disk; it reads none of the files.
 func DiskUse(m *mirror.Mirror) (report.DiskUse, error) {
-	generations, err := m.Generations()
+	generations, err := m.Generations.All()
 	if err != nil {
 		return report.DiskUse{}, err
 	}

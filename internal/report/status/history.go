@@ -12,7 +12,7 @@ import (
 // History returns the newest entries, limit at most. Generations on disk that
 // the state database does not know are listed too; state is nil when there is none.
 func History(m *mirror.Mirror, state StateReader, limit int) (report.History, error) {
-	generations, err := m.Generations()
+	generations, err := m.Generations.All()
 	if err != nil {
 		return report.History{}, err
 	}
