@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"hooks":      {". outbox", "event"},
 	"host":       {"rate", "account claims clock command unitfile"},
 	"manifest":   {"forecast layout", ".", "refusal"},
-	"mirror":     {"audit inventory readers staging", ".", "export record scrub"},
+	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},
 	"syncer":     {".", "source", "adopt download lockfile"},
 	"ui":         {"control terminal web"},

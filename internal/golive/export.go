@@ -118,12 +118,7 @@ func (e exporter) followView(ctx context.Context, target export.Target, generati
 		return false, err
 	}
 	defer dir.Close()
-	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: func() (files []export.File) {
-		for _, f := range view.TreeFiles() {
-			files = append(files, export.File{Path: f.Path, Size: f.Size, Object: f.Object})
-		}
-		return files
-	}}
+	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: view.TreeFiles}
 	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { e.log.Warn().Str("export", target.Path).Msg(text) }}, target, source, o)
 }
 

@@ -81,7 +81,7 @@ func (w wave) expected(name string) (files []layout.File) {
 			continue
 		}
 		for _, f := range j.plan().files {
-			files = append(files, layout.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected})
+			files = append(files, layout.File{Manifest: name, File: f})
 		}
 		if len(files) > 0 {
 			return files

@@ -48,10 +48,8 @@ func (v View) Fingerprint() string {
 
 // File is a file of a manifest.
 type File struct {
-	Manifest  string
-	Path      string // within the manifest
-	Reference manifest.Reference
-	Expected  manifest.Digest // from the Hash endpoint
+	Manifest string
+	manifest.File
 }
 
 // Tree is a view of some files.

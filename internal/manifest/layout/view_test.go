@@ -18,7 +18,7 @@ func file(t *testing.T, m, text string) File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return File{Manifest: m, Path: ref.Path(), Reference: ref, Expected: manifest.Digest{Algorithm: manifest.SHA256, Sum: [32]byte{1}}}
+	return File{Manifest: m, File: manifest.File{Path: ref.Path(), Reference: ref, Expected: manifest.Digest{Algorithm: manifest.SHA256, Sum: [32]byte{1}}}}
 }
 
 func files(t *testing.T) []File {

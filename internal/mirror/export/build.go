@@ -13,6 +13,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 	"syncd/internal/verify"
 )
 
@@ -29,8 +30,8 @@ const (
 type builder struct {
 	*place
 	source Source
-	files  []File // of the source
-	temp   string // in work
+	files  []record.TreeFile // of the source
+	temp   string            // in work
 	method method
 	copies []string // files with bytes that are not durable
 }
@@ -157,7 +158,7 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-func (b *builder) add(ctx context.Context, from, to *os.File, name string, f File) error {
+func (b *builder) add(ctx context.Context, from, to *os.File, name string, f record.TreeFile) error {
 	if b.method == hardLink {
 		err := fsops.HardLink(from, name, to, name)
 		if err == nil || !fsops.IsNoHardLink(err) {
@@ -171,7 +172,7 @@ func (b *builder) add(ctx context.Context, from, to *os.File, name string, f Fil
 
 // copy makes a copy of a file with its group and permissions, by reflink if that is
 // possible. It proves the bytes that it copies.
-func (b *builder) copy(ctx context.Context, f File, mayClone bool) error {
+func (b *builder) copy(ctx context.Context, f record.TreeFile, mayClone bool) error {
 	src, err := b.source.Dir.OpenRegular(f.Path)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (b *builder) copy(ctx context.Context, f File, mayClone bool) error {
 	return dst.Close()
 }
 
-func copyProven(ctx context.Context, src, dst *os.File, f File) error {
+func copyProven(ctx context.Context, src, dst *os.File, f record.TreeFile) error {
 	return fsops.Step("write", dst.Name(), func() error {
 		h, err := verify.Reader(ctx, io.TeeReader(src, dst), manifest.SHA256)
 		if err != nil {

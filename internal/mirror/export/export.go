@@ -7,7 +7,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // Target is a folder that follows a view.
@@ -21,16 +21,9 @@ type Target struct {
 // Source is the tree that the folder shall be equal to.
 type Source struct {
 	Dir         *fsops.Dir
-	Files       func() []File // sorted by path; called only to build a tree
-	Fingerprint string        // of all paths, contents and permissions
+	Files       func() []record.TreeFile // sorted by path; called only to build a tree
+	Fingerprint string                   // of all paths, contents and permissions
 	Generation  int
-}
-
-// File is a file of a Source.
-type File struct {
-	Path   string
-	Size   int64
-	Object manifest.ObjectID
 }
 
 // Options say how Follow works.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/disk/fsops"
+	"syncd/internal/mirror/record"
 )
 
 func TestFolderFollowsTheSource(t *testing.T) {
@@ -23,7 +24,7 @@ func TestFolderFollowsTheSource(t *testing.T) {
 	b.release("2")
 	b.exports(Options{})
 	b.source.Generation = 7 // another manifest was published
-	b.source.Files = func() []File {
+	b.source.Files = func() []record.TreeFile {
 		t.Error("the files were listed although the folder shows the tree")
 		return nil
 	}
@@ -361,8 +362,8 @@ func (b *bench) add(name, content string) {
 	b.files[name] = content
 	path := filepath.Join(b.source.Dir.Path(), name)
 	b.must(os.WriteFile(path, []byte(content), 0o444))
-	files := append([]File{fileOf(name, content)}, b.source.Files()...)
-	b.source.Files = func() []File { return files }
+	files := append([]record.TreeFile{fileOf(name, content)}, b.source.Files()...)
+	b.source.Files = func() []record.TreeFile { return files }
 }
 
 func TestGroupAndPermissionsFollowTheSource(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 )
 
 // bench is a source and a folder that follows it.
@@ -54,7 +55,7 @@ func (b *bench) release(text string) {
 	b.files = b.filesOf(text)
 	dir := filepath.Join(b.top, "source"+text)
 	b.source = Source{Fingerprint: text, Generation: b.source.Generation + 1}
-	var files []File
+	var files []record.TreeFile
 	for name, content := range b.files {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err != nil {
@@ -62,16 +63,16 @@ func (b *bench) release(text string) {
 		}
 		files = append(files, fileOf(name, content))
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	b.source.Files = func() []File { return files }
+	slices.SortFunc(files, func(a, b record.TreeFile) int { return strings.Compare(a.Path, b.Path) })
+	b.source.Files = func() []record.TreeFile { return files }
 	opened, err := fsops.OpenDir(dir)
 	b.must(err)
 	b.Cleanup(func() { opened.Close() })
 	b.source.Dir = opened
 }
 
-func fileOf(name, content string) File {
-	return File{Path: name, Size: int64(len(content)), Object: manifest.ObjectID(sha256.Sum256([]byte(content)))}
+func fileOf(name, content string) record.TreeFile {
+	return record.TreeFile{Path: name, Size: int64(len(content)), Object: manifest.ObjectID(sha256.Sum256([]byte(content)))}
 }
 
 func (b *bench) must(errs ...error) {

@@ -86,7 +86,7 @@ func (r Record) File(path string) (File, bool) {
 func (r Record) Fingerprint() string {
 	files := make([]manifest.File, len(r.Files))
 	for i, f := range r.Files {
-		files[i] = manifest.File{Path: f.Path, Expected: f.Expected}
+		files[i] = f.Planned()
 	}
 	return manifest.Fingerprint(files)
 }
@@ -98,10 +98,15 @@ func (r Record) DescribedAs(other Record) Record {
 	return r
 }
 
+// Planned is the file as the plan had it.
+func (f File) Planned() manifest.File {
+	return manifest.File{Reference: f.Reference, Path: f.Path, Expected: f.Expected, Slash: f.Slash, Position: f.Position}
+}
+
 // InView describes a file of a manifest to package layout.
 func (f File) InView(name string) (file layout.File, err error) {
 	if f.Reference == "" {
 		err = fmt.Errorf("the record of %s has no reference of %.255q", name, f.Path)
 	}
-	return layout.File{Manifest: name, Path: f.Path, Reference: f.Reference, Expected: f.Expected}, err
+	return layout.File{Manifest: name, File: f.Planned()}, err
 }

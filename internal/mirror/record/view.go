@@ -39,6 +39,13 @@ type ViewFile struct {
 	Object   manifest.ObjectID `json:"sha256"`
 }
 
+// TreeFile is one file of the tree of a view, which can be a hash file.
+type TreeFile struct {
+	Path   string
+	Size   int64
+	Object manifest.ObjectID
+}
+
 // ViewFingerprint names the tree of a view by its content and its permissions: the first
 // 12 hex digits of a SHA-256.
 func ViewFingerprint(files []ViewFile, hashFiles bool, permissions string) string {
@@ -91,15 +98,15 @@ func (v View) File(path string) (ViewFile, bool) {
 
 // TreeFiles lists the paths, sizes and contents of the files of the view's tree, hash files
 // included, sorted by path.
-func (v View) TreeFiles() []File {
-	files := make([]File, 0, v.Count())
+func (v View) TreeFiles() []TreeFile {
+	files := make([]TreeFile, 0, v.Count())
 	for _, f := range v.Files {
-		files = append(files, File{Path: f.Path, Size: f.Size, Object: f.Object})
+		files = append(files, TreeFile{Path: f.Path, Size: f.Size, Object: f.Object})
 		if v.HashFiles {
 			text := layout.HashText(f.Object)
-			files = append(files, File{Path: layout.HashName(f.Path), Size: int64(len(text)), Object: sha256.Sum256([]byte(text))})
+			files = append(files, TreeFile{Path: layout.HashName(f.Path), Size: int64(len(text)), Object: sha256.Sum256([]byte(text))})
 		}
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(files, func(a, b TreeFile) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }
