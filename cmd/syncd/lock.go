@@ -26,16 +26,16 @@ that on another host with the same manifests, or refuses. A manifest that left t
 configuration and is still served is left out.`,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
-				return writeLock(a, a.Stdout)
+				return writeLockfile(a, a.Stdout)
 			}
-			return replaceFile(file, func(w io.Writer) error { return writeLock(a, w) })
+			return replaceFile(file, func(w io.Writer) error { return writeLockfile(a, w) })
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
 
-func writeLock(a *cli.App, w io.Writer) error {
+func writeLockfile(a *cli.App, w io.Writer) error {
 	cfg, err := a.LoadAndWarn()
 	if err != nil {
 		return err

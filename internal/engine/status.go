@@ -63,7 +63,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 	return s, err
 }
 
-func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Entry, progress report.Progress) (report.Status, error) {
+func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, progress report.Progress) (report.Status, error) {
 	configured := make([]status.Configured, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
 		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate)}
@@ -76,7 +76,7 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 func configuredViews(cfg *config.Config) []status.ConfiguredView {
 	var configured []status.ConfiguredView
 	for _, target := range viewsOf(cfg) {
-		w := status.ConfiguredView{Wanted: mirror.Wanted{View: target.View, Access: mirror.Access(cfg.Permissions)}}
+		w := status.ConfiguredView{ViewSpec: mirror.ViewSpec{View: target.View, Access: mirror.Access(cfg.Permissions)}}
 		w.Maps, w.Err = target.ReadMaps()
 		configured = append(configured, w)
 	}

@@ -72,7 +72,7 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 	}
 	return Proposal{
 		Change: mirror.Change{Set: records}, Together: op.Groups.split(records),
-		Views: op.WantedViews(), Orphans: true, Replaces: true,
+		Views: op.ConfiguredViews(), Orphans: true, Replaces: true,
 	}, nil
 }
 

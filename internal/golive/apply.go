@@ -40,10 +40,10 @@ type Proposal struct {
 	Together [][]string // manifests of the change that go live together or not at all
 	Whole    bool       // the change is published as a whole or not at all
 
-	Views     []WantedView // that follow the change, and their exports with them
-	LateViews bool         // a view that cannot be made stays as it is, and holds up no manifest
-	Orphans   bool         // views that left the configuration follow, too, if they showed the same before
-	Except    []string     // manifests whose reserved space is free for the views
+	Views     []ConfiguredView // that follow the change, and their exports with them
+	LateViews bool             // a view that cannot be made stays as it is, and holds up no manifest
+	Orphans   bool             // views that left the configuration follow, too, if they showed the same before
+	Except    []string         // manifests whose reserved space is free for the views
 
 	Replaces bool // what is staged of the manifests goes, because something newer is served
 	Exports  export.Options
@@ -182,7 +182,7 @@ func (a *application) leaveBroken(err error) bool {
 		return false
 	}
 	why := space.RefuseIfFull(broken.Err)
-	i := slices.IndexFunc(a.proposal.Views, func(v WantedView) bool { return v.Name == broken.View })
+	i := slices.IndexFunc(a.proposal.Views, func(v ConfiguredView) bool { return v.Name == broken.View })
 	switch {
 	case i < 0:
 		return a.leave([]string{broken.Manifest}, why)

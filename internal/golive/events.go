@@ -99,9 +99,9 @@ func hasNewBytes(before, after mirror.Record) bool {
 	})
 }
 
-// TellDamage saves the event for each manifest with damaged files. It comes before the
+// NotifyDamage saves the event for each manifest with damaged files. It comes before the
 // repair, so that a crash during the repair does not lose it.
-func (t *Tree) TellDamage(ctx context.Context, damage []mirror.Damage) error {
+func (t *Tree) NotifyDamage(ctx context.Context, damage []mirror.Damage) error {
 	byManifest := map[string][]mirror.Damage{}
 	for _, d := range damage {
 		byManifest[d.Manifest] = append(byManifest[d.Manifest], d)

@@ -73,7 +73,7 @@ func (t court) judgeStaged(ctx context.Context, names []string, req request.Acti
 	return stay
 }
 
-func (t court) judgeEntry(ctx context.Context, of Target, e staging.Entry, again bool) error {
+func (t court) judgeEntry(ctx context.Context, of Target, e staging.Revision, again bool) error {
 	var prepared gate.Case
 	asked := false
 	err := t.Change(ctx, func() error {
@@ -94,7 +94,7 @@ func (t court) judgeEntry(ctx context.Context, of Target, e staging.Entry, again
 }
 
 // noteRefusal records what a gate said outside of a sync.
-func (t court) noteRefusal(e staging.Entry, err error) {
+func (t court) noteRefusal(e staging.Revision, err error) {
 	served := t.Mirror.Current()
 	entry := EntryOf(request.TriggerActivate, time.Now(), report.Sync{
 		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, err)},
@@ -119,7 +119,7 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 		c.Subject.Current = t.Mirror.Trees.RevisionPath(served)
 	}
 	views := []mirror.View{}
-	for _, v := range t.WantedViews() {
+	for _, v := range t.ConfiguredViews() {
 		if !slices.Contains(v.Manifests, of.Name) {
 			continue
 		}

@@ -53,7 +53,7 @@ type Saver interface {
 type Publication struct {
 	Candidates []Candidate
 	Saver      Saver
-	Views      []WantedView               // as the sync found them
+	Views      []ConfiguredView           // as the sync found them
 	Whole      bool                       // by a lock file: all of it, whatever the policies, or nothing
 	Force      bool                       // ends holds
 	Replaced   func() []manifest.ObjectID // objects that were downloaded again

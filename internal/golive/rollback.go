@@ -43,7 +43,7 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 		return p, err
 	}
 	current := op.Mirror.Current()
-	p = Proposal{Change: op.change(goal, current), Whole: true, Views: op.WantedViews(), Orphans: true}
+	p = Proposal{Change: op.change(goal, current), Whole: true, Views: op.ConfiguredViews(), Orphans: true}
 	switch {
 	case len(p.Change.Set) == 0 && goal.Number == current.Number:
 		return p, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)

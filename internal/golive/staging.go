@@ -12,7 +12,7 @@ import (
 )
 
 // stage makes a revision durable that does not go live directly.
-func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.View) (e staging.Entry, isNew bool, err error) {
+func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.View) (e staging.Revision, isNew bool, err error) {
 	e = staging.Of(record, views, time.Now())
 	before := t.Staging.Get(record.Manifest)
 	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
@@ -52,7 +52,7 @@ func (q queue) ready(names []string, now time.Time, asked bool) (records []mirro
 }
 
 // readyGroups returns the groups of manifests that may go live now.
-func (q queue) readyGroups(names []string, entries map[string]staging.Entry, now time.Time, asked bool) (groups [][]string) {
+func (q queue) readyGroups(names []string, entries map[string]staging.Revision, now time.Time, asked bool) (groups [][]string) {
 	done := map[string]bool{}
 	for _, name := range names {
 		group := q.Groups.Of(name)
@@ -64,7 +64,7 @@ func (q queue) readyGroups(names []string, entries map[string]staging.Entry, now
 	return groups
 }
 
-func (q queue) recordsOf(group []string, entries map[string]staging.Entry, now time.Time) (records []mirror.Record, err error) {
+func (q queue) recordsOf(group []string, entries map[string]staging.Revision, now time.Time) (records []mirror.Record, err error) {
 	for _, name := range group {
 		if !entries[name].IsStaged() {
 			continue
@@ -80,13 +80,13 @@ func (q queue) recordsOf(group []string, entries map[string]staging.Entry, now t
 }
 
 // members describes a group to package staging.
-func (q queue) members(group []string, entries map[string]staging.Entry, now time.Time) []staging.Member {
+func (q queue) members(group []string, entries map[string]staging.Revision, now time.Time) []staging.Member {
 	members := make([]staging.Member, len(group))
 	current := q.Mirror.Current()
 	for i, name := range group {
 		of, served := q.target(name), current.Records[name]
 		if entries[name].ID() == served.ID() { // it went live, and is not forgotten yet
-			entries[name] = staging.Entry{}
+			entries[name] = staging.Revision{}
 		}
 		members[i] = staging.Member{
 			Name: name, Policy: of.Activate, Gate: of.Gate.Identity(), Setting: of.Release, Entry: entries[name],
@@ -97,7 +97,7 @@ func (q queue) members(group []string, entries map[string]staging.Entry, now tim
 }
 
 // heldBack says why a staged revision must not replace the served one.
-func heldBack(served mirror.Record, e staging.Entry, now time.Time) string {
+func heldBack(served mirror.Record, e staging.Revision, now time.Time) string {
 	if served.Orders.Holds(now) {
 		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd sync --force` ends that"
 	}

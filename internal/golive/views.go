@@ -20,18 +20,18 @@ type ViewTarget struct {
 	ReadMaps func() (map[string]*layout.Map, error) // by manifest
 }
 
-// WantedView is a view that an operation wants to serve.
-type WantedView struct {
-	mirror.Wanted
+// ConfiguredView is a view that an operation wants to serve.
+type ConfiguredView struct {
+	mirror.ViewSpec
 	Err error // its maps cannot be read; it stays as it is
 }
 
-// WantedViews reads the map files of all views. A view follows what they hold at the
+// ConfiguredViews reads the map files of all views. A view follows what they hold at the
 // start of each operation.
-func (t *Tree) WantedViews() []WantedView {
-	views := make([]WantedView, len(t.Views))
+func (t *Tree) ConfiguredViews() []ConfiguredView {
+	views := make([]ConfiguredView, len(t.Views))
 	for i, target := range t.Views {
-		views[i] = WantedView{Wanted: mirror.Wanted{View: target.View, Access: t.Access}}
+		views[i] = ConfiguredView{ViewSpec: mirror.ViewSpec{View: target.View, Access: t.Access}}
 		views[i].Maps, views[i].Err = target.ReadMaps()
 	}
 	return views
@@ -40,7 +40,7 @@ func (t *Tree) WantedViews() []WantedView {
 // arrange returns the view that follows from a change, nil if the served one stays. A
 // view appears when all its manifests have data. Later, one without data is left out. The
 // new view leaves the space that others reserved, and that of the views in the change.
-func (t *Tree) arrange(v WantedView, current mirror.Generation, change mirror.Change, others space.Amount) (*mirror.View, error) {
+func (t *Tree) arrange(v ConfiguredView, current mirror.Generation, change mirror.Change, others space.Amount) (*mirror.View, error) {
 	records, served := current.After(change), current.Views[v.Name]
 	if _, taken := records[v.Name]; taken {
 		return nil, fmt.Errorf("view %s: current/%s is still a manifest that left the configuration: `syncd forget %s` removes it", v.Name, v.Name, v.Name)
@@ -107,7 +107,7 @@ func revisionsAfter(v mirror.View, current mirror.Generation, change mirror.Chan
 }
 
 // viewResult is the outcome of a view that was served, and of the attempt to make another.
-func viewResult(v WantedView, served mirror.View, made *mirror.View, err error) report.ViewResult {
+func viewResult(v ConfiguredView, served mirror.View, made *mirror.View, err error) report.ViewResult {
 	result := report.ViewResult{Name: v.Name, Layout: string(v.Layout), Fingerprint: served.Fingerprint, Files: len(served.Files), Result: report.Unchanged}
 	switch {
 	case err != nil:

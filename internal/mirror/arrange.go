@@ -10,18 +10,18 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// Wanted is a view as the configuration wants it.
-type Wanted struct {
+// ViewSpec is a view as the configuration wants it.
+type ViewSpec struct {
 	layout.View
 	Access Access
 }
 
 // Definition identifies everything that decides what the view of given revisions looks
 // like.
-func (w Wanted) Definition() string { return w.Fingerprint() + " " + w.Access.String() }
+func (w ViewSpec) Definition() string { return w.Fingerprint() + " " + w.Access.String() }
 
 // Missing lists the manifests of the view without a record.
-func (w Wanted) Missing(records map[string]Record) (missing []string) {
+func (w ViewSpec) Missing(records map[string]Record) (missing []string) {
 	for _, name := range w.Manifests {
 		if _, found := records[name]; !found {
 			missing = append(missing, name)
@@ -31,11 +31,11 @@ func (w Wanted) Missing(records map[string]Record) (missing []string) {
 }
 
 // Matches is true if the view of the records is the served one.
-func (w Wanted) Matches(served View, records map[string]Record) bool {
+func (w ViewSpec) Matches(served View, records map[string]Record) bool {
 	return served.Definition == w.Definition() && maps.Equal(served.Revisions, w.revisions(records))
 }
 
-func (w Wanted) revisions(records map[string]Record) map[string]string {
+func (w ViewSpec) revisions(records map[string]Record) map[string]string {
 	ids := map[string]string{}
 	for _, name := range w.Manifests {
 		if r, found := records[name]; found {
@@ -47,7 +47,7 @@ func (w Wanted) revisions(records map[string]Record) map[string]string {
 
 // Arrange makes the view of the records, and returns the references of the files that no
 // map file places although one should. The error is that of layout.View.Arrange.
-func (w Wanted) Arrange(records map[string]Record, version string) (v View, unmapped []string, err error) {
+func (w ViewSpec) Arrange(records map[string]Record, version string) (v View, unmapped []string, err error) {
 	var files []layout.File
 	var from []File
 	for _, name := range w.Manifests {

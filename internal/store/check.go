@@ -18,7 +18,7 @@ func (s *Store) check() error {
 		return err
 	}
 	_, err1 := s.Manifests()
-	_, err2 := s.Wanted()
+	_, err2 := s.Planned()
 	_, err3 := s.CoolDowns()
 	_, err4 := s.Notified()
 	_, err5 := s.Deliveries()

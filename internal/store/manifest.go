@@ -54,19 +54,19 @@ type Failure struct {
 	NextTry time.Time `json:"next_try,omitzero"` // earliest scheduled attempt; a sync on demand does not wait for it
 }
 
-// Wanted is a content that an unfinished sync of a manifest still wants.
-type Wanted struct {
+// Planned is a content that an unfinished sync of a manifest still wants.
+type Planned struct {
 	Expected manifest.Digest   `json:"digest"`
 	Object   manifest.ObjectID `json:"sha256,omitzero"` // zero until it is fetched and proven
 	Size     int64             `json:"size,omitempty"`
 }
 
-// Changes are committed together. Nil maps change nothing. An empty list in Wanted, or
+// Changes are committed together. Nil maps change nothing. An empty list in Planned, or
 // empty Proofs, removes the manifest's entry.
 type Changes struct {
 	Forgotten []string // manifests of which nothing is kept, before the other changes
 	Manifests map[string]Manifest
-	Wanted    map[string][]Wanted
+	Planned   map[string][]Planned
 	Proofs    map[string]*Proofs
 	History   any // one entry to append, encoded as JSON; nil for none
 
@@ -86,8 +86,8 @@ func (s *Store) Commit(c Changes) error {
 				return err
 			}
 		}
-		for name, wanted := range c.Wanted {
-			if err := putWanted(tx.Bucket(bucketWanted), name, wanted); err != nil {
+		for name, planned := range c.Planned {
+			if err := putPlanned(tx.Bucket(bucketPlanned), name, planned); err != nil {
 				return err
 			}
 		}
@@ -112,17 +112,17 @@ func forget(tx *bbolt.Tx, name string) error {
 	if err := tx.Bucket(bucketManifests).Delete([]byte(name)); err != nil {
 		return err
 	}
-	if err := putWanted(tx.Bucket(bucketWanted), name, nil); err != nil {
+	if err := putPlanned(tx.Bucket(bucketPlanned), name, nil); err != nil {
 		return err
 	}
 	return putProofs(tx, name, &Proofs{})
 }
 
-func putWanted(bucket *bbolt.Bucket, name string, wanted []Wanted) error {
-	if len(wanted) == 0 {
+func putPlanned(bucket *bbolt.Bucket, name string, planned []Planned) error {
+	if len(planned) == 0 {
 		return bucket.Delete([]byte(name))
 	}
-	return putJSON(bucket, []byte(name), wanted)
+	return putJSON(bucket, []byte(name), planned)
 }
 
 func appendHistory(bucket *bbolt.Bucket, entry any) error {
@@ -164,9 +164,9 @@ func (s *Store) Manifests() (map[string]Manifest, error) {
 	return readAll[Manifest](s, bucketManifests)
 }
 
-// Wanted returns the contents that unfinished syncs want, by manifest.
-func (s *Store) Wanted() (map[string][]Wanted, error) {
-	return readAll[[]Wanted](s, bucketWanted)
+// Planned returns the contents that unfinished syncs want, by manifest.
+func (s *Store) Planned() (map[string][]Planned, error) {
+	return readAll[[]Planned](s, bucketPlanned)
 }
 
 func readAll[T any](s *Store, name []byte) (map[string]T, error) {

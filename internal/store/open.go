@@ -157,5 +157,5 @@ func (s *Store) create() error {
 }
 
 func requiredBuckets() [][]byte {
-	return [][]byte{bucketMeta, bucketManifests, bucketWanted, bucketOrigins, bucketHistory}
+	return [][]byte{bucketMeta, bucketManifests, bucketPlanned, bucketOrigins, bucketHistory}
 }

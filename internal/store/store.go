@@ -24,7 +24,7 @@ const (
 var (
 	bucketMeta      = []byte("meta")      // schema, jitter, created
 	bucketManifests = []byte("manifests") // name -> Manifest
-	bucketWanted    = []byte("pending")   // name -> []Wanted
+	bucketPlanned   = []byte("pending")   // name -> []Planned
 	bucketOrigins   = []byte("origins")   // origin -> end of its cool-down
 	bucketHistory   = []byte("history")   // sequence number -> JSON
 	bucketProofs    = []byte("proofs")    // name -> Proofs; files of earlier versions have none

@@ -79,7 +79,7 @@ func newPath(t *testing.T) string {
 // content is everything that a store holds.
 type content struct {
 	Manifests map[string]Manifest
-	Wanted    map[string][]Wanted
+	Wanted    map[string][]Planned
 	CoolDowns map[string]time.Time
 	History   []string
 }
@@ -97,7 +97,7 @@ func contentOf(s *Store) (c content, err error) {
 	var errs [4]error
 	var history []json.RawMessage
 	c.Manifests, errs[0] = s.Manifests()
-	c.Wanted, errs[1] = s.Wanted()
+	c.Wanted, errs[1] = s.Planned()
 	c.CoolDowns, errs[2] = s.CoolDowns()
 	history, errs[3] = s.History(2 * maxHistory)
 	for _, entry := range history {
@@ -114,7 +114,7 @@ func fill(t *testing.T, s *Store) {
 		name := fmt.Sprintf("manifest_%02d", i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {CheckedAt: at, FullAt: at, ETag: `"abc"`, Newest: "2026.10", Failure: &Failure{Result: "failed", Error: "x", Count: i}}},
-			Wanted:    map[string][]Wanted{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}},
+			Planned:   map[string][]Planned{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}},
 			History:   map[string]any{"n": i, "text": strings.Repeat("x", 200)},
 		})
 		if err != nil {
@@ -134,7 +134,7 @@ func fill(t *testing.T, s *Store) {
 func TestContentSurvivesReopening(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
-	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Wanted: map[string][]Wanted{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
+	if diff := cmp.Diff(content{Manifests: map[string]Manifest{}, Wanted: map[string][]Planned{}, CoolDowns: map[string]time.Time{}}, read(t, s)); diff != "" {
 		t.Errorf("a new store is not empty: %s", diff)
 	}
 	fill(t, s)
@@ -177,7 +177,7 @@ func TestCommitIsAtomic(t *testing.T) {
 	before := read(t, s)
 	err := s.Commit(Changes{
 		Manifests: map[string]Manifest{"manifest_00": {ETag: "new"}},
-		Wanted:    map[string][]Wanted{"manifest_00": nil},
+		Planned:   map[string][]Planned{"manifest_00": nil},
 		History:   func() {}, // has no JSON
 	})
 	if err == nil {
@@ -190,21 +190,21 @@ func TestCommitIsAtomic(t *testing.T) {
 
 func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
 	s := mustOpen(t, newPath(t))
-	one := []Wanted{{Expected: someMD5}}
-	commit := func(wanted map[string][]Wanted) {
+	one := []Planned{{Expected: someMD5}}
+	commit := func(wanted map[string][]Planned) {
 		t.Helper()
-		if err := s.Commit(Changes{Wanted: wanted}); err != nil {
+		if err := s.Commit(Changes{Planned: wanted}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commit(map[string][]Wanted{"a": one, "b": one, "c": one})
-	commit(map[string][]Wanted{"a": nil, "b": {}, "never there": nil})
+	commit(map[string][]Planned{"a": one, "b": one, "c": one})
+	commit(map[string][]Planned{"a": nil, "b": {}, "never there": nil})
 	commit(nil)
-	got, err := s.Wanted()
+	got, err := s.Planned()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string][]Wanted{"c": one}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]Planned{"c": one}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -424,16 +424,16 @@ func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
 		{"newer schema", put(bucketMeta, keySchema, string(binary.BigEndian.AppendUint32(nil, schema+1))), "syncd.db is from a newer syncd: its schema version is 2, this syncd knows 1"},
 		{"newer schema with other buckets", func(tx *bbolt.Tx) error {
 			version := binary.BigEndian.AppendUint32(nil, schema+1)
-			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketWanted))
+			return errors.Join(tx.Bucket(bucketMeta).Put(keySchema, version), tx.DeleteBucket(bucketPlanned))
 		}, "from a newer syncd"},
 		{"schema that never existed", put(bucketMeta, keySchema, "\x00\x00\x00\x00"), "syncd.db is damaged: schema version 0 does not exist"},
 		{"schema in another format", put(bucketMeta, keySchema, "1"), "schema version is missing"},
 		{"no schema", func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keySchema) }, "schema version is missing"},
-		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketWanted) }, "bucket pending is missing"},
+		{"a missing bucket", func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketPlanned) }, "bucket pending is missing"},
 		{"a manifest that is not JSON", put(bucketManifests, []byte("m"), "oops"), "bucket manifests"},
 		{"a manifest cut short", put(bucketManifests, []byte("m"), `{"etag":"`), "bucket manifests"},
 		{"a manifest of another shape", put(bucketManifests, []byte("m"), `{"checked_at":"yesterday"}`), "bucket manifests"},
-		{"wanted contents of another shape", put(bucketWanted, []byte("m"), `{}`), "bucket pending"},
+		{"wanted contents of another shape", put(bucketPlanned, []byte("m"), `{}`), "bucket pending"},
 		{"history that is not JSON", put(bucketHistory, sequenceKey(7), "{"), "bucket history"},
 		{"another program's file", func(tx *bbolt.Tx) error {
 			for _, name := range requiredBuckets() {
@@ -498,7 +498,7 @@ func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 	good := newPath(t)
 	s := mustOpen(t, good)
 	fill(t, s)
-	if err := s.Commit(Changes{Wanted: maps.Collect(func(yield func(string, []Wanted) bool) { // frees pages
+	if err := s.Commit(Changes{Planned: maps.Collect(func(yield func(string, []Planned) bool) { // frees pages
 		for i := range 40 {
 			if !yield(fmt.Sprintf("manifest_%02d", i), nil) {
 				return
@@ -596,7 +596,7 @@ func useDamaged(t *testing.T, path string) bool {
 		name := fmt.Sprintf("manifest_%02d", 5*i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {ETag: strings.Repeat("new", 10*i)}},
-			Wanted:    map[string][]Wanted{name: slices.Repeat([]Wanted{{Expected: someMD5}}, i)},
+			Planned:   map[string][]Planned{name: slices.Repeat([]Planned{{Expected: someMD5}}, i)},
 			History:   strings.Repeat("y", 300*i),
 		})
 		if err != nil {
@@ -646,19 +646,19 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 	const text = `[{"digest":"md5:d41d8cd98f00b204e9800998ecf8427e","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":3},` +
 		`{"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}]`
 	s := mustOpen(t, newPath(t))
-	write := func(tx *bbolt.Tx) error { return tx.Bucket(bucketWanted).Put([]byte("m"), []byte(text)) }
+	write := func(tx *bbolt.Tx) error { return tx.Bucket(bucketPlanned).Put([]byte("m"), []byte(text)) }
 	if err := s.update(write); err != nil {
 		t.Fatal(err)
 	}
-	wanted, err := s.Wanted()
+	wanted, err := s.Planned()
 	if err != nil || len(wanted["m"]) != 2 || wanted["m"][0].Size != 3 || wanted["m"][0].Object.IsZero() || !wanted["m"][1].Object.IsZero() {
 		t.Fatalf("got wanted contents %+v, %v", wanted, err)
 	}
-	if err := s.Commit(Changes{Wanted: map[string][]Wanted{"again": wanted["m"]}}); err != nil {
+	if err := s.Commit(Changes{Planned: map[string][]Planned{"again": wanted["m"]}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.read(func(tx *bbolt.Tx) error {
-		if again := string(tx.Bucket(bucketWanted).Get([]byte("again"))); again != text {
+		if again := string(tx.Bucket(bucketPlanned).Get([]byte("again"))); again != text {
 			t.Errorf("written as %s", again)
 		}
 		return nil

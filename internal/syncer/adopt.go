@@ -68,7 +68,7 @@ func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *a
 // saveAdopted keeps what was adopted for the next sync: the names of the objects, and the
 // proofs that spare it the reading. Only then are the copied files removed from the folder.
 func (r *run) saveAdopted(a *adopt.Adoption) {
-	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	planned, proofs := map[string][]store.Planned{}, map[string]*store.Proofs{}
 	adopted := false
 	for _, j := range openJobs(r.jobs) {
 		objects := j.objects()
@@ -78,7 +78,7 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 				adopted = true
 			}
 		}
-		wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(objects)
+		planned[j.target.Name], proofs[j.target.Name] = j.plannedContents(), r.session.Proofs(objects)
 	}
 	if !adopted {
 		return
@@ -87,7 +87,7 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 		a.Skip(".", err)
 		return
 	}
-	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
+	if err := r.cfg.Store.Commit(store.Changes{Planned: planned, Proofs: proofs}); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("noting the adopted files failed; a prune may remove them before the next sync")
 		return
 	}

@@ -160,7 +160,7 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	if err := chosen.CheckPaths(); err != nil {
 		return nil, err
 	}
-	l := &listed{files: chosen.Files(), count: found.Count, links: found.Links, told: found.Told}
+	l := &listed{files: chosen.Files(), count: found.Count, links: found.Links, told: found.Description}
 	return l, j.entry.Digests(ctx, l.files, a.surelyNew(ctx))
 }
 
@@ -269,7 +269,7 @@ func (a asking) takeLocked(ctx context.Context) (*listed, error) {
 		return nil, unchanged()
 	}
 	j.release = answer.Release
-	return &listed{files: found.Planned, count: found.Count, links: found.Links, told: found.Told}, nil
+	return &listed{files: found.Planned, count: found.Count, links: found.Links, told: found.Description}, nil
 }
 
 // plan finds the contents that are on disk and proven. The second plan of a sync

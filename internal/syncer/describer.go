@@ -45,11 +45,11 @@ func (d describer) completeEarlier(ctx context.Context) {
 	for _, j := range d.jobs {
 		for _, id := range d.cfg.Mirror.Records.RevisionIDs(j.target.Name) {
 			key := j.target.Name + "/" + id
-			if ctx.Err() != nil || id == d.cfg.Mirror.Current().Records[j.target.Name].ID() || !d.cfg.Shared.described.claim(key) {
+			if ctx.Err() != nil || id == d.cfg.Mirror.Current().Records[j.target.Name].ID() || !d.cfg.Shared.described.add(key) {
 				continue
 			}
 			if err := d.completeRevision(ctx, j, id); err != nil {
-				d.cfg.Shared.described.release(key)
+				d.cfg.Shared.described.remove(key)
 			}
 		}
 	}
@@ -81,8 +81,8 @@ type keys struct {
 	has map[string]bool
 }
 
-// claim is true for the first caller with a key.
-func (k *keys) claim(key string) bool {
+// add is true for the first caller with a key.
+func (k *keys) add(key string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.has == nil {
@@ -93,8 +93,8 @@ func (k *keys) claim(key string) bool {
 	return first
 }
 
-// release lets the next caller claim the key again.
-func (k *keys) release(key string) {
+// remove lets the next caller claim the key again.
+func (k *keys) remove(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.has, key)

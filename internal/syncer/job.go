@@ -22,9 +22,9 @@ import (
 type job struct {
 	target  golive.Target
 	entry   *source.Entry
-	staged  staging.Entry // when the sync began
-	changed chan struct{} // the run's
-	kept    int           // files in memory; guarded by the mu of Shared
+	staged  staging.Revision // when the sync began
+	changed chan struct{}    // the run's
+	kept    int              // files in memory; guarded by the mu of Shared
 
 	// Owned by the goroutine of the present step, at last by the one that publishes.
 	active      mirror.Record // the served one, if served
@@ -324,16 +324,16 @@ func (j *job) isUnfinishedLocked() bool {
 
 // keeps lists the contents that pruning must keep for the job. They replace those that
 // the state has of the manifest, once there is a plan.
-func (j *job) keeps() (wanted []store.Wanted, replaces bool) {
+func (j *job) keeps() (planned []store.Planned, replaces bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.life.planned != nil && j.isUnfinishedLocked() {
-		wanted, replaces = j.wantedLocked(), true
+		planned, replaces = j.plannedContentsLocked(), true
 	}
 	for _, f := range j.life.planning {
-		wanted = append(wanted, store.Wanted{Expected: f.Expected})
+		planned = append(planned, store.Planned{Expected: f.Expected})
 	}
-	return wanted, replaces
+	return planned, replaces
 }
 
 // reserved is the space that an open job will still take.
@@ -357,28 +357,28 @@ func (j *job) reserve(need space.Amount) {
 	j.life.need = need
 }
 
-// wanted lists the contents that an unfinished job wants, with the objects of those
+// plannedContents lists the contents that an unfinished job wants, with the objects of those
 // that are proven already.
-func (j *job) wanted() []store.Wanted {
+func (j *job) plannedContents() []store.Planned {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.wantedLocked()
+	return j.plannedContentsLocked()
 }
 
-func (j *job) wantedLocked() []store.Wanted {
+func (j *job) plannedContentsLocked() []store.Planned {
 	if j.life.planned == nil {
-		return []store.Wanted{}
+		return []store.Planned{}
 	}
-	wanted := make([]store.Wanted, 0, len(j.life.planned.files))
+	planned := make([]store.Planned, 0, len(j.life.planned.files))
 	for _, f := range j.life.planned.files {
-		w := store.Wanted{Expected: f.Expected}
+		w := store.Planned{Expected: f.Expected}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
 		if object, known := j.life.fetch.known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size
 		}
-		wanted = append(wanted, w)
+		planned = append(planned, w)
 	}
-	return wanted
+	return planned
 }
 
 // downloads is how many downloads the job counts, their bytes, and those of their objects.

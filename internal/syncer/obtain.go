@@ -50,7 +50,7 @@ func (w wave) checkViews() {
 
 // checkView returns true if it refused a job, so that the served files of its manifest
 // count now.
-func (w wave) checkView(v golive.WantedView) (refused bool) {
+func (w wave) checkView(v golive.ConfiguredView) (refused bool) {
 	isMember := func(j *job) bool { return slices.Contains(v.Manifests, j.target.Name) }
 	members := slices.DeleteFunc(openJobs(w.jobs), func(j *job) bool { return !isMember(j) })
 	if len(members) == 0 {
@@ -157,19 +157,19 @@ func (w wave) servedFiles() map[string]int {
 	return files
 }
 
-// saveWanted writes the wanted contents to the state before they are downloaded, so
+// saveWanted writes the planned contents to the state before they are downloaded, so
 // that pruning after a crash keeps the downloads.
 func (w wave) saveWanted() {
-	wanted := map[string][]store.Wanted{}
+	planned := map[string][]store.Planned{}
 	for _, j := range openJobs(w.jobs) {
 		if len(j.plan().missing) > 0 {
-			wanted[j.target.Name] = j.wanted()
+			planned[j.target.Name] = j.plannedContents()
 		}
 	}
-	if len(wanted) == 0 {
+	if len(planned) == 0 {
 		return
 	}
-	if err := w.cfg.Store.Commit(store.Changes{Wanted: wanted}); err != nil {
+	if err := w.cfg.Store.Commit(store.Changes{Planned: planned}); err != nil {
 		w.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; a crash now would lose the downloads of this sync")
 	}
 }

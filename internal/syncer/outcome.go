@@ -117,7 +117,7 @@ func (s *saver) Save(record *golive.Record, p *golive.Publication) {
 	r.results.noteViews(p.Outcome.Views)
 	r.unlisted = append(r.unlisted, p.MateResults()...)
 	changes, isNews := &record.Changes, p.Moved()
-	changes.Wanted, changes.Proofs = map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	changes.Planned, changes.Proofs = map[string][]store.Planned{}, map[string]*store.Proofs{}
 	r.isNew = r.isNew || p.Moved()
 	for _, j := range s.jobs {
 		j.markRecorded()
@@ -133,7 +133,7 @@ func (s *saver) Save(record *golive.Record, p *golive.Publication) {
 		changes.History = entry
 		r.unlisted = nil
 	}
-	r.pruneIfWantsChanged(changes.Wanted)
+	r.pruneIfWantsChanged(changes.Planned)
 }
 
 // Saved ends the jobs, also if their outcome could not be saved.
@@ -183,13 +183,13 @@ func (s *saver) recordJob(j *job, now time.Time, changes *store.Changes) (news b
 	case report.Failed, report.Refused:
 		news = s.recordFailure(j, now)
 		if isPlanned {
-			changes.Wanted[name] = j.wanted()
+			changes.Planned[name] = j.plannedContents()
 		}
 	default:
 		news = j.newlyStaged
 		s.recordSuccess(j, now)
 		if j.checked != nil {
-			changes.Wanted[name] = nil
+			changes.Planned[name] = nil
 		}
 	}
 	changes.Manifests[name] = j.state
@@ -212,9 +212,9 @@ func (s *saver) measure(j *job) {
 
 // pruneIfWantsChanged makes pruning due when unfinished syncs no longer want the same
 // contents, so that downloads of failing releases do not accumulate.
-func (r *run) pruneIfWantsChanged(wanted map[string][]store.Wanted) {
-	for name, now := range wanted {
-		if !slices.Equal(r.wanted[name], now) {
+func (r *run) pruneIfWantsChanged(planned map[string][]store.Planned) {
+	for name, now := range planned {
+		if !slices.Equal(r.plannedBefore[name], now) {
 			r.tree.Room().RequestPrune()
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Syncer) Repair(ctx context.Context, req request.Verify) (report.Verific
 	if err != nil {
 		return report.Verification{}, err
 	}
-	if err := s.tree.TellDamage(ctx, checked.Damage); err != nil {
+	if err := s.tree.NotifyDamage(ctx, checked.Damage); err != nil {
 		return report.Verification{}, err
 	}
 	for i, d := range checked.Damage {

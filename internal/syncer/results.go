@@ -31,7 +31,7 @@ func (r *results) noteViews(outcomes []report.ViewResult) {
 }
 
 // viewsOf returns the outcomes in the order of the configuration.
-func (r *results) viewsOf(wanted []golive.WantedView) (all []report.ViewResult) {
+func (r *results) viewsOf(wanted []golive.ConfiguredView) (all []report.ViewResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range wanted {

@@ -19,14 +19,14 @@ import (
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
 // its goroutines. A recorded job belongs to no step any more.
 type run struct {
-	cfg     *Config
-	tree    *golive.Tree
-	req     request.Sync
-	started time.Time
-	jobs    []*job
-	wanted  map[string][]store.Wanted // by unfinished syncs before this one
-	views   []golive.WantedView
-	changed chan struct{} // signals that a job was settled, failed or is ready
+	cfg           *Config
+	tree          *golive.Tree
+	req           request.Sync
+	started       time.Time
+	jobs          []*job
+	plannedBefore map[string][]store.Planned // by unfinished syncs before this one
+	views         []golive.ConfiguredView
+	changed       chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
 	isNew     bool                    // a generation was published at all
@@ -60,14 +60,14 @@ func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Conte
 // interrupted saves what was proven for the next sync. It returns what was published
 // before, and why the sync ended.
 func (r *run) interrupted(why error) (report.Sync, error) {
-	wanted, proofs := map[string][]store.Wanted{}, map[string]*store.Proofs{}
+	planned, proofs := map[string][]store.Planned{}, map[string]*store.Proofs{}
 	for _, j := range r.unrecorded() {
 		if len(j.plan().files) > 0 {
-			wanted[j.target.Name], proofs[j.target.Name] = j.wanted(), r.session.Proofs(j.objects())
+			planned[j.target.Name], proofs[j.target.Name] = j.plannedContents(), r.session.Proofs(j.objects())
 		}
 	}
-	r.pruneIfWantsChanged(wanted)
-	if err := r.cfg.Store.Commit(store.Changes{Wanted: wanted, Proofs: proofs}); err != nil {
+	r.pruneIfWantsChanged(planned)
+	if err := r.cfg.Store.Commit(store.Changes{Planned: planned, Proofs: proofs}); err != nil {
 		r.cfg.Log.Warn().Err(err).Msg("noting the unfinished downloads failed; the next sync may lose them")
 	}
 	if err := r.cfg.Mirror.Objects.Sync(); err != nil {

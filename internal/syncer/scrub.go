@@ -29,7 +29,7 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
 	}
 	if isNew {
-		if err := s.tree.TellDamage(ctx, eachPathOnce(damage)); err != nil {
+		if err := s.tree.NotifyDamage(ctx, eachPathOnce(damage)); err != nil {
 			return files, err
 		}
 	}

@@ -57,20 +57,20 @@ func (s *Shared) jobs() []*job {
 	return jobs
 }
 
-// Wanted implements room.Keeper. A sync's own plan is newer than what the state has of its
+// Planned implements room.Keeper. A sync's own plan is newer than what the state has of its
 // manifest.
-func (s *Shared) Wanted(wanted map[string][]store.Wanted) (partials map[string]bool) {
+func (s *Shared) Planned(planned map[string][]store.Planned) (partials map[string]bool) {
 	for _, j := range s.jobs() {
 		if plan, replaces := j.keeps(); replaces {
-			wanted[j.target.Name] = plan
+			planned[j.target.Name] = plan
 		} else {
-			wanted[j.target.Name] = append(wanted[j.target.Name], plan...)
+			planned[j.target.Name] = append(planned[j.target.Name], plan...)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.repairing {
-		wanted[""] = append(wanted[""], store.Wanted{Expected: id.Digest(), Object: id})
+		planned[""] = append(planned[""], store.Planned{Expected: id.Digest(), Object: id})
 	}
 	return s.adopting.Partials()
 }

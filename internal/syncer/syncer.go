@@ -110,7 +110,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	}
 	var lock *lockfile.File
 	if len(req.Lockfile) > 0 {
-		if lock, err = source.ReadLock(req.Lockfile, s.cfg.Source, targets.Names()); err != nil {
+		if lock, err = source.ReadLockfile(req.Lockfile, s.cfg.Source, targets.Names()); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := s.cfg.Store.Wanted()
+	planned, err := s.cfg.Store.Planned()
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 		return nil, err
 	}
 	r := s.newRun(req, lock)
-	r.views = s.tree.WantedViews()
-	r.wanted = wanted
+	r.views = s.tree.ConfiguredViews()
+	r.plannedBefore = planned
 	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
 		active, served := current.Records[t.Name]
@@ -158,7 +158,7 @@ func (s *Syncer) newRun(req request.Sync, lock *lockfile.File) *run {
 func (s *Syncer) source(req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
 	c := &s.cfg
 	return source.New(source.Config{
-		Provider: c.Provider, Bucket: c.Bucket, Lock: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
+		Provider: c.Provider, Bucket: c.Bucket, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
 			err = s.tree.Change(ctx, func() error { // no pruning meanwhile

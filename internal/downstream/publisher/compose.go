@@ -29,7 +29,7 @@ func (p *Publisher) compose(served mirror.Generation, present bucket.Generation)
 	var n next
 	for _, name := range served.Names() {
 		record := served.Records[name]
-		own := entryIn(present, record)
+		own := manifestIn(present, record)
 		theirs, there := present.Manifest(name)
 		if there && !isAuthor && isAhead(theirs, own) && !isOrdered(record, theirs) {
 			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, name)
@@ -62,7 +62,7 @@ func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
 	return own.Orders.Pin != "" || own.Held != nil && own.Held.Release == theirs.Release
 }
 
-func entryOf(r mirror.Record) bucket.Manifest {
+func manifestOf(r mirror.Record) bucket.Manifest {
 	m := bucket.Manifest{
 		Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC(),
 		Held: r.Held != nil || r.Orders.Pin != "", Described: r.Described,
@@ -73,10 +73,10 @@ func entryOf(r mirror.Record) bucket.Manifest {
 	return m
 }
 
-// entryIn is the entry in the generation after present. Where another publisher's record of
+// manifestIn is the manifest in the generation after present. Where another publisher's record of
 // the same revision says more, that one stays.
-func entryIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
-	own := entryOf(r)
+func manifestIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
+	own := manifestOf(r)
 	if theirs, there := present.Manifest(r.Manifest); there && theirs.Record() == own.Record() {
 		own.Described = own.Described || theirs.Described
 	}
@@ -88,7 +88,7 @@ func entryIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
 func recordOf(r mirror.Record) record.Record {
 	return record.Record{
 		Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Source: r.Source,
-		Listed: max(r.Listed, len(r.Files)), Bytes: entryOf(r).Bytes, Files: r.Files,
+		Listed: max(r.Listed, len(r.Files)), Bytes: manifestOf(r).Bytes, Files: r.Files,
 	}
 }
 
@@ -101,7 +101,7 @@ func (p *Publisher) wishOf(served mirror.Generation) string {
 	var all []wish
 	for _, name := range served.Names() {
 		r := served.Records[name]
-		all = append(all, wish{entryOf(r), r.Held, r.Orders.Pin})
+		all = append(all, wish{manifestOf(r), r.Held, r.Orders.Pin})
 	}
 	text, _ := json.Marshal(all) // plain values
 	sum := sha256.Sum256(text)

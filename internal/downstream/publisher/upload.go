@@ -43,7 +43,7 @@ type uploads struct {
 func (p *Publisher) uploadMissing(ctx context.Context, records []mirror.Record, at state, dryRun bool) (int, int64, error) {
 	u := &uploads{Publisher: p, dryRun: dryRun, bodies: make(chan struct{}, maxBodies)}
 	for _, r := range records {
-		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{entryIn(at.generation, r)}) {
+		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{manifestIn(at.generation, r)}) {
 			continue
 		}
 		if err := u.revision(ctx, r, at); err != nil {
@@ -71,7 +71,7 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, at state) error
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("publish %s: %w", r.Manifest, err)
 	}
-	if u.dryRun || found && !r.Described && entryIn(at.generation, r).Described { // their record says more
+	if u.dryRun || found && !r.Described && manifestIn(at.generation, r).Described { // their record says more
 		return nil
 	}
 	return u.writeRecord(ctx, recordOf(r))

@@ -40,7 +40,7 @@ type Judge struct {
 // Case is a staged revision that its gate can look at.
 type Case struct {
 	Gate    Gate
-	Entry   staging.Entry
+	Entry   staging.Revision
 	IsNew   bool // it was not staged before
 	Subject Subject
 	Served  string // ID of the revision that is served then

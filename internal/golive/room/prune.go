@@ -63,13 +63,13 @@ func (r *Room) freeable(ctx context.Context, displaced map[string]bool, change f
 // contents that unfinished syncs want. Those are in the plans of running syncs and, for
 // ended ones, in the state. partials are the names of their unfinished downloads.
 func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials map[string]bool, err error) {
-	wanted, partials, err := r.wanted()
+	planned, partials, err := r.planned()
 	if err != nil {
 		return keep, nil, err
 	}
 	keep = mirror.Retention{Revisions: r.cfg().Retain, For: r.cfg().RetainFor, Objects: map[manifest.ObjectID]bool{}}
 	var unnamed []manifest.Digest // a killed sync could not save their objects
-	for _, w := range slices.Concat(slices.Collect(maps.Values(wanted))...) {
+	for _, w := range slices.Concat(slices.Collect(maps.Values(planned))...) {
 		if w.Expected.IsZero() {
 			continue
 		}
@@ -97,28 +97,28 @@ func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials m
 	for _, id := range objects {
 		keep.Objects[id] = true
 	}
-	keep.Unknown, err = r.stateIsNew(wanted)
+	keep.Unknown, err = r.stateIsNew(planned)
 	return keep, partials, err
 }
 
-// wanted lists the contents that unfinished syncs want, by manifest, and the unfinished
+// planned lists the contents that unfinished syncs want, by manifest, and the unfinished
 // downloads that stay for other work.
-func (r *Room) wanted() (wanted map[string][]store.Wanted, partials map[string]bool, err error) {
-	saved, err := r.cfg().Store.Wanted()
+func (r *Room) planned() (planned map[string][]store.Planned, partials map[string]bool, err error) {
+	saved, err := r.cfg().Store.Planned()
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted = map[string][]store.Wanted{}
+	planned = map[string][]store.Planned{}
 	for _, name := range r.cfg().Manifests {
-		wanted[name] = saved[name]
+		planned[name] = saved[name]
 	}
-	return wanted, r.keeper.Wanted(wanted), nil
+	return planned, r.keeper.Planned(planned), nil
 }
 
 // stateIsNew is true while the state has no record of a manifest, perhaps because it
 // was lost. Any object may then belong to an unfinished sync of that manifest. After
 // the recheck interval such a sync counts as abandoned.
-func (r *Room) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
+func (r *Room) stateIsNew(planned map[string][]store.Planned) (bool, error) {
 	created, err := r.cfg().Store.Created()
 	if err != nil || time.Since(created).Abs() >= r.cfg().Recheck {
 		return false, err
@@ -128,6 +128,6 @@ func (r *Room) stateIsNew(wanted map[string][]store.Wanted) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(r.cfg().Manifests, func(name string) bool {
-		return states[name].SyncedAt.IsZero() && len(wanted[name]) == 0
+		return states[name].SyncedAt.IsZero() && len(planned[name]) == 0
 	}), nil
 }

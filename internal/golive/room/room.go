@@ -18,10 +18,10 @@ import (
 
 // Keeper knows what running work needs of the disk. Safe for concurrent use.
 type Keeper interface {
-	// Wanted adds the contents that running work wants to those that the state has of
+	// Planned adds the contents that running work wants to those that the state has of
 	// unfinished syncs, by manifest. It returns the names of the files in the folder of
 	// unfinished downloads that stay in addition, in a new map.
-	Wanted(saved map[string][]store.Wanted) (partials map[string]bool)
+	Planned(saved map[string][]store.Planned) (partials map[string]bool)
 	// Reserved is the space that running work will still take for other manifests than
 	// those named.
 	Reserved(except []string) space.Amount

@@ -241,7 +241,7 @@ func (b *builder) mark() error {
 	if err != nil {
 		return err
 	}
-	list := make([]entry, 0, len(b.files))
+	list := make([]markedFile, 0, len(b.files))
 	for _, f := range b.files {
 		info, err := tree.Info(f.Path)
 		if err != nil {
@@ -250,7 +250,7 @@ func (b *builder) mark() error {
 		if !info.IsRegular() || info.Size() != f.Size {
 			return &damagedError{path: b.source.Dir.Path(f.Path), err: fs.ErrInvalid}
 		}
-		list = append(list, entry{Path: f.Path, Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode(), Object: f.Object})
+		list = append(list, markedFile{Path: f.Path, Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode(), Object: f.Object})
 	}
 	if err := b.saveList(root.Inode(), list); err != nil {
 		return err

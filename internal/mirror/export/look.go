@@ -91,7 +91,7 @@ func (p *place) verify(ctx context.Context, rate int64, known Known) (checked Ch
 	return checked, err
 }
 
-func verifyFiles(ctx context.Context, dir *fsops.Dir, list []entry, rate int64, known Known) (checked Checked, err error) {
+func verifyFiles(ctx context.Context, dir *fsops.Dir, list []markedFile, rate int64, known Known) (checked Checked, err error) {
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
 	group, reading := errgroup.WithContext(ctx)
@@ -119,7 +119,7 @@ func verifyFiles(ctx context.Context, dir *fsops.Dir, list []entry, rate int64, 
 }
 
 // checkFile reads one file, unless it is known.
-func checkFile(ctx context.Context, files *verify.Files, dir *fsops.Dir, e entry, known Known) (isKnown bool, size int64, err error) {
+func checkFile(ctx context.Context, files *verify.Files, dir *fsops.Dir, e markedFile, known Known) (isKnown bool, size int64, err error) {
 	if info, err := dir.Info(e.Path); err == nil {
 		if isKnown, err = known(e.Path, info); isKnown {
 			return true, 0, err
@@ -130,7 +130,7 @@ func checkFile(ctx context.Context, files *verify.Files, dir *fsops.Dir, e entry
 }
 
 // strangers are the files that were not exported.
-func strangers(dir *fsops.Dir, list []entry) (found []Damage, err error) {
+func strangers(dir *fsops.Dir, list []markedFile) (found []Damage, err error) {
 	known := make(map[string]bool, len(list))
 	for _, e := range list {
 		known[e.Path] = true

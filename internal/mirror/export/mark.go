@@ -33,8 +33,8 @@ func markName(inode uint64) string { return strconv.FormatUint(inode, 10) + mark
 
 func listName(inode uint64) string { return strconv.FormatUint(inode, 10) + listSuffix }
 
-// entry is a file of a tree.
-type entry struct {
+// markedFile is a file of a tree.
+type markedFile struct {
 	Path    string            `json:"path"`
 	Size    int64             `json:"size"`
 	ModTime int64             `json:"mtime"` // nanoseconds since 1970
@@ -69,7 +69,7 @@ func (p *place) dropMark(inode uint64) error {
 	return errors.Join(err, p.disk.SyncDir(p.work, "."))
 }
 
-func (p *place) saveList(inode uint64, list []entry) error {
+func (p *place) saveList(inode uint64, list []markedFile) error {
 	return p.disk.ReplaceFile(p.work, listName(inode), 0o600, func(w io.Writer) error {
 		lines := json.NewEncoder(w)
 		for i := range list {
@@ -84,15 +84,15 @@ func (p *place) saveList(inode uint64, list []entry) error {
 // errDamagedList says that a list cannot tell any more what was exported.
 var errDamagedList = errors.New("damaged")
 
-func (p *place) readList(inode uint64) ([]entry, error) {
+func (p *place) readList(inode uint64) ([]markedFile, error) {
 	f, err := p.work.OpenRegular(listName(inode))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var list []entry
+	var list []markedFile
 	for lines := json.NewDecoder(bufio.NewReader(f)); ; {
-		var e entry
+		var e markedFile
 		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
 			return list, nil
 		} else if err != nil {

@@ -109,8 +109,8 @@ func (p *place) foreign(s *shown, o Options) (problem string, err error) {
 }
 
 // differs says how a tree differs from its list, "" if it does not. It reads no content.
-func differs(dir *fsops.Dir, list []entry) (difference string, err error) {
-	known := make(map[string]entry, len(list))
+func differs(dir *fsops.Dir, list []markedFile) (difference string, err error) {
+	known := make(map[string]markedFile, len(list))
 	dirs := map[string]bool{".": true}
 	for _, e := range list {
 		known[e.Path] = e
@@ -138,6 +138,6 @@ func differs(dir *fsops.Dir, list []entry) (difference string, err error) {
 }
 
 // is compares everything that a writer changes, but not the content.
-func (e entry) is(info fsops.Info) bool {
+func (e markedFile) is(info fsops.Info) bool {
 	return info.IsRegular() && info.Size() == e.Size && info.ModTime() == e.ModTime && info.Inode() == e.Inode
 }

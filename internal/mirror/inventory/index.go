@@ -70,7 +70,7 @@ func (v *Inventory) namedObjects() (objects index, named map[manifest.ObjectID]b
 			note(f.Expected, f.Object)
 		}
 	}
-	wanted, wantedErr := v.cfg.Store.Wanted()
+	wanted, wantedErr := v.cfg.Store.Planned()
 	for _, contents := range wanted {
 		for _, w := range contents {
 			note(w.Expected, w.Object)

@@ -22,7 +22,7 @@ type Config struct {
 
 // Store is the part of store.Store that the inventory reads.
 type Store interface {
-	Wanted() (map[string][]store.Wanted, error)
+	Planned() (map[string][]store.Planned, error)
 	Proofs() (map[string]*store.Proofs, error)
 }
 

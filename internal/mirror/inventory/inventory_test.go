@@ -184,7 +184,7 @@ func TestADamagedObjectHasNoDigest(t *testing.T) {
 func TestIdentifyFindsObjectsByWhatTheStateSavedAndByReading(t *testing.T) {
 	w := newWorld(t, manifest.SHA256)
 	read, saved := w.add("read"), w.add("saved")
-	must(t, w.store.Commit(store.Changes{Wanted: map[string][]store.Wanted{"m": {{Expected: md5Of("as saved"), Object: saved}}}}))
+	must(t, w.store.Commit(store.Changes{Planned: map[string][]store.Planned{"m": {{Expected: md5Of("as saved"), Object: saved}}}}))
 	found, err := w.Identify(t.Context(), []manifest.Digest{md5Of("read"), md5Of("as saved"), md5Of("unknown")})
 	must(t, err)
 	equal(t, map[manifest.Digest]manifest.ObjectID{md5Of("read"): read, md5Of("as saved"): saved}, found)

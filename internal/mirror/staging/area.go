@@ -15,8 +15,8 @@ import (
 	"syncd/internal/mirror"
 )
 
-// entryFile is the file of an entry. The records beside it end in .json.
-const entryFile = "entry"
+// revisionFile is the file of an entry. The records beside it end in .json.
+const revisionFile = "entry"
 
 // Area is the staging area of a data directory: its entries, at most one for each manifest.
 // Safe for concurrent use.
@@ -30,13 +30,13 @@ type Area struct {
 	writing sync.Mutex // held while files change; a change is on disk before it is in entries
 
 	mu      sync.Mutex // guards entries; never held across the disk
-	entries map[string]Entry
+	entries map[string]Revision
 }
 
 // Open reads the entries of a mirror that was recovered. It drops those that are not
 // whole: the next sync stages them again.
 func Open(m *mirror.Mirror, warn func(string)) (*Area, error) {
-	a := &Area{mirror: m, entries: map[string]Entry{}}
+	a := &Area{mirror: m, entries: map[string]Revision{}}
 	if err := m.Root().SweepTemps(mirror.StagedDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -70,18 +70,18 @@ func Open(m *mirror.Mirror, warn func(string)) (*Area, error) {
 }
 
 // Read returns the entries on disk, by manifest. It leaves out those that it cannot read.
-func Read(root *fsops.Dir) (map[string]Entry, error) {
+func Read(root *fsops.Dir) (map[string]Revision, error) {
 	names, err := root.Names(mirror.StagedDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	entries := map[string]Entry{}
+	entries := map[string]Revision{}
 	for _, name := range names {
-		f, err := root.OpenRegular(filepath.Join(mirror.StagedDir, name, entryFile))
+		f, err := root.OpenRegular(filepath.Join(mirror.StagedDir, name, revisionFile))
 		if err != nil {
 			continue
 		}
-		var e Entry
+		var e Revision
 		if json.NewDecoder(f).Decode(&e) == nil && e.Manifest == name && e.Revision != "" {
 			entries[name] = e
 		}
@@ -91,14 +91,14 @@ func Read(root *fsops.Dir) (map[string]Entry, error) {
 }
 
 // All returns the entries by manifest.
-func (a *Area) All() map[string]Entry {
+func (a *Area) All() map[string]Revision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.entries)
 }
 
 // Get returns the entry of a manifest, the zero value for none.
-func (a *Area) Get(name string) Entry {
+func (a *Area) Get(name string) Revision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.entries[name]
@@ -106,7 +106,7 @@ func (a *Area) Get(name string) Entry {
 
 // Record reads the record of an entry. An entry whose revision is lost is forgotten, so
 // that the next sync stages it again.
-func (a *Area) Record(e Entry) (mirror.Record, error) {
+func (a *Area) Record(e Revision) (mirror.Record, error) {
 	record, err := a.mirror.Records.Staged(e.Manifest, e.ID())
 	if mirror.IsLost(err) && a.Get(e.Manifest).ID() == e.ID() {
 		err = errors.Join(err, a.Remove(e.Manifest))
@@ -117,7 +117,7 @@ func (a *Area) Record(e Entry) (mirror.Record, error) {
 // Put makes an entry durable that replaces the one of its manifest. Mirror.Stage has made
 // its revision durable before. An entry for the same revision keeps its time and its verdict:
 // a gate may have ended just now.
-func (a *Area) Put(e Entry) error {
+func (a *Area) Put(e Revision) error {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	if before := a.Get(e.Manifest); before.ID() == e.ID() && !before.Dropped {
@@ -131,7 +131,7 @@ func (a *Area) Put(e Entry) error {
 
 // Judge makes a verdict durable, unless the entry is of another revision by now. It
 // returns the entry of the manifest.
-func (a *Area) Judge(e Entry, verdict Verdict) (Entry, error) {
+func (a *Area) Judge(e Revision, verdict Verdict) (Revision, error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	now := a.Get(e.Manifest)
@@ -171,25 +171,25 @@ func (a *Area) Remove(name string) error {
 	a.mu.Lock()
 	delete(a.entries, name)
 	a.mu.Unlock()
-	a.tell()
+	a.notify()
 	return nil
 }
 
-func (a *Area) tell() {
+func (a *Area) notify() {
 	if a.Changed != nil {
 		a.Changed()
 	}
 }
 
-func (a *Area) write(e Entry) error {
-	err := a.mirror.Records.WriteStaged(e.Manifest, entryFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
+func (a *Area) write(e Revision) error {
+	err := a.mirror.Records.WriteStaged(e.Manifest, revisionFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(e) })
 	if err != nil {
 		return err
 	}
 	a.mu.Lock()
 	a.entries[e.Manifest] = e
 	a.mu.Unlock()
-	a.tell()
+	a.notify()
 	return nil
 }
 

@@ -41,7 +41,7 @@ type Member struct {
 	Policy   Policy
 	Gate     Gate
 	Setting  manifest.Release // the wanted release: latest, an alias or a pinned month
-	Entry    Entry            // the zero value if nothing is staged
+	Entry    Revision         // the zero value if nothing is staged
 	Served   manifest.Release // "" if nothing is served
 	ServedID string
 	Held     string // why the manifest must stay as it is; "" if it need not

@@ -12,7 +12,7 @@ import (
 func member(name, served, staged string) Member {
 	m := Member{Name: name, Setting: manifest.Latest, Served: manifest.Release(served), ServedID: served + "-s"}
 	if staged != "" {
-		m.Entry = Entry{Manifest: name, Release: manifest.Release(staged), Revision: "r"}
+		m.Entry = Revision{Manifest: name, Release: manifest.Release(staged), Revision: "r"}
 	}
 	return m
 }
@@ -67,7 +67,7 @@ func TestAGroupWaitsUntilAllOfItMayGoLive(t *testing.T) {
 }
 
 func TestAVerdictOfAComparisonIsAboutTheServedRevision(t *testing.T) {
-	e := Entry{Manifest: "a", Verdict: &Verdict{Gate: "g", Passed: true, Against: "one"}}
+	e := Revision{Manifest: "a", Verdict: &Verdict{Gate: "g", Passed: true, Against: "one"}}
 	compares := Gate{ID: "g", Compares: true}
 	if !e.Passes(compares, "one") || e.Passes(compares, "two") || !e.Passes(Gate{ID: "g"}, "two") {
 		t.Error("the wrong served revision counts")

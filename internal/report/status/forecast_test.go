@@ -57,7 +57,7 @@ func TestExplainSaysWhenAReleaseIsLate(t *testing.T) {
 		past := &forecast.Past{Months: 1, Arrivals: []forecast.Arrival{
 			{Release: "2026.06", At: row.arrived.AddDate(0, 0, -30)}, {Release: "2026.07", At: row.arrived},
 		}}
-		m := manifestStatus(Configured{Name: "m", Release: row.wanted}, record, store.Manifest{Newest: "2026.07", Past: past}, staging.Entry{}, nil)
+		m := manifestStatus(Configured{Name: "m", Release: row.wanted}, record, store.Manifest{Newest: "2026.07", Past: past}, staging.Revision{}, nil)
 		status := report.Status{Manifests: []report.ManifestStatus{m}}
 		status.Explain(time.Now())
 		says := strings.Contains(status.Manifests[0].Explanation, "the release after 2026.07 was expected by ")

@@ -35,7 +35,7 @@ func restingStates() []string {
 
 // ShowManifest puts a manifest's status into the metrics. record is the zero value
 // when the manifest is not served.
-func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Entry) {
+func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Revision) {
 	status := metrics.ManifestStatus{
 		State: string(stateOf(record, saved, e)), States: restingStates(),
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),

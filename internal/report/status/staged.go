@@ -6,7 +6,7 @@ import (
 )
 
 // Staged returns the revision that is staged, nil for none.
-func Staged(e staging.Entry) *report.StagedRevision {
+func Staged(e staging.Revision) *report.StagedRevision {
 	if !e.IsStaged() {
 		return nil
 	}
@@ -14,7 +14,7 @@ func Staged(e staging.Entry) *report.StagedRevision {
 }
 
 // quarantinedOf returns the revision that the gate refused, nil for none.
-func quarantinedOf(e staging.Entry) *report.QuarantinedRevision {
+func quarantinedOf(e staging.Revision) *report.QuarantinedRevision {
 	if e.Dropped || !e.IsQuarantined() {
 		return nil
 	}

@@ -36,7 +36,7 @@ type StateReader interface {
 // served although they left the configuration. They are without explanations:
 // see report.Status.Explain. state is nil when there is no state database; origin selects the
 // cool-down that counts; running is the progress of the running syncs.
-func Read(m *mirror.Mirror, state StateReader, origin string, configured []Configured, entries map[string]staging.Entry, running report.Progress) (report.Status, error) {
+func Read(m *mirror.Mirror, state StateReader, origin string, configured []Configured, entries map[string]staging.Revision, running report.Progress) (report.Status, error) {
 	states, coolDowns := map[string]store.Manifest{}, map[string]time.Time{}
 	if state != nil {
 		var err error
@@ -68,14 +68,14 @@ func Read(m *mirror.Mirror, state StateReader, origin string, configured []Confi
 // no interest any more.
 func orphan(record mirror.Record, saved store.Manifest) report.ManifestStatus {
 	saved.Failure, record.Held, record.Orders = nil, nil, mirror.Orders{}
-	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, staging.Entry{}, nil)
+	m := manifestStatus(Configured{Name: record.Manifest}, record, saved, staging.Revision{}, nil)
 	m.State = report.StateOrphaned
 	return m
 }
 
 // manifestStatus is one manifest's status; record is the zero value when the
 // manifest is not served.
-func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Entry, progress *report.ManifestProgress) report.ManifestStatus {
+func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Revision, progress *report.ManifestProgress) report.ManifestStatus {
 	m := report.ManifestStatus{
 		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
 		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest, Expected: timeOrNull(due(saved)),
@@ -109,7 +109,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 }
 
 // stateOf is the state of a manifest that is not syncing.
-func stateOf(record mirror.Record, saved store.Manifest, e staging.Entry) report.State {
+func stateOf(record mirror.Record, saved store.Manifest, e staging.Revision) report.State {
 	switch {
 	case saved.Failure != nil && saved.Failure.Reason != string(refusal.Gate):
 		return report.State(saved.Failure.Result)

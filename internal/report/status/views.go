@@ -13,7 +13,7 @@ import (
 
 // ConfiguredView is a configured view. Err says why its map files cannot be read.
 type ConfiguredView struct {
-	mirror.Wanted
+	mirror.ViewSpec
 	Err error
 }
 

@@ -112,11 +112,11 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 			return Listing{}, err
 		}
 		if k.cfg.Describe {
-			k.told.take(f)
+			k.description.take(f)
 		}
 		files[i].Reference, files[i].Metadata = "", nil // frees their memory
 	}
-	k.told.complete = k.cfg.Describe && described
+	k.description.complete = k.cfg.Describe && described
 	k.recorded = files
 	list := builder.List()
 	links := list.Fingerprint()
@@ -157,7 +157,7 @@ func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(ma
 			return refusal.New(refusal.BadShape, "the record has no file %q", f.Path)
 		}
 		f.Expected = k.recorded[at].Object.Digest()
-		if served, found := k.Served.File(f.Path); (!found || served.Expected != f.Expected) && k.sizes.claim(f.Expected) {
+		if served, found := k.Served.File(f.Path); (!found || served.Expected != f.Expected) && k.sizes.begin(f.Expected) {
 			k.sizes.answer(f.Expected, k.recorded[at].Size, nil)
 		}
 	}

@@ -20,8 +20,8 @@ func (e *Entry) Describe(ctx context.Context, files []manifest.File, links strin
 	if !e.DescribesEarlier() {
 		return nil // the record of a bucket has said everything
 	}
-	e.told.reuse(files, e.Served)
-	return e.learn(ctx, e.told, described{e.answer.Release, files, links})
+	e.description.reuse(files, e.Served)
+	return e.learn(ctx, e.description, described{e.answer.Release, files, links})
 }
 
 // described is what is to be described.
@@ -52,7 +52,7 @@ func (e *Entry) learn(ctx context.Context, told *Description, of described) erro
 // alone, so that a service that fails is asked once in each sync.
 func (e *Entry) learnFiles(ctx context.Context, told *Description, of described) error {
 	lacking := told.lacking(of.files)
-	ask := func(ctx context.Context, i int) error { return e.tell(ctx, e.Target.Name, told, lacking[i]) }
+	ask := func(ctx context.Context, i int) error { return e.describe(ctx, e.Target.Name, told, lacking[i]) }
 	if len(lacking) == 0 {
 		return nil
 	}

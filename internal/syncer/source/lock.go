@@ -12,9 +12,9 @@ import (
 	"syncd/internal/syncer/lockfile"
 )
 
-// ReadLock reads a lock file. It refuses a lock of another source, and one whose manifests
+// ReadLockfile reads a lock file. It refuses a lock of another source, and one whose manifests
 // are not the configured ones.
-func ReadLock(text []byte, url string, configured []string) (*lockfile.File, error) {
+func ReadLockfile(text []byte, url string, configured []string) (*lockfile.File, error) {
 	lock, err := lockfile.Parse(text)
 	if err != nil {
 		return nil, err
@@ -34,35 +34,35 @@ func ReadLock(text []byte, url string, configured []string) (*lockfile.File, err
 	return lock, nil
 }
 
-// lockKind is a manifest of a lock file, which has the digests, so that the provider is
+// lockfileKind is a manifest of a lock file, which has the digests, so that the provider is
 // asked for downloads and sizes only.
-type lockKind struct{ *Entry }
+type lockfileKind struct{ *Entry }
 
-func (k *lockKind) locked() record.Record {
-	m, _ := k.cfg.Lock.Manifest(k.Target.Name) // ReadLock has compared the names
+func (k *lockfileKind) locked() record.Record {
+	m, _ := k.cfg.Lockfile.Manifest(k.Target.Name) // ReadLockfile has compared the names
 	return m
 }
 
-func (k *lockKind) release(context.Context) (manifest.Release, error) {
+func (k *lockfileKind) release(context.Context) (manifest.Release, error) {
 	return k.locked().Release, nil
 }
 
 // checkDowngrade accepts what the lock file says.
-func (k *lockKind) checkDowngrade() error { return nil }
+func (k *lockfileKind) checkDowngrade() error { return nil }
 
-func (k *lockKind) list(context.Context) (Listing, error) {
+func (k *lockfileKind) list(context.Context) (Listing, error) {
 	m := k.locked()
 	return Listing{Planned: lockfile.PlannedFiles(m), Count: m.Listed}, nil
 }
 
 // digests has nothing to ask: Planned has them.
-func (k *lockKind) digests(context.Context, []manifest.File, func(manifest.File) bool) error {
+func (k *lockfileKind) digests(context.Context, []manifest.File, func(manifest.File) bool) error {
 	return nil
 }
 
 // complete has nothing to ask: a lock file describes nothing.
-func (k *lockKind) complete(_ context.Context, record, _ mirror.Record) (mirror.Record, error) {
+func (k *lockfileKind) complete(_ context.Context, record, _ mirror.Record) (mirror.Record, error) {
 	return record, ErrNothingLearned
 }
 
-func (k *lockKind) drop() {}
+func (k *lockfileKind) drop() {}

@@ -142,9 +142,9 @@ func (q *questions) metadata(ctx context.Context, name string, ref manifest.Refe
 	return meta, err
 }
 
-// tell asks for the metadata of a file for other hosts. A file without usable metadata is
+// describe asks for the metadata of a file for other hosts. A file without usable metadata is
 // not asked about again.
-func (q *questions) tell(ctx context.Context, name string, told *Description, f manifest.File) error {
+func (q *questions) describe(ctx context.Context, name string, told *Description, f manifest.File) error {
 	meta, err := q.metadata(ctx, name, f.Reference)
 	if err != nil && !isFinal(err) {
 		return err
@@ -171,8 +171,8 @@ type sizes struct {
 
 const unknownSize = -1
 
-// claim is true for the first caller that wants to ask for a content's size.
-func (s *sizes) claim(content manifest.Digest) bool {
+// begin is true for the first caller that wants to ask for a content's size.
+func (s *sizes) begin(content manifest.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, claimed := s.of[content]; claimed {

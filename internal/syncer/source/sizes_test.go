@@ -18,7 +18,7 @@ func TestACancelledMetadataRequestMayBeRepeatedByOthers(t *testing.T) {
 	if err := s.Entry(Question{}).Size(ctx, manifest.File{Expected: content}); err == nil {
 		t.Error("no error")
 	}
-	if !s.sizes.claim(content) {
+	if !s.sizes.begin(content) {
 		t.Error("no other manifest can ask for it")
 	}
 }

@@ -34,7 +34,7 @@ type Provider interface {
 type Config struct {
 	Provider  Provider // nil for a follower
 	Bucket    Bucket   // of a follower; nil for others
-	Lock      *lockfile.File
+	Lockfile  *lockfile.File
 	URL       string // of the provider or the bucket, as records show it
 	Algorithm manifest.Algorithm
 	Follower  rings.State // of this host, for an upstream that is a syncd
@@ -66,10 +66,10 @@ func New(cfg Config) *Source {
 
 // AllOrNothing is true if the manifests of the sync go live together, at once, or not at
 // all, as those of a lock file.
-func (s *Source) AllOrNothing() bool { return s.cfg.Lock != nil }
+func (s *Source) AllOrNothing() bool { return s.cfg.Lockfile != nil }
 
 // Describes is true if records get what the source says about their files.
-func (s *Source) Describes() bool { return s.cfg.Describe && s.cfg.Lock == nil }
+func (s *Source) Describes() bool { return s.cfg.Describe && s.cfg.Lockfile == nil }
 
 // DescribesEarlier is true if the source also says something about files that it had
 // before.
@@ -83,12 +83,12 @@ func (s *Source) KnownSize(content manifest.Digest) (size int64, known bool) {
 // Question is what an entry must know to answer.
 type Question struct {
 	Target manifest.Target
-	Served mirror.Record  // zero if nothing is served
-	Staged staging.Entry  // zero if nothing is staged
-	Saved  store.Manifest // by earlier syncs
-	Same   bool           // Saved is of the same source and selection of files
-	Full   bool           // a full check is due, even if the release is the served one
-	Force  bool           // an older release is accepted
+	Served mirror.Record    // zero if nothing is served
+	Staged staging.Revision // zero if nothing is staged
+	Saved  store.Manifest   // by earlier syncs
+	Same   bool             // Saved is of the same source and selection of files
+	Full   bool             // a full check is due, even if the release is the served one
+	Force  bool             // an older release is accepted
 	Now    time.Time
 	Share  *releases.Share // of the memory for lists
 }
@@ -104,11 +104,11 @@ type Answer struct {
 
 // Listing is what a release has.
 type Listing struct {
-	Files   *manifest.List  // before filters
-	Planned []manifest.File // instead of Files if nothing is to be chosen, and nothing more to be asked
-	Count   int             // of the provider's list
-	Links   string          // fingerprint of the provider's list; "" with Planned
-	Told    *Description    // more comes with Digests, Size and Describe
+	Files       *manifest.List  // before filters
+	Planned     []manifest.File // instead of Files if nothing is to be chosen, and nothing more to be asked
+	Count       int             // of the provider's list
+	Links       string          // fingerprint of the provider's list; "" with Planned
+	Description *Description    // more comes with Digests, Size and Describe
 }
 
 // Entry is one manifest in one sync, as its source has it. One goroutine owns it, but for
@@ -116,10 +116,10 @@ type Listing struct {
 type Entry struct {
 	Question
 	*Source
-	kind    kind
-	answer  Answer
-	told    *Description
-	noSizes atomic.Bool // Metadata failed, so no more sizes are requested
+	kind        kind
+	answer      Answer
+	description *Description
+	noSizes     atomic.Bool // Metadata failed, so no more sizes are requested
 }
 
 // kind is where the entry comes from.
@@ -141,10 +141,10 @@ type kind interface {
 
 // Entry returns the entry that answers a question.
 func (s *Source) Entry(q Question) *Entry {
-	e := &Entry{Question: q, Source: s, answer: Answer{Saved: q.Saved}, told: &Description{}}
+	e := &Entry{Question: q, Source: s, answer: Answer{Saved: q.Saved}, description: &Description{}}
 	switch {
-	case s.cfg.Lock != nil:
-		e.kind = &lockKind{Entry: e}
+	case s.cfg.Lockfile != nil:
+		e.kind = &lockfileKind{Entry: e}
 	case s.cfg.Bucket != nil:
 		e.kind = &bucketKind{Entry: e}
 	case len(q.Target.Files) > 0:
@@ -182,9 +182,9 @@ func (e *Entry) CheckDowngrade(served mirror.Record) error {
 
 // List returns the files of the chosen release.
 func (e *Entry) List(ctx context.Context) (Listing, error) {
-	e.told = &Description{}
+	e.description = &Description{}
 	l, err := e.kind.list(ctx)
-	l.Told = e.told
+	l.Description = e.description
 	return l, err
 }
 
@@ -198,7 +198,7 @@ func (e *Entry) Digests(ctx context.Context, files []manifest.File, isNew func(m
 // the first failure it asks no more for this one, and Content-Length gives the sizes. It
 // returns an error only when the context has ended. Safe for concurrent use.
 func (e *Entry) Size(ctx context.Context, f manifest.File) error {
-	if e.bucket != nil || e.noSizes.Load() || !e.sizes.claim(f.Expected) {
+	if e.bucket != nil || e.noSizes.Load() || !e.sizes.begin(f.Expected) {
 		return nil
 	}
 	meta, err := e.metadata(ctx, e.Target.Name, f.Reference)
@@ -207,7 +207,7 @@ func (e *Entry) Size(ctx context.Context, f manifest.File) error {
 		return context.Cause(ctx)
 	}
 	if e.cfg.Describe && err == nil {
-		e.told.note(f, meta)
+		e.description.note(f, meta)
 	}
 	if err != nil && !e.noSizes.Swap(true) {
 		e.log.Warn().Err(err).Str("manifest", e.Target.Name).Msg("Metadata failed; using Content-Length for sizes")

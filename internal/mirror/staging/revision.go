@@ -7,8 +7,8 @@ import (
 	"syncd/internal/mirror"
 )
 
-// Entry is a revision that is not served, and what is known of it.
-type Entry struct {
+// Revision is one that is not served, and what is known of it.
+type Revision struct {
 	Manifest string           `json:"manifest"`
 	Release  manifest.Release `json:"release"`
 	Revision string           `json:"revision"`
@@ -33,11 +33,11 @@ type Verdict struct {
 }
 
 // ID names the revision's directory.
-func (e Entry) ID() string { return string(e.Release) + "-" + e.Revision }
+func (e Revision) ID() string { return string(e.Release) + "-" + e.Revision }
 
 // Of returns the entry of a record that is complete now.
-func Of(record mirror.Record, views []mirror.View, now time.Time) Entry {
-	e := Entry{
+func Of(record mirror.Record, views []mirror.View, now time.Time) Revision {
+	e := Revision{
 		Manifest: record.Manifest, Release: record.Release, Revision: record.Revision, Since: now.UTC(),
 		Expected: record.Fingerprint(), Files: len(record.Files), Bytes: record.Bytes,
 	}
@@ -48,14 +48,14 @@ func Of(record mirror.Record, views []mirror.View, now time.Time) Entry {
 }
 
 // IsQuarantined is true after a gate refused the revision.
-func (e Entry) IsQuarantined() bool { return e.Verdict != nil && !e.Verdict.Passed }
+func (e Revision) IsQuarantined() bool { return e.Verdict != nil && !e.Verdict.Passed }
 
 // IsStaged is true for a revision that may go live, now or later.
-func (e Entry) IsStaged() bool { return e.Manifest != "" && !e.Dropped && !e.IsQuarantined() }
+func (e Revision) IsStaged() bool { return e.Manifest != "" && !e.Dropped && !e.IsQuarantined() }
 
 // Judged returns the verdict of a gate, if it has one that counts: a gate that was
 // changed, or compares with another revision now, must run again.
-func (e Entry) Judged(gate Gate, served string) *Verdict {
+func (e Revision) Judged(gate Gate, served string) *Verdict {
 	v := e.Verdict
 	if v == nil || v.Gate != gate.ID || gate.Compares && v.Against != served {
 		return nil
@@ -70,7 +70,7 @@ type Gate struct {
 }
 
 // Passes is true if the revision needs no gate, or its gate passed it.
-func (e Entry) Passes(gate Gate, served string) bool {
+func (e Revision) Passes(gate Gate, served string) bool {
 	if gate.ID == "" {
 		return !e.IsQuarantined()
 	}
