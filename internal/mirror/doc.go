@@ -3,6 +3,9 @@
 // a final name is complete; readers follow `current` and nothing else. The caller holds
 // the data directory's lock for all changes.
 //
+// Objects, Trees, Records and Generations each own their directories. A change that needs
+// several of them, such as a publish or pruning, is a method of Mirror.
+//
 // ARCHITECTURE.md has the order of the steps of a publish, and what a crash after each
 // of them leaves.
 //

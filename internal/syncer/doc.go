@@ -16,7 +16,7 @@
 // publish; if the sync still runs transfers.publish_after later, it publishes and
 // records all finished manifests, and waits for the next one.
 //
-// Before downloads begin, the wanted contents are saved, so that pruning after a crash
+// Before downloads begin, the planned contents are saved, so that pruning after a crash
 // keeps unfinished downloads. While others download, a manifest with a digest mismatch
 // is looked at again: if the provider changed digests meanwhile, its plan starts over,
 // once.
