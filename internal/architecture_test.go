@@ -52,7 +52,7 @@ var rooms = map[string][]string{
 	"manifest":   {"forecast layout", ".", "refusal"},
 	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},
-	"syncer":     {".", "source", "adopt download lockfile"},
+	"syncer":     {".", "repair source", "adopt download lockfile"},
 	"ui":         {"control terminal web"},
 }
 

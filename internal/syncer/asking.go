@@ -147,7 +147,7 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.entry.CheckCount(a.cfg.guards(), found.Count, j.active); err != nil {
+	if err := j.entry.CheckCount(a.guards, found.Count, j.active); err != nil {
 		return nil, err
 	}
 	chosen := j.target.Filter.Choose(found.Files)
@@ -319,7 +319,7 @@ func (a asking) again(ctx context.Context, before *planned, mismatch error) erro
 // are not known, it accepts the release; Recheck has the true ones.
 func (a asking) checkBytes() error {
 	j := a.job
-	return j.entry.CheckBytes(a.cfg.guards(), j.plan().files, j.sizeOf, j.active)
+	return j.entry.CheckBytes(a.guards, j.plan().files, j.sizeOf, j.active)
 }
 
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even

@@ -63,7 +63,7 @@ func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	if ordered || c.holdKeeps(p.files) || c.isCurrent(p.files) {
 		return unchanged()
 	}
-	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.cfg.guards(), p.count, served), c.checkBytes())
+	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.guards, p.count, served), c.checkBytes())
 }
 
 // Same notes that the served revision has the digests of the plan.

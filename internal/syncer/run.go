@@ -17,7 +17,8 @@ import (
 )
 
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
-// its goroutines. A recorded job belongs to no step any more.
+// its goroutines. A recorded job belongs to no step any more. What a step does with a job is
+// in asking, wave, candidate and saver.
 type run struct {
 	cfg           *Config
 	tree          *golive.Tree
@@ -39,6 +40,7 @@ type run struct {
 	deadlines   *clock.Deadlines
 	endProgress func()
 	source      *source.Source
+	guards      source.Guards
 	session     *inventory.Session
 	downloads   *download.Downloader
 }

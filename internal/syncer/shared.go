@@ -6,10 +6,10 @@ import (
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
-	"syncd/internal/manifest"
 	"syncd/internal/store"
 	"syncd/internal/syncer/adopt"
 	"syncd/internal/syncer/download"
+	"syncd/internal/syncer/repair"
 )
 
 // Shared is what all Syncers of a data directory share. It outlives them: after a
@@ -18,17 +18,17 @@ import (
 type Shared struct {
 	downloads download.Pool
 	adopting  adopt.Ledger
+	repairs   repair.Running
 	lists     *releases.Room // until there are plans
 	described keys           // earlier revisions that the provider was asked about
 
-	mu        sync.Mutex // guards what follows; never held across disk or network
-	runs      map[*run]struct{}
-	repairing map[manifest.ObjectID]bool // objects that repairs download
+	mu   sync.Mutex // guards what follows; never held across disk or network
+	runs map[*run]struct{}
 }
 
 // NewShared returns the Shared of one data directory.
 func NewShared() *Shared {
-	return &Shared{lists: releases.NewRoom(), runs: map[*run]struct{}{}, repairing: map[manifest.ObjectID]bool{}}
+	return &Shared{lists: releases.NewRoom(), runs: map[*run]struct{}{}}
 }
 
 func (s *Shared) begin(r *run) {
@@ -67,11 +67,7 @@ func (s *Shared) Planned(planned map[string][]store.Planned) (partials map[strin
 			planned[j.target.Name] = append(planned[j.target.Name], plan...)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.repairing {
-		planned[""] = append(planned[""], store.Planned{Expected: id.Digest(), Object: id})
-	}
+	planned[""] = append(planned[""], s.repairs.Planned()...)
 	return s.adopting.Partials()
 }
 
@@ -85,16 +81,4 @@ func (s *Shared) Reserved(except []string) space.Amount {
 		}
 	}
 	return sum
-}
-
-// repair notes that a repair downloads an object, until done is called.
-func (s *Shared) repair(id manifest.ObjectID) (done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.repairing[id] = true
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.repairing, id)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/report/request"
 	"syncd/internal/syncer/download"
 	"syncd/internal/syncer/lockfile"
+	"syncd/internal/syncer/repair"
 	"syncd/internal/syncer/source"
 )
 
@@ -37,13 +38,11 @@ type Config struct {
 	Follower      rings.State // of this host, for an upstream that is a syncd
 }
 
-func (c *Config) guards() source.Guards {
-	return source.Guards{MinKeepRatio: c.MinKeepRatio, MinBytesRatio: c.MinBytesRatio}
-}
-
 // Syncer syncs, adopts and repairs. Safe for concurrent use, as long as each
 // manifest is in one running sync at most, dry runs aside.
 type Syncer struct {
+	*repair.Repairer
+
 	cfg       Config
 	tree      *golive.Tree
 	progress  *progress.Tracker
@@ -55,13 +54,14 @@ type Syncer struct {
 // New returns a Syncer with a Tree of the same configuration, which is in force from now on.
 // The Syncer reports its progress to progress.
 func New(cfg Config, progress *progress.Tracker) *Syncer {
+	tree := golive.New(cfg.Config, cfg.Directory)
+	downloads := &download.Downloader{
+		Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
+		Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,
+	}
 	return &Syncer{
-		cfg: cfg, tree: golive.New(cfg.Config, cfg.Directory), progress: progress,
-		requests: source.NewSlots(),
-		downloads: &download.Downloader{
-			Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
-			Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,
-		},
+		Repairer: repair.New(tree, downloads, &cfg.Shared.repairs, progress),
+		cfg:      cfg, tree: tree, progress: progress, requests: source.NewSlots(), downloads: downloads,
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Syncer) newRun(req request.Sync, lock *lockfile.File) *run {
 	return &run{
 		cfg: &s.cfg, tree: s.tree, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: tracker, deadlines: &s.deadlines, session: s.tree.Inventory.NewSession(), downloads: s.downloads,
-		source: s.source(req, lock, tracker),
+		source: s.source(req, lock, tracker), guards: source.Guards{MinKeepRatio: s.cfg.MinKeepRatio, MinBytesRatio: s.cfg.MinBytesRatio},
 	}
 }
 

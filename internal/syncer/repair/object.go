@@ -1,4 +1,4 @@
-package syncer
+package repair
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 // from the provider. It returns those files. An object that no revision holds is removed
 // instead, and the sync that wants it downloads it again. As in Repair, only the
 // replacement waits for the turn. Hooks are told of damage that is new.
-func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error, isNew bool) ([]report.DamagedFile, error) {
-	damage, err := s.cfg.Mirror.Records.Holding(id)
+func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error, isNew bool) ([]report.DamagedFile, error) {
+	damage, err := r.tree.Mirror.Records.Holding(id)
 	if err == nil && len(damage) == 0 {
-		err = s.removeUnused(ctx, id)
+		err = r.removeUnused(ctx, id)
 	}
 	if err != nil || len(damage) == 0 {
 		return nil, err
@@ -25,15 +25,15 @@ func (s *Syncer) RepairObject(ctx context.Context, id manifest.ObjectID, cause e
 	files := make([]report.DamagedFile, len(damage))
 	for i := range damage {
 		damage[i].Err = cause
-		s.cfg.Metrics.VerifyFailed(damage[i].Manifest)
+		r.tree.Metrics.VerifyFailed(damage[i].Manifest)
 		files[i] = report.DamagedFile{Manifest: damage[i].Manifest, Path: damage[i].Path(), Error: report.OneLine(cause.Error())}
 	}
 	if isNew {
-		if err := s.tree.NotifyDamage(ctx, eachPathOnce(damage)); err != nil {
+		if err := r.tree.NotifyDamage(ctx, eachPathOnce(damage)); err != nil {
 			return files, err
 		}
 	}
-	err = s.repairByAny(ctx, damage)
+	err = r.repairByAny(ctx, damage)
 	for i := range files {
 		if files[i].Repaired = err == nil; err != nil {
 			files[i].Error += "; not repaired: " + report.OneLine(err.Error())
@@ -55,14 +55,14 @@ func eachPathOnce(damage []mirror.Damage) []mirror.Damage {
 
 // repairByAny repairs files of the same content, by the first of their references that the
 // provider still has.
-func (s *Syncer) repairByAny(ctx context.Context, damage []mirror.Damage) (err error) {
+func (r *Repairer) repairByAny(ctx context.Context, damage []mirror.Damage) (err error) {
 	tried := map[manifest.Reference]bool{}
 	for _, d := range damage {
 		if tried[d.File.Reference] {
 			continue
 		}
 		tried[d.File.Reference] = true
-		if err = s.repair(ctx, d); err == nil || ctx.Err() != nil {
+		if err = r.repair(ctx, d); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -71,23 +71,23 @@ func (s *Syncer) repairByAny(ctx context.Context, damage []mirror.Damage) (err e
 
 // removeUnused removes a damaged object that no revision holds. The object is read before
 // the turn, because reading can take long.
-func (s *Syncer) removeUnused(ctx context.Context, id manifest.ObjectID) error {
-	read, there := s.cfg.Mirror.Objects.Info(id)
-	if !there || s.cfg.Mirror.Objects.IsWhole(ctx, id) {
+func (r *Repairer) removeUnused(ctx context.Context, id manifest.ObjectID) error {
+	read, there := r.tree.Mirror.Objects.Info(id)
+	if !there || r.tree.Mirror.Objects.IsWhole(ctx, id) {
 		return context.Cause(ctx)
 	}
-	return s.tree.Change(ctx, func() error {
-		now, there := s.cfg.Mirror.Objects.Info(id)
+	return r.tree.Change(ctx, func() error {
+		now, there := r.tree.Mirror.Objects.Info(id)
 		if !there || !now.Same(read) {
 			return nil
 		}
-		holding, err := s.cfg.Mirror.Records.Holding(id)
+		holding, err := r.tree.Mirror.Records.Holding(id)
 		if err == nil && len(holding) > 0 {
 			err = errors.New("a sync published it meanwhile")
 		}
 		if err != nil {
 			return err
 		}
-		return s.cfg.Mirror.Objects.RemoveUnused(id)
+		return r.tree.Mirror.Objects.RemoveUnused(id)
 	})
 }
