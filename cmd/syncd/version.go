@@ -41,8 +41,6 @@ func buildTime() time.Time {
 	return at
 }
 
-func userAgent() string { return "syncd/" + version() }
-
 func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.Arguments(0, 0),

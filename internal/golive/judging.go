@@ -19,8 +19,8 @@ import (
 // court prepares what gates judge.
 type court struct{ *Tree }
 
-func (c court) decide(ctx context.Context, prepared gate.Case, again bool) (asked bool, err error) {
-	judge := gate.Judge{Docket: c.docket, Mirror: c.Mirror, Staging: c.Staging, Redact: c.Redact, Change: c.Change}
+func (t court) decide(ctx context.Context, prepared gate.Case, again bool) (asked bool, err error) {
+	judge := gate.Judge{Docket: t.docket, Mirror: t.Mirror, Staging: t.Staging, Redact: t.Redact, Change: t.Change}
 	return judge.Decide(ctx, prepared, again)
 }
 

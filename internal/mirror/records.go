@@ -12,7 +12,8 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// The mirror's words for what package record holds.
+// Record and the types after it are those of package record. Callers of a Mirror know them by
+// these names.
 type (
 	Record   = record.Record
 	File     = record.File

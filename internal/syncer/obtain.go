@@ -122,14 +122,18 @@ func (w wave) askSizes(ctx context.Context) {
 func (w wave) reserveSpace(ctx context.Context) {
 	_ = w.tree.Change(ctx, func() error { // it may prune; the error is the context's
 		reservation := w.tree.Room().NewReservation(w.tree.RoomConfig(), namesOfJobs(w.jobs), w.servedFiles, w.req.DryRun)
-		for _, j := range openJobs(w.jobs) {
-			if ctx.Err() != nil {
-				break // a sync that ends must not displace an old revision
-			}
-			j.finish(w.reserve(ctx, reservation, j))
-		}
+		w.reserveAll(ctx, reservation)
 		return nil
 	})
+}
+
+func (w wave) reserveAll(ctx context.Context, reservation *room.Reservation) {
+	for _, j := range openJobs(w.jobs) {
+		if ctx.Err() != nil {
+			return // a sync that ends must not displace an old revision
+		}
+		j.finish(w.reserve(ctx, reservation, j))
+	}
 }
 
 func (w wave) reserve(ctx context.Context, reservation *room.Reservation, j *job) error {
