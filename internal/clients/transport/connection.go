@@ -139,6 +139,7 @@ func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch) (*
 		if r := <-done; r.err == nil {
 			r.answer.Body.Close()
 		}
+		rt.CloseIdleConnections() // the connection went back to a pool that nobody uses any more
 	}()
 	return nil, context.Cause(watch.ctx)
 }
