@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -161,14 +160,9 @@ func TestUnprivilegedUserCanDoEverything(t *testing.T) {
 // copyBinary copies the program to a folder in which every user may run it.
 func copyBinary(h *host) string {
 	h.Helper()
-	from, err := os.Open(h.binary)
-	h.must(err)
-	defer from.Close()
-	to, err := os.OpenFile(h.path("syncd"), os.O_CREATE|os.O_WRONLY, 0o755)
-	h.must(err)
-	_, err = io.Copy(to, from)
-	h.must(err)
-	h.must(to.Close())
+	// A process that other tests start meanwhile would inherit a descriptor that this process
+	// writes to, and the copy could not be executed ("text file busy").
+	h.must(exec.Command("cp", h.binary, h.path("syncd")).Run())
 	h.must(os.Chmod(h.path("syncd"), 0o755))
 	h.raced = h.path("syncd")
 	return h.path("syncd")
