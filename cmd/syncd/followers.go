@@ -85,7 +85,7 @@ func (f *followers) reload(cfg *config.Config, log zerolog.Logger) {
 	}
 	f.budget.Set(cfg.Serve.Bandwidth)
 	if err := f.webConfig.Reload(); err != nil {
-		log.Error().Err(err).Msg("serve.web_config not reloaded: the old one stays in force")
+		log.Error().Err(err).Msg(httpserver.NotReloaded("serve"))
 	}
 	if err := f.ids.Reload(); err != nil {
 		log.Error().Err(err).Msg("serve.ids_file not reloaded: the old ids stay in force")
@@ -107,7 +107,9 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {
-		return serve.Serve(ctx, listener, service, httpserver.Options{WebConfig: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Log: slogTo(log)})
+		return serve.Serve(ctx, listener, service, httpserver.Options{
+			WebConfig: f.webConfig, Hosts: []string{cfg.Serve.PublicURL.Hostname()}, Section: "serve", HostsKey: "serve.public_url", Log: slogTo(log),
+		})
 	})
 	return nil
 }

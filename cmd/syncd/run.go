@@ -125,7 +125,7 @@ func reload(a *cli.App, webConfig *httpserver.WebConfig, followers *followers, l
 		return nil, err
 	}
 	if err := webConfig.Reload(); err != nil {
-		log.Error().Err(err).Msg(httpserver.NotReloaded)
+		log.Error().Err(err).Msg(httpserver.NotReloaded("http"))
 	}
 	followers.reload(cfg, log)
 	return cfg, nil
@@ -173,7 +173,7 @@ func serveWeb(ctx context.Context, group *errgroup.Group, cfg config.HTTP, webCo
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("listening")
 	group.Go(func() error {
-		return httpserver.Serve(ctx, listener, handler, httpserver.Options{WebConfig: webConfig, Hosts: cfg.Names(), Log: slogTo(log)})
+		return httpserver.Serve(ctx, listener, handler, httpserver.Options{WebConfig: webConfig, Hosts: cfg.Names(), Section: "http", HostsKey: "http.hosts", Log: slogTo(log)})
 	})
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 // answerTo refuses requests for other names than addresses, localhost and names. A web
 // page whose own name was made to resolve to this server (DNS rebinding) would read the
 // responses otherwise. A request without a name comes from no browser.
-func answerTo(names []string, next http.Handler) http.Handler {
+func answerTo(names []string, key string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAnswered(r.Host, names) {
-			http.Error(w, "this server does not answer to the name in the request's Host: use its address, or add the name to http.hosts", http.StatusMisdirectedRequest)
+			http.Error(w, "this server does not answer to the name in the request's Host: use its address, or set the name in "+key, http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

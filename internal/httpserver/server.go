@@ -32,6 +32,8 @@ const (
 type Options struct {
 	WebConfig *WebConfig // TLS and authentication
 	Hosts     []string   // names that requests may have in Host, besides addresses and localhost
+	Section   string     // of the configuration, for messages: http or serve
+	HostsKey  string     // the key of Hosts, for messages
 	Log       *slog.Logger
 	Limits    Limits
 }
@@ -55,7 +57,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o O
 	conns := &connections{Listener: listener, most: cmp.Or(o.Limits.Connections, maxConnections), perAddress: o.Limits.PerAddress}
 	users := newPasswords()
 	if !o.Limits.AnyHost {
-		handler = answerTo(o.Hosts, handler)
+		handler = answerTo(o.Hosts, o.HostsKey, handler)
 	}
 	server := &http.Server{
 		Handler:     users.passed(conns.working(bounded(cmp.Or(o.Limits.Requests, maxRequests), handler))),
@@ -114,7 +116,7 @@ func serveWith(ctx context.Context, listener net.Listener, server *http.Server, 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		o.WebConfig.watch(ctx, o.Log)
+		o.WebConfig.watch(ctx, o.Section, o.Log)
 	}()
 	defer func() { cancel(); <-watched }()
 	path := o.WebConfig.copyPath()

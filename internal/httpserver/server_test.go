@@ -117,7 +117,7 @@ func certificateFile(t *testing.T) string {
 }
 
 func TestOnlyKnownNamesAreAnswered(t *testing.T) {
-	handler := answerTo([]string{"mirror.example.net", "Short"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler := answerTo([]string{"mirror.example.net", "Short"}, "http.hosts", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{
 		"127.0.0.1": 200, "127.0.0.1:9797": 200, "10.1.2.3:80": 200, "[::1]": 200, "[::1]:9797": 200, "[fe80::1%eth0]:1": 200,
 		"localhost": 200, "localhost:9797": 200, "LOCALHOST.:1": 200, "mirror.example.net": 200, "Mirror.Example.NET.:9797": 200, "short:1": 200,
@@ -138,7 +138,7 @@ func TestOnlyKnownNamesAreAnswered(t *testing.T) {
 }
 
 func TestOddHostsAreRefused(t *testing.T) {
-	handler := answerTo([]string{"mirror.example.net", "::1"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler := answerTo([]string{"mirror.example.net", "::1"}, "http.hosts", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, host := range []string{
 		".", "..", ".:9797", "[]", "[]:1", "[.]", "[", "]", "[]]", "::", "::1", ":80:", // no name, or an address without its brackets
 		"[::1", "::1]", "[::1]x", "[::1]]", "[[::1]]", "[[::1]]:1", "[127.0.0.1", "127.0.0.1]", "[127.0.0.1]", "[127.0.0.1]:1", "[localhost]", "[mirror.example.net]:1",
@@ -213,7 +213,7 @@ func TestDamagedWebConfigIsReportedOnceAndFollowed(t *testing.T) {
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
-			config.watch(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+			config.watch(ctx, "http", slog.New(slog.NewTextHandler(&log, nil)))
 		}()
 		time.Sleep(10 * reloadInterval) // nothing to report
 		must(t, os.Truncate(file, 0))

@@ -32,8 +32,11 @@ const maxFile = 1 << 20
 // reloadInterval is how often the file is read again.
 const reloadInterval = 2 * time.Second
 
-// NotReloaded is the event in the log when WebConfig.Reload fails.
-const NotReloaded = "http.web_config not reloaded: the old one stays in force"
+// NotReloaded is the event in the log when WebConfig.Reload fails for a section of the
+// configuration, http or serve.
+func NotReloaded(section string) string {
+	return section + ".web_config not reloaded: the old one stays in force"
+}
 
 // WebConfig is a checked copy of an exporter-toolkit file. The toolkit reads its file at
 // each request and each handshake, and without a password in it everybody may enter: a
@@ -152,7 +155,7 @@ func readPart(path string) ([]byte, error) {
 }
 
 // watch follows changes of the file until ctx ends.
-func (c *WebConfig) watch(ctx context.Context, log *slog.Logger) {
+func (c *WebConfig) watch(ctx context.Context, section string, log *slog.Logger) {
 	ticks := time.NewTicker(reloadInterval)
 	defer ticks.Stop()
 	reported := ""
@@ -167,7 +170,7 @@ func (c *WebConfig) watch(ctx context.Context, log *slog.Logger) {
 			problem = err.Error()
 		}
 		if problem != "" && problem != reported {
-			log.Error(NotReloaded, "error", problem)
+			log.Error(NotReloaded(section), "error", problem)
 		}
 		reported = problem
 	}
