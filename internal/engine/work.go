@@ -113,41 +113,13 @@ func (p *parts) merged() report.Sync {
 		merged.Generation = max(merged.Generation, result.Generation)
 		merged.Changed = merged.Changed || result.Changed
 		merged.Manifests = append(merged.Manifests, result.Manifests...)
-		merged.Views = mergeViews(merged.Views, result.Views)
-		merged.Exports = mergeExports(merged.Exports, result.Exports)
+		merged.Views = report.AddViews(merged.Views, result.Views)
+		merged.Exports = report.AddExports(merged.Exports, result.Exports)
 	}
 	slices.SortStableFunc(merged.Manifests, func(a, b report.ManifestResult) int {
 		return slices.Index(p.names, a.Name) - slices.Index(p.names, b.Name)
 	})
 	return merged
-}
-
-// mergeExports adds the outcomes of a later sync, as mergeViews.
-func mergeExports(before, after []report.ExportResult) []report.ExportResult {
-	for _, e := range after {
-		i := slices.IndexFunc(before, func(old report.ExportResult) bool { return old.Path == e.Path })
-		switch {
-		case i < 0:
-			before = append(before, e)
-		case e.Result != report.Unchanged || before[i].Error != "":
-			before[i] = e
-		}
-	}
-	return before
-}
-
-// mergeViews adds the outcomes of a later sync. One that changed nothing hides no other.
-func mergeViews(before, after []report.ViewResult) []report.ViewResult {
-	for _, v := range after {
-		i := slices.IndexFunc(before, func(old report.ViewResult) bool { return old.Name == v.Name })
-		switch {
-		case i < 0:
-			before = append(before, v)
-		case v.Result != report.Unchanged:
-			before[i] = v
-		}
-	}
-	return before
 }
 
 // HasDue is true if something staged may go live now; DueAt is when the next window opens

@@ -10,24 +10,16 @@ import (
 
 // results are what became of views and exported folders in one sync. Safe for concurrent use.
 type results struct {
-	mu      sync.Mutex                   // guards what follows
-	views   map[string]report.ViewResult // by name
+	mu      sync.Mutex // guards what follows
+	views   []report.ViewResult
 	exports []report.ExportResult
 }
 
-// noteViews keeps outcomes for the report. One that changed nothing hides no other of the
-// same sync.
+// noteViews keeps outcomes for the report.
 func (r *results) noteViews(outcomes []report.ViewResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.views == nil {
-		r.views = map[string]report.ViewResult{}
-	}
-	for _, v := range outcomes {
-		if r.views[v.Name].Result != report.Updated || v.Result != report.Unchanged {
-			r.views[v.Name] = v
-		}
-	}
+	r.views = report.AddViews(r.views, outcomes)
 }
 
 // viewsOf returns the outcomes in the order of the configuration.
@@ -35,29 +27,18 @@ func (r *results) viewsOf(wanted []golive.ConfiguredView) (all []report.ViewResu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range wanted {
-		if result, noted := r.views[v.Name]; noted {
-			all = append(all, result)
+		if i := slices.IndexFunc(r.views, func(result report.ViewResult) bool { return result.Name == v.Name }); i >= 0 {
+			all = append(all, r.views[i])
 		}
 	}
 	return all
 }
 
-// noteExports keeps outcomes for the report. One that changed nothing hides no other of the
-// same sync.
+// noteExports keeps outcomes for the report.
 func (r *results) noteExports(outcomes []report.ExportResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, result := range outcomes {
-		i := slices.IndexFunc(r.exports, func(old report.ExportResult) bool { return old.Path == result.Path })
-		switch {
-		case i < 0:
-			r.exports = append(r.exports, result)
-		case result.Result != report.Unchanged || r.exports[i].Error != "":
-			r.exports[i] = result
-		default:
-			r.exports[i].Generation = result.Generation
-		}
-	}
+	r.exports = report.AddExports(r.exports, outcomes)
 }
 
 func (r *results) exportsSoFar() []report.ExportResult {
