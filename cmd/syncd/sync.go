@@ -89,7 +89,7 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 	if err := checkTakeOver(cfg, req.TakeOver); err != nil {
 		return err
 	}
-	req.Demand, req.Trigger = true, "command"
+	req.Demand, req.Trigger = true, request.TriggerCommand
 	var result report.Sync
 	interrupted := errSyncInterrupted
 	err = a.WithEngine(ctx, cfg, func(e operation.Engine) error {

@@ -1,102 +1,107 @@
 package engine
 
 import (
-	"sync"
-	"time"
+	"context"
+	"errors"
+	"reflect"
 
+	"syncd/internal/clients/certificate"
 	"syncd/internal/config"
+	"syncd/internal/downstream/publisher"
 	"syncd/internal/report"
-	"syncd/internal/report/status"
-	"syncd/internal/store"
+	"syncd/internal/report/request"
 )
 
-// outcomes keeps the outcome of the last attempt to publish to a place.
-type outcomes struct {
-	place string
-	store *store.Store
+// errNoPlace says that there is nowhere to publish to.
+var errNoPlace = errors.New("publish.s3 is not in the configuration: say there where this host publishes")
 
-	mu sync.Mutex // guards the change of what is in the store
+// uploads publish to object storage.
+type uploads struct{ *base }
+
+// uploader is the publisher with the settings that it was made with.
+type uploader struct {
+	*publisher.Publisher
+	settings uploadSettings
 }
 
-// keep saves an outcome. One that says nothing new is not written, because most polls
-// have no news.
-func (p *outcomes) keep(done report.Upload, at time.Time) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before, err := p.store.Upload()
-	if err != nil {
-		return err
-	}
-	if now := after(before, p.place, done, at); now != before {
-		return p.store.SetUpload(now)
-	}
-	return nil
+// uploadSettings are the settings of a publisher: another one is made when they change.
+type uploadSettings struct {
+	publish  config.Publish
+	election config.Election
+	source   config.Source // for its ca_file and its patience
 }
 
-// after is what is known of a place once an attempt ended.
-func after(known store.Upload, place string, done report.Upload, at time.Time) store.Upload {
-	if known.Place != place {
-		known = store.Upload{Place: place}
-	}
-	if done.Result == report.UploadFailed {
-		if known.Error == "" {
-			known.FailingSince = at.UTC()
-		}
-		known.Error = done.Error
-		return known
-	}
-	known.Standby, known.Error, known.FailingSince = done.Result == report.Standby, "", time.Time{}
-	if done.Result == report.Uploaded {
-		known.PublishedAt = at.UTC()
-	}
-	if !known.Standby {
-		known.Generation, known.Shown = done.Generation, done.Served
-	}
-	return known
-}
-
-// lastUpload is what the state knows of a place.
-func (u uploads) lastUpload(place string) store.Upload {
-	known, err := u.store.Upload()
-	if err != nil {
-		u.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
-	}
-	if known.Place != place {
-		return store.Upload{}
-	}
-	return known
-}
-
-// status is the status of publishing, nil without a place.
-func (u uploads) status(served int) (*report.UploadStatus, error) {
-	p := u.active.Load().publisher
-	if p == nil {
-		return nil, nil
-	}
-	known, err := u.store.Upload()
-	var election *report.ElectionStatus
-	if p.settings.election.Lease > 0 {
-		holder, leads := p.Holder()
-		election = &report.ElectionStatus{Leads: leads, Holder: holder}
-	}
-	return status.Upload(known, placeOf(p.settings.publish), served, election), err
-}
-
-// uploadStatusOnDisk is the status of publishing when no engine is running; state is nil
-// when there is no state database.
-func uploadStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
+// prepare returns the publisher of a configuration: that in force, a new one, or
+// nil for none.
+func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
-	var known store.Upload
-	if state != nil {
-		known, err = state.Upload()
+	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
+	settings := uploadSettings{cfg.Publish, cfg.Election, source}
+	if before := u.active.Load(); before != nil && before.publisher != nil && reflect.DeepEqual(before.publisher.settings, settings) {
+		return before.publisher, nil
 	}
-	var election *report.ElectionStatus
-	if cfg.Election.Lease > 0 {
-		election = &report.ElectionStatus{}
+	place, err := UploadPlace(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return status.Upload(known, placeOf(cfg.Publish), served, election), err
+	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
+	p, err := publisher.New(publisher.Config{
+		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Keep: outcomes.keep, Log: u.options.Log,
+		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
+	})
+	return &uploader{p, settings}, err
 }
 
-func placeOf(p config.Publish) string { return p.S3.URL().Redacted() }
+// UploadPlace is the place of publish.s3.
+func UploadPlace(cfg *config.Config) (publisher.Place, error) {
+	roots, err := certificate.Roots(cfg.Source.CAFile)
+	s3 := cfg.Publish.S3
+	return publisher.Place{
+		Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
+		StallTimeout: cfg.Source.StallTimeout, Retry: publisher.Retry(cfg.Source.Retry),
+	}, err
+}
+
+// replace ends the publisher of an earlier configuration. Others may hold it
+// still: they get an error.
+func (u uploads) replace(before, now *uploader) {
+	if before != nil && before != now {
+		before.Close()
+	}
+	switch {
+	case now == nil:
+		u.metrics.UploadsNothing()
+	case now != before:
+		known := u.lastUpload(placeOf(now.settings.publish))
+		u.metrics.UploadedBefore(known.Generation, known.FailingSince)
+	}
+}
+
+// upload publishes what is served, if a place is configured. nil means that there is no
+// outcome.
+func (u uploads) upload(ctx context.Context) *report.Upload {
+	p := u.active.Load().publisher
+	if p == nil {
+		return nil
+	}
+	done, err := p.Upload(ctx, publisher.Request{})
+	if err != nil && ctx.Err() != nil {
+		return nil // this process ends: the next sync publishes
+	}
+	return &done
+}
+
+// uploadNow publishes what is served, although no sync has run.
+func (u uploads) uploadNow(ctx context.Context, req request.Upload) (done report.Upload, err error) {
+	err = u.work(ctx, func() error {
+		p := u.active.Load().publisher
+		if p == nil {
+			return errNoPlace
+		}
+		done, err = p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
+		return err
+	})
+	return done, err
+}

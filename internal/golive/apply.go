@@ -22,15 +22,17 @@ import (
 // Operation is one kind of change of what is served. Apply calls its methods in their order
 // here, all of them with the turn.
 type Operation interface {
-	// Propose returns the change that the operation wants. The error ends the operation.
+	// Propose compares what the operation wants with what is served, and returns the change.
+	// It may stage or discard revisions, which readers do not see. The error ends the
+	// operation.
 	Propose(ctx context.Context) (Proposal, error)
 	// Leave is called for manifests that an error is about, which the change is published
 	// without. mates are left out with them, because they go live together.
 	Leave(names, mates []string, why error)
 	// Settle returns what is to be saved, nil for nothing, and why the operation failed.
 	Settle(o Outcome) (*Record, error)
-	// Recorded gets why the record could not be saved, and returns the error of the
-	// operation.
+	// Recorded gets the error of Settle and why the record could not be saved, and returns the
+	// error of the operation.
 	Recorded(err error) error
 }
 

@@ -1,8 +1,9 @@
 // Package golive changes what is served. A sync, an activation, a rollback, orders,
-// forgetting and discarding are operations of one Tree.Apply. One operation runs at a time,
+// forgetting, discarding and describing are operations of one Tree.Apply. One operation runs at a time,
 // in the turn of its Directory, and takes these steps:
 //
-//   - Operation.Propose says what is to change, compared with what is served now.
+//   - Operation.Propose stages what must wait, and says what is to change, compared with
+//     what is served now.
 //   - The views that show it follow. What cannot be built leaves the change, with its group
 //     and with nothing else, unless the operation is published as a whole.
 //   - mirror.Publish makes objects durable, then revisions, then the generation, and swaps

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
@@ -14,8 +16,6 @@ import (
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
-
-	"github.com/rs/zerolog"
 )
 
 // exports makes the exported folders follow the served generation, one folder at a time.

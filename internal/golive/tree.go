@@ -3,6 +3,7 @@ package golive
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,8 +18,6 @@ import (
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
-
-	"time"
 )
 
 // Followers are other hosts that take the data from this one. Safe for concurrent use.

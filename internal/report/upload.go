@@ -8,9 +8,6 @@ const (
 	UploadFailed    Result = "failed"
 )
 
-// UploadResults returns every result of publishing.
-func UploadResults() []Result { return []Result{Uploaded, UploadUnchanged, Standby, UploadFailed} }
-
 // Upload is the outcome of publishing to object storage.
 type Upload struct {
 	Result     Result      `json:"result"`

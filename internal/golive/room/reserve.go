@@ -13,11 +13,8 @@ import (
 	"syncd/internal/mirror"
 )
 
-// Records, sums and the state also take space.
-const overhead, overheadPerFile = Overhead, 1 << 10
-
-// Overhead is what any work takes beside its files.
-const Overhead = 64 << 10
+// Overhead is what any work takes beside its files, in bytes: records, sums and the state.
+const Overhead, overheadPerFile = 64 << 10, 1 << 10
 
 // revisionInodes are a revision's directory and its parent, its record and the two
 // directories above that.
@@ -159,7 +156,7 @@ func (s *Reservation) Need(p Plan) space.Amount {
 	need.Inodes += int64(min(missing, s.cfg.Transfers)) // their .validator files
 	dirs := int64(min(missing, max(256-s.cfg.Mirror.Objects.Directories(), 0)) + directories(p.Files) + revisionInodes)
 	need.Inodes += dirs + int64(len(p.Files))
-	need.Bytes += overhead + dirs*space.BlockSize + int64(len(p.Files))*overheadPerFile
+	need.Bytes += Overhead + dirs*space.BlockSize + int64(len(p.Files))*overheadPerFile
 	return need.Plus(s.needOfTrees(p))
 }
 
@@ -173,7 +170,7 @@ func (s *Reservation) needOfTrees(p Plan) (need space.Amount) {
 		}
 		trees++
 		need.Inodes += 2 * files // links, and at most as many directories
-		need.Bytes += overhead + files*overheadPerFile
+		need.Bytes += Overhead + files*overheadPerFile
 		if v.HashFiles {
 			need.Inodes += files
 			need.Bytes += files * (space.BlockSize + overheadPerFile)

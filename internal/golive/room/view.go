@@ -30,7 +30,7 @@ func needOfView(m *mirror.Mirror, v mirror.View) (need space.Amount) {
 		return need
 	}
 	need.Inodes = int64(2 * v.Count())
-	need.Bytes = overhead + int64(v.Count())*overheadPerFile
+	need.Bytes = Overhead + int64(v.Count())*overheadPerFile
 	if v.HashFiles {
 		need.Bytes += int64(len(v.Files)) * space.BlockSize
 	}

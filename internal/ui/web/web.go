@@ -118,7 +118,7 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 		return
 	}
 	order{names, form, "asked", func() error {
-		return source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: "api"})
+		return source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: request.TriggerAPI})
 	}}.take(w, r, source, limit)
 }
 

@@ -31,7 +31,7 @@ func (r *run) exportOptions() export.Options { return export.Options{Thorough: r
 // has waited for Config.PublishAfter. stop ends the goroutine and waits for it. It can be
 // called twice.
 func (r *run) publishMeanwhile(ctx context.Context) (stop func()) {
-	if r.req.DryRun || r.source.AllOrNothing() {
+	if r.source.AllOrNothing() {
 		return func() {}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"syncd/internal/config"
+	"syncd/internal/report"
+	"syncd/internal/report/status"
+	"syncd/internal/store"
+)
+
+// outcomes keeps the outcome of the last attempt to publish to a place.
+type outcomes struct {
+	place string
+	store *store.Store
+
+	mu sync.Mutex // guards the change of what is in the store
+}
+
+// keep saves an outcome. One that says nothing new is not written, because most polls
+// have no news.
+func (p *outcomes) keep(done report.Upload, at time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, err := p.store.Upload()
+	if err != nil {
+		return err
+	}
+	if now := after(before, p.place, done, at); now != before {
+		return p.store.SetUpload(now)
+	}
+	return nil
+}
+
+// after is what is known of a place once an attempt ended.
+func after(known store.Upload, place string, done report.Upload, at time.Time) store.Upload {
+	if known.Place != place {
+		known = store.Upload{Place: place}
+	}
+	if done.Result == report.UploadFailed {
+		if known.Error == "" {
+			known.FailingSince = at.UTC()
+		}
+		known.Error = done.Error
+		return known
+	}
+	known.Standby, known.Error, known.FailingSince = done.Result == report.Standby, "", time.Time{}
+	if done.Result == report.Uploaded {
+		known.PublishedAt = at.UTC()
+	}
+	if !known.Standby {
+		known.Generation, known.Shown = done.Generation, done.Served
+	}
+	return known
+}
+
+// lastUpload is what the state knows of a place.
+func (u uploads) lastUpload(place string) store.Upload {
+	known, err := u.store.Upload()
+	if err != nil {
+		u.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
+	}
+	if known.Place != place {
+		return store.Upload{}
+	}
+	return known
+}
+
+// status is the status of publishing, nil without a place.
+func (u uploads) status(served int) (*report.UploadStatus, error) {
+	p := u.active.Load().publisher
+	if p == nil {
+		return nil, nil
+	}
+	known, err := u.store.Upload()
+	var election *report.ElectionStatus
+	if p.settings.election.Lease > 0 {
+		holder, leads := p.Holder()
+		election = &report.ElectionStatus{Leads: leads, Holder: holder}
+	}
+	return status.Upload(known, placeOf(p.settings.publish), served, election), err
+}
+
+// uploadStatusOnDisk is the status of publishing when no engine is running; state is nil
+// when there is no state database.
+func uploadStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
+	if !cfg.Publish.S3.IsSet() {
+		return nil, nil
+	}
+	var known store.Upload
+	if state != nil {
+		known, err = state.Upload()
+	}
+	var election *report.ElectionStatus
+	if cfg.Election.Lease > 0 {
+		election = &report.ElectionStatus{}
+	}
+	return status.Upload(known, placeOf(cfg.Publish), served, election), err
+}
+
+func placeOf(p config.Publish) string { return p.S3.URL().Redacted() }
