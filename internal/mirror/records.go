@@ -12,14 +12,19 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// Record and the types after it are those of package record. Callers of a Mirror know them by
-// these names.
+// The types of package record, under the names by which callers of a Mirror know them.
 type (
-	Record   = record.Record
-	File     = record.File
-	Hold     = record.Hold
-	Orders   = record.Orders
-	View     = record.View
+	// Record is a revision's list of files, with what is known of it.
+	Record = record.Record
+	// File is one file of a Record.
+	File = record.File
+	// Hold keeps a manifest back after a rollback.
+	Hold = record.Hold
+	// Orders are what an operator said by pin, hold and skip.
+	Orders = record.Orders
+	// View is the record of a view's tree.
+	View = record.View
+	// ViewFile is one file of a View.
 	ViewFile = record.ViewFile
 )
 
