@@ -104,7 +104,7 @@ func (op *activation) Leave(names, mates []string, why error) {
 }
 
 // Settle lists the manifests that went live and those that were to.
-func (op *activation) Settle(o Outcome) (*Record, error) {
+func (op *activation) Settle(o Outcome) (*Commit, error) {
 	if !op.settled(o) {
 		return nil, cmp.Or(o.Err, op.stay.err())
 	}

@@ -30,7 +30,7 @@ type Operation interface {
 	// without. mates are left out with them, because they go live together.
 	Leave(names, mates []string, why error)
 	// Settle returns what is to be saved, nil for nothing, and why the operation failed.
-	Settle(o Outcome) (*Record, error)
+	Settle(o Outcome) (*Commit, error)
 	// Recorded gets the error of Settle and why the record could not be saved, and returns the
 	// error of the operation.
 	Recorded(err error) error
@@ -71,8 +71,8 @@ func sets(change mirror.Change, name string) bool {
 	return slices.ContainsFunc(change.Set, func(record mirror.Record) bool { return record.Manifest == name })
 }
 
-// Record is what is saved of an operation, in one transaction.
-type Record struct {
+// Commit is what is saved of an operation, in one transaction.
+type Commit struct {
 	Changes store.Changes
 	News    outbox.News
 	Touched []string // manifests that metrics show again, in addition to those of the changes
@@ -251,7 +251,7 @@ func (a *application) failViews() {
 }
 
 // showManifests puts the manifests of a record or of its change into the metrics.
-func (t *Tree) showManifests(r Record, o Outcome) {
+func (t *Tree) showManifests(r Commit, o Outcome) {
 	names := slices.AppendSeq(slices.Clone(r.Touched), maps.Keys(o.Change.Orders))
 	for _, record := range o.Change.Set {
 		names = append(names, record.Manifest)
@@ -306,7 +306,7 @@ func (c *command) settled(o Outcome) bool {
 }
 
 // record is the record of a command with changes of the state.
-func (c *command) record(changes store.Changes, news outbox.News) *Record {
+func (c *command) record(changes store.Changes, news outbox.News) *Commit {
 	changes.History = EntryOf(c.trigger, c.started, c.result)
-	return &Record{Changes: changes, News: news}
+	return &Commit{Changes: changes, News: news}
 }

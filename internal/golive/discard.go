@@ -48,7 +48,7 @@ func (op *discard) Propose(context.Context) (p Proposal, err error) {
 	return p, nil
 }
 
-func (op *discard) Settle(o Outcome) (*Record, error) {
+func (op *discard) Settle(o Outcome) (*Commit, error) {
 	op.settled(o)
 	if len(op.result.Manifests) == 0 {
 		return nil, o.Err

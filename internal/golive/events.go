@@ -19,7 +19,7 @@ import (
 )
 
 // commit saves a record with the events that follow from what is served and staged now.
-func (t *Tree) commit(r Record) error {
+func (t *Tree) commit(r Commit) error {
 	r.News.Staged = t.waitingToGoLive()
 	return t.Outbox.Commit(r.Changes, t.Mirror.Current(), r.News)
 }
@@ -114,7 +114,7 @@ func (t *Tree) NotifyDamage(ctx context.Context, damage []mirror.Damage) error {
 		for _, name := range slices.Sorted(maps.Keys(byManifest)) {
 			news.Events = append(news.Events, t.damageEvent(name, byManifest[name]))
 		}
-		return t.commit(Record{News: news})
+		return t.commit(Commit{News: news})
 	})
 }
 

@@ -74,7 +74,7 @@ func (t *Tree) forgettable(names []string) ([]string, error) {
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
 }
 
-func (op *forget) Settle(o Outcome) (*Record, error) {
+func (op *forget) Settle(o Outcome) (*Commit, error) {
 	if !op.settled(o) {
 		return nil, o.Err
 	}

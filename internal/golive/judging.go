@@ -44,7 +44,7 @@ func (t *Tree) Judge(ctx context.Context, c Candidate, mates func() []mirror.Rec
 		}
 		return err
 	})
-	if err != nil || prepared.Entry.Manifest == "" {
+	if err != nil || prepared.Staged.Manifest == "" {
 		return false, err
 	}
 	return court{t}.decide(ctx, prepared, false)
@@ -100,7 +100,7 @@ func (t court) noteRefusal(e staging.Revision, err error) {
 		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, err)},
 	})
 	refused := t.Problem(event.Refused, e.Manifest, e.Release, err)
-	if err := t.commit(Record{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {
+	if err := t.commit(Commit{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {
 		t.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
 	}
 }
@@ -135,7 +135,7 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 		}
 	}
 	c.Objects = gate.Show(t.Mirror, record)
-	c.Entry, c.IsNew, err = t.stage(ctx, record, views)
+	c.Staged, c.IsNew, err = t.stage(ctx, record, views)
 	return c, err
 }
 

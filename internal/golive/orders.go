@@ -79,7 +79,7 @@ func newOrders(record mirror.Record, req request.Order) (mirror.Orders, error) {
 }
 
 // Settle drops what is staged against the new orders.
-func (op *order) Settle(o Outcome) (*Record, error) {
+func (op *order) Settle(o Outcome) (*Commit, error) {
 	if !op.settled(o) {
 		return nil, o.Err
 	}

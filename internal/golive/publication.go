@@ -43,7 +43,7 @@ type Candidate interface {
 // Saver says what is saved of the candidates of a sync, and hears when that is done.
 type Saver interface {
 	// Save completes a record, which has what follows from the publication itself.
-	Save(r *Record, p *Publication)
+	Save(r *Commit, p *Publication)
 	// Saved gets why the record could not be saved.
 	Saved(err error)
 }
@@ -195,7 +195,7 @@ func (p *Publication) Leave(names, _ []string, why error) {
 }
 
 // Settle tells each candidate what became of it.
-func (p *Publication) Settle(o Outcome) (*Record, error) {
+func (p *Publication) Settle(o Outcome) (*Commit, error) {
 	p.Outcome = o
 	if o.Err != nil && len(o.Change.Remove) > 0 && len(o.Change.Set) == 0 {
 		p.tree.Log.Error().Err(o.Err).Strs("manifests", o.Change.Remove).Msg("publishing failed; manifests that left the configuration stay published")
@@ -212,7 +212,7 @@ func (p *Publication) Settle(o Outcome) (*Record, error) {
 			c.Stay()
 		}
 	}
-	record := Record{Changes: store.Changes{Manifests: map[string]store.Manifest{}}}
+	record := Commit{Changes: store.Changes{Manifests: map[string]store.Manifest{}}}
 	if o.Err == nil {
 		p.noteLive(&record)
 	}
@@ -221,7 +221,7 @@ func (p *Publication) Settle(o Outcome) (*Record, error) {
 }
 
 // noteLive records what went live beside the candidates, and what left.
-func (p *Publication) noteLive(record *Record) {
+func (p *Publication) noteLive(record *Commit) {
 	p.dropWithdrawn()
 	if p.Moved() {
 		record.Changes.Forgotten = p.Change.Remove
@@ -292,6 +292,6 @@ func (d *description) Propose(context.Context) (Proposal, error) {
 
 func (d *description) Leave([]string, []string, error) {}
 
-func (d *description) Settle(o Outcome) (*Record, error) { return nil, o.Err }
+func (d *description) Settle(o Outcome) (*Commit, error) { return nil, o.Err }
 
 func (d *description) Recorded(err error) error { return err }

@@ -54,7 +54,7 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 }
 
 // Settle lists the manifests that went back.
-func (op *rollback) Settle(o Outcome) (*Record, error) {
+func (op *rollback) Settle(o Outcome) (*Commit, error) {
 	if !op.settled(o) {
 		return nil, o.Err
 	}

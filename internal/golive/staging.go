@@ -89,7 +89,7 @@ func (q queue) members(group []string, entries map[string]staging.Revision, now 
 			entries[name] = staging.Revision{}
 		}
 		members[i] = staging.Member{
-			Name: name, Policy: of.Activate, Gate: of.Gate.Identity(), Setting: of.Release, Entry: entries[name],
+			Name: name, Policy: of.Activate, Gate: of.Gate.Identity(), Setting: of.Release, Staged: entries[name],
 			Served: served.Release, ServedID: served.ID(), Held: heldBack(served, entries[name], now),
 		}
 	}

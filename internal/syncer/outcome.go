@@ -112,7 +112,7 @@ type saver struct {
 }
 
 // Save adds what is saved of the jobs, and an entry of the history if there is news.
-func (s *saver) Save(record *golive.Record, p *golive.Publication) {
+func (s *saver) Save(record *golive.Commit, p *golive.Publication) {
 	r, now := s.run, time.Now().UTC()
 	r.results.noteViews(p.Outcome.Views)
 	r.unlisted = append(r.unlisted, p.MateResults()...)

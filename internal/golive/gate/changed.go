@@ -38,10 +38,10 @@ func (j Judge) dropChanged(ctx context.Context, c Case) error {
 		return context.Cause(ctx)
 	}
 	return j.Change(ctx, func() error {
-		if j.Staging.Get(c.Entry.Manifest).ID() != c.Entry.ID() { // replaced meanwhile, and perhaps pruned
+		if j.Staging.Get(c.Staged.Manifest).ID() != c.Staged.ID() { // replaced meanwhile, and perhaps pruned
 			return nil
 		}
-		record, err := j.Staging.Record(c.Entry)
+		record, err := j.Staging.Record(c.Staged)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (j Judge) dropChanged(ctx context.Context, c Case) error {
 				return err
 			}
 		}
-		if err := j.Staging.Remove(c.Entry.Manifest); err != nil {
+		if err := j.Staging.Remove(c.Staged.Manifest); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(record.Files, func(f mirror.File) bool { return f.Object == damaged[0] })

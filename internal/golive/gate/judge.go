@@ -40,7 +40,7 @@ type Judge struct {
 // Case is a staged revision that its gate can look at.
 type Case struct {
 	Gate    Gate
-	Entry   staging.Revision
+	Staged  staging.Revision
 	IsNew   bool // it was not staged before
 	Subject Subject
 	Served  string // ID of the revision that is served then
@@ -62,10 +62,10 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 	}
 	defer gating.Close()
 	entry := j.Staging.Get(name)
-	if entry.ID() != c.Entry.ID() { // it went live or was replaced meanwhile
+	if entry.ID() != c.Staged.ID() { // it went live or was replaced meanwhile
 		return false, nil
 	}
-	if known := entry.Judged(c.Gate.Identity(), c.Served); known != nil && (known.Passed || !again || known != c.Entry.Verdict) {
+	if known := entry.Judged(c.Gate.Identity(), c.Served); known != nil && (known.Passed || !again || known != c.Staged.Verdict) {
 		return false, refusedBy(*known)
 	}
 	if err := j.gates.Acquire(ctx, 1); err != nil {

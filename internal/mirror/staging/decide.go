@@ -41,7 +41,7 @@ type Member struct {
 	Policy   Policy
 	Gate     Gate
 	Setting  manifest.Release // the wanted release: latest, an alias or a pinned month
-	Entry    Revision         // the zero value if nothing is staged
+	Staged   Revision         // the zero value if nothing is staged
 	Served   manifest.Release // "" if nothing is served
 	ServedID string
 	Held     string // why the manifest must stay as it is; "" if it need not
@@ -54,7 +54,7 @@ func Waits(members []Member, now time.Time, asked bool) string {
 	var newest manifest.Release
 	staged := false
 	for _, m := range members {
-		if m.Entry.IsStaged() {
+		if m.Staged.IsStaged() {
 			staged = true
 			newest = max(newest, m.monthAfter())
 		}
@@ -73,31 +73,31 @@ func Waits(members []Member, now time.Time, asked bool) string {
 // monthAfter is the month that the manifest is compared by, "" if it follows a release
 // of its own.
 func (m Member) monthAfter() manifest.Release {
-	if m.Setting != manifest.Latest || !m.Entry.Release.IsMonth() {
+	if m.Setting != manifest.Latest || !m.Staged.Release.IsMonth() {
 		return ""
 	}
-	return m.Entry.Release
+	return m.Staged.Release
 }
 
 func (m Member) waits(newest manifest.Release, now time.Time, asked bool) string {
-	if !m.Entry.IsStaged() {
+	if !m.Staged.IsStaged() {
 		return m.behind(m.Served, newest)
 	}
 	switch {
 	case m.Held != "":
 		return m.Name + " " + m.Held
-	case !m.Entry.Passes(m.Gate, m.ServedID):
+	case !m.Staged.Passes(m.Gate, m.ServedID):
 		return "the gate has not passed " + m.Name + " yet"
 	case !asked && !m.Policy.Open(now):
 		return m.Name + " waits for its window or for `syncd activate`"
 	}
-	return m.behind(m.Entry.Release, newest)
+	return m.behind(m.Staged.Release, newest)
 }
 
 // behind says that a manifest would not be at the release of its group.
 func (m Member) behind(release, newest manifest.Release) string {
 	switch {
-	case m.Entry.IsQuarantined() && !m.Entry.Dropped:
+	case m.Staged.IsQuarantined() && !m.Staged.Dropped:
 		return "the gate refused " + m.Name
 	case release == "":
 		return m.Name + " has no data yet"

@@ -12,7 +12,7 @@ import (
 func member(name, served, staged string) Member {
 	m := Member{Name: name, Setting: manifest.Latest, Served: manifest.Release(served), ServedID: served + "-s"}
 	if staged != "" {
-		m.Entry = Revision{Manifest: name, Release: manifest.Release(staged), Revision: "r"}
+		m.Staged = Revision{Manifest: name, Release: manifest.Release(staged), Revision: "r"}
 	}
 	return m
 }
@@ -25,7 +25,7 @@ func (m Member) with(change func(*Member)) Member {
 func TestAGroupWaitsUntilAllOfItMayGoLive(t *testing.T) {
 	manual := func(m *Member) { m.Policy.Manual = true }
 	gated := func(v *Verdict) func(*Member) {
-		return func(m *Member) { m.Gate.ID, m.Entry.Verdict = "g", v }
+		return func(m *Member) { m.Gate.ID, m.Staged.Verdict = "g", v }
 	}
 	pinned := func(m *Member) { m.Setting = "2026.03" }
 	passed := &Verdict{Gate: "g", Passed: true}
@@ -53,7 +53,7 @@ func TestAGroupWaitsUntilAllOfItMayGoLive(t *testing.T) {
 		{"passed", []Member{member("a", "2026.10", "2026.11").with(gated(passed))}, false, ""},
 		{"refused", []Member{member("a", "2026.10", "2026.11").with(gated(&Verdict{Gate: "g"}))}, true, "nothing is staged"},
 		{"the other was refused", []Member{member("a", "2026.10", "2026.11"), member("b", "2026.10", "2026.11").with(gated(&Verdict{Gate: "g"}))}, true, "the gate refused b"},
-		{"discarded", []Member{member("a", "2026.10", "2026.11").with(func(m *Member) { m.Entry.Dropped = true })}, true, "nothing is staged"},
+		{"discarded", []Member{member("a", "2026.10", "2026.11").with(func(m *Member) { m.Staged.Dropped = true })}, true, "nothing is staged"},
 		{"held", []Member{member("a", "2026.10", "2026.11").with(func(m *Member) { m.Held = "is held" })}, true, "a is held"},
 	}
 	for _, row := range rows {
