@@ -19,7 +19,7 @@ var mutants = []mutant{
 	{"min_bytes_ratio is ignored", `(float64\(\w+\) >= )((?:\w+\.MinBytesRatio|ratio)\*float64)`, "${1}0*${2}", "syncer", "Refus|Shrink|Size|Bytes|Guard"},
 	{"an empty list is accepted", `if ([\w.]+) == 0 \{(\n\t\treturn (?:\w+, )?refusal\.New\(refusal\.Empty)`, "if $1 < 0 {$2", "syncer", "Refus|Empty"},
 	{"a downgrade is accepted", `(== manifest\.Latest (?:&& j\.served )?&& )(\w+\.\w+\.Release\.Newer\()`, "${1}false && ${2}", "syncer", "Refus|Downgrade|Older"},
-	{"clashing paths are accepted", `if err := list\.CheckPaths\(\); err != nil`, "if err := error(nil); err != nil", "syncer", "Refus|Clash|Hostile"},
+	{"clashing paths are accepted", `if err := \w+\.CheckPaths\(\); err != nil`, "if err := error(nil); err != nil", "syncer", "Refus|Clash|Hostile"},
 	{"dot dot is a name", `case s == "\." \|\| s == "\.\.":`, `case s == ".":`, "manifest releases", ""},
 	{"a backslash is part of a name", "strings\\.ContainsAny\\(s, `/\\\\`\\)", "strings.ContainsAny(s, `/`)", "manifest releases", ""},
 	{"a body has no limit", `if int64\(n\) > b\.left \{`, "if false {", "transport releases", "Limit|Large|Body|Bodies"},
