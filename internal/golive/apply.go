@@ -47,7 +47,7 @@ type Proposal struct {
 	Orphans   bool             // views that left the configuration follow, too, if they showed the same before
 	Except    []string         // manifests whose reserved space is free for the views
 
-	Replaces bool // what is staged of the manifests goes, because something newer is served
+	Replaces bool // staged revisions of the manifests go, because something newer is served
 	Exports  export.Options
 	TakeOver []string // views whose exported folders replace what lies there
 }
@@ -293,7 +293,7 @@ func (t *Tree) command(trigger string) command {
 	}}
 }
 
-// Leave does nothing: what a command cannot publish is in the error.
+// Leave does nothing: the error of a command names the manifests that it left out.
 func (c *command) Leave([]string, []string, error) {}
 
 // Recorded returns the error of the command.

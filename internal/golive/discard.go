@@ -15,7 +15,7 @@ func (t *Tree) discard(ctx context.Context, names []string, trigger string) (rep
 	return op.result, err
 }
 
-// discard drops what is staged or quarantined. What is served stays.
+// discard drops staged and quarantined revisions. The served ones stay.
 type discard struct {
 	command
 	names   []string

@@ -48,8 +48,8 @@ type Saver interface {
 	Saved(err error)
 }
 
-// Publication is the operation of a sync. It publishes those candidates that are open, with
-// what is staged and may go live now, and records all of them.
+// Publication is the operation of a sync. It publishes the open candidates, with the
+// staged revisions that may go live now, and records all of them.
 type Publication struct {
 	Candidates []Candidate
 	Saver      Saver

@@ -72,10 +72,10 @@ func (p Place) Error(file, problem, suggestion string) *Error {
 }
 
 // Unreadable returns the problem of a file that the value at a place names. It hides the
-// path, which may be a secret by mistake. what is the file, such as "the map file".
-func (p Place) Unreadable(file, what string, err error) *Error {
+// path, which may be a secret by mistake. kind names the file, such as "the map file".
+func (p Place) Unreadable(file, kind string, err error) *Error {
 	cause := systemError(err)
-	problem := p.Error(file, "cannot be read: "+cause.Error(), "check that "+what+" is there and that syncd's user may read it")
+	problem := p.Error(file, "cannot be read: "+cause.Error(), "check that "+kind+" is there and that syncd's user may read it")
 	problem.Cause = cause
 	return problem
 }

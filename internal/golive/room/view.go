@@ -8,7 +8,7 @@ import (
 )
 
 // CheckView refuses a view whose tree does not fit beside those of the views before it and
-// what others will take.
+// the space that others have reserved.
 func CheckView(m *mirror.Mirror, v mirror.View, before []mirror.View, others space.Amount) error {
 	for _, made := range before {
 		others = others.Plus(needOfView(m, made))
