@@ -79,8 +79,8 @@ func (rs *Records) All() ([]Record, error) {
 	return records, nil
 }
 
-// More can become known of a revision after it went live: what the provider says about its
-// files. The records of `current` and the kept ones then change, and the trees stay.
+// The provider may describe the files of a revision after it went live, for other hosts. The
+// records of `current` and the kept ones then change, and the trees stay.
 
 // keepDescribed writes the kept records of revisions of which more is known.
 func (rs *Records) keepDescribed(described []Record) error {

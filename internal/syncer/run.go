@@ -17,7 +17,7 @@ import (
 )
 
 // run is one sync. One goroutine owns its fields; each step hands one job to each of
-// its goroutines. A recorded job belongs to no step any more. What a step does with a job is
+// its goroutines. A recorded job belongs to no step any more. The work of each step on a job stands
 // in asking, wave, candidate and saver.
 type run struct {
 	cfg           *Config

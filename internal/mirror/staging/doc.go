@@ -7,7 +7,7 @@
 // The files are apart from the state database, so that losing that loses nothing
 // staged. A revision is staged from the moment when its entry is durable. The verdict
 // of a gate counts from the moment when the entry with it is durable: until then, the
-// gate runs again. What a crash after each step leaves:
+// gate runs again. A crash after each step leaves:
 //
 //  1. Build the revision and, for a gate, the views: trees that nothing shows. The next
 //     pruning removes them.

@@ -99,7 +99,7 @@ func (q *Question) isServed() bool { return q.Served.Manifest != "" }
 type Answer struct {
 	Release manifest.Release
 	News    bool           // files may differ from the served ones although the release is the same
-	Saved   store.Manifest // what is to be saved, also after an error
+	Saved   store.Manifest // the state to save, also after an error
 }
 
 // Listing is what a release has.
