@@ -85,6 +85,7 @@ type Transfers struct {
 type Guards struct {
 	MinKeepRatio  float64 // share of the active revision's files that a new release must keep, 0 to 1
 	MinBytesRatio float64 // the same for their bytes
+	MaxFileShrink float64 // share of its bytes that one file may lose, above 0 to 1; 1 = any
 }
 
 // HTTP is the web server for metrics, health and API.
@@ -148,7 +149,7 @@ func Default() *Config {
 		RetainFor:       time.Hour,
 		Audit:           Audit{Keep: 2 * year},
 		Scrub:           Scrub{Rate: 50 << 20},
-		Guards:          Guards{MinKeepRatio: 0.5},
+		Guards:          Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Serve:           Serve{Keep: day},
 		Publish:         Publish{Grace: 3 * day},
@@ -327,6 +328,7 @@ func (g *Guards) table() document.Table {
 	return document.Table{
 		"min_keep_ratio":  document.Scalar(&g.MinKeepRatio, parseRatio),
 		"min_bytes_ratio": document.Scalar(&g.MinBytesRatio, parseRatio),
+		"max_file_shrink": document.Scalar(&g.MaxFileShrink, parseShrink),
 	}
 }
 

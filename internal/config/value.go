@@ -116,6 +116,16 @@ func parseRatio(text string) (float64, *document.Fault) {
 	return ratio, nil
 }
 
+// parseShrink accepts the share that a file may lose. 0 would look like no limit, as beside
+// it, and refuse every release with a file that is a byte shorter.
+func parseShrink(text string) (float64, *document.Fault) {
+	share, f := parsePercent(text)
+	if f != nil || share == 0 {
+		return 0, document.Refuse("is not a percentage above 0%", `use a form such as "90%", or "100%" to accept any`)
+	}
+	return share, nil
+}
+
 // parseCache returns whether files stay in the page cache.
 func parseCache(text string) (keep bool, f *document.Fault) {
 	switch text {

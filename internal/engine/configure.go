@@ -148,7 +148,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
-		MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio,
+		Guards:   source.Guards(cfg.Guards),
 		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg),
 	}
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -64,6 +65,22 @@ func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 func parseText(text string) (Digest, error) {
 	algorithm, hex, _ := strings.Cut(text, ":")
 	return ParseDigest(ParseAlgorithm(algorithm), hex)
+}
+
+// IsOfNothing is true for the digest of no bytes.
+func (d Digest) IsOfNothing() bool {
+	var nothing []byte
+	switch d.Algorithm {
+	case SHA256:
+		return d.Sum == sha256.Sum256(nothing)
+	case SHA1:
+		sum := sha1.Sum(nothing)
+		return bytes.Equal(d.Sum[:sha1.Size], sum[:])
+	case MD5:
+		sum := md5.Sum(nothing)
+		return bytes.Equal(d.Sum[:md5.Size], sum[:])
+	}
+	return false
 }
 
 // IsZero is true for the zero value: the digest is not known.

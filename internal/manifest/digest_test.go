@@ -82,3 +82,22 @@ func TestParseAlgorithmReadsWhatStringWrites(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDigestOfNoBytesIsKnown(t *testing.T) {
+	for algorithm, text := range map[Algorithm]string{
+		SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		SHA1:   "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+		MD5:    "d41d8cd98f00b204e9800998ecf8427e",
+	} {
+		d, err := ParseDigest(algorithm, text)
+		if err != nil || !d.IsOfNothing() {
+			t.Errorf("%s %s: %v", algorithm, text, err)
+		}
+		if d.Sum[0]++; d.IsOfNothing() {
+			t.Errorf("%s of other bytes is that of none", algorithm)
+		}
+	}
+	if (Digest{}).IsOfNothing() {
+		t.Error("an unknown digest is that of no bytes")
+	}
+}

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.entry.CheckCount(a.guards, found.Count, j.active); err != nil {
+	if err := j.entry.CheckCount(a.cfg.Guards, found.Count, j.active); err != nil {
 		return nil, err
 	}
 	chosen := j.target.Filter.Choose(found.Files)
@@ -315,11 +316,12 @@ func (a asking) again(ctx context.Context, before *planned, mismatch error) erro
 	return a.describe(ctx, p)
 }
 
-// checkBytes refuses a release that has far fewer bytes than the served one. While sizes
-// are not known, it accepts the release; Recheck has the true ones.
-func (a asking) checkBytes() error {
+// checkSizes refuses a release with far fewer bytes than the served one, or with a file
+// that shrank. While sizes are not known, it accepts the release; Recheck has the true ones.
+func (a asking) checkSizes() error {
 	j := a.job
-	return j.entry.CheckBytes(a.guards, j.plan().files, j.sizeOf, j.active)
+	files := j.plan().files
+	return cmp.Or(j.entry.CheckFiles(a.cfg.Guards, files, j.sizeOf, j.active), j.entry.CheckBytes(a.cfg.Guards, files, j.sizeOf, j.active))
 }
 
 // fullCheckDue is true when a sync must ask for the Manifest and its digests even

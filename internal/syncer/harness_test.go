@@ -41,6 +41,7 @@ import (
 	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/syncer"
+	"syncd/internal/syncer/source"
 )
 
 func TestMain(m *testing.M) {
@@ -94,7 +95,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 	w.source = config.Default().Source
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
-	w.cfg = syncer.Config{PublishAfter: time.Minute, MinKeepRatio: 0.5, Config: golive.Config{
+	w.cfg = syncer.Config{PublishAfter: time.Minute, Guards: source.Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9}, Config: golive.Config{
 		Algorithm: manifest.SHA256, Transfers: 4, Recheck: 24 * time.Hour, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
 	}}
 	for _, name := range names {

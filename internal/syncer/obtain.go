@@ -113,7 +113,7 @@ func (w wave) askSizes(ctx context.Context) {
 		}
 		j.setSizes(sizes)
 		w.progress.SetBytes(j.target.Name, total)
-		j.finish(asking{w.run, j}.checkBytes())
+		j.finish(asking{w.run, j}.checkSizes())
 	}
 }
 

@@ -56,14 +56,14 @@ func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	j := c.job
 	ordered := c.newOrdersKeep(served)
 	if !ordered && isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
-		return c.checkBytes()
+		return c.checkSizes()
 	}
 	j.active, j.served = served, isServed
 	p := j.plan()
 	if ordered || c.holdKeeps(p.files) || c.isCurrent(p.files) {
 		return unchanged()
 	}
-	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.guards, p.count, served), c.checkBytes())
+	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.cfg.Guards, p.count, served), c.checkSizes())
 }
 
 // Same notes that the served revision has the digests of the plan.

@@ -171,7 +171,7 @@ func TestExactlyHalfOfTheFilesIsTaken(t *testing.T) {
 func TestRefusesAReleaseWithFarFewerBytes(t *testing.T) {
 	long, cut := strings.Repeat("x", 1000), "x"
 	w := start(t, "data")
-	w.cfg.MinBytesRatio = 0.5
+	w.cfg.Guards.MinBytesRatio = 0.5
 	w.configure()
 	before := files{"a.dat": long, "b.dat": "b", "c.dat": "c"}
 	w.publish("data", "2026.09", before)
@@ -190,9 +190,74 @@ func TestRefusesAReleaseWithFarFewerBytes(t *testing.T) {
 	w.serves("data", next)
 }
 
+func TestRefusesAFileThatShrank(t *testing.T) {
+	const large = 200_000
+	whole := strings.Repeat("x", large)
+	for name, row := range map[string]struct {
+		next files
+		want string // of the error; "" for a release that is accepted
+	}{
+		"to nothing":           {files{"a.dat": "", "b.dat": "b"}, `"a.dat" is empty and had 195 KiB`},
+		"a small one, too":     {files{"a.dat": whole, "b.dat": ""}, `"b.dat" is empty and had 10 B`},
+		"by more than 90 %":    {files{"a.dat": strings.Repeat("y", 19_999), "b.dat": "b"}, `"a.dat" shrank from 195 KiB to 20 KiB`},
+		"several":              {files{"a.dat": "", "b.dat": ""}, `"a.dat" is empty and had 195 KiB (and 1 more)`},
+		"by exactly 90 %":      {next: files{"a.dat": strings.Repeat("y", large/10), "b.dat": "b"}},
+		"a small one by a lot": {next: files{"a.dat": whole, "b.dat": "b"}},
+		"gone, another new":    {next: files{"b.dat": "long before", "c.dat": ""}},
+	} {
+		for _, how := range []string{"Metadata tells", "the objects tell", "republished"} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				w := start(t, "data")
+				before := files{"a.dat": whole, "b.dat": "long before"[:10]}
+				w.publish("data", "2026.09", before)
+				w.expect(w.demand(), "data", report.Updated)
+				release := "2026.10"
+				switch how {
+				case "the objects tell":
+					w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
+				case "republished":
+					release = "2026.09"
+				}
+				w.publish("data", release, row.next)
+				if row.want == "" {
+					w.expect(w.demand(), "data", report.Updated)
+					w.serves("data", row.next)
+					return
+				}
+				m := w.refuses(refusal.Shrink)
+				equal(t, "error", m.Error, "release "+release+": the file "+row.want+", beyond guards.max_file_shrink 90%: check it with `syncd files data`; `syncd sync --force data` accepts it")
+				w.serves("data", before)
+				w.expect(w.force(), "data", report.Updated)
+				w.serves("data", row.next)
+			})
+		}
+	}
+}
+
+func TestAnEmptyFileOfMetadataAloneIsNoShrinking(t *testing.T) {
+	w := start(t, "data")
+	w.publish("data", "2026.09", files{"a.dat": strings.Repeat("x", 200_000)})
+	w.expect(w.demand(), "data", report.Updated)
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"0"}`})
+	next := files{"a.dat": strings.Repeat("y", 200_000)}
+	w.publish("data", "2026.10", next)
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", next)
+}
+
+func TestAnyShrinkingIsAcceptedOfAllBytes(t *testing.T) {
+	w := start(t, "data")
+	w.cfg.Guards.MaxFileShrink = 1
+	w.configure()
+	w.publish("data", "2026.09", files{"a.dat": "a", "b.dat": "b"})
+	w.expect(w.demand(), "data", report.Updated)
+	w.publish("data", "2026.10", files{"a.dat": "", "b.dat": "b"})
+	w.expect(w.demand(), "data", report.Updated)
+}
+
 func TestANarrowerSelectionIsNoShrinkingInBytes(t *testing.T) {
 	w := start(t, "data")
-	w.cfg.MinBytesRatio = 1
+	w.cfg.Guards.MinBytesRatio = 1
 	w.configure()
 	w.publish("data", "2026.09", files{"a.dat": strings.Repeat("x", 1000), "b.dat": "b"})
 	w.expect(w.demand(), "data", report.Updated)

@@ -40,7 +40,6 @@ type run struct {
 	deadlines   *clock.Deadlines
 	endProgress func()
 	source      *source.Source
-	guards      source.Guards
 	session     *inventory.Session
 	downloads   *download.Downloader
 }

@@ -31,11 +31,10 @@ type Config struct {
 	Directory *golive.Directory // of Mirror; its Keeper is Shared
 	Shared    *Shared
 
-	PublishAfter  time.Duration // how long ready manifests wait for the others of their sync
-	MinKeepRatio  float64
-	MinBytesRatio float64
-	Describe      bool        // records get what the provider says about files, for other hosts
-	Follower      rings.State // of this host, for an upstream that is a syncd
+	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
+	Guards       source.Guards
+	Describe     bool        // records get what the provider says about files, for other hosts
+	Follower     rings.State // of this host, for an upstream that is a syncd
 }
 
 // Syncer syncs, adopts and repairs. Safe for concurrent use, as long as each
@@ -150,7 +149,7 @@ func (s *Syncer) newRun(req request.Sync, lock *lockfile.File) *run {
 	return &run{
 		cfg: &s.cfg, tree: s.tree, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: tracker, deadlines: &s.deadlines, session: s.tree.Inventory.NewSession(), downloads: s.downloads,
-		source: s.source(req, lock, tracker), guards: source.Guards{MinKeepRatio: s.cfg.MinKeepRatio, MinBytesRatio: s.cfg.MinBytesRatio},
+		source: s.source(req, lock, tracker),
 	}
 }
 

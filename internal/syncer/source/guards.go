@@ -1,6 +1,7 @@
 package source
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -15,7 +16,11 @@ import (
 type Guards struct {
 	MinKeepRatio  float64 // of the files of the served release
 	MinBytesRatio float64 // of their bytes
+	MaxFileShrink float64 // share of its bytes that a served file may lose; 0 and 1 are no limit
 }
+
+// shrinkable is the size up to which a file may shrink, but not to nothing.
+const shrinkable = 64 << 10
 
 // CheckCount refuses a list of files that would empty the mirror. Counts are before
 // filters.
@@ -51,6 +56,42 @@ func (e *Entry) CheckBytes(g Guards, planned []manifest.File, size func(manifest
 	}
 	return refusal.New(refusal.Shrink, "release %s shrank from %s to %s, below guards.min_bytes_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
 		e.answer.Release, humanize.IBytes(uint64(before)), humanize.IBytes(uint64(now)), g.MinBytesRatio, e.Target.Name, e.Target.Name)
+}
+
+// CheckFiles refuses a release in which a served file shrank to nothing, or a large one by
+// more than its limit: a provider whose disk is full publishes such files. The digest tells
+// an empty file. size is as for CheckBytes; a Metadata that says 0 of other bytes is wrong.
+func (e *Entry) CheckFiles(g Guards, planned []manifest.File, size func(manifest.Digest) (int64, bool), served mirror.Record) error {
+	if g.MaxFileShrink == 0 || g.MaxFileShrink >= 1 || e.Force || e.AllOrNothing() {
+		return nil
+	}
+	var first string
+	more := 0
+	for _, f := range planned {
+		before, found := served.File(f.Path)
+		if !found || before.Size == 0 || before.Expected == f.Expected {
+			continue
+		}
+		now, known := size(f.Expected)
+		isCut := known && now > 0 && before.Size > shrinkable && float64(before.Size-now) > g.MaxFileShrink*float64(before.Size)
+		switch isEmpty := f.Expected.IsOfNothing(); {
+		case !isEmpty && !isCut:
+		case first != "":
+			more++
+		case isEmpty:
+			first = fmt.Sprintf("%q is empty and had %s", f.Path, humanize.IBytes(uint64(before.Size)))
+		default:
+			first = fmt.Sprintf("%q shrank from %s to %s", f.Path, humanize.IBytes(uint64(before.Size)), humanize.IBytes(uint64(now)))
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	if more > 0 {
+		first += fmt.Sprintf(" (and %d more)", more)
+	}
+	return refusal.New(refusal.Shrink, "release %s: the file %s, beyond guards.max_file_shrink %g%%: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
+		e.answer.Release, first, 100*g.MaxFileShrink, e.Target.Name, e.Target.Name)
 }
 
 // comparableBytes adds up the sizes of the served files that the present configuration
