@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
@@ -152,12 +151,7 @@ func (p *Publisher) removeOld(ctx context.Context, name string, dryRun bool) (si
 
 // abortUploads ends old uploads in parts, which take space that no list of objects shows.
 func (p *Publisher) abortUploads(ctx context.Context, dryRun bool) (count int, err error) {
-	var old []minio.ObjectMultipartInfo
-	err = p.store.do(ctx, "list unfinished uploads", func(ctx context.Context) error {
-		page, err := p.store.core.ListMultipartUploads(ctx, p.store.bucket, p.store.prefix+bucket.Objects, "", "", "", 1000)
-		old = page.Uploads
-		return err
-	})
+	old, err := p.store.unfinished(ctx, bucket.Objects)
 	if err != nil {
 		return 0, err
 	}

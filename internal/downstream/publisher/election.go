@@ -3,6 +3,7 @@ package publisher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -159,10 +160,16 @@ func (e *election) isOver(lease bucket.Lease, etag string) bool {
 	return uptime()-e.seenAt > max(e.length, time.Duration(lease.Seconds)*time.Second)
 }
 
+// maxFence is more than publishers can reach one by one.
+const maxFence = 1 << 53
+
 func (e *election) take(ctx context.Context, fence int64, c condition, leastFence func(context.Context) (int64, error)) error {
 	least, err := leastFence(ctx)
 	if err != nil {
 		return err
+	}
+	if fence > maxFence || least > maxFence {
+		return fmt.Errorf("election: fence %d in %s, %d in %s: one above %d was not written by syncd, and leaves no numbers for the publishers after it: delete that text, and find out who wrote it", fence, bucket.LeaseName, least, bucket.CurrentName, int64(maxFence))
 	}
 	next := bucket.Lease{Holder: e.holder, Fence: max(fence, least) + 1, Seconds: int(e.length / time.Second)}
 	if err := e.write(ctx, next, c); !errors.Is(err, errChanged) {

@@ -52,12 +52,26 @@ func classifyAnswer(a minio.ErrorResponse) error {
 		return fmt.Errorf("%w: make the bucket, or correct its name in publish.s3", a)
 	case a.Code == minio.NoSuchUpload:
 		return errNoUpload
-	case a.StatusCode == http.StatusNotFound:
+	case a.StatusCode == http.StatusNotFound && !isUnknownKey(a):
 		return errNotThere
-	case a.StatusCode == http.StatusForbidden, a.StatusCode == http.StatusUnauthorized:
+	case a.StatusCode == http.StatusForbidden, a.StatusCode == http.StatusUnauthorized, isUnknownKey(a):
 		return fmt.Errorf("%w: check the credentials, what they may do, and this host's clock", a)
 	}
 	return a
+}
+
+// isUnknownKey is true where the server does not know the access key. versitygw says so with
+// the status of a missing object.
+func isUnknownKey(a minio.ErrorResponse) bool {
+	return a.Code == "InvalidAccessKeyId" || a.Code == "XAdminUserNotFound"
+}
+
+// hasNoUploads is true for the answer of a server without uploads in progress: rclone and
+// gofakes3 answer 404 to the list, s3rver has no such list and answers 501.
+func hasNoUploads(err error) bool {
+	answer, ok := answerOf(err)
+	return ok && answer.Code != minio.NoSuchBucket && !isUnknownKey(answer) &&
+		(answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusNotImplemented)
 }
 
 // errNoUpload says that a multipart upload has ended, perhaps by another publisher.

@@ -110,13 +110,8 @@ type multipart struct {
 
 // resume finds the latest unfinished upload of the object and its parts, or begins one.
 func (m *multipart) resume(ctx context.Context) (map[int]minio.ObjectPart, error) {
-	var found []minio.ObjectMultipartInfo
 	key := m.prefix + m.name
-	err := m.do(ctx, "look for an upload of "+m.name, func(ctx context.Context) error {
-		page, err := m.core.ListMultipartUploads(ctx, m.bucket, key, "", "", "", 1000)
-		found = page.Uploads
-		return err
-	})
+	found, err := m.unfinished(ctx, m.name)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +130,19 @@ func (m *multipart) resume(ctx context.Context) (map[int]minio.ObjectPart, error
 		m.id, err = m.core.NewMultipartUpload(ctx, m.bucket, key, opts)
 		return err
 	})
+}
+
+// unfinished lists at most 1000 uploads in progress below a name.
+func (s *storage) unfinished(ctx context.Context, name string) (found []minio.ObjectMultipartInfo, err error) {
+	err = s.do(ctx, "list unfinished uploads of "+name, func(ctx context.Context) error {
+		page, err := s.core.ListMultipartUploads(ctx, s.bucket, s.prefix+name, "", "", "", 1000)
+		found = page.Uploads
+		if hasNoUploads(err) {
+			return nil
+		}
+		return err
+	})
+	return found, err
 }
 
 // parts lists the parts that are there.
