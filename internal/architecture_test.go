@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"engine":     {".", "operation"},
 	"golive":     {".", "gate room"},
 	"hooks":      {". outbox", "event"},
-	"host":       {"rate", "account claims clock command unitfile"},
+	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"forecast layout", ".", "refusal"},
 	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},

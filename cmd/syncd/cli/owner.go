@@ -36,6 +36,7 @@ func BecomeOwner(dataDir string) error {
 		func() error { return syscall.Setgroups(owner.Groups) },
 		func() error { return syscall.Setgid(owner.GID) },
 		func() error { return syscall.Setuid(owner.UID) },
+		account.ForbidTracing, // this process still has what root gave it
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("change to user %d, the owner of %s: %w", owner.UID, dataDir, err)

@@ -52,5 +52,5 @@ func (a Account) becomeOnThread() error {
 		}
 	}
 	runtime.KeepAlive(groups)
-	return nil
+	return ForbidTracing() // the account could trace this thread, which shares its memory with the others
 }

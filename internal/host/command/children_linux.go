@@ -2,28 +2,38 @@ package command
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// process is a child of this process.
-type process struct {
-	pid      int
-	program  string // as the kernel shows it
-	hasEnded bool   // nobody has waited for it yet
-}
-
 // children lists the children of this process.
-func children() (found []process) {
-	entries, _ := os.ReadDir("/proc")
+func children() (pids []int) {
+	// A mount of /proc with hidepid, as for ProtectProc=, hides processes that make
+	// themselves untraceable. They are in the lists of their parent's threads, which are
+	// missing in kernels without CONFIG_PROC_CHILDREN.
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // fails when the thread has just ended: its children move to another
+		for word := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	// Those lists can leave a child out while others end.
 	own := strconv.Itoa(os.Getpid())
+	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
+		if err != nil || slices.Contains(pids, pid) {
 			continue
 		}
 		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
@@ -32,51 +42,70 @@ func children() (found []process) {
 		}
 		// The name of the program, in parentheses, can hold anything.
 		text := string(stat)
-		end := strings.LastIndexByte(text, ')')
-		if fields := strings.Fields(text[end+1:]); len(fields) > 1 && fields[1] == own {
-			_, program, _ := strings.Cut(text[:end], "(")
-			found = append(found, process{pid: pid, program: program, hasEnded: fields[0] == "Z"})
+		if fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]); len(fields) > 1 && fields[1] == own {
+			pids = append(pids, pid)
 		}
 	}
-	return found
+	return pids
 }
 
-// isSupervisor is true for a supervisor that another call of Run started. args are those of
-// the process; it has none once it has ended.
-func (p process) isSupervisor(args string) bool {
-	return p.program == "exe" && (args == "" || strings.HasPrefix(args, name+"\x00")) // of /proc/self/exe
+// registry holds the supervisors that this process has started. A process is a supervisor
+// only if it stands here: every command can choose its name and arguments.
+type registry struct {
+	mu   sync.Mutex // held while a supervisor is started and while orphans are killed
+	pids map[int]bool
+}
+
+// supervisors are known to all calls of Run, because each of them sees all children.
+var supervisors = registry{pids: map[int]bool{}}
+
+// start starts a supervisor.
+func (r *registry) start(cmd *exec.Cmd) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := cmd.Start()
+	if err == nil {
+		r.pids[cmd.Process.Pid] = true
+	}
+	return err
+}
+
+// remove forgets a supervisor that was waited for.
+func (r *registry) remove(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pids, pid)
 }
 
 // killOrphans waits for the end of a supervisor, and kills the processes that it left. It
 // leaves some only if it was killed itself, such as by the kernel when memory was short. This
-// process is a subreaper, too, so the orphans are its children. Its other children are
-// supervisors.
+// process is a subreaper, too, so the orphans are its children.
 func (s *supervisor) killOrphans() {
-	pid := s.cmd.Process.Pid
-	_ = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) // Wait below tells its error
+	_ = unix.Waitid(unix.P_PID, s.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) // Wait below tells its error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !killChildren(pid) {
+		if !supervisors.killOrphans() {
 			return
 		}
 	}
 }
 
-// killChildren is false when no child is left but supervisors.
-func killChildren(supervisor int) (some bool) {
-	syscall.ForkLock.RLock() // a child that is no other program yet is no orphan
-	defer syscall.ForkLock.RUnlock()
-	for _, p := range children() {
-		text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
-		args := string(text)
-		if p.pid == supervisor || p.isSupervisor(args) {
+// killOrphans is false when there are no orphans. An orphan was started in a session that a
+// supervisor began. A child in the session of this process is its own work, such as a
+// program of the operating system.
+func (r *registry) killOrphans() (some bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own, err := unix.Getsid(0)
+	if err != nil {
+		return false
+	}
+	for _, pid := range children() {
+		if session, err := unix.Getsid(pid); err != nil || session == own || r.pids[pid] {
 			continue
 		}
 		some = true
-		if args == "" && !p.hasEnded { // it has just ended, or becomes a supervisor: look again
-			continue
-		}
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)               // fails when it has just ended
-		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil) // the next round sees a failure
+		_ = syscall.Kill(pid, syscall.SIGKILL)               // fails when it has just ended
+		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // the next round sees a failure
 	}
 	return some
 }

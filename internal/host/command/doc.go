@@ -6,5 +6,11 @@
 // A supervisor does that: this program, started again. Orphans become its children
 // (PR_SET_CHILD_SUBREAPER). It holds one end of a pipe, and kills all once the other
 // end, which only the caller has, is closed. The kernel closes it when the caller is
-// killed. main must therefore call Supervise first if IsSupervisor is true.
+// killed.
+//
+// The command can belong to another user than the one whose terminal syncd runs on. So
+// supervisor and command have sessions of their own, without a terminal, and neither this
+// process nor the supervisor can be traced by other programs of their user.
+//
+// main must therefore call Supervise first if IsSupervisor is true.
 package command

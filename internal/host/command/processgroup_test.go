@@ -28,7 +28,9 @@ func TestMain(m *testing.M) {
 		os.Exit(Supervise())
 	}
 	if script := os.Getenv(callerVariable); script != "" {
-		fmt.Println(shell(script).Run(context.Background()))
+		c := shell(script)
+		c.Stderr = os.Stderr
+		fmt.Println(c.Run(context.Background()))
 		return
 	}
 	goleak.VerifyTestMain(m)

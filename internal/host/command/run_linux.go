@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"syncd/internal/host/account"
 )
 
 // result is what the supervisor tells before it ends.
@@ -65,6 +69,9 @@ type supervisor struct {
 }
 
 func (c Command) start() (*supervisor, error) {
+	if err := protect(); err != nil {
+		return nil, err
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
 	}
@@ -82,18 +89,44 @@ func (c Command) start() (*supervisor, error) {
 	s := &supervisor{lifeline: keep, results: results, cmd: &exec.Cmd{
 		Path: "/proc/self/exe", Args: append([]string{name}, c.Argv...), Env: c.Env, Dir: "/",
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, WaitDelay: patience,
-		ExtraFiles:  []*os.File{lifeline, tell}, // descriptors 3 and 4
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		ExtraFiles:  []*os.File{lifeline, tell},         // descriptors 3 and 4
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // without the terminal of this process
 	}}
 	if s.cmd.Env == nil {
 		s.cmd.Env = []string{}
 	}
-	if err := s.cmd.Start(); err != nil {
+	if err := supervisors.start(s.cmd); err != nil {
 		keep.Close()
 		results.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// protect keeps what this process holds from the command and from other programs of its
+// user. The command may run as the user of this process, who could trace it otherwise, or
+// take descriptors of the program that started it from the supervisor.
+func protect() error {
+	if err := account.ForbidTracing(); err != nil {
+		return err
+	}
+	closeOnExec()
+	return nil
+}
+
+// closeOnExec keeps all descriptors but the first three from programs that this process
+// starts. A kernel before 5.11 does not have CLOSE_RANGE_CLOEXEC.
+func closeOnExec() {
+	const first = 3
+	if unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // wait waits for the supervisor. At the context's end it has everything killed first.
@@ -107,5 +140,6 @@ func (s *supervisor) wait(ctx context.Context) (found result, err error) {
 	readErr := json.NewDecoder(s.results).Decode(&found)
 	s.killOrphans()
 	waitErr := s.cmd.Wait()
+	supervisors.remove(s.cmd.Process.Pid)
 	return found, errors.Join(readErr, waitErr)
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,11 +28,10 @@ func IsSupervisor() bool { return len(os.Args) > 1 && os.Args[0] == name }
 // Supervise runs the command of its arguments and returns when nothing of it is left. It
 // is all that a supervisor does: the caller exits with what it returns.
 func Supervise() (code int) {
-	// The command gets the first three descriptors only: none of these two, and none that
-	// the caller inherited. A kernel before 5.11 knows no CLOSE_RANGE_CLOEXEC.
-	if unix.CloseRange(lifelineFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
-		unix.CloseOnExec(lifelineFD)
-		unix.CloseOnExec(resultsFD)
+	// No program of the command's user may trace this process. The command gets the first
+	// three descriptors only.
+	if err := protect(); err != nil {
+		return 1
 	}
 	// PDEATHSIG is sent when the thread ends that started the command, so this goroutine
 	// keeps its thread.
@@ -54,7 +52,10 @@ func supervise(argv []string) result {
 	signal.Ignore(syscall.SIGUSR1, syscall.SIGHUP)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// The kernel's keys of the program that started syncd are not for the command. A
+	// container may forbid the call.
+	_, _ = unix.KeyctlJoinSessionKeyring("")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return result{Error: err.Error()}
 	}
@@ -114,8 +115,8 @@ func verdict(err error) result {
 func killAll(group int) {
 	_ = syscall.Kill(-group, syscall.SIGKILL) // fails when the group is empty
 	for deadline := time.Now().Add(patience - 5*time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, p := range children() {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL) // fails when it has just ended
+		for _, pid := range children() {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails when it has just ended
 		}
 		if !reap() {
 			return

@@ -1,0 +1,123 @@
+//go:build linux
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// stranger is another user. The kernel needs no account for the number.
+const stranger = 23456
+
+// A command of another user must not reach the terminal on which root runs syncd: before
+// Linux 6.2 it could type into root's shell.
+func TestACommandHasNoTerminalOfTheCaller(t *testing.T) {
+	var out strings.Builder
+	c := shell(`cut -d" " -f6,7 /proc/$PPID/stat /proc/$$/stat; echo $PPID $$`)
+	c.Stdout = &out
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	own, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of [2]struct{ session, terminal int }
+	var supervisor, command int
+	if _, err := fmt.Sscan(out.String(), &of[0].session, &of[0].terminal, &of[1].session, &of[1].terminal, &supervisor, &command); err != nil {
+		t.Fatal(err)
+	}
+	if of[0].session != supervisor || of[1].session != command || of[0].session == own || of[0].terminal != 0 || of[1].terminal != 0 {
+		t.Errorf("this session is %d, the supervisor %d has %+v, the command %d has %+v", own, supervisor, of[0], command, of[1])
+	}
+}
+
+// The command runs as the user of the supervisor and of this process.
+func TestACommandTracesNeitherSupervisorNorCaller(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can become another user")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(exe) // the test's folder is root's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	secret, err := os.CreateTemp(t.TempDir(), "") // a descriptor that root's shell left open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	caller := exec.Command("/proc/self/fd/3")
+	caller.ExtraFiles = []*os.File{file, secret}
+	caller.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	script := `exec 3>&2 2>/dev/null 1>&3 3>&-; supervisor=$PPID; caller=$(cut -d" " -f4 /proc/$supervisor/stat)
+		for pid in $supervisor $caller; do cat /proc/$pid/environ; ls /proc/$pid/fd; ls /proc/$pid/cwd/; done
+		test ! -e /proc/$$/fd/4 || echo inherited; exit 0`
+	caller.Env = append(os.Environ(), callerVariable+"="+script)
+	var out, outcome bytes.Buffer
+	caller.Stdout, caller.Stderr = &outcome, &out
+	if err := caller.Run(); err != nil {
+		t.Fatal(err, out.String())
+	}
+	if outcome.String() != "<nil>\n" || out.Len() > 0 {
+		t.Errorf("%q: the command read %q", outcome.String(), out.String())
+	}
+}
+
+// A process that takes the name of a supervisor is an orphan like any other.
+func TestNoNameProtectsAnOrphan(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "exe")
+	if err := os.Symlink("/bin/sleep", name); err != nil {
+		t.Fatal(err)
+	}
+	script := `(exec setsid bash -c 'echo $$ >"$0/orphan"; exec -a ` + "syncd-supervisor" + ` "$0/exe" 1000' "$1" &)
+		while [ ! -s "$1/orphan" ]; do sleep 0.01; done
+		sleep 0.1; kill -9 $PPID; sleep 1000`
+	if err := shell(script, dir).Run(t.Context()); err == nil {
+		t.Error("a killed supervisor went unnoticed")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "orphan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
+		t.Errorf("process %d survived", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// Such as systemctl: this process waits for it itself.
+func TestOwnChildrenAreNoOrphans(t *testing.T) {
+	own := exec.Command("sleep", "1000")
+	if err := own.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := shell("exit 0").Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if isZombie(own.Process.Pid) {
+		t.Error("it was killed")
+	}
+	_ = own.Process.Kill()
+	_ = own.Wait() // it was killed
+}
