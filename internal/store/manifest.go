@@ -33,7 +33,9 @@ type Manifest struct {
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one
 
-	Generation int `json:"generation,omitempty"` // of a bucket, the last one that was followed
+	Generation int   `json:"generation,omitempty"`  // of a bucket, the last one that was followed
+	Epoch      int64 `json:"epoch,omitempty"`       // of that generation
+	EpochTaken int64 `json:"epoch_taken,omitempty"` // the last one of which something was served
 }
 
 // FileReleases is the newest release of a single file.

@@ -123,6 +123,69 @@ func TestOldGenerationOfABucketIsRefused(t *testing.T) {
 	w.expect(w.poll(), "data", report.Unchanged)
 }
 
+// A publisher's operator took the bucket back: its data is older, and its numbers may begin
+// anew. What the bucket had before is then refused.
+func TestFollowerAcceptsANewEpochAndRefusesThoseBefore(t *testing.T) {
+	w := follow(t, "data")
+	in := func(epoch int64, generation int, release buckettest.Release) {
+		w.store.PublishIn(epoch, prefix, generation, release)
+	}
+	refused := func() {
+		t.Helper()
+		result := w.poll()
+		w.expect(result, "data", report.Refused)
+		equal(t, "reason", only(t, result, "data").Reason, string(refusal.Downgrade))
+		w.serves("data", september())
+		w.pass(w.cfg.Recheck)
+	}
+	in(0, 5, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	in(1, 2, of("2026.09", september()))
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool { // the first attempt fails
+		return strings.HasPrefix(buckettest.Name(r), prefix+bucket.Objects) && notFound(rw)
+	})
+	w.expect(w.poll(), "data", report.Failed)
+	w.front.Answer(nil)
+	w.restart()
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", september())
+	w.expect(w.poll(), "data", report.Unchanged)
+
+	w.restart()
+	in(0, 5, of("2026.10", october())) // as a store that gives old data
+	refused()
+	in(0, 6, of("2026.11", october())) // as a publisher of an earlier version
+	refused()
+	in(1, 3, of("2026.08", october())) // an older release needs an order, as always
+	w.expect(w.poll(), "data", report.Refused)
+	in(1, 1, of("2026.10", october()))
+	refused()
+	in(0, 6, of("2026.11", october()))
+	w.expect(w.force(), "data", report.Updated)
+	in(0, 7, of("2026.12", files{"a.dat": "1", "b.dat": "2"}))
+	w.expect(w.poll(), "data", report.Updated)
+}
+
+func notFound(rw http.ResponseWriter) bool {
+	rw.WriteHeader(http.StatusNotFound)
+	return true
+}
+
+// The epoch of another bucket says nothing about this one.
+func TestEpochOfTheFirstGenerationGivesNoRight(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.source.URL = parseURL(t, w.front.Endpoint+"/"+buckettest.Bucket+"/other/")
+	w.configure()
+	w.store.PublishIn(3, "other/", 1, of("2026.09", september()))
+	for range 2 {
+		w.expect(w.poll(), "data", report.Refused)
+		w.pass(w.cfg.Recheck)
+	}
+	w.serves("data", october())
+}
+
 func TestFollowerGoesBackWithItsPublisherOnly(t *testing.T) {
 	w := follow(t, "data")
 	w.put(1, of("2026.10", october()))

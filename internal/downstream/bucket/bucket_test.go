@@ -2,6 +2,8 @@ package bucket
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -34,7 +36,9 @@ func sampleRecord() record.Record {
 }
 
 func sampleGeneration() Generation {
-	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{ManifestOf(sampleRecord())}}
+	m := ManifestOf(sampleRecord())
+	m.RecordSHA256 = id(5)
+	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Epoch: 2, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{m}}
 }
 
 func sampleCurrent() Current {
@@ -179,6 +183,35 @@ func manyMembers() string {
 	return b.String()
 }
 
+// Texts of publishers before 0.2.0 have no epoch, and no digest of the record.
+func TestTextsWithoutEpochAndDigestAreRead(t *testing.T) {
+	g := sampleGeneration()
+	g.Epoch, g.Manifests[0].RecordSHA256 = 0, manifest.ObjectID{}
+	if text := string(g.Text()); strings.Contains(text, "epoch") || strings.Contains(text, "sha256") {
+		t.Error(text)
+	}
+	got, err := ParseGeneration(8, g.Text())
+	check(t, "generation", got, g, err)
+	record, err := ReadRecord(got.Manifests[0], strings.NewReader(text(t, sampleRecord())))
+	check(t, "record", record, sampleRecord(), err)
+}
+
+func TestOnlyTheRecordThatAGenerationNamesIsRead(t *testing.T) {
+	good := text(t, sampleRecord())
+	of := ManifestOf(sampleRecord())
+	of.RecordSHA256 = sha256.Sum256([]byte(good))
+	record, err := ReadRecord(of, strings.NewReader(good))
+	check(t, "record", record, sampleRecord(), err)
+	for name, other := range map[string]string{
+		"other metadata": strings.Replace(good, `"7"`, `"8"`, 1), "space at the end": good + " ", "cut": good[:len(good)-9], "empty": "",
+	} {
+		var wrong *OtherRecordError
+		if got, err := ReadRecord(of, strings.NewReader(other)); !errors.As(err, &wrong) || got.Files != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
 // A later version may add members.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	later := strings.Replace(text(t, sampleRecord()), `"listed"`, `"later": {"a": []}, "listed"`, 1)
@@ -197,6 +230,8 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"last generation":    func(c *Current) { c.Generation = math.MaxInt32 },
 		"no sum":             func(c *Current) { c.SHA256 = manifest.ObjectID{} },
 		"negative fence":     func(c *Current) { c.Fence = -1 },
+		"negative epoch":     func(c *Current) { c.Epoch = -1 },
+		"last epoch":         func(c *Current) { c.Epoch = math.MaxInt64 },
 		"escape in name":     func(c *Current) { c.Publisher = "a\x1b[2J" },
 		"two lines in name":  func(c *Current) { c.Publisher = "a\nb" },
 		"endless name":       func(c *Current) { c.Publisher = strings.Repeat("a", maxLine+1) },
@@ -213,6 +248,7 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"own predecessor": func(g *Generation) { g.Previous = 8 },
 		"bad predecessor": func(g *Generation) { g.Previous = -1 },
 		"negative fence":  func(g *Generation) { g.Fence = -1 },
+		"last epoch":      func(g *Generation) { g.Epoch = math.MaxInt64 },
 		"name twice":      func(g *Generation) { g.Manifests = append(g.Manifests, g.Manifests[0]) },
 		"path as name":    func(g *Generation) { g.Manifests[0].Name = "a/../b" },
 		"no release":      func(g *Generation) { g.Manifests[0].Release = "" },

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -13,9 +14,10 @@ import (
 type Current struct {
 	Form        int               `json:"syncd_bucket"`
 	Generation  int               `json:"generation"`
-	SHA256      manifest.ObjectID `json:"sha256"`    // of the generation's text
-	Fence       int64             `json:"fence"`     // of the writer's lease; 0 without election
-	Publisher   string            `json:"publisher"` // the host that wrote this text
+	SHA256      manifest.ObjectID `json:"sha256"`          // of the generation's text
+	Fence       int64             `json:"fence"`           // of the writer's lease; 0 without election
+	Epoch       int64             `json:"epoch,omitempty"` // of the generation
+	Publisher   string            `json:"publisher"`       // the host that wrote this text
 	PublishedAt time.Time         `json:"published_at"`
 }
 
@@ -42,6 +44,17 @@ func ParseCurrent(data []byte) (Current, error) {
 // harmful number must not end the counting.
 const maxGeneration = 1 << 30
 
+// maxEpoch is the largest epoch that every reader of JSON keeps exact. It leaves room for
+// those after it.
+const maxEpoch = 1 << 52
+
+func checkEpoch(epoch int64) error {
+	if epoch < 0 || epoch > maxEpoch {
+		return fmt.Errorf("epoch %d", epoch)
+	}
+	return nil
+}
+
 func (c Current) check() error {
 	err := checkForm(c.Form)
 	switch {
@@ -53,7 +66,7 @@ func (c Current) check() error {
 	case c.Fence < 0:
 		err = fmt.Errorf("fence %d", c.Fence)
 	default:
-		err = checkLine("publisher", c.Publisher)
+		err = cmp.Or(checkEpoch(c.Epoch), checkLine("publisher", c.Publisher))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", CurrentName, err)

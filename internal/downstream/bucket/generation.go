@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -10,11 +11,16 @@ import (
 )
 
 // Generation names one revision of each manifest in the bucket. It is never changed.
+//
+// Within an epoch, numbers grow. A publisher whose operator takes the bucket back begins the
+// next epoch: followers accept it although its data may be older, and refuse those before
+// from then on. Generations of earlier versions have epoch 0.
 type Generation struct {
 	Form        int        `json:"syncd_bucket"`
 	Number      int        `json:"generation"`
 	Previous    int        `json:"previous"` // that current.json named before; 0 for none
 	Fence       int64      `json:"fence"`
+	Epoch       int64      `json:"epoch,omitempty"`
 	Publisher   string     `json:"publisher"`
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
@@ -29,6 +35,8 @@ type Manifest struct {
 	Files    int              `json:"files"`
 	Bytes    int64            `json:"bytes"`
 	Held     bool             `json:"held,omitempty"` // the publisher's operator wants it, although there may be a newer one
+
+	RecordSHA256 manifest.ObjectID `json:"record_sha256,omitzero"` // of the record's text; zero from publishers before 0.2.0
 
 	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
 
@@ -68,10 +76,7 @@ func (g Generation) check(number int) error {
 	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
 		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
 	}
-	if err := checkLine("publisher", g.Publisher); err != nil {
-		return err
-	}
-	if err := checkLine("version", g.Version); err != nil {
+	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version)); err != nil {
 		return err
 	}
 	last := ""

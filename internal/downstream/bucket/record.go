@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 
@@ -34,6 +35,32 @@ func CheckRecord(r record.Record) error { return checkRecord(r, ManifestOf(r)) }
 func WriteRecord(w io.Writer, r record.Record) error {
 	h := head{form, r.Manifest, r.Release, r.Revision, r.Source, r.Listed, r.Bytes, []struct{}{}}
 	return record.InBucket.Write(w, h, r.Files)
+}
+
+// OtherRecordError says that the text under a record's name is not the one that the
+// generation names.
+type OtherRecordError struct{ Record, Actual, Expected string }
+
+func (e *OtherRecordError) Error() string {
+	return fmt.Sprintf("%s has sha256 %s, but its generation says %s", e.Record, e.Actual, e.Expected)
+}
+
+// ReadRecord is ParseRecord for the text that a generation names by its SHA-256. It returns
+// *OtherRecordError for another text.
+func ReadRecord(of Manifest, text io.Reader) (record.Record, error) {
+	if of.RecordSHA256.IsZero() {
+		return ParseRecord(of, text)
+	}
+	sum := sha256.New()
+	text = io.TeeReader(text, sum)
+	r, err := ParseRecord(of, text)
+	if _, restErr := io.Copy(io.Discard, text); restErr != nil {
+		return record.Record{}, fmt.Errorf("%s: %w", of.Record(), restErr)
+	}
+	if actual := manifest.ObjectID(sum.Sum(nil)); actual != of.RecordSHA256 {
+		return record.Record{}, &OtherRecordError{of.Record(), actual.String(), of.RecordSHA256.String()}
+	}
+	return r, err
 }
 
 // ParseRecord reads the record of a manifest of a generation. It refuses paths and

@@ -3,6 +3,7 @@ package follower
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,10 +90,14 @@ func (c *Client) Record(ctx context.Context, m bucket.Manifest) (read record.Rec
 	req.Limit = record.MaxText
 	err = c.t.Read(ctx, req, func(res *transport.Response) (err error) {
 		body := &failures{from: res.Body}
-		if read, err = bucket.ParseRecord(m, body); body.err != nil {
+		if read, err = bucket.ReadRecord(m, body); body.err != nil {
 			return body.err // the parser's error follows from this one
 		}
-		if err != nil {
+		var other *bucket.OtherRecordError
+		switch {
+		case errors.As(err, &other):
+			return c.refuse(refusal.HashMismatch, err)
+		case err != nil:
 			return c.refuse(refusal.BadShape, err)
 		}
 		return nil

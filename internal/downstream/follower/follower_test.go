@@ -242,6 +242,16 @@ func TestTextsThatLieAreRefused(t *testing.T) {
 			_, err = w.client.Record(w.Context(), m)
 			return err
 		},
+		"another text of the same record": func(w *world) error {
+			m := good(w)
+			text, err := os.ReadFile(w.server.Path(prefix + m.Record()))
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.server.Put(prefix+m.Record(), []byte(strings.Replace(string(text), "releases.example.net", "mallory.example.net", 1)))
+			_, err = w.client.Record(w.Context(), m)
+			return err
+		},
 		"a record that ends early": func(w *world) error {
 			m := good(w)
 			w.server.Put(prefix+m.Record(), []byte(`{"syncd_bucket":1,"files":[`))

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,7 +37,9 @@ type offers struct {
 type offer struct {
 	bucket.Manifest
 	generation int
+	epoch      int64
 	isOld      bool // the generation is older than one that was followed
+	isForced   bool // its publisher's operator took the bucket back since this host served something of it
 }
 
 func (o offer) id() string { return string(o.Release) + "-" + o.Revision }
@@ -65,7 +68,10 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 	}
 	k.answer.News = k.offer.id() != saved.Links
 	if !k.offer.isOld || k.Force {
-		saved.Generation = k.offer.generation
+		saved.Generation, saved.Epoch = k.offer.generation, k.offer.epoch
+		if !k.answer.News {
+			saved.EpochTaken = k.offer.epoch
+		}
 	}
 	return found, nil
 }
@@ -83,19 +89,28 @@ func (k *bucketKind) look(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("generation %d of the bucket has no %s: check the name, and the manifests of the publisher", generation.Number, k.Target.Name)
 	}
-	followedBefore := strings.HasPrefix(k.answer.Saved.Config, k.cfg.URL+" ") // not another bucket
-	k.offer = offer{m, generation.Number, followedBefore && generation.Number < k.answer.Saved.Generation}
+	k.offer = offer{Manifest: m, generation: generation.Number, epoch: generation.Epoch}
+	if saved := &k.answer.Saved; !strings.HasPrefix(saved.Config, k.cfg.URL+" ") { // it followed something else
+		saved.EpochTaken = generation.Epoch
+	} else {
+		k.offer.isOld = cmp.Or(cmp.Compare(generation.Epoch, saved.Epoch), cmp.Compare(generation.Number, saved.Generation)) < 0
+		k.offer.isForced = generation.Epoch > saved.EpochTaken
+	}
 	return nil
 }
 
 // checkDowngrade refuses an old generation, unless the manifest is the same in it. It
-// refuses an older release, unless the publisher's operator went back to it.
+// refuses an older release, unless the publisher's operator went back to it, or took the
+// bucket back from another publisher.
 func (k *bucketKind) checkDowngrade() error {
-	switch {
+	switch saved := k.answer.Saved; {
+	case k.offer.isOld && k.answer.News && k.offer.epoch < saved.Epoch:
+		return refusal.New(refusal.Downgrade, "generation %d of the bucket is of epoch %d, which ended: epoch %d was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
+			k.offer.generation, k.offer.epoch, saved.Epoch, k.Target.Name)
 	case k.offer.isOld && k.answer.News:
 		return refusal.New(refusal.Downgrade, "generation %d of the bucket is older than %d, which was followed before: the store gives old data, or was restored; `syncd sync --force %s` goes back",
 			k.offer.generation, k.answer.Saved.Generation, k.Target.Name)
-	case k.offer.Held:
+	case k.offer.Held, k.offer.isForced:
 		return nil
 	}
 	return k.checkOlder()

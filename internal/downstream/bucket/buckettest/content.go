@@ -28,13 +28,19 @@ type Release struct {
 // generation, current.json.
 func (s *Server) Publish(prefix string, number int, releases ...Release) {
 	s.t.Helper()
-	g := bucket.Generation{Number: number, Publisher: "test", Version: "test"}
+	s.PublishIn(0, prefix, number, releases...)
+}
+
+// PublishIn is Publish in an epoch.
+func (s *Server) PublishIn(epoch int64, prefix string, number int, releases ...Release) {
+	s.t.Helper()
+	g := bucket.Generation{Number: number, Epoch: epoch, Publisher: "test", Version: "test"}
 	for _, r := range releases {
 		g.Manifests = append(g.Manifests, s.publishRelease(prefix, r))
 	}
 	text := g.Text()
 	s.Put(prefix+bucket.GenerationName(number), text)
-	s.Put(prefix+bucket.CurrentName, bucket.Current{Generation: number, SHA256: sha256.Sum256(text), Publisher: "test"}.Text())
+	s.Put(prefix+bucket.CurrentName, bucket.Current{Generation: number, SHA256: sha256.Sum256(text), Epoch: epoch, Publisher: "test"}.Text())
 }
 
 func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
@@ -53,8 +59,11 @@ func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
 	if err := bucket.WriteRecord(&text, revision); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Put(prefix+bucket.ManifestOf(revision).Record(), withMetadata(text.Bytes(), r.Metadata))
-	return bucket.Manifest{Name: r.Manifest, Release: r.Release, Revision: revision.Revision, Files: len(revision.Files), Bytes: revision.Bytes, Held: r.Held, Described: r.Metadata != ""}
+	m := bucket.ManifestOf(revision)
+	described := withMetadata(text.Bytes(), r.Metadata)
+	s.Put(prefix+m.Record(), described)
+	m.Held, m.Described, m.RecordSHA256 = r.Held, r.Metadata != "", sha256.Sum256(described)
+	return m
 }
 
 // withMetadata adds metadata to each file of a record. It can be of another form than
