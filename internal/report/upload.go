@@ -5,6 +5,7 @@ const (
 	Uploaded        Result = "published"
 	UploadUnchanged Result = "unchanged"
 	Standby         Result = "standby" // another publisher holds the lease
+	UploadPending   Result = "pending" // a newer call publishes what is served, once the bucket is free
 	UploadFailed    Result = "failed"
 )
 

@@ -61,13 +61,13 @@ type Publisher struct {
 	election   *election // nil without
 	serverTime atomic.Int64
 
-	turn       chan struct{} // holds one value while nobody publishes
+	queue      queue
 	starting   sync.Once
 	ending     context.CancelFunc
 	background sync.WaitGroup
 	ctx        context.Context // of the background
 
-	// Guarded by turn.
+	// Of the publication that runs.
 	wish      string    // what was published or found there
 	confirmed time.Time // when
 	number    int       // of the generation that this publisher left there
@@ -76,8 +76,7 @@ type Publisher struct {
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
 func New(cfg Config) (*Publisher, error) {
-	p := &Publisher{cfg: cfg, name: nameOf(cfg.Mirror.Dir()), turn: make(chan struct{}, 1)}
-	p.turn <- struct{}{}
+	p := &Publisher{cfg: cfg, name: nameOf(cfg.Mirror.Dir())}
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
@@ -141,8 +140,17 @@ type Request struct {
 const maxRounds = 20
 
 // Upload makes the bucket show what the mirror serves. A publisher that does not hold the
-// lease does nothing and reports standby.
+// lease does nothing and reports standby. A call that a newer one makes needless, because
+// the bucket is slow, reports pending.
 func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, error) {
+	if req.DryRun { // it changes nothing, so it needs no turn
+		return p.attempt(ctx, req)
+	}
+	return p.queue.do(ctx, req, p.attempt)
+}
+
+// attempt publishes and notes the outcome.
+func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, error) {
 	done, err := p.upload(ctx, req)
 	if errors.Is(err, errLost) {
 		p.cfg.Observer.Leads(false)
@@ -174,13 +182,7 @@ func (p *Publisher) Holder() (name string, own bool) {
 }
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	select {
-	case <-p.turn:
-		defer func() { p.turn <- struct{}{} }()
-	case <-ctx.Done():
-		return done, context.Cause(ctx)
-	}
-	if p.isConfirmed() && req == (Request{}) && p.holds() {
+	if req == (Request{}) && p.isConfirmed() && p.holds() {
 		return report.Upload{Result: report.UploadUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
 	}
 	if err := p.store.checkCredentials(); err != nil {

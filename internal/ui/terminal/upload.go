@@ -19,6 +19,8 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 		fmt.Fprintf(w, "the bucket shows what is served: generation %d\n", p.Generation)
 	case report.Standby:
 		fmt.Fprintln(w, "another publisher holds the lease: nothing was published")
+	case report.UploadPending:
+		fmt.Fprintln(w, "the bucket is slow: this is published together with what went live later")
 	}
 	if len(p.Kept) > 0 {
 		fmt.Fprintf(w, "kept what another publisher has newer: %s\n", strings.Join(p.Kept, ", "))
