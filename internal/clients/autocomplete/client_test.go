@@ -157,13 +157,7 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, found)
 			_, err := test.do(t.Context(), client(server), test.form)
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an input error with %q", err, test.want)
-			}
-			if sent := server.Requests(); len(sent) > 0 {
-				t.Errorf("sent %v", sent)
-			}
+			server.CheckRefused(t, err, test.want)
 		})
 	}
 }

@@ -2,8 +2,6 @@ package autocomplete_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,18 +19,14 @@ var (
 	script = service.Form{JSONP: true}
 )
 
-func described(name string) *service.Operation {
-	for _, op := range autocomplete.Operations() {
-		if op.Name == name {
-			return op
-		}
-	}
-	return nil
+func described(t testing.TB, name string) *service.Operation {
+	t.Helper()
+	return servicetest.Operation(t, autocomplete.Operations(), name)
 }
 
 func decode[R any](t *testing.T, form service.Form, body string) *R {
 	t.Helper()
-	r, err := service.Read[R](described("GlobalExpressFreeForm"), form, "Acme", []byte(body))
+	r, err := service.Read[R](described(t, "GlobalExpressFreeForm"), form, "Acme", []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,34 +174,23 @@ func TestReadResultWithoutAddress(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	forms := map[string]service.Form{"json": inJSON, "xml": inXML, "jsonp": script}
-	fixtures, err := filepath.Glob("testdata/*.*")
-	if err != nil || len(fixtures) == 0 {
-		f.Fatal("no fixtures")
-	}
-	for _, name := range fixtures {
-		body, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for form := range forms {
-			f.Add(form, body)
-		}
-	}
-	op := described("GlobalExpressFreeForm")
-	f.Fuzz(func(t *testing.T, form string, body []byte) {
-		r, err := service.Read[autocomplete.Response](op, forms[form], "Acme", body)
-		if err != nil {
-			if r != nil || refusal.ReasonOf(err) == "" {
-				t.Errorf("response %v, error %v", r, err)
+	servicetest.AddFixtures(f)
+	op := described(f, "GlobalExpressFreeForm")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, form := range []service.Form{inJSON, inXML, script} {
+			r, err := service.Read[autocomplete.Response](op, form, "Acme", body)
+			if err != nil {
+				if r != nil || refusal.ReasonOf(err) == "" {
+					t.Errorf("response %v, error %v", r, err)
+				}
+				continue
 			}
-			return
-		}
-		if text := wire.JSON(r.Value); !json.Valid(text) {
-			t.Errorf("value %s", text)
-		}
-		if _, err := service.Read[autocomplete.CountryResponse](op, forms[form], "Acme", body); err != nil {
-			t.Errorf("addresses, but no countries: %v", err)
+			if text := wire.JSON(r.Value); !json.Valid(text) {
+				t.Errorf("value %s", text)
+			}
+			if _, err := service.Read[autocomplete.CountryResponse](op, form, "Acme", body); err != nil {
+				t.Errorf("addresses, but no countries: %v", err)
+			}
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 // sent returns the query that arguments produce.
 func sent(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
-	op := described(name)
+	op := described(t, name)
 	members, extra, err := op.Arguments("GET", "Acme", nil, args)
 	if err != nil {
 		return "", err

@@ -17,13 +17,23 @@ import (
 
 const accepted = `{"Version":"8.4.0.9001","TransmissionReference":"job-17","TransmissionResults":"","Results":" MS01 ,MS77","Message":"Queued.","Ticket":7}`
 
+// call calls one operation in one form.
+type call = func(context.Context, *contribution.Client) (*contribution.Response, error)
+
+// These call one operation each.
 var (
-	get  = service.Form{Method: "GET"}
-	post = service.Form{Method: "POST"}
+	addMAK         = servicetest.Ask((*contribution.Client).AddMAK)
+	changeGeoPoint = servicetest.Ask((*contribution.Client).ChangeGeoPoint)
+	changeMAK      = servicetest.Ask((*contribution.Client).ChangeMAK)
+	removeMAK      = servicetest.Ask((*contribution.Client).RemoveMAK)
+	addMIK         = servicetest.Ask((*contribution.Client).AddMIK)
+	changeMIK      = servicetest.Ask((*contribution.Client).ChangeMIK)
+	removeMIK      = servicetest.Ask((*contribution.Client).RemoveMIK)
 )
 
-// call calls one operation in one form.
-type call func(context.Context, *contribution.Client) (*contribution.Response, error)
+func client(server *servicetest.Server) *contribution.Client {
+	return &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
+}
 
 func calls() map[string]call {
 	common := contribution.Submission{TransmissionReference: "job-17", RespondToEmail: "gis@example.test"}
@@ -45,8 +55,8 @@ func calls() map[string]call {
 		changed[i].Value = ""
 	}
 	changed[0].Value = "12A Larkspur Way"
-	changeMAK := contribution.ChangeMAK{Submission: common, AddressKey: "4400112233", Current: old, ChangeTo: changed, Reason: "Renumbered"}
-	changeMIK := contribution.ChangeMIK{Submission: common, IdentityKey: "0099887766", Current: old, ChangeTo: changed, Reason: "Renumbered"}
+	inMAK := contribution.ChangeMAK{Submission: common, AddressKey: "4400112233", Current: old, ChangeTo: changed, Reason: "Renumbered"}
+	inMIK := contribution.ChangeMIK{Submission: common, IdentityKey: "0099887766", Current: old, ChangeTo: changed, Reason: "Renumbered"}
 	byKey := contribution.RemoveMIK{Submission: common, Action: contribution.CPADelete, IdentificationKey: "0099887766"}
 	byName := contribution.RemoveMIK{
 		Submission: common, Action: contribution.Suppression, AddressLine1: "12 Larkspur Way", AddressLine2: new(""), City: "Elmstead",
@@ -58,54 +68,22 @@ func calls() map[string]call {
 	rear.AddressLine2 = new("Rear")
 	remove := contribution.RemoveMAK{Submission: common, Action: contribution.Delete, AddressKey: "4400112233"}
 	return map[string]call{
-		"addMAK_get": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.AddMAK(ctx, add, get)
-		},
-		"addMAK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.AddMAK(ctx, add, post)
-		},
-		"changeGeoPoint_get": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeGeoPoint(ctx, point, get)
-		},
-		"changeGeoPoint_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeGeoPoint(ctx, point, post)
-		},
-		"changeMAK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeMAK(ctx, changeMAK, post)
-		},
-		"removeMAK_get": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMAK(ctx, remove, get)
-		},
-		"removeMAK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMAK(ctx, remove, post)
-		},
-		"addMIK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.AddMIK(ctx, contribution.AddMIK{Submission: common, Add: identity, Reason: "Moved in"}, post)
-		},
-		"changeMIK_post": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.ChangeMIK(ctx, changeMIK, service.Form{})
-		},
-		"removeMIK_get_key": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, byKey, get)
-		},
-		"removeMIK_post_key": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, byKey, post)
-		},
-		"removeMIK_get_name": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, byName, get)
-		},
-		"removeMIK_post_name": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, byName, post)
-		},
-		"removeMIK_get_fullname": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, rear, get)
-		},
-		"removeMIK_post_fullname": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, byFullName, post)
-		},
-		"removeMIK_post_other_name_of_key": func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-			return c.RemoveMIK(ctx, contribution.RemoveMIK{Submission: common, Action: contribution.Delete, IdentityKey: "0099887766"}, post)
-		},
+		"addMAK_get":                       addMAK(add, servicetest.Get),
+		"addMAK_post":                      addMAK(add, servicetest.Post),
+		"changeGeoPoint_get":               changeGeoPoint(point, servicetest.Get),
+		"changeGeoPoint_post":              changeGeoPoint(point, servicetest.Post),
+		"changeMAK_post":                   changeMAK(inMAK, servicetest.Post),
+		"removeMAK_get":                    removeMAK(remove, servicetest.Get),
+		"removeMAK_post":                   removeMAK(remove, servicetest.Post),
+		"addMIK_post":                      addMIK(contribution.AddMIK{Submission: common, Add: identity, Reason: "Moved in"}, servicetest.Post),
+		"changeMIK_post":                   changeMIK(inMIK, service.Form{}),
+		"removeMIK_get_key":                removeMIK(byKey, servicetest.Get),
+		"removeMIK_post_key":               removeMIK(byKey, servicetest.Post),
+		"removeMIK_get_name":               removeMIK(byName, servicetest.Get),
+		"removeMIK_post_name":              removeMIK(byName, servicetest.Post),
+		"removeMIK_get_fullname":           removeMIK(rear, servicetest.Get),
+		"removeMIK_post_fullname":          removeMIK(byFullName, servicetest.Post),
+		"removeMIK_post_other_name_of_key": removeMIK(contribution.RemoveMIK{Submission: common, Action: contribution.Delete, IdentityKey: "0099887766"}, servicetest.Post),
 	}
 }
 
@@ -113,8 +91,7 @@ func TestRequestsMatchGoldenFiles(t *testing.T) {
 	for name, do := range calls() {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, accepted)
-			client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
-			response, err := do(t.Context(), client)
+			response, err := do(t.Context(), client(server))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,48 +108,18 @@ func TestCallsNeedTheMinimumInputs(t *testing.T) {
 		do   call
 		want string
 	}{
-		"no key and no name": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete}, get)
-			}, "needs any one of: mik, a1+a2+city+first+last+postal+state, a1+a2+city+full+postal+state",
-		},
-		"no AddressLine2": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.RemoveMIK(ctx, contribution.RemoveMIK{Action: contribution.Delete, AddressLine1: "12 Larkspur Way", City: "Elmstead", FullName: "Ada Quill", PostalCode: "66999", State: "KS"}, post)
-			}, "needs any one of: AcmeIdentificationKey, AcmeIdentityKey, AddressLine1+AddressLine2+City",
-		},
-		"action of another operation": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.RemoveMAK(ctx, contribution.RemoveMAK{Action: contribution.CPALimit, AddressKey: "1"}, get)
-			}, "act must be one of delete, suppression",
-		},
-		"no coordinates": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.ChangeGeoPoint(ctx, contribution.ChangeGeoPoint{Country: "US", AddressKey: "1"}, post)
-			}, "missing Latitude (",
-		},
-		"latitude beyond the pole": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.ChangeGeoPoint(ctx, contribution.ChangeGeoPoint{Country: "US", AddressKey: "1", Point: &service.Point{Latitude: 90.5}}, get)
-			}, "lat must be a number from -90 to 90",
-		},
-		"no GET form": {
-			func(ctx context.Context, c *contribution.Client) (*contribution.Response, error) {
-				return c.AddMIK(ctx, contribution.AddMIK{Add: []contribution.Pair{{Key: "City", Value: "Elmstead"}}}, get)
-			}, "cannot be called with GET: use POST",
-		},
+		"no key and no name":          {removeMIK(contribution.RemoveMIK{Action: contribution.Delete}, servicetest.Get), "needs any one of: mik, a1+a2+city+first+last+postal+state, a1+a2+city+full+postal+state"},
+		"no AddressLine2":             {removeMIK(contribution.RemoveMIK{Action: contribution.Delete, AddressLine1: "12 Larkspur Way", City: "Elmstead", FullName: "Ada Quill", PostalCode: "66999", State: "KS"}, servicetest.Post), "needs any one of: AcmeIdentificationKey, AcmeIdentityKey, AddressLine1+AddressLine2+City"},
+		"action of another operation": {removeMAK(contribution.RemoveMAK{Action: contribution.CPALimit, AddressKey: "1"}, servicetest.Get), "act must be one of delete, suppression"},
+		"no coordinates":              {changeGeoPoint(contribution.ChangeGeoPoint{Country: "US", AddressKey: "1"}, servicetest.Post), "missing Latitude ("},
+		"latitude beyond the pole":    {changeGeoPoint(contribution.ChangeGeoPoint{Country: "US", AddressKey: "1", Point: &service.Point{Latitude: 90.5}}, servicetest.Get), "lat must be a number from -90 to 90"},
+		"no GET form":                 {addMIK(contribution.AddMIK{Add: []contribution.Pair{{Key: "City", Value: "Elmstead"}}}, servicetest.Get), "cannot be called with GET: use POST"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, accepted)
-			_, err := test.do(t.Context(), &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")})
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an input error with %q", err, test.want)
-			}
-			if requests := server.Requests(); len(requests) > 0 {
-				t.Errorf("sent %v", requests)
-			}
+			_, err := test.do(t.Context(), client(server))
+			server.CheckRefused(t, err, test.want)
 		})
 	}
 }
@@ -181,31 +128,34 @@ func TestCallsNeedTheMinimumInputs(t *testing.T) {
 func TestActionsIgnoreCase(t *testing.T) {
 	tests := map[string]struct {
 		action, want string // want "" is an input error
-		remove       func(context.Context, *contribution.Client, contribution.Action, service.Form) error
+		isMIK        bool
 	}{
-		"MAK, delete":      {"Delete", "delete", removeMAK},
-		"MAK, suppression": {"SUPPRESSION", "suppression", removeMAK},
-		"MAK, cpadelete":   {"cpadelete", "", removeMAK},
-		"MAK, cpalimit":    {"cpalimit", "", removeMAK},
-		"MAK, cpaoptout":   {"cpaoptout", "", removeMAK},
-		"MAK, another":     {"erase", "", removeMAK},
-		"MAK, none":        {"", "", removeMAK},
-		"MIK, delete":      {"DELETE", "delete", removeMIK},
-		"MIK, suppression": {"Suppression", "suppression", removeMIK},
-		"MIK, cpadelete":   {"CPADelete", "cpadelete", removeMIK},
-		"MIK, cpalimit":    {"cpaLimit", "cpalimit", removeMIK},
-		"MIK, cpaoptout":   {"CPAOptOut", "cpaoptout", removeMIK},
-		"MIK, another":     {"cpa", "", removeMIK},
-		"MIK, none":        {"", "", removeMIK},
+		"MAK, delete":      {"Delete", "delete", false},
+		"MAK, suppression": {"SUPPRESSION", "suppression", false},
+		"MAK, cpadelete":   {"cpadelete", "", false},
+		"MAK, cpalimit":    {"cpalimit", "", false},
+		"MAK, cpaoptout":   {"cpaoptout", "", false},
+		"MAK, another":     {"erase", "", false},
+		"MAK, none":        {"", "", false},
+		"MIK, delete":      {"DELETE", "delete", true},
+		"MIK, suppression": {"Suppression", "suppression", true},
+		"MIK, cpadelete":   {"CPADelete", "cpadelete", true},
+		"MIK, cpalimit":    {"cpaLimit", "cpalimit", true},
+		"MIK, cpaoptout":   {"CPAOptOut", "cpaoptout", true},
+		"MIK, another":     {"cpa", "", true},
+		"MIK, none":        {"", "", true},
 	}
 	for name, test := range tests {
-		for _, form := range []service.Form{get, post} {
+		for _, form := range []service.Form{servicetest.Get, servicetest.Post} {
 			t.Run(name+", "+form.Method, func(t *testing.T) {
 				server := servicetest.Serve(t, 0, accepted)
-				client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
-				err := test.remove(t.Context(), client, contribution.Action(test.action), form)
+				remove := removeMAK(contribution.RemoveMAK{Action: contribution.Action(test.action), AddressKey: "4400112233"}, form)
+				if test.isMIK {
+					remove = removeMIK(contribution.RemoveMIK{Action: contribution.Action(test.action), IdentificationKey: "0099887766"}, form)
+				}
+				_, err := remove(t.Context(), client(server))
 				if test.want == "" {
-					refused(t, server, err)
+					server.CheckRefused(t, err, "")
 					return
 				}
 				want := map[string]string{"GET": "\n  act=" + test.want + "\n", "POST": `"Action":"` + test.want + `"`}[form.Method]
@@ -213,16 +163,6 @@ func TestActionsIgnoreCase(t *testing.T) {
 			})
 		}
 	}
-}
-
-func removeMAK(ctx context.Context, c *contribution.Client, action contribution.Action, form service.Form) error {
-	_, err := c.RemoveMAK(ctx, contribution.RemoveMAK{Action: action, AddressKey: "4400112233"}, form)
-	return err
-}
-
-func removeMIK(ctx context.Context, c *contribution.Client, action contribution.Action, form service.Form) error {
-	_, err := c.RemoveMIK(ctx, contribution.RemoveMIK{Action: action, IdentificationKey: "0099887766"}, form)
-	return err
 }
 
 // carries fails the test unless exactly one request arrived, with that text.
@@ -234,37 +174,23 @@ func carries(t *testing.T, server *servicetest.Server, err error, want string) {
 	}
 }
 
-// refused fails the test unless err is an input error and nothing was sent.
-func refused(t *testing.T, server *servicetest.Server, err error) {
-	t.Helper()
-	var input *service.InputError
-	if requests := server.Requests(); !errors.As(err, &input) || len(requests) > 0 {
-		t.Errorf("error %v, sent %v", err, requests)
-	}
-}
-
 // pairsOf has a call for each input that is a list of pairs. A change has the same
 // keys in its other list.
-var pairsOf = map[string]func(context.Context, *contribution.Client, []contribution.Pair, service.Form) error{
-	"changeMAK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
-		return err
+var pairsOf = map[string]func([]contribution.Pair, service.Form) call{
+	"changeMAK Current": func(pairs []contribution.Pair, form service.Form) call {
+		return changeMAK(contribution.ChangeMAK{AddressKey: "4400112233", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
 	},
-	"changeMAK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMAK(ctx, contribution.ChangeMAK{AddressKey: "4400112233", Current: sameKeys(pairs), ChangeTo: pairs}, form)
-		return err
+	"changeMAK ChangeTo": func(pairs []contribution.Pair, form service.Form) call {
+		return changeMAK(contribution.ChangeMAK{AddressKey: "4400112233", Current: sameKeys(pairs), ChangeTo: pairs}, form)
 	},
-	"changeMIK Current": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
-		return err
+	"changeMIK Current": func(pairs []contribution.Pair, form service.Form) call {
+		return changeMIK(contribution.ChangeMIK{IdentityKey: "0099887766", Current: pairs, ChangeTo: sameKeys(pairs)}, form)
 	},
-	"changeMIK ChangeTo": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.ChangeMIK(ctx, contribution.ChangeMIK{IdentityKey: "0099887766", Current: sameKeys(pairs), ChangeTo: pairs}, form)
-		return err
+	"changeMIK ChangeTo": func(pairs []contribution.Pair, form service.Form) call {
+		return changeMIK(contribution.ChangeMIK{IdentityKey: "0099887766", Current: sameKeys(pairs), ChangeTo: pairs}, form)
 	},
-	"addMIK Add": func(ctx context.Context, c *contribution.Client, pairs []contribution.Pair, form service.Form) error {
-		_, err := c.AddMIK(ctx, contribution.AddMIK{Add: pairs}, form)
-		return err
+	"addMIK Add": func(pairs []contribution.Pair, form service.Form) call {
+		return addMIK(contribution.AddMIK{Add: pairs}, form)
 	},
 }
 
@@ -300,12 +226,12 @@ func TestChangesNeedTheSameKeys(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, form := range []service.Form{post, {Method: "POST", Lenient: true}} {
+			for _, form := range []service.Form{servicetest.Post, {Method: "POST", Lenient: true}} {
 				if name == "unknown" && !form.Lenient {
 					continue
 				}
 				server := servicetest.Serve(t, 0, accepted)
-				c := contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
+				c := client(server)
 				_, forMAK := c.ChangeMAK(t.Context(), contribution.ChangeMAK{AddressKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
 				_, forMIK := c.ChangeMIK(t.Context(), contribution.ChangeMIK{IdentityKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
 				for _, err := range []error{forMAK, forMIK} {
@@ -346,13 +272,12 @@ func TestPairKeysAreChecked(t *testing.T) {
 	}
 	for name, test := range tests {
 		for place, do := range pairsOf {
-			for _, form := range []service.Form{post, {Method: "POST", Lenient: true}} {
+			for _, form := range []service.Form{servicetest.Post, {Method: "POST", Lenient: true}} {
 				t.Run(fmt.Sprintf("%s, %s, lenient %t", name, place, form.Lenient), func(t *testing.T) {
 					server := servicetest.Serve(t, 0, accepted)
-					client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
-					err := do(t.Context(), client, []contribution.Pair{{Key: test.key, Value: test.value}}, form)
+					_, err := do([]contribution.Pair{{Key: test.key, Value: test.value}}, form)(t.Context(), client(server))
 					if known := test.toAdd || test.known && place != "addMIK Add"; !known && !form.Lenient {
-						refused(t, server, err)
+						server.CheckRefused(t, err, "")
 						return
 					}
 					_, list, _ := strings.Cut(place, " ")
@@ -367,7 +292,7 @@ func TestPairKeysAreChecked(t *testing.T) {
 func TestSubmissionIsNeverRetried(t *testing.T) {
 	for name, do := range calls() {
 		server := servicetest.Serve(t, http.StatusServiceUnavailable, "")
-		_, err := do(t.Context(), &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")})
+		_, err := do(t.Context(), client(server))
 		if !transport.IsTransient(err) || len(server.Requests()) != 1 {
 			t.Errorf("%s: %d requests, error %v", name, len(server.Requests()), err)
 		}
@@ -386,8 +311,7 @@ func TestAnswerWithoutSuccessIsAnError(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, test.status, test.answer)
-			client := &contribution.Client{Client: server.Client("contribution", "/V4/WEB", "Acme")}
-			_, err := client.RemoveMAK(t.Context(), contribution.RemoveMAK{Action: "DELETE", AddressKey: "4400112233"}, get)
+			_, err := client(server).RemoveMAK(t.Context(), contribution.RemoveMAK{Action: "DELETE", AddressKey: "4400112233"}, servicetest.Get)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

@@ -2,8 +2,6 @@ package listing_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,18 +12,14 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-func described(name string) *service.Operation {
-	for _, op := range listing.Operations() {
-		if op.Name == name {
-			return op
-		}
-	}
-	return nil
+func described(t testing.TB, name string) *service.Operation {
+	t.Helper()
+	return servicetest.Operation(t, listing.Operations(), name)
 }
 
 func decode[R any](t *testing.T, body string) *R {
 	t.Helper()
-	r, err := service.Read[R](described("MAK/doLookup"), service.Form{}, "Acme", []byte(body))
+	r, err := service.Read[R](described(t, "MAK/doLookup"), service.Form{}, "Acme", []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,18 +99,8 @@ func TestMembersOfOtherTypesAreKept(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	fixtures, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(fixtures) == 0 {
-		f.Fatal("no fixtures")
-	}
-	for _, name := range fixtures {
-		body, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(body)
-	}
-	op := described("MAK/doLookup")
+	servicetest.AddFixtures(f)
+	op := described(f, "MAK/doLookup")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		page, err := service.Read[listing.Page](op, service.Form{}, "Acme", body)
 		if err != nil {

@@ -17,7 +17,7 @@ func TestEveryGroupHasThreeOperations(t *testing.T) {
 		t.Errorf("%d operations", n)
 	}
 	for _, name := range []string{"MAK/doCount", "Business/getCount", "ConsumerTwo/doLookup"} {
-		if described(name) == nil {
+		if described(t, name) == nil {
 			t.Errorf("no %s", name)
 		}
 	}
@@ -91,7 +91,7 @@ func TestEveryFilterHasAFieldOfItsType(t *testing.T) {
 		unused[m.Name] = true
 	}
 	for _, group := range listing.Groups() {
-		op := described(string(group) + "/doCount")
+		op := described(t, string(group)+"/doCount")
 		include, exclude := wire.Object{}, wire.Object{}
 		for _, in := range op.Inputs[1].Inputs {
 			if members.Find(in.Name) < 0 {
@@ -118,7 +118,7 @@ func TestEveryFilterHasAFieldOfItsType(t *testing.T) {
 // sent returns the body that arguments produce.
 func sent(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
-	op := described(name)
+	op := described(t, name)
 	members, _, err := op.Arguments("POST", "Acme", nil, args)
 	if err != nil {
 		return "", err

@@ -3,7 +3,6 @@ package property_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,13 +15,6 @@ import (
 )
 
 const empty = `{"Version":"9.4.2.9001","TransmissionReference":"","TransmissionResults":"","Results":"","TotalRecords":0,"Records":[]}`
-
-var (
-	get     = service.Form{Method: "GET"}
-	getXML  = service.Form{Method: "GET", Format: service.FormatXML}
-	post    = service.Form{Method: "POST"}
-	postXML = service.Form{Method: "POST", Format: service.FormatXML}
-)
 
 func client(server *servicetest.Server) *property.Client {
 	return &property.Client{Client: server.Client("property", "/v4/WEB", "Acme")}
@@ -61,92 +53,65 @@ func calls() map[string]call {
 	home := property.LookupHomesByOwner{TransmissionReference: "p-4", OwnerMAK: "4400112233", FreeForm: "12 Larkspur Way, 66999"}
 	named := one(property.Record{RecordID: "a", FreeForm: "12 Larkspur Way, 66999"})
 	return map[string]call{
-		"property_get":      lookUp(full, get),
-		"property_get_xml":  lookUp(full, getXML),
-		"property_post":     lookUp(batch, post),
-		"property_post_xml": lookUp(batch, postXML),
+		"property_get":      lookUp(full, servicetest.Get),
+		"property_get_xml":  lookUp(full, servicetest.GetXML),
+		"property_post":     lookUp(batch, servicetest.Post),
+		"property_post_xml": lookUp(batch, servicetest.PostXML),
 		"property_no_form":  lookUp(one(property.Record{AddressKey: "66999120512"}), service.Form{}),
 		// GET has no parameter for a RecordID, so POST is chosen.
 		"property_no_form_batch": lookUp(batch, service.Form{}),
 		"property_no_form_id":    lookUp(named, service.Form{}),
-		"deeds_get":              deeds(deed, get),
-		"deeds_get_xml":          deeds(deed, getXML),
-		"deeds_post":             deeds(deed, post),
-		"deeds_post_xml":         deeds(deed, postXML),
-		"homes_get":              homes(home, get),
-		"homes_get_xml":          homes(home, getXML),
-		"homes_post":             homes(home, post),
-		"homes_post_xml":         homes(home, postXML),
+		"deeds_get":              deeds(deed, servicetest.Get),
+		"deeds_get_xml":          deeds(deed, servicetest.GetXML),
+		"deeds_post":             deeds(deed, servicetest.Post),
+		"deeds_post_xml":         deeds(deed, servicetest.PostXML),
+		"homes_get":              homes(home, servicetest.Get),
+		"homes_get_xml":          homes(home, servicetest.GetXML),
+		"homes_post":             homes(home, servicetest.Post),
+		"homes_post_xml":         homes(home, servicetest.PostXML),
 	}
 }
 
 func TestRequestsMatchGoldenFiles(t *testing.T) {
-	for name, do := range calls() {
-		t.Run(name, func(t *testing.T) {
-			server := servicetest.Serve(t, 0, empty)
-			if err := do(t.Context(), client(server)); err != nil {
-				t.Fatal(err)
-			}
-			server.Golden(t, name)
-		})
-	}
+	servicetest.Goldens(t, client, empty, calls())
 }
 
 func TestInvalidInputIsRefused(t *testing.T) {
 	const sets = "needs any one of: addresskey, fips+apn, fips+account, mak, ff, a1+postal, a1+city+state"
 	many := slices.Repeat([]property.Record{{MAK: "4400112233"}}, 101)
-	tests := map[string]struct {
-		do   call
-		want string
-	}{
-		"no property, GET":      {lookUp(property.LookupProperty{}, get), sets},
-		"no property, POST":     {lookUp(property.LookupProperty{}, post), "Records needs any one of: AddressKey, FIPS+APN, FIPS+Account, MAK, FreeForm, AddressLine1+PostalCode, AddressLine1+City+State"},
-		"county alone":          {lookUp(one(property.Record{FIPS: "20999"}), get), sets},
-		"street alone":          {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way"}), get), sets},
-		"street and city":       {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way", City: "Elmstead"}), get), sets},
-		"blank":                 {lookUp(one(property.Record{FreeForm: "  "}), get), sets},
-		"second of two":         {lookUp(property.LookupProperty{Records: []property.Record{{MAK: "44"}, {APN: "7"}}}, post), "item 2: Records needs any one of"},
-		"two by GET":            {lookUp(property.LookupProperty{Records: many[:2]}, get), "GET carries one: use POST"},
-		"too many":              {lookUp(property.LookupProperty{Records: many}, post), "Records has 101 items, at most 100 may be sent"},
-		"RecordID by GET":       {lookUp(one(property.Record{RecordID: "a", MAK: "44"}), get), "RecordID cannot be sent with GET: use POST"},
-		"short key":             {lookUp(one(property.Record{AddressKey: "6699912051"}), get), "addresskey must be a number of 11 digits"},
-		"name for a key":        {lookUp(one(property.Record{MAK: "12 Larkspur Way"}), post), "Records.MAK must be a key of digits"},
-		"county without zero":   {lookUp(one(property.Record{FIPS: "6037", APN: "7"}), get), "fips must be a number of 5 digits"},
-		"other country":         {lookUp(one(property.Record{MAK: "44", Country: "CA"}), get), "ctry must be one of US"},
-		"option":                {lookUp(property.LookupProperty{Options: service.List{"Page:1"}, Records: many[:1]}, get), "opt must be a list of Desc:on|off, LatestMortgage:On|Off"},
-		"option's value":        {lookUp(property.LookupProperty{Options: service.List{"Desc:yes"}, Records: many[:1]}, post), "Options Desc must be one of on, off"},
-		"no deed":               {deeds(property.LookupDeeds{}, get), "needs any one of: fips+apn, mak, ff"},
-		"deprecated id alone":   {deeds(property.LookupDeeds{TransactionID: "t"}, get), "needs any one of: fips+apn, mak, ff"},
-		"parcel without county": {deeds(property.LookupDeeds{APN: "14-220-07"}, post), "needs any one of: FIPS+APN, PropertyMAK, FreeForm"},
-		"page 0":                {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"Page:0"}}, get), "opt Page must be a whole number from 1"},
-		"too many a page":       {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"RecordsPerPage:101"}}, get), "opt RecordsPerPage must be a whole number from 0 to 100"},
-		"no owner":              {homes(property.LookupHomesByOwner{}, get), "needs any one of: mak, ff"},
-		"no owner, POST":        {homes(property.LookupHomesByOwner{}, post), "needs any one of: OwnerMAK, FreeForm"},
+	servicetest.CheckInvalid(t, client, map[string]servicetest.Invalid[*property.Client]{
+		"no property, GET":      {lookUp(property.LookupProperty{}, servicetest.Get), sets},
+		"no property, POST":     {lookUp(property.LookupProperty{}, servicetest.Post), "Records needs any one of: AddressKey, FIPS+APN, FIPS+Account, MAK, FreeForm, AddressLine1+PostalCode, AddressLine1+City+State"},
+		"county alone":          {lookUp(one(property.Record{FIPS: "20999"}), servicetest.Get), sets},
+		"street alone":          {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way"}), servicetest.Get), sets},
+		"street and city":       {lookUp(one(property.Record{AddressLine1: "12 Larkspur Way", City: "Elmstead"}), servicetest.Get), sets},
+		"blank":                 {lookUp(one(property.Record{FreeForm: "  "}), servicetest.Get), sets},
+		"second of two":         {lookUp(property.LookupProperty{Records: []property.Record{{MAK: "44"}, {APN: "7"}}}, servicetest.Post), "item 2: Records needs any one of"},
+		"two by GET":            {lookUp(property.LookupProperty{Records: many[:2]}, servicetest.Get), "GET carries one: use POST"},
+		"too many":              {lookUp(property.LookupProperty{Records: many}, servicetest.Post), "Records has 101 items, at most 100 may be sent"},
+		"RecordID by GET":       {lookUp(one(property.Record{RecordID: "a", MAK: "44"}), servicetest.Get), "RecordID cannot be sent with GET: use POST"},
+		"short key":             {lookUp(one(property.Record{AddressKey: "6699912051"}), servicetest.Get), "addresskey must be a number of 11 digits"},
+		"name for a key":        {lookUp(one(property.Record{MAK: "12 Larkspur Way"}), servicetest.Post), "Records.MAK must be a key of digits"},
+		"county without zero":   {lookUp(one(property.Record{FIPS: "6037", APN: "7"}), servicetest.Get), "fips must be a number of 5 digits"},
+		"other country":         {lookUp(one(property.Record{MAK: "44", Country: "CA"}), servicetest.Get), "ctry must be one of US"},
+		"option":                {lookUp(property.LookupProperty{Options: service.List{"Page:1"}, Records: many[:1]}, servicetest.Get), "opt must be a list of Desc:on|off, LatestMortgage:On|Off"},
+		"option's value":        {lookUp(property.LookupProperty{Options: service.List{"Desc:yes"}, Records: many[:1]}, servicetest.Post), "Options Desc must be one of on, off"},
+		"no deed":               {deeds(property.LookupDeeds{}, servicetest.Get), "needs any one of: fips+apn, mak, ff"},
+		"deprecated id alone":   {deeds(property.LookupDeeds{TransactionID: "t"}, servicetest.Get), "needs any one of: fips+apn, mak, ff"},
+		"parcel without county": {deeds(property.LookupDeeds{APN: "14-220-07"}, servicetest.Post), "needs any one of: FIPS+APN, PropertyMAK, FreeForm"},
+		"page 0":                {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"Page:0"}}, servicetest.Get), "opt Page must be a whole number from 1"},
+		"too many a page":       {deeds(property.LookupDeeds{PropertyMAK: "44", Options: service.List{"RecordsPerPage:101"}}, servicetest.Get), "opt RecordsPerPage must be a whole number from 0 to 100"},
+		"no owner":              {homes(property.LookupHomesByOwner{}, servicetest.Get), "needs any one of: mak, ff"},
+		"no owner, POST":        {homes(property.LookupHomesByOwner{}, servicetest.Post), "needs any one of: OwnerMAK, FreeForm"},
 		"no JSONP form":         {homes(property.LookupHomesByOwner{OwnerMAK: "44"}, service.Form{JSONP: true}), "has no JSONP form"},
 		"unknown format":        {homes(property.LookupHomesByOwner{OwnerMAK: "44"}, service.Form{Format: "csv"}), "must be one of json, xml"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			server := servicetest.Serve(t, 0, empty)
-			err := test.do(t.Context(), client(server))
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an input error with %q", err, test.want)
-			}
-			if requests := server.Requests(); len(requests) > 0 {
-				t.Errorf("sent %v", requests)
-			}
-		})
-	}
+	})
 }
 
 // Arguments have GET names or POST names. Within a record, the last part of a
 // name is enough.
 func TestArgumentsFillTheSameBodies(t *testing.T) {
-	tests := map[string]struct {
-		operation, method, want string
-		args                    []string
-	}{
+	servicetest.CheckArguments(t, property.Operations(), map[string]servicetest.Arguments{
 		"GET": {"LookupProperty", "GET", `[{FIPS 20999} {APN 14-220-07}]`, []string{"fips=20999", "apn=14-220-07"}},
 		"POST by last name": {
 			"LookupProperty", "POST", `[{RecordID a} {AddressLine1 12 Larkspur Way} {PostalCode 66999}]`,
@@ -157,33 +122,7 @@ func TestArgumentsFillTheSameBodies(t *testing.T) {
 		"GET, top":             {"LookupDeeds", "GET", `{PropertyMAK 44} {Options Page:2,RecordsPerPage:5}`, []string{"mak=44", "opt=Page:2,RecordsPerPage:5"}},
 		"POST, top":            {"LookupDeeds", "POST", `{PropertyMAK 44} {Columns GrpDocInfo,GrpMortgage1}`, []string{"PropertyMAK=44", "Columns=GrpDocInfo,GrpMortgage1"}},
 		"owner":                {"LookupHomesByOwner", "POST", `{OwnerMAK 44}`, []string{"OwnerMAK=44"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			op := operation(t, test.operation)
-			body, _, err := op.Arguments(test.method, "Acme", nil, test.args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := fmt.Sprint(body); !strings.Contains(got, test.want) {
-				t.Errorf("got %s, want %s in it", got, test.want)
-			}
-			if _, err := op.Check(service.Form{Method: test.method}, body, "Acme"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func operation(t *testing.T, name string) *service.Operation {
-	t.Helper()
-	for _, op := range property.Operations() {
-		if op.Name == name {
-			return op
-		}
-	}
-	t.Fatalf("no operation %s", name)
-	return nil
+	})
 }
 
 // An error code about the request is an error in whichever member it is. The
@@ -191,7 +130,7 @@ func operation(t *testing.T, name string) *service.Operation {
 func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	t.Run("property", func(t *testing.T) {
 		server := servicetest.Serve(t, 0, `{"TransmissionResults":"GW01,GE05","TransmissionReference":"p-2","TotalRecords":0,"Records":null}`)
-		response, err := client(server).LookupProperty(t.Context(), one(property.Record{MAK: "44"}), get)
+		response, err := client(server).LookupProperty(t.Context(), one(property.Record{MAK: "44"}), servicetest.Get)
 		checkRefused(t, err, "property LookupProperty: GE05 (invalid Customer ID)")
 		if response == nil || !response.TransmissionResults.Has("GE05") || response.TransmissionReference != "p-2" {
 			t.Errorf("response %+v", response)
@@ -199,7 +138,7 @@ func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	})
 	t.Run("deeds", func(t *testing.T) {
 		server := servicetest.Serve(t, 0, `{"Results":"SE01","Records":[]}`)
-		response, err := client(server).LookupDeeds(t.Context(), property.LookupDeeds{PropertyMAK: "44"}, post)
+		response, err := client(server).LookupDeeds(t.Context(), property.LookupDeeds{PropertyMAK: "44"}, servicetest.Post)
 		checkRefused(t, err, "property LookupDeeds: SE01 (internal error of the service)")
 		if response == nil || !response.Results.Has("SE01") {
 			t.Errorf("response %+v", response)
@@ -207,7 +146,7 @@ func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	})
 	t.Run("homes", func(t *testing.T) {
 		server := servicetest.Serve(t, 0, `{"Results":"GE14"}`)
-		response, err := client(server).LookupHomesByOwner(t.Context(), property.LookupHomesByOwner{OwnerMAK: "44"}, get)
+		response, err := client(server).LookupHomesByOwner(t.Context(), property.LookupHomesByOwner{OwnerMAK: "44"}, servicetest.Get)
 		checkRefused(t, err, "property LookupHomesByOwner: GE14 (out of credit)")
 		if response == nil || !response.Codes.Has("GE14") {
 			t.Errorf("response %+v", response)
@@ -235,7 +174,7 @@ func TestWarningsAndEmptyAnswersAreNoErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, 0, answer)
-			response, err := client(server).LookupProperty(t.Context(), one(property.Record{MAK: "44"}), get)
+			response, err := client(server).LookupProperty(t.Context(), one(property.Record{MAK: "44"}), servicetest.Get)
 			if err != nil || string(response.Raw) != answer {
 				t.Errorf("error %v", err)
 			}
@@ -256,7 +195,7 @@ func TestUnexpectedAnswersAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := servicetest.Serve(t, test.status, test.answer)
-			err := lookUp(one(property.Record{FIPS: "20999", APN: "7"}), post)(t.Context(), client(server))
+			err := lookUp(one(property.Record{FIPS: "20999", APN: "7"}), servicetest.Post)(t.Context(), client(server))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

@@ -14,7 +14,7 @@ import (
 
 func read[R any](t *testing.T, op, fixture string) *R {
 	t.Helper()
-	return servicetest.Read[R](t, operation(t, op), fixture)
+	return servicetest.Read[R](t, servicetest.Operation(t, property.Operations(), op), fixture)
 }
 
 func TestReadProperty(t *testing.T) {

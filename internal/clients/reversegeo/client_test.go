@@ -3,10 +3,8 @@ package reversegeo_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"syncd/internal/clients/reversegeo"
@@ -15,13 +13,6 @@ import (
 )
 
 const empty = `{"Version":"8.3.0.9001","TransmissionReference":"","TransmissionResults":"","Results":"","TotalRecords":0,"Records":[]}`
-
-var (
-	get     = service.Form{Method: "GET"}
-	getXML  = service.Form{Method: "GET", Format: service.FormatXML}
-	post    = service.Form{Method: "POST"}
-	postXML = service.Form{Method: "POST", Format: service.FormatXML}
-)
 
 func client(server *servicetest.Server) *reversegeo.Client {
 	return &reversegeo.Client{Client: server.Client("reversegeo", "/v3/web/ReverseGeoCode", "Acme")}
@@ -49,31 +40,23 @@ func calls() map[string]call {
 	fromPoint := reversegeo.DoLookupFromList{Point: here, Bounds: bounds, Options: service.List{"IncludeApartments:On"}, Records: depots}
 	fromKey := reversegeo.DoLookupFromList{AddressKey: "4400112233", Records: depots}
 	return map[string]call{
-		"lookup_get":         lookUp(near, get),
-		"lookup_get_xml":     lookUp(near, getXML),
-		"lookup_post":        lookUp(near, post),
-		"lookup_post_xml":    lookUp(near, postXML),
+		"lookup_get":         lookUp(near, servicetest.Get),
+		"lookup_get_xml":     lookUp(near, servicetest.GetXML),
+		"lookup_post":        lookUp(near, servicetest.Post),
+		"lookup_post_xml":    lookUp(near, servicetest.PostXML),
 		"lookup_no_form":     lookUp(reversegeo.DoLookup{Point: &service.Point{}}, service.Form{}),
-		"postal_get":         postal(codes, get),
-		"postal_get_xml":     postal(codes, getXML),
-		"postal_post":        postal(codes, post),
-		"postal_post_xml":    postal(codes, postXML),
-		"from_list_point":    fromList(fromPoint, post),
+		"postal_get":         postal(codes, servicetest.Get),
+		"postal_get_xml":     postal(codes, servicetest.GetXML),
+		"postal_post":        postal(codes, servicetest.Post),
+		"postal_post_xml":    postal(codes, servicetest.PostXML),
+		"from_list_point":    fromList(fromPoint, servicetest.Post),
 		"from_list_key":      fromList(fromKey, service.Form{}),
-		"from_list_key_near": fromList(reversegeo.DoLookupFromList{AddressKey: "1", Bounds: bounds, Records: depots[:1]}, post),
+		"from_list_key_near": fromList(reversegeo.DoLookupFromList{AddressKey: "1", Bounds: bounds, Records: depots[:1]}, servicetest.Post),
 	}
 }
 
 func TestRequestsMatchGoldenFiles(t *testing.T) {
-	for name, do := range calls() {
-		t.Run(name, func(t *testing.T) {
-			server := servicetest.Serve(t, 0, empty)
-			if err := do(t.Context(), client(server)); err != nil {
-				t.Fatal(err)
-			}
-			server.Golden(t, name)
-		})
-	}
+	servicetest.Goldens(t, client, empty, calls())
 }
 
 func TestInvalidInputIsRefused(t *testing.T) {
@@ -82,56 +65,37 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		change(&req)
 		return req
 	}
-	tests := map[string]struct {
-		do   call
-		want string
-	}{
-		"no point":             {lookUp(reversegeo.DoLookup{}, get), "missing lat ("},
-		"no point, POST":       {postal(reversegeo.DoLookupPostalCodes{}, post), "missing Latitude ("},
-		"beyond the pole":      {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, get), "lat must be a number from -90 to 90"},
-		"beyond the date line": {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, post), "Longitude must be a number from -180 to 180"},
-		"not a number":         {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, get), "not a finite number"},
-		"too far":              {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), get), "dist must be a number from 0 to 10"},
-		"negative distance":    {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), post), "MaxDistance must be a number from 0 to 10"},
-		"too many records":     {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), get), "recs must be a whole number from 1 to 100"},
-		"negative count":       {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = -1 }), post), "MaxRecords must be a whole number from 1 to 100"},
+	servicetest.CheckInvalid(t, client, map[string]servicetest.Invalid[*reversegeo.Client]{
+		"no point":             {lookUp(reversegeo.DoLookup{}, servicetest.Get), "missing lat ("},
+		"no point, POST":       {postal(reversegeo.DoLookupPostalCodes{}, servicetest.Post), "missing Latitude ("},
+		"beyond the pole":      {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: -90.1}}, servicetest.Get), "lat must be a number from -90 to 90"},
+		"beyond the date line": {lookUp(reversegeo.DoLookup{Point: &service.Point{Longitude: 180.5}}, servicetest.Post), "Longitude must be a number from -180 to 180"},
+		"not a number":         {lookUp(reversegeo.DoLookup{Point: &service.Point{Latitude: service.Decimal(math.NaN())}}, servicetest.Get), "not a finite number"},
+		"too far":              {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = 10.5 }), servicetest.Get), "dist must be a number from 0 to 10"},
+		"negative distance":    {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxDistance = -1 }), servicetest.Post), "MaxDistance must be a number from 0 to 10"},
+		"too many records":     {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = 101 }), servicetest.Get), "recs must be a whole number from 1 to 100"},
+		"negative count":       {lookUp(near(func(r *reversegeo.DoLookup) { r.MaxRecords = -1 }), servicetest.Post), "MaxRecords must be a whole number from 1 to 100"},
 		"option of another": {
-			lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"Level:Plus4"} }), get),
+			lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"Level:Plus4"} }), servicetest.Get),
 			"opt must be a list of IncludeApartments:On|Off, IncludeEmptyLots:On|Off, IncludeUndeliverable:On|Off",
 		},
-		"option's value":      {postal(reversegeo.DoLookupPostalCodes{Point: here, Options: service.List{"Level:Street"}}, post), "Options Level must be one of PostalCode, CarrierRoute, Plus4"},
-		"option has no value": {lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"IncludeEmptyLots:"} }), get), "IncludeEmptyLots has no value"},
-		"no origin":           {fromList(reversegeo.DoLookupFromList{Records: depots}, post), "needs any one of: Latitude+Longitude, AcmeAddressKey"},
-		"two origins":         {fromList(reversegeo.DoLookupFromList{Point: here, AddressKey: "44", Records: depots}, post), "takes only one of: Latitude+Longitude, AcmeAddressKey"},
-		"no targets":          {fromList(reversegeo.DoLookupFromList{Point: here}, post), "missing Records ("},
-		"too many targets":    {fromList(reversegeo.DoLookupFromList{Point: here, Records: slices.Repeat(depots, 51)}, post), "Records has 102 items, at most 100 may be sent"},
-		"target without key":  {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{depots[0], {RecordID: "b"}}}, post), "missing Records.AcmeAddressKey ("},
-		"target without id":   {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{{AddressKey: "44"}}}, post), "missing Records.RecordID ("},
-		"no GET form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, get), "cannot be called with GET: use POST"},
-		"no XML form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, postXML), "format xml must be one of json"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			server := servicetest.Serve(t, 0, empty)
-			err := test.do(t.Context(), client(server))
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an input error with %q", err, test.want)
-			}
-			if requests := server.Requests(); len(requests) > 0 {
-				t.Errorf("sent %v", requests)
-			}
-		})
-	}
+		"option's value":      {postal(reversegeo.DoLookupPostalCodes{Point: here, Options: service.List{"Level:Street"}}, servicetest.Post), "Options Level must be one of PostalCode, CarrierRoute, Plus4"},
+		"option has no value": {lookUp(near(func(r *reversegeo.DoLookup) { r.Options = service.List{"IncludeEmptyLots:"} }), servicetest.Get), "IncludeEmptyLots has no value"},
+		"no origin":           {fromList(reversegeo.DoLookupFromList{Records: depots}, servicetest.Post), "needs any one of: Latitude+Longitude, AcmeAddressKey"},
+		"two origins":         {fromList(reversegeo.DoLookupFromList{Point: here, AddressKey: "44", Records: depots}, servicetest.Post), "takes only one of: Latitude+Longitude, AcmeAddressKey"},
+		"no targets":          {fromList(reversegeo.DoLookupFromList{Point: here}, servicetest.Post), "missing Records ("},
+		"too many targets":    {fromList(reversegeo.DoLookupFromList{Point: here, Records: slices.Repeat(depots, 51)}, servicetest.Post), "Records has 102 items, at most 100 may be sent"},
+		"target without key":  {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{depots[0], {RecordID: "b"}}}, servicetest.Post), "missing Records.AcmeAddressKey ("},
+		"target without id":   {fromList(reversegeo.DoLookupFromList{Point: here, Records: []reversegeo.Target{{AddressKey: "44"}}}, servicetest.Post), "missing Records.RecordID ("},
+		"no GET form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, servicetest.Get), "cannot be called with GET: use POST"},
+		"no XML form":         {fromList(reversegeo.DoLookupFromList{Point: here, Records: depots}, servicetest.PostXML), "format xml must be one of json"},
+	})
 }
 
 // The key of the origin and the key of a target have the same name. The target's
 // key is given with the name of its list.
 func TestArgumentsFillTheSameBodies(t *testing.T) {
-	tests := map[string]struct {
-		operation, method, want string
-		args                    []string
-	}{
+	servicetest.CheckArguments(t, reversegeo.Operations(), map[string]servicetest.Arguments{
 		"GET":    {"doLookup", "GET", `[{Latitude 38.1} {Longitude -97.5} {MaxDistance 2}]`, []string{"lat=38.1", "long=-97.5", "dist=2"}},
 		"POST":   {"doLookup", "POST", `[{Latitude 38.1} {Longitude -97.5} {MaxRecords 3}]`, []string{"latitude=38.1", "Longitude=-97.5", "MaxRecords=3"}},
 		"option": {"doLookupPostalCodes", "GET", `{Options Level:Plus4}`, []string{"lat=38.1", "long=-97.5", "opt=Level:Plus4"}},
@@ -143,33 +107,7 @@ func TestArgumentsFillTheSameBodies(t *testing.T) {
 			"doLookupFromList", "POST", `{Records [[{AcmeAddressKey 44} {RecordID a}]]}`,
 			[]string{"AcmeAddressKey=4400112233", `Records=[{"AcmeAddressKey":"44","RecordID":"a"}]`},
 		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			op := operation(t, test.operation)
-			body, _, err := op.Arguments(test.method, "Acme", nil, test.args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := fmt.Sprint(body); !strings.Contains(got, test.want) {
-				t.Errorf("got %s, want %s in it", got, test.want)
-			}
-			if _, err := op.Check(service.Form{Method: test.method}, body, "Acme"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func operation(t *testing.T, name string) *service.Operation {
-	t.Helper()
-	for _, op := range reversegeo.Operations() {
-		if op.Name == name {
-			return op
-		}
-	}
-	t.Fatalf("no operation %s", name)
-	return nil
+	})
 }
 
 // An error code about the request is an error. The response is returned too.
@@ -185,11 +123,11 @@ func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 		}
 	}
 	c := client(servicetest.Serve(t, 0, answer))
-	near, err := c.DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, get)
+	near, err := c.DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, servicetest.Get)
 	check(t, &near.Envelope, err, "reversegeo doLookup: GE05 (invalid Customer ID)")
-	codes, err := c.DoLookupPostalCodes(t.Context(), reversegeo.DoLookupPostalCodes{Point: here}, post)
+	codes, err := c.DoLookupPostalCodes(t.Context(), reversegeo.DoLookupPostalCodes{Point: here}, servicetest.Post)
 	check(t, &codes.Envelope, err, "reversegeo doLookupPostalCodes: GE05 (invalid Customer ID)")
-	targets, err := c.DoLookupFromList(t.Context(), reversegeo.DoLookupFromList{Point: here, Records: depots}, post)
+	targets, err := c.DoLookupFromList(t.Context(), reversegeo.DoLookupFromList{Point: here, Records: depots}, servicetest.Post)
 	check(t, &targets.Envelope, err, "reversegeo doLookupFromList: GE05 (invalid Customer ID)")
 }
 
@@ -201,7 +139,7 @@ func TestWarningsAndEmptyAnswersAreNoErrors(t *testing.T) {
 		"no list":      `{"TransmissionResults":"","TotalRecords":0}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, err := client(servicetest.Serve(t, 0, answer)).DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, get)
+			response, err := client(servicetest.Serve(t, 0, answer)).DoLookup(t.Context(), reversegeo.DoLookup{Point: here}, servicetest.Get)
 			if err != nil || len(response.Records) > 0 || string(response.Raw) != answer {
 				t.Errorf("%d records, error %v", len(response.Records), err)
 			}

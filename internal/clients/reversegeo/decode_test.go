@@ -11,7 +11,7 @@ import (
 
 func read[R any](t *testing.T, op, fixture string) *R {
 	t.Helper()
-	return servicetest.Read[R](t, operation(t, op), fixture)
+	return servicetest.Read[R](t, servicetest.Operation(t, reversegeo.Operations(), op), fixture)
 }
 
 func TestReadAddresses(t *testing.T) {
@@ -81,7 +81,7 @@ func TestReadEmptyAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := service.Read[reversegeo.Addresses](operation(t, "doLookup"), service.Form{Format: test.format}, "Acme", []byte(test.body))
+			r, err := service.Read[reversegeo.Addresses](servicetest.Operation(t, reversegeo.Operations(), "doLookup"), service.Form{Format: test.format}, "Acme", []byte(test.body))
 			if err != nil || len(r.Records) > 0 || len(r.Unknown) > 0 {
 				t.Errorf("response %+v, error %v", r, err)
 			}

@@ -3,6 +3,7 @@ package servicetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -25,6 +26,14 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // CustomerID is the Customer ID of all clients of this package.
 const CustomerID = "CID-0001/+ä"
+
+// The forms of calls.
+var (
+	Get     = service.Form{Method: "GET"}
+	GetXML  = service.Form{Method: "GET", Format: service.FormatXML}
+	Post    = service.Form{Method: "POST"}
+	PostXML = service.Form{Method: "POST", Format: service.FormatXML}
+)
 
 // Server keeps every request and sends the same answer to all, after those of
 // First.
@@ -196,13 +205,98 @@ func Read[R any](t *testing.T, op *service.Operation, fixture string) *R {
 	return r
 }
 
-// Call returns a function that calls one operation of a client in one form.
+// Ask returns a function that calls one operation of a client in one form.
+func Ask[C, Req, Resp any](do func(C, context.Context, Req, service.Form) (Resp, error)) func(Req, service.Form) func(context.Context, C) (Resp, error) {
+	return func(req Req, form service.Form) func(context.Context, C) (Resp, error) {
+		return func(ctx context.Context, c C) (Resp, error) { return do(c, ctx, req, form) }
+	}
+}
+
+// Call is Ask without the response.
 func Call[C, Req, Resp any](do func(C, context.Context, Req, service.Form) (Resp, error)) func(Req, service.Form) func(context.Context, C) error {
 	return func(req Req, form service.Form) func(context.Context, C) error {
 		return func(ctx context.Context, c C) error {
 			_, err := do(c, ctx, req, form)
 			return err
 		}
+	}
+}
+
+// Goldens compares the request of each call with the golden file of its name.
+func Goldens[C any](t *testing.T, client func(*Server) C, answer string, calls map[string]func(context.Context, C) error) {
+	for name, do := range calls {
+		t.Run(name, func(t *testing.T) {
+			server := Serve(t, 0, answer)
+			if err := do(t.Context(), client(server)); err != nil {
+				t.Fatal(err)
+			}
+			server.Golden(t, name)
+		})
+	}
+}
+
+// Invalid is a call that a client must refuse, and a part of the error.
+type Invalid[C any] = struct {
+	Do   func(context.Context, C) error
+	Want string
+}
+
+// CheckInvalid fails the test unless each call is refused.
+func CheckInvalid[C any](t *testing.T, client func(*Server) C, calls map[string]Invalid[C]) {
+	for name, test := range calls {
+		t.Run(name, func(t *testing.T) {
+			server := Serve(t, 0, "{}")
+			server.CheckRefused(t, test.Do(t.Context(), client(server)), test.Want)
+		})
+	}
+}
+
+// CheckRefused fails the test unless err is an input error that holds want, and
+// nothing was sent.
+func (s *Server) CheckRefused(t *testing.T, err error, want string) {
+	t.Helper()
+	var input *service.InputError
+	if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an input error with %q", err, want)
+	}
+	if sent := s.Requests(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+// Operation returns the operation of that name.
+func Operation(t testing.TB, all []*service.Operation, name string) *service.Operation {
+	t.Helper()
+	i := slices.IndexFunc(all, func(op *service.Operation) bool { return op.Name == name })
+	if i < 0 {
+		t.Fatalf("no operation %s", name)
+	}
+	return all[i]
+}
+
+// Arguments are arguments of an operation, and a part of the body that they fill.
+type Arguments = struct {
+	Operation, Method, Want string
+	Args                    []string
+}
+
+// CheckArguments fails the test unless the arguments fill the bodies, which can
+// be sent.
+func CheckArguments(t *testing.T, all []*service.Operation, tests map[string]Arguments) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := Operation(t, all, test.Operation)
+			body, _, err := op.Arguments(test.Method, "Acme", nil, test.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(body); !strings.Contains(got, test.Want) {
+				t.Errorf("got %s, want %s in it", got, test.Want)
+			}
+			if _, err := op.Check(service.Form{Method: test.Method}, body, "Acme"); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
