@@ -19,41 +19,29 @@ import (
 func listed(t *testing.T) (program, list string) {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list = filepath.Join(t.TempDir(), "of", "bom.json")
-	if err := run([]string{program, "1.2.3", list}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run([]string{program, "1.2.3", list}))
 	return program, list
 }
 
 func TestEveryModuleOfTheProgramIsListed(t *testing.T) {
 	program, output := listed(t)
 	in, err := os.Open(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	var bom cdx.BOM
-	if err := cdx.NewBOMDecoder(in, cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cdx.NewBOMDecoder(in, cdx.BOMFileFormatJSON).Decode(&bom))
 	if bom.Metadata.Component.Version != "1.2.3" || bom.SerialNumber != "" || bom.Metadata.Timestamp != "" {
 		t.Errorf("metadata %+v, serial number %q", bom.Metadata, bom.SerialNumber)
 	}
 	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := (*bom.Metadata.Component.Hashes)[0].Value, fmt.Sprintf("%x", sha256.Sum256(content)); got != want {
 		t.Errorf("the program has the digest %s, want %s", got, want)
 	}
 	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(info.Deps) == 0 {
 		t.Fatal("this test contains no modules")
 	}
@@ -70,29 +58,29 @@ func TestEveryModuleOfTheProgramIsListed(t *testing.T) {
 // TestTheListIsValid compares the list with the schema of its version of CycloneDX.
 func TestTheListIsValid(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folder := "file://" + filepath.Join(strings.TrimSpace(string(out)), "schema")
 	loader := gojsonschema.NewSchemaLoader()
 	for id, file := range map[string]string{
 		"http://cyclonedx.org/schema/spdx.schema.json":     "spdx.schema.json",
 		"http://cyclonedx.org/schema/jsf-0.82.schema.json": "jsf-0.82.schemax.json",
 	} {
-		if err := loader.AddSchema(id, gojsonschema.NewReferenceLoader(folder+"/"+file)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, loader.AddSchema(id, gojsonschema.NewReferenceLoader(folder+"/"+file)))
 	}
 	schema, err := loader.Compile(gojsonschema.NewReferenceLoader(folder + "/bom-" + spec.String() + ".schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, list := listed(t)
 	result, err := schema.Validate(gojsonschema.NewReferenceLoader("file://" + list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range result.Errors() {
 		t.Error(e)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -20,9 +20,7 @@ func TestActivationGateAndGroupsOfEachManifest(t *testing.T) {
 	c := mustLoad(t, withActivation)
 	general := Gate{Command: []string{"/usr/local/bin/check", "", "a b"}, Timeout: time.Minute}
 	sunday, err := ParseSchedule("0 2 * * SUN")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Manifest{
 		{Name: "dq_addr_data", Activate: Activation{Manual: true}, Gate: general},
 		{Name: "b", Activate: Activation{Window: Window{Opens: sunday, For: 2 * time.Hour}}},
@@ -86,18 +84,12 @@ func TestWindowAcrossDaylightSaving(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			s, err := ParseSchedule(zone + row.schedule)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w := Window{Opens: s, For: 2 * time.Hour}
 			opens, err := time.Parse(time.RFC3339, row.opens)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			closes, err := time.Parse(time.RFC3339, row.closes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for at, open := range map[time.Time]bool{
 				opens.Add(-time.Second): false, opens: true, opens.Add(time.Hour): true, closes.Add(-time.Second): true, closes: false,
 			} {

@@ -33,9 +33,7 @@ manifests:
 func load(t *testing.T, text string) (*Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "syncd.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return Load(path, Environment{})
 }
 
@@ -47,9 +45,7 @@ func parse(path string, data []byte, env Environment) (*Config, error) {
 func mustLoad(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := load(t, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -164,9 +160,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	c := mustLoad(t, full)
 	dir := filepath.Dir(c.Path)
 	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := c.Services
 	got := map[string]any{
 		"data_dir": c.DataDir, "url": c.Source.URL.String(), "param": c.Source.CustomerIDParam, "hash": c.Source.Hash,
@@ -492,9 +486,7 @@ func TestLoadAcceptsValidFiles(t *testing.T) {
 func TestLoadRefusesUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, []byte(minimal+strings.Repeat("#\n", 1<<19)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(large, []byte(minimal+strings.Repeat("#\n", 1<<19)), 0o600))
 	tests := []struct{ name, path, want string }{
 		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG, write one as in /usr/share/doc/syncd/examples/configs/syncd.yaml, or make one with `syncd config from-updater`; `syncd demo` needs none"},
 		{"directory", dir, ": cannot be read: not a regular file; name the file with --config or $SYNCD_CONFIG"},
@@ -570,16 +562,12 @@ func TestWarningsNameUnsafeSettings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "syncd.yaml")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			if err := os.Chmod(path, tt.mode); err != nil { // because the umask may change the mode of WriteFile
 				t.Fatal(err)
 			}
 			c, err := Load(path, Environment{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := c.Warnings()
 			for i := range got {
 				got[i] = strings.TrimPrefix(got[i], path+":")
@@ -608,14 +596,10 @@ func TestExposedKeysAndProxyPasswordsAreWarnedAbout(t *testing.T) {
 			text string
 			mode fs.FileMode
 		}{path: {text, row.config}, key: {"key", row.key}} {
-			if err := errors.Join(os.WriteFile(name, []byte(file.text), 0o600), os.Chmod(name, file.mode)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.WriteFile(name, []byte(file.text), 0o600), os.Chmod(name, file.mode)))
 		}
 		c, err := Load(path, Environment{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := c.Warnings()
 		for i, want := range row.has {
 			if len(got) != len(row.has) || !strings.Contains(got[i], want) || strings.Contains(got[i], "S3CRET") {
@@ -633,13 +617,9 @@ func TestExposedKeysAndProxyPasswordsAreWarnedAbout(t *testing.T) {
 func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 	const path = "../../configs/syncd.yaml"
 	c, err := Load(path, Environment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustLoad(t, uncommented(string(text)))
 	want := Default()
 	want.Path, want.Source.URL, want.Source.Credential = c.Path, c.Source.URL, c.Source.Credential
@@ -683,9 +663,7 @@ func allKeys(t *testing.T) map[string]bool {
 
 func TestDataDirOfABrokenFile(t *testing.T) {
 	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"":                                     "/var/lib/syncd",
@@ -698,14 +676,20 @@ func TestDataDirOfABrokenFile(t *testing.T) {
 		"data_dir: ../mirror/":                 filepath.Join(wd, "..", "mirror"),
 	} {
 		path := filepath.Join(dir, "syncd.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if got := DataDir(path); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 	if got := DataDir(filepath.Join(dir, "nosuch")); got != "/var/lib/syncd" {
 		t.Errorf("no file: %s", got)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -99,9 +99,7 @@ func TestTheSecretOfAWebhookIsReadFromItsFile(t *testing.T) {
 			c := mustLoad(t, minimal+hooksText)
 			path := filepath.Join(filepath.Dir(c.Path), "secret")
 			if name != "absent" {
-				if err := os.WriteFile(path, []byte(row.content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, []byte(row.content), 0o600))
 			}
 			err := c.ReadHookSecrets()
 			if row.want == "" {

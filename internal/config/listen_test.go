@@ -22,9 +22,7 @@ func TestListenVariableReplacesTheDefault(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "syncd.yaml")
-			if err := os.WriteFile(path, []byte(minimal+"\n"+tt.inFile+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(minimal+"\n"+tt.inFile+"\n"), 0o600))
 			var got string
 			c, err := Load(path, Environment{Getenv: func(name string) string {
 				return map[string]string{listenVariable: tt.variable}[name]

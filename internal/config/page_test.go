@@ -59,9 +59,7 @@ func TestConfigurationPageRenders(t *testing.T) {
 		dir = t.TempDir()
 	}
 	path := filepath.Join(dir, "syncd.yaml.5")
-	if err := os.WriteFile(path, page(shippedSample(t)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, page(shippedSample(t)), 0o644))
 	man, err := exec.LookPath("man")
 	if err != nil {
 		if os.Getenv("SYNCD_MAN_DIR") != "" {

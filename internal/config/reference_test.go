@@ -38,15 +38,11 @@ func TestConfigurationReferenceIsCurrent(t *testing.T) {
 	}
 	text := reference(explained)
 	if os.Getenv("SYNCD_UPDATE_DOCS") != "" {
-		if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(referenceFile, []byte(text), 0o644))
 		return
 	}
 	current, err := os.ReadFile(referenceFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(string(current), "\n")); diff != "" {
 		t.Errorf("docs/configuration.md is not current: see its first comment\n%s", diff)
 	}
@@ -60,9 +56,7 @@ func shippedSample(t *testing.T) sample {
 		known[k.path] = true
 	}
 	text, err := os.ReadFile("../../configs/syncd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return readSample(string(text), known)
 }
 

@@ -21,9 +21,7 @@ func TestScheduleNext(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := ParseSchedule(" " + tt.text + " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := s.Next(from); !got.Equal(tt.want) || s.String() != tt.text {
 				t.Errorf("%q runs at %v, want %v", s, got, tt.want)
 			}
@@ -37,9 +35,7 @@ func TestScheduleNext(t *testing.T) {
 func TestSchedulesAreComparedByText(t *testing.T) {
 	parse := func(text string) Schedule {
 		s, err := ParseSchedule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	if a, b, c := parse("@every 1h"), parse("@every  1h"), parse("@every 2h"); !a.Equal(b) || a.Equal(c) {
@@ -85,18 +81,12 @@ func TestSchedulesKeepDaylightSaving(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := ParseSchedule(tt.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			at, err := time.Parse(time.RFC3339, tt.from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, want := range tt.want {
 				expected, err := time.Parse(time.RFC3339, want)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if at = s.Next(at); !at.Equal(expected) {
 					t.Fatalf("runs at %v, want %v", at, expected)
 				}
@@ -108,13 +98,9 @@ func TestSchedulesKeepDaylightSaving(t *testing.T) {
 func TestSchedulesAgreeWithCronAwayFromDaylightSaving(t *testing.T) {
 	for _, text := range []string{"0 3 * * *", "15 1,13 * * 1-5", "0 0 1 */2 *", "59 23 31 12 *"} {
 		ours, err := ParseSchedule("CRON_TZ=Asia/Tokyo " + text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		library, err := cron.ParseStandard("CRON_TZ=Asia/Tokyo " + text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
 		for range 500 {
 			want := library.Next(at)

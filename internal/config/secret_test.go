@@ -72,19 +72,13 @@ func givenBeside(t *testing.T, inFile string, env, files map[string]string) *Con
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	path := filepath.Join(dir, "syncd.yaml")
-	if err := os.WriteFile(path, []byte(strings.Replace(minimal, "data_dir", inFile+"data_dir", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Replace(minimal, "data_dir", inFile+"data_dir", 1)), 0o600))
 	env[directoryName] = dir
 	c, err := Load(path, Environment{Getenv: func(name string) string { return env[name] }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -175,9 +169,7 @@ func TestCredentialFileIsReadAtEachCall(t *testing.T) {
 	c := givenBy(t, "  customer_id_file: id\n", "", map[string]string{"id": "first"})
 	path := c.file.text()
 	for _, want := range []string{"first", "second"} {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(want), 0o600))
 		if id, err := c.Read(); err != nil || id.Reveal() != want {
 			t.Error(err, id.Reveal())
 		}
@@ -189,9 +181,7 @@ func TestServicesInheritTheCredential(t *testing.T) {
 	got := map[string]string{}
 	for key, service := range c.Services.byKey() {
 		id, err := service.Credential.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[key] = id.Reveal()
 	}
 	want := map[string]string{"contribution": "general", "list": "special", "property": "general", "autocomplete": "general", "reversegeo": "general"}

@@ -18,9 +18,7 @@ serve:
   keep: 2d
   rings: [{name: canary}, {name: rest, delay: 24h, stop_above: "5%"}]
 `), Environment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := c.Serve
 	if got.Bandwidth.At(time.Now()).Rate != 50<<20 {
 		t.Errorf("bandwidth %v", got.Bandwidth)
@@ -74,9 +72,7 @@ func TestServeWarnings(t *testing.T) {
 		`{listen: ":1", public_url: "http://m.example", ids_file: ids}`:  {"serve.public_url: plain http is insecure"},
 	} {
 		c, err := parse("syncd.yaml", []byte(minimal+"\nserve: "+text+"\n"), Environment{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := c.Serve.warnings("syncd.yaml")
 		for i, line := range want {
 			if len(got) != len(want) || !strings.Contains(got[i], line) {

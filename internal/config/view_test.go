@@ -15,15 +15,11 @@ import (
 func TestMapFilesAreReadAndErrorsNameTheirPlace(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("good.map", "\uFEFFmdAddr.dat|DATA|ANY|ANY|ANY|x/mdAddr.dat\r\n")
 	write("bad.map", "mdAddr.dat|DATA|ANY|ANY|ANY|x/mdAddr.dat\nx.dat|DATA|ANY|ANY|ANY|../x\n")
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo.map"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo.map"), 0o600))
 	for name, problem := range map[string]string{
 		"good.map":   "",
 		"bad.map":    `is not a usable map file: line 2: "x.dat": the path "../x": path segment ".."; correct the map file`,
@@ -33,9 +29,7 @@ func TestMapFilesAreReadAndErrorsNameTheirPlace(t *testing.T) {
 		path := filepath.Join(dir, "syncd.yaml")
 		write("syncd.yaml", minimal+"views:\n  - name: v\n    layout: map\n    map_files:\n      dq_addr_data: "+name+"\n")
 		c, err := Load(path, Environment{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = c.CheckMaps()
 		var got *document.Error
 		if problem == "" && err == nil {

@@ -46,9 +46,7 @@ func TestAdministration(t *testing.T) {
 		t.Errorf("after all were removed: %s", a.Text)
 	}
 	var requests []Request
-	if err := json.Unmarshal([]byte(testclient.Send(t, http.MethodGet, e.URL()+"/-/requests").Text), &requests); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(testclient.Send(t, http.MethodGet, e.URL()+"/-/requests").Text), &requests))
 	if len(requests) != 1 || requests[0].Status != 429 || requests[0].Host != HostRelease {
 		t.Errorf("requests %+v", requests)
 	}

@@ -30,9 +30,7 @@ func start(t testing.TB, cfg Config) *Emulator {
 		cfg.CustomerID = testclient.ID
 	}
 	e, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -76,9 +74,7 @@ func TestCustomerID(t *testing.T) {
 
 func TestAnyCustomerIDIsAcceptedByDefault(t *testing.T) {
 	e, err := Start(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	e.AddSample()
 	for id, want := range map[string]int{"anything": 200, "": 401} {
@@ -90,9 +86,7 @@ func TestAnyCustomerIDIsAcceptedByDefault(t *testing.T) {
 
 func TestStartErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	tests := map[string]Config{
 		"address in use":          {Listen: taken.Addr().String()},
@@ -115,13 +109,9 @@ func TestCloseEndsStalledRequests(t *testing.T) {
 	e.AddSample()
 	e.AddFault(Fault{Kind: KindStall, After: 3})
 	resp, err := testclient.New(t).Get(testclient.Address(e, "/ManifestReleases/dq_addr_data", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Close())
 	body, err := io.ReadAll(resp.Body)
 	if string(body) != "202" || err == nil {
 		t.Errorf("got %q, %v", body, err)
@@ -138,14 +128,10 @@ func TestWildcardListener(t *testing.T) {
 		t.Fatalf("URL %s", e.URL())
 	}
 	r, err := http.NewRequest(http.MethodGet, testclient.Address(e, "/Download/Data/2026.10/ews.txt", ""), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Host = "mirror.example:80"
 	resp, err := testclient.New(t).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	want := strings.Replace(e.DownloadURL(), "127.0.0.1", "mirror.example", 1) + "/files/"
 	if got := resp.Header.Get("Location"); !strings.HasPrefix(got, want) {
@@ -165,9 +151,7 @@ func TestTLS(t *testing.T) {
 			e.AddFault(Fault{Host: HostDownload, Kind: KindReset, After: 2})
 		}
 		resp, err := c.Get(testclient.Address(e, "/Download/Data/2026.10/a", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if want := map[bool]string{false: "hello", true: "he"}[reset]; string(body) != want || (err != nil) != reset {
@@ -182,22 +166,16 @@ func TestTLS(t *testing.T) {
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		NotAfter:     time.Now().Add(time.Hour),
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -258,5 +236,13 @@ func TestRequestLogIsBounded(t *testing.T) {
 	last := l.begin(HostRelease, r, nil)
 	if n := len(l.entries); n != maxRequests/2+1 || l.entries[n-1] != last {
 		t.Errorf("%d entries", n)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -127,9 +127,7 @@ func TestFaultHuge(t *testing.T) {
 		"/Metadata/Data/1/a": `{"FileName":"a","Comment":"`, "/MD5/Data/1/a": `"0123456789abcdef0123`,
 	} {
 		resp, err := testclient.New(t).Get(testclient.Address(e, path, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first := make([]byte, len(want))
 		if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != want {
 			t.Errorf("%s: %q, %v", path, first, err)
@@ -225,9 +223,7 @@ func TestFaultTruncate(t *testing.T) {
 func TestFaultStall(t *testing.T) {
 	e, content, target := faulty(t, Fault{Kind: KindStall, After: 50_000})
 	resp, err := testclient.New(t).Get(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make([]byte, 50_000)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != content[:50_000] {
 		t.Errorf("other bytes, %v", err)
@@ -263,9 +259,7 @@ func TestResetWaitsForSentBytes(t *testing.T) {
 	target := testclient.FileURL(t, e, "Data/2026.10/a")
 	e.AddFault(Fault{Kind: KindReset, Path: "/files/*", After: 16 << 20})
 	resp, err := testclient.New(t).Get(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	for { // until the server has handed all of it to the kernel, or cannot
 		before := e.Requests()[1].BytesSent
@@ -382,9 +376,7 @@ func TestFaultSlow(t *testing.T) {
 func TestCloseEndsSlowAnswer(t *testing.T) {
 	e, _, target := faulty(t, Fault{Kind: KindSlow, Rate: 1})
 	resp, err := testclient.New(t).Get(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	if err := e.Close(); err != nil {
 		t.Error(err)

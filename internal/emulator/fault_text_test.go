@@ -77,9 +77,7 @@ func FuzzParseFault(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := fault.check(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fault.check())
 		again, err := ParseFault(fault.String())
 		if err != nil || again != fault {
 			t.Fatalf("%#v gives %s, which gives %#v, %v", fault, fault, again, err)

@@ -133,9 +133,7 @@ func TestServiceCustomerID(t *testing.T) {
 // Without a configured Customer ID, every id is accepted.
 func TestServicesAcceptAnyCustomerIDByDefault(t *testing.T) {
 	e, err := Start(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	for id, want := range map[string]string{"anything": "XS01", "": "GE04"} {
 		a := testclient.Send(t, http.MethodGet, e.AutocompleteURL()+"/GlobalExpressCountry?country=ice&id="+id)

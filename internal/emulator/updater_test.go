@@ -109,14 +109,10 @@ func TestUpdaterIsAnswered(t *testing.T) {
 	}
 	const golden = "testdata/updater_requests.golden"
 	if *update {
-		if err := os.WriteFile(golden, []byte(lines.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, []byte(lines.String()), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), lines.String()); diff != "" {
 		t.Error(diff)
 	}

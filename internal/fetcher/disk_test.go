@@ -23,16 +23,10 @@ func TestSweepKeepsOnlyWantedDownloads(t *testing.T) {
 		t.Errorf("name %s", got)
 	}
 	for _, name := range []string{Name(digest), Name(digest) + validatorSuffix, Name(other), Name(other) + validatorSuffix, "md5-" + other.Hex()[1:] + validatorSuffix, "stray", ".hidden"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "folder", "within"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := Sweep(open(t, dir), map[string]bool{Name(digest): true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, "folder", "within"), 0o700))
+	must(t, Sweep(open(t, dir), map[string]bool{Name(digest): true}))
 	if diff := cmp.Diff([]string{Name(digest), Name(digest) + validatorSuffix}, fileNames(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -47,9 +41,7 @@ func TestSweepKeepsOnlyWantedDownloads(t *testing.T) {
 func TestFetchIntoMissingFolderFails(t *testing.T) {
 	b := newFixture(t, emulator.Random(2, 10), manifest.SHA256)
 	dir := open(t, b.dir)
-	if err := os.Remove(b.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(b.dir))
 	_, err := New(connect(t, b.URL(), patient, time.Minute), dir, Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 	if !errors.Is(err, fs.ErrNotExist) || len(b.Requests()) != 0 {
 		t.Errorf("%d requests, %v", len(b.Requests()), err)

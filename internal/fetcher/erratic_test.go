@@ -171,7 +171,5 @@ func (s *erratic) wantWhole(t *testing.T, dir string, got verify.Proven) {
 	if left := fileNames(t, dir); len(left) != 1 {
 		t.Errorf("leftover files: %q", left)
 	}
-	if err := os.Remove(filepath.Join(dir, got.Name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, got.Name)))
 }

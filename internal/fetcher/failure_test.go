@@ -198,9 +198,7 @@ func TestOnlyNewBytesCountAsProgress(t *testing.T) {
 	file := fileOf(t, content)
 	kept := filepath.Join(dir, Name(file.Expected))
 	for name, data := range map[string][]byte{"": content[:mib], validatorSuffix: []byte(`"\"e\""`)} {
-		if err := os.WriteFile(kept+name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(kept+name, data, 0o600))
 	}
 	source := &memorySource{attempts: []func(http.Header) (*transport.Response, error){
 		fail, fail, // bytes of an earlier call are no progress

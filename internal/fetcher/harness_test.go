@@ -54,9 +54,7 @@ type fixture struct {
 func newFixture(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) *fixture {
 	t.Helper()
 	e, err := emulator.Start(emulator.Config{CustomerID: testID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -78,9 +76,7 @@ func (b *fixture) publish(content emulator.Content) {
 func digestOf(t testing.TB, content emulator.Content, algorithm manifest.Algorithm) manifest.Digest {
 	t.Helper()
 	r, err := content.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	h := verify.NewHasher(algorithm)
 	if _, err := io.Copy(h, r); err != nil {
@@ -98,13 +94,9 @@ func (b *fixture) fault(f emulator.Fault) {
 func connect(t testing.TB, base string, retry transport.Retry, stall time.Duration) *releases.Client {
 	t.Helper()
 	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := transport.New(transport.Config{Base: u, CustomerID: testID, IDParam: "id", Retry: retry, StallTimeout: stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return releases.New(c)
 }
@@ -146,9 +138,7 @@ func (b *fixture) wantProven(got verify.Proven, err error) {
 func open(t testing.TB, path string) *fsops.Dir {
 	t.Helper()
 	dir, err := fsops.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	return dir
 }
@@ -228,9 +218,7 @@ func equal(a, b *watcher) bool {
 func readAll(t testing.TB, content emulator.Content) []byte {
 	t.Helper()
 	r, err := content.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	all := make([]byte, content.Size()) // in one piece, because some are large
 	if _, err := io.ReadFull(r, all); err != nil {
@@ -268,9 +256,7 @@ func (b *fixture) writePartial(content []byte, validator string) {
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -296,9 +282,7 @@ func fileOf(t testing.TB, content []byte) manifest.File {
 func fileNames(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())
@@ -311,4 +295,12 @@ func renamed(ref manifest.Reference, name string) manifest.Reference {
 	parts := ref.Parts()
 	parts.Name = name
 	return parts.Reference()
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -36,22 +36,16 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 				"":              string(content[:8*mib]),
 				validatorSuffix: `{"validator":"\"older\"","total":33554432,"here":[[0,1048576],[2097152,8388608]]}`,
 			} {
-				if err := os.WriteFile(path+name, []byte(data), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path+name, []byte(data), 0o600))
 			}
 			source := &cappedSource{contents: map[string][]byte{"": content}, rate: mib}
 			d, err := newDownload(t.Context(), New(source, open(t, dir), Config{Files: 4, Segments: segments}), file, -1, &watcher{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer d.partial.close()
 			d.partial.hasher.file = &slowFile{d.partial.file}
 			begin := time.Now()
 			transfer := &transfer{download: d, partial: d.partial, segments: segments}
-			if err := transfer.run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, transfer.run(t.Context()))
 			if took := time.Since(begin); d.partial.size() != size || took > time.Minute {
 				t.Errorf("%d connections received %d bytes in %v", segments, d.partial.size(), took)
 			}
@@ -66,9 +60,7 @@ func TestSlowReadBackStallsNoConnection(t *testing.T) {
 func newTestHasher(t *testing.T, content []byte) *hasher {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { file.Close() })
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)

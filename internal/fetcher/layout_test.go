@@ -116,9 +116,7 @@ func TestClipRangesFromDisk(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var spans []byteRange
-		if err := json.Unmarshal([]byte(tt.text), &spans); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(tt.text), &spans))
 		if got := clip(spans, tt.size); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v", name, got)
 		}

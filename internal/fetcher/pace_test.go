@@ -35,9 +35,7 @@ func newSlowSource(t *testing.T, content []byte, step int, pause time.Duration) 
 	t.Helper()
 	retry := transport.Retry{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsed: 15 * time.Minute}
 	carrier, err := transport.New(transport.Config{Base: &url.URL{Scheme: "http", Host: "provider"}, Retry: retry})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &slowSource{Client: carrier, content: content, step: step, pause: pause, most: len(content)}
 }
 

@@ -61,18 +61,14 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 	edit := func(change func(t *testing.T, b *fixture, f *os.File)) func(*testing.T, *fixture) {
 		return func(t *testing.T, b *fixture) {
 			f, err := os.OpenFile(b.path(), os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
 			change(t, b, f)
 		}
 	}
 	validator := func(text string) func(*testing.T, *fixture) {
 		return func(t *testing.T, b *fixture) {
-			if err := os.WriteFile(b.path()+validatorSuffix, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(b.path()+validatorSuffix, []byte(text), 0o600))
 		}
 	}
 	tests := map[string]struct {
@@ -86,29 +82,19 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 			}
 		}), []string{rangeFrom(kept), ""}, 1},
 		"zeroes at its end, as after a power loss": {edit(func(t *testing.T, _ *fixture, f *os.File) {
-			if err := errors.Join(f.Truncate(kept-5000), f.Truncate(kept)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(f.Truncate(kept-5000), f.Truncate(kept)))
 		}), []string{rangeFrom(kept), ""}, 1},
 		"shorter": {edit(func(t *testing.T, _ *fixture, f *os.File) {
-			if err := f.Truncate(mib); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Truncate(mib))
 		}), []string{rangeFrom(mib)}, 0},
 		"empty": {edit(func(t *testing.T, _ *fixture, f *os.File) {
-			if err := f.Truncate(0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Truncate(0))
 		}), []string{""}, 0},
 		"as long as the file": {edit(func(t *testing.T, _ *fixture, f *os.File) {
-			if err := f.Truncate(size); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Truncate(size))
 		}), []string{""}, 0},
 		"longer than the file": {edit(func(t *testing.T, _ *fixture, f *os.File) {
-			if err := f.Truncate(2 * size); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Truncate(2*size))
 		}), []string{""}, 0},
 		"whole": {edit(func(t *testing.T, b *fixture, f *os.File) {
 			if _, err := f.Write(readAll(t, b.content)); err != nil {
@@ -116,14 +102,10 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 			}
 		}), nil, 0},
 		"whole, without validator": {func(t *testing.T, b *fixture) {
-			if err := errors.Join(os.WriteFile(b.path(), readAll(t, b.content), 0o600), os.Remove(b.path()+validatorSuffix)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.WriteFile(b.path(), readAll(t, b.content), 0o600), os.Remove(b.path()+validatorSuffix)))
 		}, nil, 0},
 		"without validator": {func(t *testing.T, b *fixture) {
-			if err := os.Remove(b.path() + validatorSuffix); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(b.path()+validatorSuffix))
 		}, []string{""}, 0},
 		"with another validator":         {validator(`"\"other\""`), []string{rangeFrom(kept)}, 0}, // the server sends the whole file
 		"with a date":                    {validator(`"Thu, 01 Jan 2026 00:00:00 GMT"`), []string{rangeFrom(kept)}, 0},
@@ -154,9 +136,7 @@ func TestDamagedPartialFilesAreNeverTrusted(t *testing.T) {
 
 func TestCompleteReadOnlyPartialFileIsUsed(t *testing.T) {
 	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
-	if err := os.WriteFile(b.path(), readAll(t, b.content), 0o400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(b.path(), readAll(t, b.content), 0o400))
 	got, err := New(connect(t, b.URL(), patient, time.Minute), open(t, b.dir), Config{}).Fetch(t.Context(), b.file, -1, &watcher{})
 	if err != nil || got.Object.Size != 2*mib || len(b.Requests()) != 0 {
 		t.Errorf("%+v after %d requests, %v", got, len(b.Requests()), err)
@@ -227,9 +207,7 @@ func TestPlantedPartialFileChangesNothingElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 			victim := filepath.Join(filepath.Dir(b.dir), "victim-"+filepath.Base(b.dir))
-			if err := errors.Join(os.WriteFile(victim, []byte("content"), 0o640), plant(victim, b.path())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.WriteFile(victim, []byte("content"), 0o640), plant(victim, b.path())))
 			defer os.Remove(victim)
 			got, _, err := b.fetch(patient, time.Minute)
 			b.wantProven(got, err)

@@ -29,9 +29,7 @@ func smallDisk(t *testing.T, options string) string {
 func freeBytes(t *testing.T, dir string) uint64 {
 	t.Helper()
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Statfs(dir, &s))
 	return s.Bavail * uint64(s.Bsize)
 }
 

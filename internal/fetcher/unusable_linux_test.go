@@ -92,9 +92,7 @@ func TestFileIsRemovedAfterFailedFsync(t *testing.T) {
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -132,12 +130,8 @@ func TestUnusablePartialFilesAreReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
 			t.Chdir(b.dir) // the path of a socket must be short
-			if err := tt.make("x"); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename("x", b.path()+tt.suffix); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tt.make("x"))
+			must(t, os.Rename("x", b.path()+tt.suffix))
 			got, _, err := b.fetch(patient, time.Minute)
 			b.wantProven(got, err)
 			b.wantRanges("")
@@ -152,22 +146,14 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 	dir := t.TempDir()
 	file := fileOf(t, []byte("whole"))
 	path := filepath.Join(dir, Name(file.Expected))
-	if err := os.WriteFile(path, []byte("who"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("who"), 0o600))
 	folder := open(t, dir)
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	none := unix.Rlimit{Cur: 0, Max: limit.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
 	_, err := New(nil, folder, Config{}).openPartial(t.Context(), file.Expected, false)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	if !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("got %v", err)
 	}

@@ -289,9 +289,7 @@ func FuzzValidator(f *testing.F) {
 		l := layout{size: max(v.Total, size, 0), present: clip(v.Present, max(size, 0))}
 		l.check(t)
 		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again := parseValidator(text); !cmp.Equal(again, v, cmp.AllowUnexported(byteRange{})) {
 			t.Errorf("%+v became %+v", v, again)
 		}

@@ -13,17 +13,13 @@ import (
 // resulting paths in mirror.
 func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
 	data, err := os.ReadFile("testdata/attacks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var attacks []struct {
 		Name   string
 		Reason refusal.Reason
 		Links  []string
 	}
-	if err := json.Unmarshal(data, &attacks); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &attacks))
 	lost := 0
 	for _, a := range attacks {
 		refs, err := parseLinks(a.Links)

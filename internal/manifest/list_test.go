@@ -18,9 +18,7 @@ func parseAll(t *testing.T, texts ...string) []Reference {
 	var refs []Reference
 	for _, text := range texts {
 		ref, err := ParseReference(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		refs = append(refs, ref)
 	}
 	return refs
@@ -52,9 +50,7 @@ func TestIdenticalLinksAreOneFile(t *testing.T) {
 		"http://c.example.net/prefix/download/library/Linux/gcc48/64Bit/2026.10/x%2Eso",
 		"/Download/Data/2026.10/x.dat",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := parseAll(t, "Library/LINUX/GCC48/64BIT/2026.10/x.so", "Data/2026.10/x.dat")
 	if diff := cmp.Diff(want, refs); diff != "" {
 		t.Error(diff)

@@ -61,9 +61,7 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := ParseLink(row.link)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -235,9 +233,7 @@ func TestPathsFollowTheLayout(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			ref, err := ParseReference(row.reference)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if ref.Path() != row.want || ref.String() != row.reference {
 				t.Errorf("path %q of %q, want %q of %q", ref.Path(), ref.String(), row.want, row.reference)
 			}
@@ -248,9 +244,7 @@ func TestPathsFollowTheLayout(t *testing.T) {
 func TestSegmentsOfAPathStayWithinTheLimitOfFileSystems(t *testing.T) {
 	system := strings.Repeat("Ⱥ", 127) // two bytes each; three in lower case
 	ref, err := ParseReference("Library/" + system + "/C/ANY/2026.10/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for segment := range strings.SplitSeq(ref.Path(), "/") {
 		if len(segment) > maxSegment {
 			t.Errorf("segment of %d bytes", len(segment))
@@ -262,9 +256,7 @@ func TestFileSegmentsLeaveOutClassAndRelease(t *testing.T) {
 	got := map[Class][]string{}
 	for _, text := range []string{"Data/R/n", "Product/R/n", "Library/O/C/A/R/n", "Interface/O/L/A/R/n"} {
 		ref, err := ParseReference(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[ref.Class()] = ref.FileSegments()
 	}
 	want := map[Class][]string{Data: {"n"}, Product: {"n"}, Library: {"O", "C", "A", "n"}, Interface: {"O", "L", "A", "n"}}
@@ -323,5 +315,13 @@ func BenchmarkParseLinks(b *testing.B) {
 		if _, err := parseLinks(links); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

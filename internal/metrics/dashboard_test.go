@@ -34,9 +34,7 @@ type datasource struct{ UID string }
 // TestDashboardIsValid checks what Grafana does not say when it loads a dashboard.
 func TestDashboardIsValid(t *testing.T) {
 	var b board
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, dashboardFile)), &b))
 	if first := b.Templating.List[0]; b.UID != "syncd" || b.Schema < 36 || first.Name != "datasource" || first.Type != "datasource" || first.Query != "prometheus" {
 		t.Errorf("uid %q, schema %d, first variable %+v", b.UID, b.Schema, first)
 	}

@@ -23,9 +23,7 @@ var (
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -33,9 +31,7 @@ func read(t *testing.T, path string) string {
 func exported(t *testing.T, reg *prometheus.Registry) map[string]bool {
 	t.Helper()
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := map[string]bool{}
 	for _, family := range families {
 		names[family.GetName()] = true
@@ -68,9 +64,7 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 func TestDashboardShowsEveryMetric(t *testing.T) {
 	_, reg := used(t)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dashboard := read(t, dashboardFile)
 	for _, family := range families {
 		switch name := family.GetName(); name {
@@ -104,9 +98,7 @@ func alerts(t *testing.T) []rule {
 	var rules struct {
 		Groups []struct{ Rules []rule }
 	}
-	if err := yaml.Unmarshal([]byte(read(t, rulesFile)), &rules); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, rulesFile)), &rules))
 	if len(rules.Groups) != 1 { // another would go untested
 		t.Fatalf("%d groups of rules", len(rules.Groups))
 	}
@@ -117,9 +109,7 @@ func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, path := range []string{fixturesFile, longFixtures} {
 		var tested fixtures
-		if err := yaml.Unmarshal([]byte(read(t, path)), &tested); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(read(t, path)), &tested))
 		for _, test := range tested.Tests {
 			for _, check := range test.Checks {
 				fires[check.Alert] = fires[check.Alert] || len(check.Firing) > 0
@@ -174,11 +164,17 @@ func TestPromtoolAcceptsTheConfigurationOfTheDocuments(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	config := strings.Replace(block[1], "/usr/share/syncd/prometheus/syncd.rules.yml", rules, 1)
-	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(config), 0o644))
 	promtool(t, "", "check", "config", "--lint=all", "--lint-fatal", path)
 	if !strings.Contains(config, rules) {
 		t.Errorf("the configuration does not name the rules of the package:\n%s", config)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

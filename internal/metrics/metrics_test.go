@@ -159,9 +159,7 @@ func TestDropManifestLeavesNoSeries(t *testing.T) {
 	m, reg := used(t)
 	m.DropManifest("one")
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kept := 0
 	for _, family := range families {
 		for _, series := range family.GetMetric() {

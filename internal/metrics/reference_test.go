@@ -42,9 +42,7 @@ const alertsHead = `
 func TestSeriesReferenceIsCurrent(t *testing.T) {
 	_, reg := used(t)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := referenceHead
 	for _, family := range families {
 		text += row(family)
@@ -54,9 +52,7 @@ func TestSeriesReferenceIsCurrent(t *testing.T) {
 		text += r.row()
 	}
 	if os.Getenv("SYNCD_UPDATE_DOCS") != "" {
-		if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(referenceFile, []byte(text), 0o644))
 		return
 	}
 	if diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(read(t, referenceFile), "\n")); diff != "" {

@@ -18,13 +18,9 @@ func TestAdoptRefusesBytesThatCannotBeSynced(t *testing.T) {
 	object := manifest.Object{ID: sumOf("a"), Size: 1}
 	name := "sha256-" + object.ID.String()
 	path := m.path("partial", name)
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(path, 0o600))
 	held, err := os.OpenFile(path, os.O_RDWR, 0) // else to open it for reading would wait
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer held.Close()
 	if err := m.Objects.Adopt(verify.Proven{Name: name, Object: object}); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("got %v", err)

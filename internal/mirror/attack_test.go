@@ -43,16 +43,12 @@ func TestPublishRefusesHarmfulPaths(t *testing.T) {
 func attacks(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile("../manifest/testdata/attacks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list []struct {
 		Name  string
 		Paths []string
 	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &list))
 	paths := map[string][]string{"invalid UTF-8, raw": {"a\xff.dat"}, "over-long UTF-8, raw": {"..\xc0\xaf..\xc0\xafescaped"}}
 	for _, a := range list {
 		if len(a.Paths) > 0 {

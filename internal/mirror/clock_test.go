@@ -99,15 +99,11 @@ func TestTheTimeOfAGenerationIsThatOfItsSwap(t *testing.T) {
 	m := newMirror(t)
 	publishAll(t, m, "a1")
 	next, err := m.Generations.build(Change{Remove: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	setTime(t, m, next.Number, time.Now().Add(-time.Hour)) // so long took what came after
 	next.PublishedAt = time.Now().Add(-time.Hour)
 	before := time.Now()
-	if err := m.Generations.swapTo(next); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Generations.swapTo(next))
 	info, err := os.Stat(m.path("generations", generationName(next.Number)))
 	if err != nil || info.ModTime().Before(before.Add(-time.Second)) || m.Current().PublishedAt.Before(before) {
 		t.Errorf("came at %v, in memory %v; the swap was after %v; %v", info.ModTime(), m.Current().PublishedAt, before, err)
@@ -150,17 +146,13 @@ func TestARevisionThatNoGenerationShowsIsOrderedByItsTime(t *testing.T) {
 		want   []manifest.Release
 	}{{2, []manifest.Release{"2026.03", "2026.02", "2026.01"}}, {1, []manifest.Release{"2026.03", "2026.02"}}} {
 		for _, n := range []int{2, 3} { // left alone, a2 has its record only
-			if err := os.RemoveAll(m.path("generations", generationName(n))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(m.path("generations", generationName(n))))
 		}
 		if _, err := m.Prune(Retention{Revisions: step.retain}, days(1)); err != nil {
 			t.Fatal(err)
 		}
 		records, err := m.Records.Revisions("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []manifest.Release
 		for _, r := range records {
 			got = append(got, r.Release)
@@ -181,9 +173,7 @@ func TestAnUnsyncedSwapIsRepeatedBeforeUse(t *testing.T) {
 	publishAll(t, m, "a1")
 	chmod := func(perm os.FileMode) {
 		t.Helper()
-		if err := os.Chmod(m.dir, perm); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(m.dir, perm))
 	}
 	t.Cleanup(func() { os.Chmod(m.dir, 0o755) })
 	chmod(0o311) // names can be made, and not synced

@@ -253,9 +253,7 @@ func asOrdinaryUser(t *testing.T) bool {
 		return true
 	}
 	home := t.TempDir()
-	if err := errors.Join(os.Chmod(filepath.Dir(home), 0o755), os.Chown(home, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(filepath.Dir(home), 0o755), os.Chown(home, nobody, nobody)))
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir, cmd.Env = home, append(os.Environ(), "TMPDIR="+home, "HOME="+home)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -274,3 +272,10 @@ func asOrdinaryUser(t *testing.T) bool {
 
 // days is a time so far ahead that every generation has left `current` long ago.
 func days(n int) time.Time { return time.Now().Add(time.Duration(n) * 24 * time.Hour) }
+
+func must(t tb, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("%v", err)
+	}
+}

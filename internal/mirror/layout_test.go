@@ -68,9 +68,7 @@ func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {
 
 func TestAnExistingDataDirectoryKeepsItsPermissions(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o750))
 	recovered(t, dir)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("got mode %v of a directory made by hand, want it unchanged: %v", info.Mode(), err)

@@ -25,16 +25,12 @@ func (m *Mirror) plant(t *testing.T, name string) (unchanged func()) {
 
 func (m *Mirror) plantTo(t *testing.T, name, away string) (unchanged func()) {
 	t.Helper()
-	if err := os.Rename(m.path(name), away); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(m.path(name), away))
 	target := away
 	if strings.HasPrefix(away, m.dir) { // os.Root follows a relative link within the data directory
 		target, _ = filepath.Rel(filepath.Dir(m.path(name)), away)
 	}
-	if err := os.Symlink(target, m.path(name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, m.path(name)))
 	before := listing(t, away)
 	return func() {
 		t.Helper()
@@ -62,13 +58,9 @@ func TestLinkInThePlaceOfAnObjectIsAMissingObject(t *testing.T) {
 			case "in partial":
 				unchanged = m.plantTo(t, objectName(id), m.path("partial", "planted"))
 			case "the published file":
-				if err := errors.Join(os.Remove(m.objectPath(id)), os.Symlink("../../current/a/x", m.objectPath(id))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.Remove(m.objectPath(id)), os.Symlink("../../current/a/x", m.objectPath(id))))
 			case "itself":
-				if err := errors.Join(os.Remove(m.objectPath(id)), os.Symlink(id.String(), m.objectPath(id))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.Remove(m.objectPath(id)), os.Symlink(id.String(), m.objectPath(id))))
 			}
 			if _, there := m.Objects.Find(id); there {
 				t.Error("it is an object")
@@ -115,9 +107,7 @@ func TestLinksInThePlaceOfGenerationsAreRemoved(t *testing.T) {
 	}
 	var checks []func()
 	for _, n := range []string{"000004", "000009", "1000000"} {
-		if err := os.Mkdir(m.path("generations", n), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(m.path("generations", n), 0o755))
 		checks = append(checks, m.plant(t, "generations/"+n))
 	}
 	checks = append(checks, m.plant(t, "generations/000001"))
@@ -196,9 +186,7 @@ func TestLinksWithinAPublishedRevisionAreDamage(t *testing.T) {
 	if err := m.Trees.check(treeOfRevision(served)); err == nil {
 		t.Error("the revision is whole")
 	}
-	if err := m.Relink(sumOf("2")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Relink(sumOf("2")))
 	if err := m.Reread(context.Background(), checked.Damage[0]); err != nil || m.isLink(file) {
 		t.Errorf("not repaired: %v", err)
 	}

@@ -96,9 +96,7 @@ func checkNoOrphans(t tb, m *Mirror, held map[manifest.ObjectID]bool) {
 // setTime gives a generation the time at which it came into service.
 func setTime(t testing.TB, m *Mirror, number int, came time.Time) {
 	t.Helper()
-	if err := os.Chtimes(m.path("generations", generationName(number)), time.Time{}, came); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(m.path("generations", generationName(number)), time.Time{}, came))
 }
 
 func TestFreeableIsWhatPruneFreesAndRemovesNothing(t *testing.T) {
@@ -174,9 +172,7 @@ func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
 			next := Change{Remove: []string{"a"}}
 			if change != "no manifests" {
 				next = Change{Set: []Record{recordOf(t, m, "a", "2026.02", files{"x": "a2"})}}
-				if err := m.Trees.build(treeOfRevision(next.Set[0])); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Trees.build(treeOfRevision(next.Set[0])))
 			}
 			if _, err := m.Generations.build(next); err != nil {
 				t.Fatal(err)
@@ -210,9 +206,7 @@ func TestNothingIsPrunedWhenCurrentIsDamagedOrGone(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, m *Mirror){
 		"record damaged": func(t *testing.T, m *Mirror) { replace(t, m.path("current/a.json"), "{") },
 		"generation gone": func(t *testing.T, m *Mirror) {
-			if err := os.RemoveAll(m.path("generations/000003")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(m.path("generations/000003")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,18 +232,12 @@ func TestNothingIsPrunedWhenAGenerationCannotBeRead(t *testing.T) {
 	publishAll(t, m, "a1", "a2")
 	for _, name := range []string{"generations/000001", "generations/000001/a.json"} {
 		info, err := os.Stat(m.path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(m.path(name), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.Chmod(m.path(name), 0))
 		if _, err := m.Prune(Retention{Revisions: 1}, days(1)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if err := os.Chmod(m.path(name), info.Mode()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(m.path(name), info.Mode()))
 		checkWhole(t, m)
 		if diff := cmp.Diff([]string{"1: a1", "2: a2"}, shown(t, m)); diff != "" {
 			t.Errorf("with %s unreadable, other generations stayed: %s", name, diff)
@@ -326,9 +314,7 @@ func TestEveryGenerationIsWholeAfterAnySequenceOfPublishesAndPrunes(t *testing.T
 				now := rapid.SampledFrom([]time.Time{time.Now(), days(1)}).Draw(t, "now")
 				before := shown(t, m)
 				next, err := m.Prune(keep, now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if left := shown(t, m); keep.For > 0 && now.Before(days(1).Add(-time.Hour)) && !slices.Equal(before, left) {
 					t.Fatalf("went too soon: %q became %q", before, left)
 				}
@@ -362,13 +348,9 @@ func relinkAny(t *rapid.T, m *Mirror) {
 	published := m.Current().Records[rapid.SampledFrom(names).Draw(t, "manifest")].Files
 	f := rapid.SampledFrom(published).Draw(t, "file")
 	data, err := os.ReadFile(m.objectPath(f.Object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	adopt(t, m, string(data))
-	if err := m.Relink(f.Object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Relink(f.Object))
 	checkWhole(t, m)
 }
 

@@ -62,9 +62,7 @@ func TestARecordIsTheSameAfterReopening(t *testing.T) {
 	record.Held = &Hold{Release: "2026.11", Revision: "abc", Fingerprint: "f", Setting: "latest", Selection: "c"}
 	mustPublish(t, m, record)
 	again, err := Open(m.dir, m.disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(record, again.Current().Records["dq"]); diff != "" {
 		t.Error(diff)
 	}
@@ -160,9 +158,7 @@ func identities(t *testing.T, dir string) map[string]string {
 		all[path] = fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino, info.Mode(), info.ModTime())
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -175,9 +171,7 @@ func TestPublishedFilesNeverChange(t *testing.T) {
 	mustPublish(t, m, recordOf(t, m, "a", "2026.11", files{"x": "same", "z": "new"}))   // shares an object
 	mustPublish(t, m, recordOf(t, m, "b", "2026.10", files{"x": "same", "y": "other"})) // in another manifest
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "same", "sub/y": "other"}))
-	if err := m.Recover(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Recover())
 	if _, err := m.Prune(Retention{Revisions: 5}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -257,9 +251,7 @@ func TestAnUnsyncedSwapIsRepeatedBeforeTheNextGeneration(t *testing.T) {
 	if err == nil {
 		t.Error("a swap that is not durable was reported as done")
 	}
-	if err := os.Chmod(m.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(m.dir, 0o755))
 	if target, err := os.Readlink(m.path("current")); err != nil || target != "generations/000003" {
 		t.Fatalf("the swap did not happen: current is %q, %v", target, err)
 	}

@@ -61,9 +61,7 @@ func halfBuild(m *Mirror, r Record) error {
 func leftovers() []leftover {
 	must := func(t *testing.T, errs ...error) {
 		t.Helper()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(errs...))
 	}
 	build := func(t *testing.T, m *Mirror, next Record) {
 		t.Helper()
@@ -245,9 +243,7 @@ func TestAForeignCurrentIsLeftAlone(t *testing.T) {
 	for name, make := range rows {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := make(filepath.Join(dir, "current")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, make(filepath.Join(dir, "current")))
 			before := listing(t, dir)
 			if _, err := Open(dir, &durable.Disk{}); err == nil {
 				t.Error("opened")
@@ -262,9 +258,7 @@ func TestAForeignCurrentIsLeftAlone(t *testing.T) {
 func TestGenerationsCountOnBeyondSixDigits(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
-	if err := errors.Join(os.Rename(m.path("generations/000001"), m.path("generations/999999")), m.Generations.swap(999999)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(m.path("generations/000001"), m.path("generations/999999")), m.Generations.swap(999999)))
 	m = recovered(t, m.dir)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
 	m = recovered(t, m.dir)
@@ -285,9 +279,7 @@ func TestALeftoverThatCannotBeRemovedIsOnlyAWarning(t *testing.T) {
 		fsops.TempName(m.path("state", "x")), m.path("generations", "000002"),
 	}
 	for _, dir := range stuck {
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o400), os.Chmod(dir, 0o500)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o400), os.Chmod(dir, 0o500)))
 	}
 	var warnings []string
 	m, err := Open(m.dir, &durable.Disk{Warn: func(message string) { warnings = append(warnings, message) }})
@@ -305,9 +297,7 @@ func TestALeftoverThatCannotBeRemovedIsOnlyAWarning(t *testing.T) {
 	}
 	left := slices.Concat(below(t, m, "*/.tmp-*"), below(t, m, "revisions/*/.tmp-*"))
 	for _, name := range left {
-		if err := os.Chmod(m.path(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(m.path(name), 0o700))
 	}
 	warnings = nil
 	if err := m.Recover(); err != nil || len(left) != 4 || len(warnings) != 0 {
@@ -322,9 +312,7 @@ func TestAKeptRecordThatCannotBeWrittenLeavesNothing(t *testing.T) {
 	m := newMirror(t)
 	record := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	inTheWay := m.path("state", "records", "a", record.ID()+recordSuffix)
-	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(inTheWay, 0o700))
 	for range 3 {
 		if _, err := m.Publish(context.Background(), Change{Set: []Record{record}}); err == nil {
 			t.Error("published")

@@ -33,9 +33,7 @@ func TestARevisionThatNoGenerationShowsIsBuiltAnewWhenItIsWrong(t *testing.T) {
 			m := newMirror(t)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 			next := recordOf(t, m, "a", "2026.10", files{"x": "2", "sub/y": "y"})
-			if err := errors.Join(m.Trees.build(treeOfRevision(next)), spoil(m.revisionPath(next))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(m.Trees.build(treeOfRevision(next)), spoil(m.revisionPath(next))))
 			mustPublish(t, m, next)
 			if left := below(t, m, "revisions/a/.tmp-*"); len(left) != 0 {
 				t.Errorf("left: %q", left)
@@ -48,9 +46,7 @@ func TestARevisionOfADamagedGenerationIsBuiltAnew(t *testing.T) {
 	m := newMirror(t)
 	record := recordOf(t, m, "a", "2026.09", files{"x": "1"})
 	mustPublish(t, m, record)
-	if err := os.Remove(filepath.Join(m.revisionPath(record), "x")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(m.revisionPath(record), "x")))
 	replace(t, m.path("current", "a.json"), "{")
 	m = recovered(t, m.dir)
 	if _, err := m.Publish(context.Background(), Change{Set: []Record{record}}); err != nil {
@@ -66,9 +62,7 @@ func TestADamagedRevisionThatIsServedIsNotRebuilt(t *testing.T) {
 			first := recordOf(t, m, "a", "2026.09", files{"x": "1", "sub/y": "y"})
 			mustPublish(t, m, first)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
-			if err := spoil(m.revisionPath(first)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, spoil(m.revisionPath(first)))
 			before := listing(t, m.revisionPath(first))
 			_, err := m.Publish(context.Background(), Change{Set: []Record{first}})
 			var broken *BuildError

@@ -40,9 +40,7 @@ func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
 			r := recordOf(t, m, "a", "2026.09", files{"x": "1", "d/y": "2"})
 			mustPublish(t, m, r)
 			mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "3", "d/y": "2"}))
-			if err := spoil(t, m.revisionPath(r), m, &r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, spoil(t, m.revisionPath(r), m, &r))
 			before := m.Current()
 			if _, err := m.Publish(context.Background(), Change{Set: []Record{r}}); err == nil {
 				t.Error("it was published")
@@ -84,15 +82,11 @@ func TestIntactReportsDamageAndRefreshRecovers(t *testing.T) {
 			mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
 			next := recordOf(t, m, "a", "2026.10", files{"x": "2"})
 			mustPublish(t, m, next)
-			if err := damage(m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, damage(m))
 			if err := m.Generations.Intact(); (err == nil) != (name == "nothing") {
 				t.Errorf("Intact says %v", err)
 			}
-			if err := errors.Join(m.Refresh(), m.Generations.Intact()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(m.Refresh(), m.Generations.Intact()))
 			checkGeneration(t, m, m.Current().Number)
 			if _, err := m.Publish(context.Background(), Change{Set: []Record{next}}); err != nil {
 				t.Fatal(err)

@@ -16,17 +16,13 @@ import (
 // replace puts a new file in a file's place, as a careless operator does.
 func replace(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o444)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o444)))
 }
 
 // overwrite changes a file's bytes in place, and with them those of all its links.
 func overwrite(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, []byte(text), 0), os.Chmod(path, 0o444)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, []byte(text), 0), os.Chmod(path, 0o444)))
 }
 
 func TestVerifyNamesEachDamagedFile(t *testing.T) {
@@ -43,13 +39,9 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	overwrite(t, m.path("current/a/flipped"), "0123456780") // also b's, which is the same object
 	overwrite(t, m.path("current/a/sub/truncated"), "abcdefghi")
 	replace(t, m.path("current/a/replaced"), "your")
-	if err := errors.Join(os.Remove(m.path("current/a/missing")), os.Remove(m.path("current/a/folder")), os.Mkdir(m.path("current/a/folder"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(m.path("current/a/missing")), os.Remove(m.path("current/a/folder")), os.Mkdir(m.path("current/a/folder"), 0o755)))
 	checked, err = m.Verify(context.Background(), both, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, d := range checked.Damage {
 		kind := "unreadable"
@@ -99,15 +91,11 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 	if m.Objects.IsWhole(context.Background(), sum) {
 		t.Fatal("the damaged object is proven")
 	}
-	if err := os.RemoveAll(m.path("current/b/deep")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(m.path("current/b/deep")))
 	replace(t, m.path("current/a/sub/copy"), "something else")
 	adopt(t, m, "shared")
 	for range 2 { // a second time finds links to the object already
-		if err := m.Relink(sum); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Relink(sum))
 		checkWhole(t, m)
 	}
 	object, _ := os.Stat(m.objectPath(sum))
@@ -127,9 +115,7 @@ func TestRelinkMendsEveryRevisionThatHasTheFile(t *testing.T) {
 func TestRelinkWithoutTheObjectChangesNothing(t *testing.T) {
 	m := newMirror(t)
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "1"}))
-	if err := os.Remove(m.objectPath(sumOf("1"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(m.objectPath(sumOf("1"))))
 	if err := m.Relink(sumOf("1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}

@@ -30,9 +30,7 @@ func viewOf(name, folder string, hashFiles bool, r Record) View {
 func (m *Mirror) shown(t *testing.T, name string) files {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(m.path("current", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	content := files{}
 	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -171,12 +169,5 @@ func TestADamagedViewMakesItsGenerationDamaged(t *testing.T) {
 			}
 			mustChange(t, m, Change{Views: []View{v}})
 		})
-	}
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -24,13 +24,9 @@ func TestFleetEntriesOutliveARestart(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, change := range []map[string]any{{"a": 1, "b": []int{2}}, {"a": nil, "c": "3", "unknown": nil}} {
-		if err := s.SetFleet(change); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetFleet(change))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = mustOpen(t, path)
 	if diff := cmp.Diff(map[string]string{"b": "[2]", "c": `"3"`}, read()); diff != "" {
 		t.Error(diff)

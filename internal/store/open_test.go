@@ -19,9 +19,7 @@ func TestFileFromANewerSyncdIsNotCalledDamaged(t *testing.T) {
 		t.Errorf("got %v, want an error that names a newer syncd", err)
 	}
 	s, note, err := openAt(t, path, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	kept := aside(t, path)
 	if strings.Contains(note, "damaged") || len(kept) != 1 || !strings.HasPrefix(kept[0], path+".newer-") {
@@ -33,15 +31,11 @@ func TestOnlyTheNewestDamagedFilesAreKept(t *testing.T) {
 	path := newPath(t)
 	others := []string{path + ".bak", path + "x.damaged-1", path + ".newer-1"}
 	for _, other := range others {
-		if err := os.WriteFile(other, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(other, nil, 0o600))
 	}
 	var kept []string
 	for range maxAside + 2 {
-		if err := os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600))
 		s, note, err := openAt(t, path, time.Minute)
 		if err != nil || note == "" {
 			t.Fatalf("note %q, %v", note, err)

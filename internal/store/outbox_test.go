@@ -30,9 +30,7 @@ func add(t *testing.T, s *Store, deliveries ...Delivery) (givenUp []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return givenUp
 }
 
@@ -53,18 +51,14 @@ func TestDeliveriesKeepTheirOrderForEachHook(t *testing.T) {
 		t.Errorf("next of an empty outbox %q", got)
 	}
 	add(t, s, delivery("a", "1"), delivery("b", "1"), delivery("ab", "1"), delivery("a", "2"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = mustOpen(t, path)
 	for _, want := range []string{"1", "2", ""} {
 		if got := next(t, s, "a"); got != want {
 			t.Errorf("next %q, want %q", got, want)
 		}
 		d, _, _ := s.NextDelivery("a")
-		if err := s.Update(func(o *Outbox) error { return o.Remove(d) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Update(func(o *Outbox) error { return o.Remove(d) }))
 	}
 	all, err := s.Deliveries()
 	if err != nil || len(all) != 2 || all[0].Hook != "ab" || all[1].Hook != "b" {
@@ -82,9 +76,7 @@ func TestADeliveryThatWasGivenUpHoldsUpNone(t *testing.T) {
 	add(t, s, delivery("a", "1"), delivery("a", "2"))
 	d, _, _ := s.NextDelivery("a")
 	d.GaveUp = time.Unix(2, 0).UTC()
-	if err := s.Update(func(o *Outbox) error { return o.GiveUp(d) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Update(func(o *Outbox) error { return o.GiveUp(d) }))
 	if got := next(t, s, "a"); got != "2" {
 		t.Errorf("next %q", got)
 	}
@@ -162,9 +154,7 @@ func TestToldIsKeptAndRemoved(t *testing.T) {
 	s := mustOpen(t, path)
 	set := func(told Notified) {
 		t.Helper()
-		if err := s.Update(func(o *Outbox) error { return o.SetNotified("m", told) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Update(func(o *Outbox) error { return o.SetNotified("m", told) }))
 	}
 	want := Notified{Release: "2026.10", Revision: "abc", Stale: true}
 	set(want)
@@ -191,9 +181,7 @@ func TestADamagedDeliveryIsFoundWhenTheFileIsOpened(t *testing.T) {
 			path := newPath(t)
 			s := mustOpen(t, path)
 			add(t, s, delivery("a", "1"))
-			if err := s.Update(put); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Update(put))
 			s.Close()
 			if _, note, err := openAt(t, path, time.Minute); err != nil || note == "" {
 				t.Errorf("note %q, %v", note, err)

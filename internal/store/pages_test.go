@@ -69,13 +69,9 @@ func TestFileWithADamagedTreeIsSetAside(t *testing.T) {
 			data := slices.Clone(good)
 			binary.NativeEndian.PutUint32(data[row.offset:], row.value)
 			path := newPath(t)
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, data, 0o600))
 			s, note, err := openAt(t, path, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer s.Close()
 			if !strings.Contains(note, row.says) || len(aside(t, path)) != 1 {
 				t.Errorf("note %q", note)
@@ -88,9 +84,7 @@ func TestFileWithADamagedTreeIsSetAside(t *testing.T) {
 func TestStateFileThatIsALinkIsRefused(t *testing.T) {
 	target, path := newPath(t), newPath(t)
 	mustOpen(t, target).Close()
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, path))
 	_, _, err := openAt(t, path, time.Minute)
 	_, readErr := openReadOnlyAt(t, path, time.Minute)
 	for _, err := range []error{err, readErr} {
@@ -110,21 +104,15 @@ func TestFreeListThatClaimsMoreEntriesThanFitIsSetAside(t *testing.T) {
 		fill(t, s)
 		s.Close()
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pages := len(data) / os.Getpagesize()
 		tree := &tree{file: bytes.NewReader(data), pageSize: os.Getpagesize(), pages: uint64(pages), seen: map[uint64]bool{}}
 		id, err := tree.freeList()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list := data[int(id)*os.Getpagesize():]
 		binary.NativeEndian.PutUint16(list[10:], manyFree)
 		binary.NativeEndian.PutUint64(list[headerSize:], 1<<29) // 4 GiB
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var says string
@@ -133,9 +121,7 @@ func TestFreeListThatClaimsMoreEntriesThanFitIsSetAside(t *testing.T) {
 			says = fmt.Sprint(err)
 		} else {
 			s, note, err := openAt(t, path, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer s.Close()
 			says = note
 		}
@@ -156,9 +142,7 @@ func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 	s := mustOpen(t, path)
 	s.db.NoSync = true
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	random := rand.New(rand.NewPCG(2026, 11))
 	for i := range times(400, 20_000) {
@@ -175,9 +159,7 @@ func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 				}
 			}
 		}
-		if err := s.Commit(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(c))
 		if err := s.read(func(tx *bbolt.Tx) error { return checkTree(tx, file) }); err != nil {
 			t.Fatalf("after %d changes: %v", i+1, err)
 		}
@@ -203,13 +185,9 @@ func TestBboltCheckOverlooksDamage(t *testing.T) {
 		data := slices.Clone(good)
 		binary.NativeEndian.PutUint32(data[damage.offset:], damage.value)
 		path := newPath(t)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = db.View(func(tx *bbolt.Tx) error {
 			for err := range tx.Check() {
 				t.Errorf("%s: bbolt finds it: %v", name, err)

@@ -26,18 +26,10 @@ func someProofs(n int) *Proofs {
 func TestProofsSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, _, err := openAt(t, path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Commit(Changes{Proofs: map[string]*Proofs{"data": someProofs(1000), "bins": someProofs(3)}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Commit(Changes{Proofs: map[string]*Proofs{"bins": {}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Commit(Changes{Proofs: map[string]*Proofs{"data": someProofs(1000), "bins": someProofs(3)}}))
+	must(t, s.Commit(Changes{Proofs: map[string]*Proofs{"bins": {}}}))
+	must(t, s.Close())
 	s, note, err := openAt(t, path, time.Second)
 	if err != nil || note != "" {
 		t.Fatal(note, err)
@@ -76,9 +68,7 @@ func TestDamagedProofsDecodeToAnEmptySet(t *testing.T) {
 func TestFileOfAnEarlierVersionHasNoProofsAndAcceptsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, _, err := openAt(t, path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	if err := s.read(func(tx *bbolt.Tx) error {
 		if tx.Bucket(bucketProofs) != nil {

@@ -51,9 +51,7 @@ func mustOpen(t *testing.T, path string) *Store {
 func folder(t *testing.T, path string) *fsops.Dir {
 	t.Helper()
 	dir, err := fsops.OpenDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	return dir
 }
@@ -87,9 +85,7 @@ type content struct {
 func read(t *testing.T, s *Store) content {
 	t.Helper()
 	c, err := contentOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -117,14 +113,10 @@ func fill(t *testing.T, s *Store) {
 			Planned:   map[string][]Planned{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}},
 			History:   map[string]any{"n": i, "text": strings.Repeat("x", 200)},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for i := range 5 {
-		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(time.Hour).Round(0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(time.Hour).Round(0)))
 	}
 	if _, err := s.Jitter(func() float64 { return 0.25 }); err != nil {
 		t.Fatal(err)
@@ -142,9 +134,7 @@ func TestContentSurvivesReopening(t *testing.T) {
 	if len(before.Manifests) != 60 || len(before.Wanted) != 60 || len(before.CoolDowns) != 5 || len(before.History) != 60 {
 		t.Fatalf("%d manifests, %d wanted, %d cool-downs, %d history", len(before.Manifests), len(before.Wanted), len(before.CoolDowns), len(before.History))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if diff := cmp.Diff(before, read(t, mustOpen(t, path))); diff != "" {
 		t.Error(diff)
 	}
@@ -193,17 +183,13 @@ func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
 	one := []Planned{{Expected: someMD5}}
 	commit := func(wanted map[string][]Planned) {
 		t.Helper()
-		if err := s.Commit(Changes{Planned: wanted}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(Changes{Planned: wanted}))
 	}
 	commit(map[string][]Planned{"a": one, "b": one, "c": one})
 	commit(map[string][]Planned{"a": nil, "b": {}, "never there": nil})
 	commit(nil)
 	got, err := s.Planned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(map[string][]Planned{"c": one}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -214,9 +200,7 @@ func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
 	s := mustOpen(t, path)
 	s.db.NoSync = true // a thousand commits without fsync are fast
 	for i := range maxHistory + 25 {
-		if err := s.Commit(Changes{History: i}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(Changes{History: i}))
 	}
 	all := read(t, s).History
 	if len(all) != maxHistory || all[0] != "1024" || all[len(all)-1] != "25" {
@@ -229,9 +213,7 @@ func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
 	}
 	s.Close()
 	s = mustOpen(t, path)
-	if err := s.Commit(Changes{History: "after"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Commit(Changes{History: "after"}))
 	if all := read(t, s).History; len(all) != maxHistory || all[0] != `"after"` || all[1] != "1024" {
 		t.Errorf("%d entries, the newest %s %s", len(all), all[0], all[1])
 	}
@@ -242,17 +224,13 @@ func TestHistoryOfLongTextsIsBounded(t *testing.T) {
 	s.db.NoSync = true
 	long := strings.Repeat("x", maxHistoryBytes/20)
 	for i := range 50 {
-		if err := s.Commit(Changes{History: fmt.Sprint(i, long)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(Changes{History: fmt.Sprint(i, long)}))
 	}
 	all := read(t, s).History
 	if len(all) != 19 || !strings.HasPrefix(all[0], `"49`) || !strings.HasPrefix(all[18], `"31`) {
 		t.Errorf("%d entries", len(all))
 	}
-	if err := s.Commit(Changes{History: strings.Repeat("y", 2*maxHistoryBytes)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Commit(Changes{History: strings.Repeat("y", 2*maxHistoryBytes)}))
 	if all := read(t, s).History; len(all) != 1 || !strings.HasPrefix(all[0], `"y`) {
 		t.Errorf("%d entries beside one that is too large", len(all))
 	}
@@ -260,13 +238,9 @@ func TestHistoryOfLongTextsIsBounded(t *testing.T) {
 
 func TestHistoryEntriesStayValidAfterClose(t *testing.T) {
 	s := mustOpen(t, newPath(t))
-	if err := s.Commit(Changes{History: "first"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Commit(Changes{History: "first"}))
 	entries, err := s.History(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fill(t, s)
 	s.Close()
 	if string(entries[0]) != `"first"` {
@@ -295,19 +269,13 @@ func TestCoolDownsAreKeptByOriginAndUnreadableOnesIgnored(t *testing.T) {
 	local := time.Now().Add(time.Hour).Round(0).In(time.FixedZone("somewhere", 3600))
 	later := local.Add(time.Hour)
 	for origin, until := range map[string]time.Time{"https://a.example.net": local, "https://b.example.net": later} {
-		if err := s.SetCoolDown(origin, until); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetCoolDown(origin, until))
 	}
-	if err := s.SetCoolDown("https://a.example.net", later); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetCoolDown("https://a.example.net", later))
 	err := s.db.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketOrigins).Put([]byte("https://c.example.net"), []byte("soon"))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]time.Time{"https://a.example.net": later, "https://b.example.net": later}
 	if diff := cmp.Diff(want, read(t, s).CoolDowns); diff != "" {
 		t.Error(diff)
@@ -326,9 +294,7 @@ func TestOpenReportsALockedFile(t *testing.T) {
 	}
 	s.Close()
 	reader, err := openReadOnlyAt(t, path, atOnce)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	second, err := openReadOnlyAt(t, path, atOnce)
 	if err != nil {
@@ -357,9 +323,7 @@ func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 	s.Close()
 	before, _ := os.ReadFile(path)
 	reader, err := openReadOnlyAt(t, path, atOnce)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	if diff := cmp.Diff(want, read(t, reader)); diff != "" {
 		t.Error(diff)
@@ -375,9 +339,7 @@ func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 	for name, data := range map[string][]byte{"empty": {}, "garbage": bytes.Repeat([]byte("x"), 1<<15)} {
 		path := newPath(t)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		_, err := openReadOnlyAt(t, path, atOnce)
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) || damaged.Path != path {
@@ -393,9 +355,7 @@ func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 func aside(t *testing.T, path string) []string {
 	t.Helper()
 	names, err := filepath.Glob(path + ".*-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -403,13 +363,9 @@ func aside(t *testing.T, path string) []string {
 func alter(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
-	if err := db.Update(change); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Update(change))
 }
 
 func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
@@ -452,9 +408,7 @@ func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
 			alter(t, path, row.change)
 			before, _ := os.ReadFile(path)
 			s, note, err := openAt(t, path, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			kept := aside(t, path)
 			if len(kept) != 1 || !strings.Contains(note, row.says) || !strings.Contains(note, kept[0]) {
 				t.Fatalf("kept %q, note %q", kept, note)
@@ -473,9 +427,7 @@ func TestUnusableFileIsSetAsideUnchanged(t *testing.T) {
 
 func TestEmptyOrUnfinishedFileOpensWithoutANote(t *testing.T) {
 	empty, blank := newPath(t), newPath(t)
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(empty, nil, 0o600))
 	alter(t, blank, func(*bbolt.Tx) error { return nil }) // syncd was killed before it created the buckets
 	for _, path := range []string{empty, blank} {
 		fill(t, mustOpen(t, path))
@@ -509,9 +461,7 @@ func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 	}
 	s.Close()
 	data, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rounds, unusable := times(40, 400), 0
 	pageSize := os.Getpagesize()
 	random := rand.New(rand.NewPCG(2026, 10))
@@ -559,9 +509,7 @@ func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 			noted := 0
 			for i := range rounds {
 				path := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(row.name, " ", "-"), i))
-				if err := os.WriteFile(path, row.damage(slices.Clone(data)), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, row.damage(slices.Clone(data)), 0o600))
 				if useDamaged(t, path) {
 					noted++
 				}
@@ -621,18 +569,12 @@ func TestSetCoolDownRemovesExpiredCoolDowns(t *testing.T) {
 	s := mustOpen(t, path)
 	soon := time.Now().Add(time.Hour).Round(0).UTC()
 	for i := range 100 {
-		if err := s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(-time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetCoolDown(fmt.Sprintf("https://%d.example.net", i), time.Now().Add(-time.Second)))
 	}
 	for _, origin := range []string{"https://a.example.net", "https://b.example.net"} {
-		if err := s.SetCoolDown(origin, soon); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetCoolDown(origin, soon))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	got, err := mustOpen(t, path).CoolDowns()
 	if diff := cmp.Diff(map[string]time.Time{"https://a.example.net": soon, "https://b.example.net": soon}, got); diff != "" || err != nil {
 		t.Errorf("read cool-downs: %v %s", err, diff)
@@ -647,22 +589,26 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 		`{"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}]`
 	s := mustOpen(t, newPath(t))
 	write := func(tx *bbolt.Tx) error { return tx.Bucket(bucketPlanned).Put([]byte("m"), []byte(text)) }
-	if err := s.update(write); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.update(write))
 	wanted, err := s.Planned()
 	if err != nil || len(wanted["m"]) != 2 || wanted["m"][0].Size != 3 || wanted["m"][0].Object.IsZero() || !wanted["m"][1].Object.IsZero() {
 		t.Fatalf("got wanted contents %+v, %v", wanted, err)
 	}
-	if err := s.Commit(Changes{Planned: map[string][]Planned{"again": wanted["m"]}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Commit(Changes{Planned: map[string][]Planned{"again": wanted["m"]}}))
 	if err := s.read(func(tx *bbolt.Tx) error {
 		if again := string(tx.Bucket(bucketPlanned).Get([]byte("again"))); again != text {
 			t.Errorf("written as %s", again)
 		}
 		return nil
 	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

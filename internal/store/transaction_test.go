@@ -21,18 +21,12 @@ func instead(t *testing.T, path, other string, flags int) (restore func()) {
 	t.Helper()
 	fd := descriptor(t, path)
 	kept, err := unix.Dup(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err := os.OpenFile(other, flags, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	swap := func(from int) {
-		if err := unix.Dup3(from, fd, unix.O_CLOEXEC); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Dup3(from, fd, unix.O_CLOEXEC))
 	}
 	swap(int(file.Fd()))
 	return func() {
@@ -45,9 +39,7 @@ func instead(t *testing.T, path, other string, flags int) (restore func()) {
 func descriptor(t *testing.T, path string) int {
 	t.Helper()
 	fds, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range fds {
 		if target, _ := os.Readlink(name); target == path {
 			var fd int
@@ -110,9 +102,7 @@ func TestWritesAreRetriedAfterAFullDisk(t *testing.T) {
 	}
 	restore()
 	for i := range 20 {
-		if err := s.Commit(entry(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(entry(i)))
 	}
 	if err := s.check(); err != nil {
 		t.Error(err)
@@ -177,9 +167,7 @@ func TestDamageToAnOpenFileDoesNotEndTheProcess(t *testing.T) {
 			path := newPath(t)
 			s := mustOpen(t, path)
 			fill(t, s)
-			if err := damage(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, damage(path))
 			for range 2 {
 				if err := s.Commit(entry(1)); err == nil {
 					t.Error("written")

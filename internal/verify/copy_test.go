@@ -16,9 +16,7 @@ import (
 func cachedPages(t *testing.T, path string) uint64 {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var found unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &found, 0); err != nil {
@@ -31,15 +29,11 @@ func cachedPages(t *testing.T, path string) uint64 {
 func copyOf(t *testing.T, dir *fsops.Dir, size int64) (h *Hasher, read *bytes.Buffer) {
 	t.Helper()
 	from, err := dir.OpenRegular("file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer from.Close()
 	read = &bytes.Buffer{}
 	h, err = Copy{From: from, Size: size, Into: dir, Name: "copy", Algorithm: manifest.SHA256, Progress: read}.Make(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h, read
 }
 
@@ -65,9 +59,7 @@ func TestACopyOfAGrownFileEndsAndHasAnotherSize(t *testing.T) {
 		if h.Size() <= size || h.Size() > size+directio.Block {
 			t.Errorf("row %d: %d bytes were copied of a file that had %d", i, h.Size(), size)
 		}
-		if err := os.Remove(dir.Path("copy")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(dir.Path("copy")))
 	}
 }
 
@@ -75,13 +67,9 @@ func TestACopyLeavesThePageCacheAsItWas(t *testing.T) {
 	const size = 8<<20 + 5
 	dir := folderWith(t, string(make([]byte, size)))
 	f, err := os.OpenFile(dir.Path("file"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Sync())
 	directio.Drop(f, 0, 0)
 	copyOf(t, dir, size)
 	if pages := cachedPages(t, dir.Path("file")); pages > 0 {
@@ -89,5 +77,13 @@ func TestACopyLeavesThePageCacheAsItWas(t *testing.T) {
 	}
 	if pages := cachedPages(t, dir.Path("copy")); pages > 1 {
 		t.Errorf("%d pages of the copy are in the page cache, want only that of the last 5 bytes", pages)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -50,13 +50,9 @@ func digest(algorithm manifest.Algorithm, hex string) manifest.Digest {
 func folderWith(t testing.TB, text string) *fsops.Dir {
 	t.Helper()
 	dir, err := fsops.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
-	if err := os.WriteFile(dir.Path("file"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dir.Path("file"), []byte(text), 0o600))
 	return dir
 }
 
@@ -131,9 +127,7 @@ func TestFilesThatCannotBeReadAreErrorsAndNoMismatch(t *testing.T) {
 	expected := digest(manifest.MD5, known[0].hex[manifest.MD5])
 	var mismatch *Mismatch
 	dir := folderWith(t, "")
-	if err := os.Mkdir(dir.Path("folder"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir.Path("folder"), 0o755))
 	if _, err := File(context.Background(), dir, "missing", expected); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &mismatch) {
 		t.Errorf("missing: %v", err)
 	}

@@ -63,9 +63,7 @@ const behindURL = "SYNCD_TEST_RELEASES_BEHIND"
 func startEmulator(t testing.TB) *emulator.Emulator {
 	t.Helper()
 	e, err := emulator.Start(emulator.Config{CustomerID: testID, Behind: os.Getenv(behindURL)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -92,9 +90,7 @@ func startEmulator(t testing.TB) *emulator.Emulator {
 func connect(t testing.TB, base string) *Client {
 	t.Helper()
 	c, err := client(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -234,14 +230,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("other than %s (go test -update writes it anew):\n%s", file, diff)
 	}

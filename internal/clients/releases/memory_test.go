@@ -216,16 +216,10 @@ func TestNoAnswerCostsMoreThan128MiBWhen25ManifestsArePolledTogether(t *testing.
 	server.Env = append(os.Environ(), hostileURL+"=serve")
 	server.Stderr = os.Stderr
 	input, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	output, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, server.Start())
 	defer func() {
 		input.Close()
 		if err := server.Wait(); err != nil {
@@ -233,9 +227,7 @@ func TestNoAnswerCostsMoreThan128MiBWhen25ManifestsArePolledTogether(t *testing.
 		}
 	}()
 	address, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child := exec.CommandContext(t.Context(), binary)
 	child.Env = append(os.Environ(), hostileURL+"="+strings.TrimSpace(address))
 	child.Stderr = os.Stderr

@@ -93,13 +93,9 @@ func sent(t *testing.T, op *service.Operation, format string, args []string) str
 	t.Helper()
 	const prefix = "Acme"
 	members, extra, err := op.Arguments("GET", prefix, nil, args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	call, err := op.Check(service.Form{Method: "GET", Format: format, Extra: extra}, members, prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(extra) > 0 || len(call.Unknown) > 0 {
 		t.Errorf("not described: %v %v", extra, call.Unknown)
 	}
@@ -107,9 +103,7 @@ func sent(t *testing.T, op *service.Operation, format string, args []string) str
 	const body = "plain, and no JSON\r\n"
 	client := connectByName(t, serve(t, requests, body), prefix)
 	answer, err := client.Send(t.Context(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if string(answer.Raw) != body || answer.Value != nil {
 		t.Errorf("answer %q, %v", answer.Raw, answer.Value)
 	}
@@ -125,9 +119,7 @@ func serve(t *testing.T, requests chan<- string, body string) *url.URL {
 	}))
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base
 }
 
@@ -147,10 +139,16 @@ func rendered(r *http.Request) string {
 func connectByName(t *testing.T, base *url.URL, prefix string) *service.Client {
 	t.Helper()
 	web, err := transport.New(transport.Config{Base: base, CustomerID: testID, IDParam: "id", UserAgent: "syncd/test", StallTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := service.New(service.Config{Name: "releases", Prefix: prefix, CustomerID: testID, Web: web})
 	t.Cleanup(client.Close)
 	return client
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -290,17 +290,13 @@ func FuzzParseEntries(f *testing.F) {
 			return
 		}
 		for _, entry := range entries {
-			if err := manifest.CheckSegment(entry.Name); err != nil {
-				t.Fatal(err)
-			}
+			must(t, manifest.CheckSegment(entry.Name))
 			if !utf8.ValidString(entry.Description + entry.URL) {
 				t.Fatalf("%+v", entry)
 			}
 		}
 		written, err := json.Marshal(entries)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again, err := parseEntries(written); err != nil || !slices.Equal(entries, again) {
 			t.Fatalf("%+v, written and read again: %+v, %v", entries, again, err)
 		}

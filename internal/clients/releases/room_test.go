@@ -58,18 +58,14 @@ func TestAListThatDoesNotFitIsReadOnceThereIsRoom(t *testing.T) {
 	defer server.Close()
 	c, room := connect(t, server.URL), NewRoom()
 	other, share := room.NewShare(), room.NewShare()
-	if err := other.Wait(t.Context(), maxListSize-2<<20); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Wait(t.Context(), maxListSize-2<<20))
 	_, err := c.Manifest(t.Context(), "2026.10", "m", share)
 	var full *NoRoomError
 	if !errors.As(err, &full) || share.held != 0 {
 		t.Fatalf("%v, %d bytes held, want no room and nothing held", err, share.held)
 	}
 	other.Release()
-	if err := share.Wait(t.Context(), full.Size); err != nil {
-		t.Fatal(err)
-	}
+	must(t, share.Wait(t.Context(), full.Size))
 	list, err := c.Manifest(t.Context(), "2026.10", "m", share)
 	if err != nil || list.Size() > full.Size || share.held > list.Size() {
 		t.Fatalf("%v, size %d, %d bytes held, %d measured", err, list.Size(), share.held, full.Size)
@@ -85,9 +81,7 @@ func TestListsWaitForRoomInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := NewRoom()
 		holder := room.NewShare()
-		if err := holder.Wait(t.Context(), maxListSize); err != nil {
-			t.Fatal(err)
-		}
+		must(t, holder.Wait(t.Context(), maxListSize))
 		var order []string
 		wait := func(name string, size int) {
 			go func() {

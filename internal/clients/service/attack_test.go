@@ -43,9 +43,7 @@ func TestArgumentsAddToABody(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			body, err := test.op.ReadBody([]byte(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			members, _, err := test.op.Arguments("POST", "Acme", body, test.args)
 			var call *service.Call
 			if err == nil {
@@ -75,13 +73,9 @@ func TestXMLRefusesInvalidNamesAndTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			members, err := lookup.ReadBody([]byte(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			call, err := lookup.Check(service.Form{Method: "POST", Format: service.FormatXML, Lenient: true}, members, "Acme")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			server := servicetest.Serve(t, 0, "")
 			_, err = server.Client("test", "", "Acme").Send(t.Context(), call)
 			var input *service.InputError
@@ -96,13 +90,9 @@ func TestXMLRefusesInvalidNamesAndTexts(t *testing.T) {
 func send(t *testing.T, server *servicetest.Server, form service.Form) (*service.Answer, error) {
 	t.Helper()
 	members, _, err := submit.Arguments("GET", "Acme", nil, []string{"mak=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	call, err := submit.Check(form, members, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return server.Client("test", "", "Acme").Send(t.Context(), call)
 }
 
@@ -146,9 +136,7 @@ func TestPagesAndErrorsAreNoTexts(t *testing.T) {
 		"page": "\n<!DOCTYPE html><html></html>", "problem": `{"type":"t","title":"No such file.","status":404}`,
 	} {
 		call, err := hash.Check(service.Form{}, nil, "Acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = servicetest.Serve(t, 0, answer).Client("releases", "", "Acme").Send(t.Context(), call)
 		if refusal.ReasonOf(err) != refusal.BadShape {
 			t.Errorf("%s: %v", name, err)

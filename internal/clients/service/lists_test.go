@@ -27,9 +27,7 @@ var near = &service.Operation{
 func sentBody(t *testing.T, members string) string {
 	t.Helper()
 	call, err := near.Check(service.Form{}, parse(t, members), "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := servicetest.Serve(t, 0, `{"ResultCode":"LS01"}`)
 	if _, err := server.Client("list", "", "Acme").Send(t.Context(), call); err != nil {
 		t.Fatal(err)

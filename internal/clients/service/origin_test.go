@@ -67,9 +67,7 @@ func TestMethodFollowsInput(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			call, err := nearest.Check(service.Form{}, parse(t, test.body), "Acme")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if call.Form.Method != test.want {
 				t.Errorf("got %s, want %s", call.Form.Method, test.want)
 			}
@@ -90,8 +88,6 @@ func TestDecimalReadsOnlyFiniteNumbers(t *testing.T) {
 func parse(t *testing.T, body string) wire.Object {
 	t.Helper()
 	v, err := wire.ParseJSON([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v.(wire.Object)
 }

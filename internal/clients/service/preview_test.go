@@ -14,13 +14,9 @@ import (
 func TestPreviewHoldsNoSecrets(t *testing.T) {
 	const id = "CID-0001/+ä"
 	base, err := url.Parse("http://ada:hunter2@127.0.0.1:9/base?token=T0KEN")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := service.Connect("test", "Acme", transport.Config{Base: base, CustomerID: id}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	tests := map[string]struct {
 		form service.Form
@@ -33,13 +29,9 @@ func TestPreviewHoldsNoSecrets(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			call, err := lookup.Check(test.form, parse(t, `{"Records":[{"AddressLine1":"`+id+` Way","PostalCode":"66999"}]}`), "Acme")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := client.Preview(call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := p.Method + " " + p.URL + " " + string(p.Body)
 			if !strings.Contains(got, test.want) || strings.Contains(got, "CID-0001") || strings.Contains(got, "hunter2") || strings.Contains(got, "T0KEN") {
 				t.Errorf("got  %s\nwant %s", got, test.want)

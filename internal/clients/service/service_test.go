@@ -96,13 +96,9 @@ func TestArgumentsBecomeBodies(t *testing.T) {
 func post(t *testing.T, op *service.Operation, body wire.Object, args []string) string {
 	t.Helper()
 	members, _, err := op.Arguments("POST", "Acme", body, args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	call, err := op.Check(service.Form{Method: "POST", Lenient: body != nil}, members, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := servicetest.Serve(t, 0, `{"Results":""}`)
 	if _, err := server.Client("test", "/base", "Acme").Send(t.Context(), call); err != nil {
 		t.Fatal(err)
@@ -113,18 +109,14 @@ func post(t *testing.T, op *service.Operation, body wire.Object, args []string) 
 
 func TestBodyGetsIDAndRecordCount(t *testing.T) {
 	body, err := lookup.ReadBody([]byte(`{"records":[{"acmeaddresskey":4400112233,"Novel":true}],"customerid":""}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := post(t, lookup, body, nil)
 	want := `{"CustomerId":"` + servicetest.CustomerID + `","TotalRecords":"1","Records":[{"AcmeAddressKey":"4400112233","Novel":true}]}`
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	fromXML, err := lookup.ReadBody([]byte(`<LookupRequest><Records><Record><AcmeAddressKey>4400112233</AcmeAddressKey></Record></Records></LookupRequest>`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := post(t, lookup, fromXML, nil); got != strings.Replace(want, `,"Novel":true`, "", 1) {
 		t.Errorf("got %s", got)
 	}
@@ -218,14 +210,10 @@ func TestQueryOfJSONP(t *testing.T) {
 		t.Fatal(err, extra)
 	}
 	call, err := lookup.Check(service.Form{JSONP: true, Callback: "cb7", Extra: url.Values{"filterterm": {"zip"}}}, members, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := servicetest.Serve(t, 0, `cb7({"ResultCode":"XS03"});`)
 	answer, err := server.Client("test", "/base", "Acme").Send(t.Context(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(service.Codes{"XS03"}, answer.Codes); diff != "" {
 		t.Error(diff)
 	}
@@ -240,13 +228,9 @@ func TestAnswersHoldNoCustomerID(t *testing.T) {
 	const answer = `{"Results":"GE05","Message":"` + servicetest.CustomerID + ` is unknown","` + servicetest.CustomerID + `":["CID-0001%2F%2B%C3%A4"]}`
 	server := servicetest.Serve(t, 0, answer)
 	members, _, err := lookup.Arguments("POST", "Acme", nil, []string{"AcmeAddressKey=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	call, err := lookup.Check(service.Form{Method: "POST"}, members, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := server.Client("test", "/base", "Acme").Send(t.Context(), call)
 	if got == nil || err == nil {
 		t.Fatal(got, err)
@@ -264,22 +248,14 @@ func TestAShortCustomerIDChangesNoNumberOfAnAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer) }))
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := service.Connect("test", "Acme", transport.Config{Base: base, CustomerID: "1234"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	members, _, err := lookup.Arguments("POST", "Acme", nil, []string{"AcmeAddressKey=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	call, err := lookup.Check(service.Form{Method: "POST"}, members, "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := client.Send(t.Context(), call)
 	if got == nil {
 		t.Fatal(err)
@@ -327,4 +303,12 @@ func FuzzArguments(f *testing.F) {
 			}
 		}
 	})
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

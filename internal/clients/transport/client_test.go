@@ -96,9 +96,7 @@ func TestResponseHeadersAreRedacted(t *testing.T) {
 	})
 	c := newClient(t, server.URL)
 	res, _, err := c.Do(t.Context(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := http.Header{"Etag": {`"REDACTED"`}, "Link": {redacted}, "Last-Modified": {"kept"}, "Date": res.Header["Date"], "Content-Length": {"0"}}
 	if diff := cmp.Diff(want, res.Header); diff != "" {
 		t.Error(diff)
@@ -194,9 +192,7 @@ func TestOnceSendsOnce(t *testing.T) {
 func serveConnections(t testing.TB, serve func(net.Conn)) (base string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -363,13 +359,9 @@ func TestCAFiles(t *testing.T) {
 		t.Errorf("%q, %v", body, err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(empty, []byte("no certificate"), 0o600))
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	for file, want := range map[string]string{
 		empty: "holds no PEM certificate", empty + ".not": "cannot be read: no such file or directory: name a PEM file", fifo: "not a regular file", t.TempDir(): "not a regular file",
 	} {
@@ -390,19 +382,23 @@ func TestASlowResponseEndsWithinTheRetryBudget(t *testing.T) {
 	}))
 	defer server.Close()
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := New(Config{
 		Base: base, StallTimeout: time.Second, // longer than a busy machine delays a byte
 		Retry: Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 50 * time.Millisecond},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	_, _, err = client.Do(t.Context(), Request{Endpoint: "Manifest", Segments: []string{"Manifest"}, Limit: 1 << 20})
 	if !errors.Is(err, errTooSlow) || !IsTransient(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

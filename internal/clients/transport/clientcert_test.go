@@ -37,9 +37,7 @@ func TestTheClientShowsItsCertificateToTheSourceOnly(t *testing.T) {
 	cert, key, trusted := certificatetest.Pair(t, t.TempDir(), "mirror-7")
 	otherCert, otherKey, _ := certificatetest.Pair(t, t.TempDir(), "other")
 	pair, err := tls.LoadX509KeyPair(otherCert, otherKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, otherCA := tlsServerWith(t, func(s *httptest.Server) {
 		asking(tls.RequestClientCert, trusted)(s)
 		s.TLS.Certificates = []tls.Certificate{pair}
@@ -56,14 +54,10 @@ func TestTheClientShowsItsCertificateToTheSourceOnly(t *testing.T) {
 	var roots []byte
 	for _, file := range []string{ca, otherCA} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		roots = append(roots, text...)
 	}
-	if err := os.WriteFile(both, roots, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(both, roots, 0o600))
 	for _, bulk := range []bool{false, true} {
 		c := newClient(t, source.URL, func(cfg *Config) { cfg.CAFile, cfg.ClientCert, cfg.ClientKey = both, cert, key })
 		for path, want := range map[string]string{"here": "mirror-7", "away": "nobody"} {
@@ -97,9 +91,7 @@ func TestClientCertificateFilesWithProblems(t *testing.T) {
 	cert, key, _ := certificatetest.Pair(t, dir, "a")
 	_, otherKey, _ := certificatetest.Pair(t, t.TempDir(), "b")
 	text := filepath.Join(dir, "text.pem")
-	if err := os.WriteFile(text, []byte("S3CRET no PEM"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte("S3CRET no PEM"), 0o600))
 	base := newClient(t, "https://h.example").cfg.Base
 	for _, row := range []struct{ name, cert, key, has string }{
 		{"no certificate", filepath.Join(dir, "none"), key, "client_cert " + filepath.Join(dir, "none") + " cannot be read: no such file or directory: name a PEM file"},

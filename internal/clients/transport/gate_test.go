@@ -258,9 +258,7 @@ func TestAShortCoolDownDelaysTheRetry(t *testing.T) {
 		}
 	}
 	_, _, err := c.Do(t.Context(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	repeated := e.Requests()[4]
 	if repeated.Time.Before(refused.Add(time.Second)) {
 		t.Errorf("asked again %v after the refusal", repeated.Time.Sub(refused))

@@ -207,9 +207,7 @@ type peer struct {
 func startPeer(t testing.TB, serve func(net.Conn)) *peer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &peer{Listener: listener}
 	p.running.Go(func() {
 		for {

@@ -112,9 +112,7 @@ func TestHeadersWithNumbersAndDatesStayExact(t *testing.T) {
 	})
 	c := newClient(t, server.URL, func(cfg *Config) { cfg.CustomerID = "2026" })
 	res, _, err := c.Do(t.Context(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]string{}
 	for name := range exact {
 		got[name] = res.Header.Get(name)
@@ -137,9 +135,7 @@ func TestRedirectsKeepDatesAndSignaturesThatHoldAShortID(t *testing.T) {
 		})
 		c := newClient(t, server.URL, func(cfg *Config) { cfg.CustomerID = id })
 		res, err := c.Open(t.Context(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		io.Copy(io.Discard, res.Body)
 		res.Body.Close()
 		if asked != want {

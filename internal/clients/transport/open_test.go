@@ -58,9 +58,7 @@ func redirector(t *testing.T, addresses int, secure bool) (base, ca string, open
 	t.Cleanup(serving.Wait)
 	for i := range targets {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		targets[i] = fmt.Sprintf("%s://%s", scheme, listener.Addr())
 		if secure {
 			listener = tls.NewListener(listener, server.TLS)

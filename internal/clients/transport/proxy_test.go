@@ -77,9 +77,7 @@ func tunnel(w http.ResponseWriter, address string) {
 func (p *proxyServer) at(t *testing.T, password string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(p.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u.User = url.UserPassword("user", password)
 	return u
 }
@@ -121,9 +119,7 @@ func TestAProxyThatRefusesIsNamedWithoutItsPassword(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	dead, err := url.Parse(gone.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dead.User = url.UserPassword("user", proxyPassword)
 	for _, row := range []struct {
 		name, base string

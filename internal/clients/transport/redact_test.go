@@ -43,18 +43,14 @@ func jsonAll(s string) string {
 func jsonText(t testing.TB, s string) string {
 	t.Helper()
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text[1 : len(text)-1])
 }
 
 func xmlText(t testing.TB, s string) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := xml.EscapeText(&b, []byte(s)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, xml.EscapeText(&b, []byte(s)))
 	return b.String()
 }
 
@@ -406,9 +402,7 @@ func assertNoID(t testing.TB, what string, err error) {
 
 func TestPublicURLShowsNeitherQueryNorUser(t *testing.T) {
 	u, err := url.Parse("https://user:pass@h.example:8443/a%2Fb/?id=" + url.QueryEscape(testID) + "#" + "frag")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := PublicURL(u); got != "https://h.example:8443/a%2Fb/" {
 		t.Errorf("got %s", got)
 	}

@@ -117,9 +117,7 @@ func TestARedirectBackToTheOriginSendsTheCustomerIDAgain(t *testing.T) {
 func TestTheDownloadHostGetsNoCredentials(t *testing.T) {
 	e := startEmulator(t)
 	res, err := newClient(t, e.URL()).Open(t.Context(), Request{Endpoint: "Download", Segments: []string{"Download", "Data", "2026.10", "a.dat"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res.Body.Close()
 	requests := e.Requests()
 	if len(requests) != 2 || requests[1].Host != emulator.HostDownload {

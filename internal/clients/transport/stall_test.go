@@ -46,9 +46,7 @@ func TestASlowReaderDoesNotStall(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if got.Len() != 100 {
 			t.Errorf("%d bytes", got.Len())

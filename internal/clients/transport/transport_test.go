@@ -35,17 +35,13 @@ const soon = 50 * time.Millisecond
 func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 	t.Helper()
 	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{Base: u, CustomerID: testID, IDParam: "id", StallTimeout: time.Minute, Retry: patient, UserAgent: "syncd-test"}
 	for _, e := range edit {
 		e(&cfg)
 	}
 	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -53,9 +49,7 @@ func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 func startEmulator(t testing.TB) *emulator.Emulator {
 	t.Helper()
 	e, err := emulator.Start(emulator.Config{CustomerID: testID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -136,9 +130,7 @@ func tlsServerWith(t testing.TB, edit func(*httptest.Server), answer http.Handle
 	}, answer)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
-	if err := os.WriteFile(ca, block, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(ca, block, 0o600))
 	return r, ca
 }
 
@@ -147,9 +139,7 @@ func tlsServerWith(t testing.TB, edit func(*httptest.Server), answer http.Handle
 func rawServer(t testing.TB, answer string) (base string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var open []net.Conn
@@ -190,9 +180,7 @@ func rawServer(t testing.TB, answer string) (base string) {
 func closedPort(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	return ln.Addr().String()
 }

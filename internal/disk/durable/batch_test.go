@@ -33,13 +33,9 @@ func TestSyncFilesFailsIfOneFileFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "whole"), "content")
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(fifo, 0o600))
 	held, err := os.OpenFile(fifo, os.O_RDWR, 0) // without a writer, opening it for reading blocks
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer held.Close()
 	for want, bad := range map[error]string{unix.EINVAL: "fifo", fs.ErrNotExist: "none"} {
 		if err := new(Disk).SyncFiles(open(t, dir), []string{"whole", bad}); !errors.Is(err, want) {
@@ -50,9 +46,7 @@ func TestSyncFilesFailsIfOneFileFails(t *testing.T) {
 
 func TestSyncDirsFailsForAMissingDirectory(t *testing.T) {
 	dir := open(t, t.TempDir())
-	if err := dir.EnsureDir("sub", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dir.EnsureDir("sub", 0o755))
 	if err := new(Disk).SyncDirs(dir, []string{"sub", "."}); err != nil {
 		t.Error(err)
 	}
@@ -119,9 +113,7 @@ func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T)
 	}
 	t.Cleanup(func() { run(t, "umount", mounted) })
 	other, err := os.Open(mounted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	var names []string
 	for i := range minSyncfs {
@@ -132,9 +124,7 @@ func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T)
 		t.Fatal("the other syncfs reported no error: the disk did not fail")
 	}
 	dir, err := fsops.OpenDir(mounted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	if err := new(Disk).SyncFiles(dir, names); err == nil {
 		t.Error("SyncFiles returned nil for files that the disk refused")

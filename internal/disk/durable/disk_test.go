@@ -21,21 +21,15 @@ import (
 // write creates a file and its parent directories.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // open opens a directory.
 func open(t *testing.T, path string) *fsops.Dir {
 	t.Helper()
 	d, err := fsops.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -44,9 +38,7 @@ func open(t *testing.T, path string) *fsops.Dir {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := []string{}
 	for _, entry := range entries {
 		list = append(list, entry.Name())
@@ -58,9 +50,7 @@ func TestRenameReplacesAcrossDirectories(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "new"), "new")
 	write(t, filepath.Join(dir, "b", "file"), "old")
-	if err := new(Disk).Rename(open(t, dir), "a/new", "b/file"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, new(Disk).Rename(open(t, dir), "a/new", "b/file"))
 	if data, _ := os.ReadFile(filepath.Join(dir, "b", "file")); string(data) != "new" {
 		t.Errorf("content %q", data)
 	}
@@ -112,9 +102,7 @@ func TestReplaceSymlinkNeverHidesTheTargetFromReaders(t *testing.T) {
 	}
 	var disk Disk
 	d := open(t, dir)
-	if err := disk.ReplaceSymlink(d, "0", "current"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, disk.ReplaceSymlink(d, "0", "current"))
 	var stop atomic.Bool
 	var readers sync.WaitGroup
 	started := make(chan struct{}, 2)
@@ -170,14 +158,20 @@ func TestSyncDirWarnsOnceIfTheFileSystemCannotSyncDirectories(t *testing.T) {
 	var warnings []string
 	disk := Disk{Warn: func(message string) { warnings = append(warnings, message) }}
 	for range 3 {
-		if err := disk.SyncDir(open(t, proc), "."); err != nil {
-			t.Fatal(err)
-		}
+		must(t, disk.SyncDir(open(t, proc), "."))
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], proc) {
 		t.Errorf("warnings %q", warnings)
 	}
 	if err := new(Disk).SyncDir(open(t, proc), "."); err != nil {
 		t.Errorf("without Warn: %v", err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

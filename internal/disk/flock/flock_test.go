@@ -54,24 +54,16 @@ func holdElsewhere(t *testing.T, path string) (*exec.Cmd, string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lockVariable+"="+path)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
 		cmd.Wait()
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cmd, strings.TrimSpace(line)
 }
 
@@ -90,9 +82,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("got  %s\nwant %s", err, want)
 	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Process.Kill())
 	holder.Wait()
 	lock, err := acquire(path)
 	if err != nil {
@@ -104,15 +94,11 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 func TestReleaseLetsAnotherProcessLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	lock, err := acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, line := holdElsewhere(t, path); !strings.Contains(line, "by process "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("the other process says %q", line)
 	}
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Release())
 	if _, line := holdElsewhere(t, path); line != "locked" {
 		t.Errorf("after the release the other process says %q", line)
 	}
@@ -120,13 +106,9 @@ func TestReleaseLetsAnotherProcessLock(t *testing.T) {
 
 func TestLockFileIsPrivateAndHoldsOneProcessID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(path, []byte(strings.Repeat("9", 30)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Repeat("9", 30)), 0o600))
 	lock, err := acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Release()
 	data, _ := os.ReadFile(path)
 	info, _ := os.Stat(path)
@@ -139,13 +121,9 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	for _, text := range []string{"", "garbage\x00\n"} {
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.WriteString(text)
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 		_, err = acquire(path)
 		var held *HeldError
 		if !errors.As(err, &held) || held.PID != 0 || !strings.Contains(err.Error(), "by another process") {
@@ -164,15 +142,9 @@ func TestAcquireReportsAMissingDirectory(t *testing.T) {
 func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	path := filepath.Join(dir, "lock")
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.Mkdir(dir, 0o755))
+	must(t, os.Mkdir(dir, 0o755))
 	lock, err := acquire(path)
-	must(err)
+	must(t, err)
 	defer lock.Release()
 	vanished := func(when, says string, missing bool) {
 		t.Helper()
@@ -182,19 +154,19 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 			t.Errorf("%s: got %v, want a VanishedError", when, err)
 		}
 	}
-	must(lock.Check())
-	must(os.Rename(dir, dir+".away"))
+	must(t, lock.Check())
+	must(t, os.Rename(dir, dir+".away"))
 	vanished("moved away", "vanished", true)
-	must(os.Mkdir(dir, 0o755))
+	must(t, os.Mkdir(dir, 0o755))
 	vanished("an empty directory in its place", "vanished", true)
 	other, err := acquire(path)
-	must(err)
+	must(t, err)
 	defer other.Release()
 	vanished("another lock in its place", "was replaced", false)
-	must(other.Check())
-	must(os.RemoveAll(dir))
-	must(os.Rename(dir+".away", dir))
-	must(lock.Check())
+	must(t, other.Check())
+	must(t, os.RemoveAll(dir))
+	must(t, os.Rename(dir+".away", dir))
+	must(t, lock.Check())
 }
 
 func TestAcquireSucceedsWhenItCannotWriteTheProcessID(t *testing.T) {
@@ -203,13 +175,9 @@ func TestAcquireSucceedsWhenItCannotWriteTheProcessID(t *testing.T) {
 		t.Skipf("NOT TESTED: a full disk needs a tmpfs of its own, which only root may mount here: %v", err)
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
-	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 4<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "full"), make([]byte, 4<<10), 0o600))
 	lock, err := acquire(filepath.Join(dir, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Release()
 	if err := lock.Check(); err != nil {
 		t.Error(err)
@@ -234,9 +202,7 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 	}
 	for i, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if err := os.WriteFile(victim, []byte("content"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(victim, []byte("content"), 0o600))
 			path := filepath.Join(dir, fmt.Sprint("lock", i))
 			if err := row.make(path); errors.Is(err, os.ErrPermission) {
 				t.Skip("NOT TESTED: only root can make another user's file")
@@ -260,5 +226,13 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 				t.Error("the target of a link was made")
 			}
 		})
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -10,18 +10,12 @@ import (
 
 func TestASecondLockIsRefusedUntilTheFirstIsReleased(t *testing.T) {
 	path, err := os.MkdirTemp("", "lockfile-") // Wine cannot remove it as t.TempDir does
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := fsops.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	first, err := Acquire(dir, "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var held *HeldError
 	if _, err := Acquire(dir, "lock"); !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("a second lock: %v", err)
@@ -30,9 +24,7 @@ func TestASecondLockIsRefusedUntilTheFirstIsReleased(t *testing.T) {
 		t.Error(err)
 	}
 	second, err := Acquire(dir, "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := second.Release(); err != nil {
 		t.Error(err)
 	}

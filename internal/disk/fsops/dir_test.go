@@ -22,9 +22,7 @@ func planted(t *testing.T) (d *Dir, victim string) {
 	write(t, filepath.Join(victim, "file"), "content")
 	d = open(t, t.TempDir())
 	for name, target := range map[string]string{"folder": victim, "link": filepath.Join(victim, "file"), "new": filepath.Join(victim, "none")} {
-		if err := os.Symlink(target, d.Path(name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, d.Path(name)))
 	}
 	return d, victim
 }
@@ -32,9 +30,7 @@ func planted(t *testing.T) (d *Dir, victim string) {
 func TestNoStepFollowsALinkOutOfTheDirectory(t *testing.T) {
 	d, victim := planted(t)
 	before, err := os.Stat(victim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	create := func(name string) error {
 		f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err == nil {
@@ -68,9 +64,7 @@ func TestNoStepFollowsALinkOutOfTheDirectory(t *testing.T) {
 
 func TestOpenDirRefusesALinkEvenWithinTheDirectory(t *testing.T) {
 	d, _ := planted(t)
-	if err := errors.Join(d.EnsureDir("real", 0o755), d.Symlink("real", "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.EnsureDir("real", 0o755), d.Symlink("real", "alias")))
 	for _, name := range []string{"alias", "folder", "link", "missing"} {
 		if sub, err := d.OpenDir(name); err == nil {
 			sub.Close()
@@ -78,25 +72,17 @@ func TestOpenDirRefusesALinkEvenWithinTheDirectory(t *testing.T) {
 		}
 	}
 	sub, err := d.OpenDir("real")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sub.Close()
 }
 
 func TestDirStaysTheSameWhenItsPathLeadsElsewhere(t *testing.T) {
 	top, victim := t.TempDir(), t.TempDir()
 	path := filepath.Join(top, "dir")
-	if err := os.Mkdir(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(path, 0o755))
 	d := open(t, path)
-	if err := errors.Join(os.Rename(path, path+".away"), os.Symlink(victim, path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.CreateFile("file", 0o600, text("x")), d.EnsureDir("sub", 0o755), Move(d, "file", d, "sub/file")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(path, path+".away"), os.Symlink(victim, path)))
+	must(t, errors.Join(d.CreateFile("file", 0o600, text("x")), d.EnsureDir("sub", 0o755), Move(d, "file", d, "sub/file")))
 	if left := names(t, victim); len(left) != 0 {
 		t.Errorf("made elsewhere: %q", left)
 	}
@@ -107,9 +93,7 @@ func TestDirStaysTheSameWhenItsPathLeadsElsewhere(t *testing.T) {
 
 func TestOpenRegularDoesNotWaitForAFIFO(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := unix.Mkfifo(d.Path("fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(d.Path("fifo"), 0o600))
 	if f, err := d.OpenRegular("fifo"); err == nil {
 		f.Close()
 		t.Error("a FIFO was opened")
@@ -131,9 +115,7 @@ func TestEachEntryVisitsAllAndWaitsForNoFIFO(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{"fifo", "sub/fifo"} {
-		if err := unix.Mkfifo(d.Path(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Mkfifo(d.Path(name), 0o600))
 		if err := d.EachEntry(name, func(fs.DirEntry) error { return nil }); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -204,5 +186,13 @@ func TestUseOpensAFileAndFollowsNoLink(t *testing.T) {
 		if err := d.Use(name, func(int) error { t.Errorf("%s was opened", name); return nil }); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

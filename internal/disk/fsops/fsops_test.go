@@ -17,21 +17,15 @@ import (
 // write creates a file and its parent directories.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // open opens a directory.
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
 	d, err := OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -40,9 +34,7 @@ func open(t *testing.T, path string) *Dir {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := []string{}
 	for _, entry := range entries {
 		list = append(list, entry.Name())
@@ -69,9 +61,7 @@ func TestCreateFileSetsPermissionsWhateverTheUmask(t *testing.T) {
 		d := open(t, t.TempDir())
 		path := d.Path("file")
 		underUmask(0o077, func() {
-			if err := d.CreateFile("file", perm, text("text")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.CreateFile("file", perm, text("text")))
 		})
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != perm {
@@ -87,9 +77,7 @@ func TestCreateFileNeverTouchesAnExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	write(t, path, "old")
-	if err := os.Symlink("elsewhere", link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("elsewhere", link))
 	for _, taken := range []string{"file", "link"} {
 		if err := open(t, dir).CreateFile(taken, 0o644, text("new")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", taken, err)
@@ -107,9 +95,7 @@ func TestEnsureDirSetsPermissionsOfNewAndExistingDirectories(t *testing.T) {
 	d := open(t, t.TempDir())
 	for _, perm := range []fs.FileMode{0o755, 0o700} {
 		underUmask(0o077, func() {
-			if err := d.EnsureDir("dir", perm); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.EnsureDir("dir", perm))
 		})
 		if info, err := os.Stat(d.Path("dir")); err != nil || info.Mode().Perm() != perm {
 			t.Errorf("mode %v, %v; want %v", info.Mode(), err, perm)

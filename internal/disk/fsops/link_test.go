@@ -18,13 +18,9 @@ func openDir(t *testing.T) (dir string, folder *os.File) {
 	t.Helper()
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "old"), "content")
-	if err := os.Chmod(filepath.Join(dir, "old"), 0o444); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "old"), 0o444))
 	folder, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { folder.Close() })
 	return dir, folder
 }
@@ -33,13 +29,9 @@ func openDir(t *testing.T) (dir string, folder *os.File) {
 func wantCopy(t *testing.T, old, new string) {
 	t.Helper()
 	a, err := os.Stat(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := os.Stat(new)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, _ := os.ReadFile(new)
 	if os.SameFile(a, b) || b.Mode() != a.Mode() || string(data) != "content" {
 		t.Errorf("same file %v, mode %v, content %q", os.SameFile(a, b), b.Mode(), data)
@@ -71,9 +63,7 @@ func TestLinkNeverCopiesOverATakenNameOrOutsideTheDirectory(t *testing.T) {
 	if _, err := Link(folder, "old", folder, "../outside"); err == nil {
 		t.Error("a name outside the root was made")
 	}
-	if err := os.Symlink(filepath.Dir(dir), filepath.Join(dir, "exit")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Dir(dir), filepath.Join(dir, "exit")))
 	if _, err := Link(folder, "old", folder, "exit/outside"); err == nil {
 		t.Error("a symlink led out of the root")
 	}
@@ -88,9 +78,7 @@ func TestLinkNeverCopiesOverATakenNameOrOutsideTheDirectory(t *testing.T) {
 func TestCopyKeepsContentAndPermissionsWhateverTheUmask(t *testing.T) {
 	dir, folder := openDir(t)
 	underUmask(0o077, func() {
-		if err := copyBetween(folder, "old", folder, "new"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, copyBetween(folder, "old", folder, "new"))
 	})
 	wantCopy(t, filepath.Join(dir, "old"), filepath.Join(dir, "new"))
 	if err := copyBetween(folder, "old", folder, "new"); !errors.Is(err, fs.ErrExist) {
@@ -105,17 +93,13 @@ func TestLinkCopiesAFileAtItsLinkLimit(t *testing.T) {
 	}
 	dir, folder := openDir(t)
 	old := filepath.Join(dir, "old")
-	if err := os.Mkdir(filepath.Join(dir, "links"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "links"), 0o755))
 	for i := range reasonable {
 		err := os.Link(old, filepath.Join(dir, "links", fmt.Sprint(i)))
 		if errors.Is(err, unix.EMLINK) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if i == reasonable-1 {
 			t.Skipf("NOT TESTED: this file system allows more than %d links to a file", reasonable)
 		}

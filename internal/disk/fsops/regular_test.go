@@ -22,14 +22,10 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		os.Symlink("fifo", at("link to fifo")),
 		os.Mkdir(at("folder"), 0o700),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	listener, err := net.Listen("unix", at("socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	for name, want := range map[string]error{
 		at("file"): nil, at("link"): nil, at("nosuch"): fs.ErrNotExist,

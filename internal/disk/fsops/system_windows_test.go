@@ -13,13 +13,9 @@ import (
 func folder(t *testing.T) *Dir {
 	t.Helper()
 	path, err := os.MkdirTemp("", "fsops-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, err := OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -30,9 +26,7 @@ func create(t *testing.T, d *Dir, name, content string) {
 		_, err := io.WriteString(w, content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestMoveNewReplacesNoFileAndMoveDoes(t *testing.T) {
@@ -55,9 +49,7 @@ func TestMoveNewReplacesNoFileAndMoveDoes(t *testing.T) {
 
 func TestRemoveAllRemovesReadOnlyFiles(t *testing.T) {
 	d := folder(t)
-	if err := errors.Join(d.MakeDir("tree", 0o700), d.MakeDir("tree/sub", 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.MakeDir("tree", 0o700), d.MakeDir("tree/sub", 0o700)))
 	create(t, d, filepath.Join("tree", "sub", "file"), "x")
 	if err := errors.Join(d.Chmod("tree/sub/file", 0o444), d.RemoveAll("tree")); err != nil {
 		t.Error(err)

@@ -22,15 +22,11 @@ func TestSweepTempsRemovesOnlyTempNames(t *testing.T) {
 	}
 	write(t, TempName(filepath.Join(dir, "file")), "x")
 	write(t, filepath.Join(TempName(filepath.Join(dir, "tree")), "sub", "file"), "x")
-	if err := os.Symlink("nowhere", TempName(filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("nowhere", TempName(filepath.Join(dir, "link"))))
 	write(t, filepath.Join(dir, "kept"), "x")
 	write(t, filepath.Join(dir, "tree", ".tmp-within"), "x")
 	for range 2 {
-		if err := open(t, dir).SweepTemps("."); err != nil {
-			t.Fatal(err)
-		}
+		must(t, open(t, dir).SweepTemps("."))
 		if diff := cmp.Diff([]string{"kept", "tree"}, names(t, dir)); diff != "" {
 			t.Error(diff)
 		}
@@ -47,13 +43,9 @@ func TestRemoveTreeRemovesReadOnlyFilesAndIgnoresAMissingTree(t *testing.T) {
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "tree")
 	write(t, filepath.Join(tree, "sub", "file"), "x")
-	if err := os.Chmod(filepath.Join(tree, "sub", "file"), 0o444); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(tree, "sub", "file"), 0o444))
 	for range 2 {
-		if err := open(t, dir).RemoveTree("tree"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, open(t, dir).RemoveTree("tree"))
 		if diff := cmp.Diff([]string{}, names(t, dir)); diff != "" {
 			t.Error(diff)
 		}

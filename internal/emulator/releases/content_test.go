@@ -77,12 +77,8 @@ func TestDiskContent(t *testing.T) {
 		}
 	}
 	check(testclient.ReadAll(t, catalogue.Random(7, 1000)))
-	if err := os.WriteFile(path, []byte("changed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, time.Time{}, time.Unix(1_700_000_000, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("changed"), 0o600))
+	must(t, os.Chtimes(path, time.Time{}, time.Unix(1_700_000_000, 0)))
 	check([]byte("changed"))
 	second := testclient.Send(t, http.MethodGet, target)
 	if second.Text != "changed" || first.Header.Get("ETag") == second.Header.Get("ETag") {

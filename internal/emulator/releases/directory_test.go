@@ -20,12 +20,8 @@ func writeTree(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 }
 
@@ -38,9 +34,7 @@ func rootNames(t *testing.T, e *provider, manifest, release string) []string {
 	}
 	for _, link := range links {
 		u, err := url.Parse(link)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(u.Path, "/Download/Data/"), "/"))
 	}
 	return names
@@ -66,12 +60,8 @@ func TestRoot(t *testing.T) {
 		"src/loose":              "not a release",
 		"secret":                 "must not be served",
 	})
-	if err := os.Symlink("main.go", filepath.Join(root, "src/2026.10/link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("2026.09", filepath.Join(root, "src/2026.08")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("main.go", filepath.Join(root, "src/2026.10/link")))
+	must(t, os.Symlink("2026.09", filepath.Join(root, "src/2026.08")))
 	e := startRoot(t, root)
 	if got := testclient.Get(t, e, "/ManifestReleases/SRC", "format=comma").Text; got != "v1-rc1,2026.08,2026.09,2026.10" {
 		t.Errorf("releases %s", got)
@@ -150,9 +140,7 @@ func TestNewDirectoryIsNewRelease(t *testing.T) {
 	if got := testclient.Get(t, e, "/ManifestReleases/memory", "format=comma").Text; got != "2026.10,2026.11" {
 		t.Errorf("both shelves: %s", got)
 	}
-	if err := os.RemoveAll(filepath.Join(root, "m", "2026.11")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(root, "m", "2026.11")))
 	if got := testclient.Get(t, e, "/ManifestReleases/m", "").Text; got != "2026.10" {
 		t.Errorf("after the removal: %s", got)
 	}

@@ -83,9 +83,7 @@ func TestSetLinks(t *testing.T) {
 	links := []string{"https://elsewhere.example/Download/Data/2026.10/../x", "", "nonsense\x01"}
 	e.SetLinks("all", "2026.10", links...)
 	var got []string
-	if err := json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/latest/all", "format=json").Text), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/latest/all", "format=json").Text), &got))
 	if diff := cmp.Diff(links, got); diff != "" {
 		t.Error(diff)
 	}

@@ -56,9 +56,7 @@ func TestManifestLinks(t *testing.T) {
 		base + "Product/2026.10/all.zip" + id,
 	}
 	var got []string
-	if err := json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/2026.10/all", "format=json").Text), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/2026.10/all", "format=json").Text), &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
@@ -137,9 +135,7 @@ func xmlTexts(t *testing.T, s string) []string {
 func TestManifestList(t *testing.T) {
 	e := startClasses(t)
 	var got []map[string]string
-	if err := json.Unmarshal([]byte(testclient.Get(t, e, "/ManifestList/latest", "format=json").Text), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(testclient.Get(t, e, "/ManifestList/latest", "format=json").Text), &got))
 	id := "?ID=" + url.QueryEscape(testclient.ID)
 	want := []map[string]string{
 		{"manifestName": "all", "description": "The files of all.", "url": e.URL() + "/Manifest/2026.10/all/" + id},

@@ -45,9 +45,7 @@ func TestTagSelectsAVariant(t *testing.T) {
 			t.Errorf("%s with tag %q: %q, want %q", test.path, test.tag, got, test.want)
 		}
 		var meta map[string]string
-		if err := json.Unmarshal([]byte(testclient.Get(t, e, "/Metadata/"+test.path, query).Text), &meta); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(testclient.Get(t, e, "/Metadata/"+test.path, query).Text), &meta))
 		if sum := testclient.Get(t, e, "/SHA256/"+test.path, query).Text; sum != sha256Hex(test.want) || meta["SHA256"] != sum {
 			t.Errorf("%s with tag %q: digest %s, metadata %v", test.path, test.tag, sum, meta)
 		}

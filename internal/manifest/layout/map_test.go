@@ -72,9 +72,7 @@ func TestEveryFormOfAMapIsAppliedOrRefusedByName(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".map")
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m, err := ParseMap(data)
 			if want := refused[name]; want != "" {
 				var problem *MapError
@@ -83,9 +81,7 @@ func TestEveryFormOfAMapIsAppliedOrRefusedByName(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if m.Len() > 0 || !strings.Contains(name, "empty") && !strings.Contains(name, "only") {
 				applies(t, m)
 			}
@@ -122,9 +118,7 @@ func TestLookUpComparesSystemsWithoutCaseAndNamesExactly(t *testing.T) {
 		{"Library/ANY/JAVA/ANY/2026.10/j", ""},
 	} {
 		ref, err := manifest.ParseReference(test.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, found := m.Path(ref); got != test.want || found != (test.want != "") {
 			t.Errorf("%s lies at %q, %v, want %q", test.file, got, found, test.want)
 		}
@@ -155,9 +149,7 @@ func TestAFileLiesWhereTheUpdaterPutsIt(t *testing.T) {
 		"Product/2026.10/DataQualitySuite":               "M/DataQualitySuite",
 	} {
 		ref, err := manifest.ParseReference(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := Place("M", ref); got != want {
 			t.Errorf("%s lies at %s, want %s", file, got, want)
 		}
@@ -177,9 +169,7 @@ func TestAWrittenMapPlacesEachFileAsTheUpdaterDoes(t *testing.T) {
 		"Data/2026.10/a|b":        "Data/2026.10/a|b: a map file cannot hold a name with a |",
 	} {
 		ref, err := manifest.ParseReference(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := WriteMap("m", []manifest.Reference{ref}); err == nil || err.Error() != problem {
 			t.Errorf("%s: %v, want %s", file, err, problem)
 		}
@@ -188,9 +178,7 @@ func TestAWrittenMapPlacesEachFileAsTheUpdaterDoes(t *testing.T) {
 
 func TestHashFilesAreThoseOfTheUpdater(t *testing.T) {
 	id, err := manifest.ParseObjectID("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := HashName("mdAddr.dat"); got != "mdAddr.dat.hash" || HashText(id) != id.String() {
 		t.Errorf("%s holds %q", got, HashText(id))
 	}
@@ -232,9 +220,7 @@ func rewritten(t *testing.T, data []byte, m *Map) {
 			t.Errorf("%q lies at %q, want %q", ref, got, place)
 		}
 		written, err := WriteMap("m", []manifest.Reference{ref})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again, err := ParseMap(written)
 		if err != nil {
 			t.Fatalf("%q: %v", written, err)
@@ -242,5 +228,13 @@ func rewritten(t *testing.T, data []byte, m *Map) {
 		if got, _ := again.Path(ref); got != Place("m", ref) {
 			t.Errorf("%q lies at %q", ref, got)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

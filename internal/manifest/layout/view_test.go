@@ -15,9 +15,7 @@ import (
 func file(t *testing.T, m, text string) File {
 	t.Helper()
 	ref, err := manifest.ParseReference(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return File{Manifest: m, File: manifest.File{Path: ref.Path(), Reference: ref, Expected: manifest.Digest{Algorithm: manifest.SHA256, Sum: [32]byte{1}}}}
 }
 
@@ -31,9 +29,7 @@ func files(t *testing.T) []File {
 
 func TestEachLayoutGivesFilesTheirPaths(t *testing.T) {
 	m, err := ParseMap([]byte("libmd.so|BINARY|linux|gcc48|64bit|lib/libmd.so\ngone|DATA|ANY|ANY|ANY|x\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for layout, want := range map[Layout]Tree{
 		Native:   {Paths: []string{"us.dat", "linux/gcc48/64bit/libmd.so", "interfaces/any/java/any/md.jar"}},
 		Flat:     {Paths: []string{"us.dat", "libmd.so", "md.jar"}},
@@ -94,9 +90,7 @@ func TestAFileThatTwoManifestsListIsOneFile(t *testing.T) {
 func TestFingerprintChangesWithEverythingThatPlacesFiles(t *testing.T) {
 	parse := func(text string) map[string]*Map {
 		m, err := ParseMap([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return map[string]*Map{"one": m}
 	}
 	base := View{Manifests: []string{"one", "two"}, Layout: ByMap, Maps: parse("a|DATA|ANY|ANY|ANY|x\nb|DATA|ANY|ANY|ANY|y\n")}

@@ -104,16 +104,12 @@ func (h *fakeEngine) table() *operation.Table {
 func serve(t *testing.T, dir string, h *fakeEngine) *Client {
 	t.Helper()
 	listener, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: newHandler(context.Background(), h.table())}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	client, err := Dial(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		client.Close()
 		server.Shutdown(context.Background())
@@ -212,9 +208,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 			close(h.block)
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	equal(t, "progress", seen, snapshot)
 	equal(t, "result", got, outcome)
 }
@@ -242,14 +236,10 @@ func TestWorkGoesOnWithoutItsClient(t *testing.T) {
 
 func TestSocketWorksUnderALongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "state")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	c := serve(t, dir, &fakeEngine{})
 	got, err := operation.Status.Ask(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	equal(t, "status", got, status)
 }
 
@@ -257,9 +247,7 @@ func TestSocketIsPrivateAndRemovedOnClose(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
 	listener, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
@@ -272,20 +260,12 @@ func TestSocketIsPrivateAndRemovedOnClose(t *testing.T) {
 
 func TestAServerWhoseFolderWasMovedRemovesItsOwnSocket(t *testing.T) {
 	dir, moved := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "moved")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	first, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Rename(dir, moved), os.Mkdir(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(os.Rename(dir, moved), os.Mkdir(dir, 0o700)))
 	second, err := listen(dir) // of another mirror at the old path
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer second.Close()
 	first.Close()
 	if _, err := os.Lstat(filepath.Join(dir, socketName)); err != nil {
@@ -299,9 +279,7 @@ func TestAServerWhoseFolderWasMovedRemovesItsOwnSocket(t *testing.T) {
 func TestStaleSocketIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stale.SetUnlinkOnClose(false)
 	stale.Close()
 	if _, err := Dial(context.Background(), dir); !errors.Is(err, ErrNotRunning) {
@@ -322,9 +300,7 @@ func TestDialWithoutASocketReturnsErrNotRunning(t *testing.T) {
 
 func TestDialNamesADataDirThatIsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	want := "data_dir " + file + " is not a directory"
 	if _, err := Dial(context.Background(), filepath.Join(file, "state")); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -333,13 +309,9 @@ func TestDialNamesADataDirThatIsAFile(t *testing.T) {
 
 func TestDialNamesAStateThatIsNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	link := filepath.Join(t.TempDir(), "state")
-	if err := os.Symlink(t.TempDir(), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(t.TempDir(), link))
 	for path, problem := range map[string]string{file: " is not a directory", link: " is a symlink"} {
 		if _, err := Dial(context.Background(), path); err == nil || !strings.HasPrefix(err.Error(), path+problem) {
 			t.Errorf("error %v, want %s%s", err, path, problem)
@@ -350,9 +322,7 @@ func TestDialNamesAStateThatIsNoDirectory(t *testing.T) {
 func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"progress":{"syncing":true}}` + "\n"))
 	})}
@@ -360,9 +330,7 @@ func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	go func() { done <- server.Serve(listener) }()
 	defer func() { server.Close(); <-done }()
 	c, err := Dial(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := operation.Sync.Do(context.Background(), c, request.Sync{}); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
 		t.Errorf("error %v", err)
@@ -374,9 +342,7 @@ func TestRequestThatIsNotJSONIsRefused(t *testing.T) {
 	h := &fakeEngine{}
 	c := serve(t, dir, h)
 	res, err := c.http.Post("http://syncd/sync", "application/json", strings.NewReader("{"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res.Body.Close()
 	if res.StatusCode != http.StatusBadRequest || len(h.asked) > 0 {
 		t.Errorf("status %d, asked %v", res.StatusCode, h.asked)
@@ -389,14 +355,20 @@ func TestRequestThatIsNotJSONIsRefused(t *testing.T) {
 func TestDialReturnsTheCauseOfItsContext(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
 	if _, err := Dial(ctx, dir); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

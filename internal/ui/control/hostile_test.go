@@ -26,16 +26,12 @@ import (
 func impostor(t *testing.T, dir string, answer http.HandlerFunc) *Client {
 	t.Helper()
 	listener, err := listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: answer}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	client, err := Dial(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		client.Close()
 		server.Close()
@@ -188,9 +184,7 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	h := &fakeEngine{}
 	server, err := NewServer(context.Background(), dir, h.table())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve() }()
 	defer func() { server.Stop(t.Context()); <-done }()
@@ -204,9 +198,7 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 func sendEndless(t *testing.T, dir, path string, limit int) {
 	t.Helper()
 	conn, err := connect(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: syncd\r\nTransfer-Encoding: chunked\r\n\r\n")
 	chunk := "10000\r\n" + strings.Repeat(" ", 1<<16) + "\r\n"
@@ -222,9 +214,7 @@ func sendEndless(t *testing.T, dir, path string, limit int) {
 func TestOtherThingsThanASocketAreRefused(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.sock")
 	listener, err := net.Listen("unix", other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	for name, plant := range map[string]func(path string) error{
 		"link to a socket": func(path string) error { return os.Symlink(other, path) },
@@ -232,17 +222,13 @@ func TestOtherThingsThanASocketAreRefused(t *testing.T) {
 		"file":             func(path string) error { return os.WriteFile(path, nil, 0o600) },
 	} {
 		dir := t.TempDir()
-		if err := plant(filepath.Join(dir, socketName)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, plant(filepath.Join(dir, socketName)))
 		if _, err := Dial(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is not a socket: remove it") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	planted := filepath.Join(t.TempDir(), "state")
-	if err := os.Symlink(filepath.Dir(other), planted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Dir(other), planted))
 	if _, err := Dial(t.Context(), planted); err == nil || errors.Is(err, ErrNotRunning) {
 		t.Errorf("link in the place of the state folder: %v", err)
 	}
@@ -261,9 +247,7 @@ func TestAsAnotherUser(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
 	if err != nil {
 		conn, err := net.Dial("unix", filepath.Join(dir, socketName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		io.WriteString(conn, "GET /status HTTP/1.1\r\nHost: syncd\r\n\r\n")
 		answer, _ := io.ReadAll(conn)
 		os.Stdout.WriteString("answer: " + string(answer) + ".\n")
@@ -282,27 +266,17 @@ func child(t *testing.T, dir string) (stop func(), output *bufio.Reader) {
 	}
 	binary := filepath.Join(dir, "test")
 	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(binary, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(binary, data, 0o755))
 	cmd := exec.Command(binary, "-test.run=^TestAsAnotherUser$")
 	cmd.Env = []string{asOther + "=" + filepath.Join(dir, "state")}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	return func() { in.Close(); _ = cmd.Wait() }, bufio.NewReader(out)
 }
 
@@ -310,14 +284,10 @@ func child(t *testing.T, dir string) (stop func(), output *bufio.Reader) {
 func openFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "syncd-control-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o777), os.Chmod(filepath.Join(dir, "state"), 0o777)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return dir
 }
@@ -333,9 +303,7 @@ func TestServerOfAnotherUserIsRefused(t *testing.T) {
 	if _, err := Dial(t.Context(), state); err == nil || !strings.Contains(err.Error(), "process of user 65534, who does not own the data directory") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.Chown(dir, 65534, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(dir, 65534, -1))
 	c, err := Dial(t.Context(), state)
 	if err != nil {
 		t.Fatalf("the owner's: %v", err)
@@ -347,9 +315,7 @@ func TestClientOfAnotherUserIsNotAnswered(t *testing.T) {
 	dir := openFolder(t)
 	h := &fakeEngine{}
 	client := serve(t, filepath.Join(dir, "state"), h)
-	if err := os.Chmod(filepath.Join(dir, "state", socketName), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "state", socketName), 0o666))
 	stop, output := child(t, dir)
 	defer stop()
 	if line, err := output.ReadString('\n'); line != "answer: .\n" {
