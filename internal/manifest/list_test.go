@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/manifest/refusal"
 )
 
@@ -52,9 +50,7 @@ func TestIdenticalLinksAreOneFile(t *testing.T) {
 	})
 	must(t, err)
 	want := parseAll(t, "Library/LINUX/GCC48/64BIT/2026.10/x.so", "Data/2026.10/x.dat")
-	if diff := cmp.Diff(want, refs); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, refs)
 }
 
 func TestLinksOfDifferentFilesAreNeverMerged(t *testing.T) {
@@ -135,9 +131,7 @@ func TestFilterChooses(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if diff := cmp.Diff(row.want, paths(row.filter.Choose(all))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, row.want, paths(row.filter.Choose(all)))
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMembersAreInTheOrderOfTheWire(t *testing.T) {
@@ -14,9 +12,7 @@ func TestMembersAreInTheOrderOfTheWire(t *testing.T) {
 		{"a b", "no name"}, {"1a", "no name"}, {"é", "no name"}, {"ctl", "a\x00"}, {"bad", "\xff"}, {"", "x"},
 	})
 	want := []Member{{"BuildNumber", "7"}, {"OS", "LINUX"}, {"Compiler", "C"}, {"Architecture", "64BIT"}, {"alpha", "2"}, {"zeta", "1"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 	if got := SortMembers([]Member{{"a", strings.Repeat("x", MaxMembers)}}); got != nil {
 		t.Errorf("%d bytes are kept", len(got[0].Value))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -71,12 +70,8 @@ func TestPlanFetchesEachMissingContentOnce(t *testing.T) {
 		return Object{ID: two, Size: 2}, f.Expected == digest("2")
 	})
 	want := Plan{Files: files, Known: map[Digest]Object{digest("2"): {ID: two, Size: 2}}, Missing: []*File{&files[0], &files[3]}}
-	if diff := cmp.Diff(want, plan); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[Digest]int{digest("1"): 1, digest("2"): 1, digest("3"): 1}, asked); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, plan)
+	same(t, map[Digest]int{digest("1"): 1, digest("2"): 1, digest("3"): 1}, asked)
 }
 
 func TestAPlanCoversEveryFile(t *testing.T) {

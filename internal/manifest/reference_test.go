@@ -62,9 +62,7 @@ func TestParseLinkReadsEveryForm(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := ParseLink(row.link)
 			must(t, err)
-			if diff := cmp.Diff(row.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, row.want, got)
 		})
 	}
 }
@@ -184,9 +182,7 @@ func TestParseReferenceReadsTypedReferences(t *testing.T) {
 			if refusal.ReasonOf(err) != row.reason || (err != nil) != (row.reason != "") {
 				t.Fatalf("refused for %v, want %q", err, row.reason)
 			}
-			if diff := cmp.Diff(row.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, row.want, got)
 		})
 	}
 }
@@ -260,9 +256,7 @@ func TestFileSegmentsLeaveOutClassAndRelease(t *testing.T) {
 		got[ref.Class()] = ref.FileSegments()
 	}
 	want := map[Class][]string{Data: {"n"}, Product: {"n"}, Library: {"O", "C", "A", "n"}, Interface: {"O", "L", "A", "n"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }
 
 func FuzzParseLink(f *testing.F) {
@@ -323,5 +317,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same compares what is wanted with what is there.
+func same(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

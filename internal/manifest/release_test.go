@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseRelease(t *testing.T) {
@@ -112,9 +110,7 @@ func TestNewestOfAList(t *testing.T) {
 			if got != row.want {
 				t.Errorf("newest %q, want %q", got, row.want)
 			}
-			if diff := cmp.Diff(row.ignored, ignored); diff != "" {
-				t.Error(diff)
-			}
+			same(t, row.ignored, ignored)
 		})
 	}
 }

@@ -31,9 +31,7 @@ func TestAClockThatJumpsAheadPrunesNothingEarly(t *testing.T) {
 	if _, err := m.Prune(keep, next); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"2: a2"}, shown(t, m))
 }
 
 func TestAClockThatWasAheadKeepsNothingForLongerThanRetainFor(t *testing.T) {
@@ -49,17 +47,13 @@ func TestAClockThatWasAheadKeepsNothingForLongerThanRetainFor(t *testing.T) {
 		if err != nil || !next.Equal(now.Add(time.Hour)) {
 			t.Errorf("the next goes at %v, want an hour after %v: %v", next, now, err)
 		}
-		if diff := cmp.Diff([]string{"1: a1", "2: a2", "3: a3"}, shown(t, m)); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"1: a1", "2: a2", "3: a3"}, shown(t, m))
 	}
 	m = recovered(t, m.dir) // the next process counts on
 	if _, err := m.Prune(keep, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"3: a3"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"3: a3"}, shown(t, m))
 }
 
 func TestFreeableLeavesTimesFromTheFutureAsTheyAre(t *testing.T) {
@@ -122,9 +116,7 @@ func TestTheOrderOfRevisionsIgnoresTheClock(t *testing.T) {
 	if _, err := m.Prune(Retention{Revisions: 1}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2: a2", "3: a3"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"2: a2", "3: a3"}, shown(t, m))
 }
 
 func TestARevisionThatNoGenerationShowsIsOrderedByItsTime(t *testing.T) {

@@ -279,3 +279,11 @@ func must(t tb, errs ...error) {
 		t.Fatalf("%v", err)
 	}
 }
+
+// same compares what is wanted with what is there.
+func same(t tb, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s", diff)
+	}
+}

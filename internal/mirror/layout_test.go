@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/disk/durable"
 )
 
@@ -53,9 +51,7 @@ func TestTheLayoutMatchesTheContractUnderAnyUmask(t *testing.T) {
 		"drwx------ state/records/dq",
 		"-rw------- state/records/dq/" + id + ".json",
 	}
-	if diff := cmp.Diff(want, listing(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, listing(t, dir))
 	if info, err := os.Stat(filepath.Dir(dir)); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the folder above, made on the way: %v, %v", info.Mode(), err)
 	}

@@ -128,9 +128,7 @@ func TestFreeableIsWhatPruneFreesAndRemovesNothing(t *testing.T) {
 			if last.After(now) != row.wait || last.After(now.Add(time.Hour)) {
 				t.Errorf("the last goes at %v", last)
 			}
-			if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, before, listing(t, m.dir))
 			if _, err := m.Prune(row.keep, now); err != nil {
 				t.Fatal(err)
 			}
@@ -156,9 +154,7 @@ func TestPruneRemovesTheFoldersOfManifestsThatLeft(t *testing.T) {
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"revisions/a"}, below(t, m, "revisions/*")); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"revisions/a"}, below(t, m, "revisions/*"))
 }
 
 func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
@@ -180,9 +176,7 @@ func TestPruneRemovesAGenerationThatWasBuiltAndNotSwapped(t *testing.T) {
 			if _, err := m.Prune(Retention{Revisions: 3, For: time.Hour}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(served, shown(t, m)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, served, shown(t, m))
 			checkWhole(t, m)
 			publishAll(t, m, "a1", "a2")
 		})
@@ -196,9 +190,7 @@ func TestPruneRemovesDamagedGenerationsAndKeepsTheRest(t *testing.T) {
 	if _, err := m.Prune(Retention{Revisions: 2}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"1: a1", "3: a3"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"1: a1", "3: a3"}, shown(t, m))
 	checkWhole(t, m)
 }
 
@@ -217,9 +209,7 @@ func TestNothingIsPrunedWhenCurrentIsDamagedOrGone(t *testing.T) {
 			if _, err := m.Prune(Retention{}, days(1)); err == nil {
 				t.Error("no error")
 			}
-			if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, before, listing(t, m.dir))
 		})
 	}
 }
@@ -255,9 +245,7 @@ func TestPruningWorksForAnOrdinaryUser(t *testing.T) {
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"2: a2"}, shown(t, m))
 	checkWhole(t, m)
 	checkNoOrphans(t, m, nil)
 }

@@ -63,9 +63,7 @@ func TestARecordIsTheSameAfterReopening(t *testing.T) {
 	mustPublish(t, m, record)
 	again, err := Open(m.dir, m.disk)
 	must(t, err)
-	if diff := cmp.Diff(record, again.Current().Records["dq"]); diff != "" {
-		t.Error(diff)
-	}
+	same(t, record, again.Current().Records["dq"])
 }
 
 func TestReadersOfCurrentNeverSeeAMissingFileOrAMix(t *testing.T) {
@@ -175,13 +173,9 @@ func TestPublishedFilesNeverChange(t *testing.T) {
 	if _, err := m.Prune(Retention{Revisions: 5}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, identities(t, revision)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, before, identities(t, revision))
 	if _, err := os.Stat(generation); err == nil {
-		if diff := cmp.Diff(shown, identities(t, generation)); diff != "" {
-			t.Error(diff)
-		}
+		same(t, shown, identities(t, generation))
 	}
 	checkWhole(t, m)
 }

@@ -36,9 +36,7 @@ func TestRecoverFindsNothingToDoTheSecondTime(t *testing.T) {
 	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
 	before, known := listing(t, m.dir), m.Current()
 	again := recovered(t, m.dir)
-	if diff := cmp.Diff(before, listing(t, m.dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, before, listing(t, m.dir))
 	if again.Current().Number != known.Number {
 		t.Errorf("current %d", again.Current().Number)
 	}
@@ -248,9 +246,7 @@ func TestAForeignCurrentIsLeftAlone(t *testing.T) {
 			if _, err := Open(dir, &durable.Disk{}); err == nil {
 				t.Error("opened")
 			}
-			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, before, listing(t, dir))
 		})
 	}
 }

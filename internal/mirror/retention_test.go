@@ -39,9 +39,7 @@ func TestRetention(t *testing.T) {
 			if err != nil || !next.IsZero() {
 				t.Errorf("again at %v, %v", next, err)
 			}
-			if diff := cmp.Diff(row.want, shown(t, m)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, row.want, shown(t, m))
 			checkWhole(t, m)
 			checkNoOrphans(t, m, nil)
 		})
@@ -67,9 +65,7 @@ func TestARevisionIsRetainedWhenNoGenerationShowsItAnyMore(t *testing.T) {
 				if _, err := m.Prune(Retention{Revisions: 1}, days(1)); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(row.shown, shown(t, m)); diff != "" {
-					t.Error(diff)
-				}
+				same(t, row.shown, shown(t, m))
 			}
 			records, err := m.Records.Revisions(row.manifest)
 			if err != nil || len(records) != row.revisions {
@@ -129,9 +125,7 @@ func TestADisplacedRevisionIsPrunedEarly(t *testing.T) {
 			if _, err := m.Prune(keep, days(1)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, shown(t, m)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, want, shown(t, m))
 			checkWhole(t, m)
 			checkNoOrphans(t, m, nil)
 		})
@@ -151,9 +145,7 @@ func TestPruneKeepsUnservedObjectsWhileTheStateIsUnknown(t *testing.T) {
 	if _, ok := m.Objects.Find(sumOf("a1")); ok {
 		t.Error("the object of a generation that went stayed")
 	}
-	if diff := cmp.Diff([]string{"2: a2"}, shown(t, m)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"2: a2"}, shown(t, m))
 	if _, err := m.Prune(Retention{}, days(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
@@ -45,9 +43,7 @@ func TestARevisionDirectoryWithOtherContentIsNeverPublished(t *testing.T) {
 			if _, err := m.Publish(context.Background(), Change{Set: []Record{r}}); err == nil {
 				t.Error("it was published")
 			}
-			if diff := cmp.Diff(before, m.Current()); diff != "" {
-				t.Error(diff)
-			}
+			same(t, before, m.Current())
 			if number, err := m.Generations.readCurrent(); err != nil || number != 2 {
 				t.Errorf("current is %d, %v", number, err)
 			}

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/verify"
 )
 
@@ -54,9 +52,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 		got = append(got, d.Manifest+"/"+d.File.Path+" "+kind)
 	}
 	want := []string{"a/flipped mismatch", "a/folder unreadable", "a/missing missing", "a/replaced mismatch", "a/sub/truncated mismatch", "b/shared mismatch"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 	if checked.Files != 9 {
 		t.Errorf("%d files", checked.Files)
 	}

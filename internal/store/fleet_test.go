@@ -3,8 +3,6 @@ package store
 import (
 	"encoding/json"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestFleetEntriesOutliveARestart(t *testing.T) {
@@ -20,15 +18,11 @@ func TestFleetEntriesOutliveARestart(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(map[string]string{}, read()); diff != "" {
-		t.Error(diff)
-	}
+	same(t, map[string]string{}, read())
 	for _, change := range []map[string]any{{"a": 1, "b": []int{2}}, {"a": nil, "c": "3", "unknown": nil}} {
 		must(t, s.SetFleet(change))
 	}
 	must(t, s.Close())
 	s = mustOpen(t, path)
-	if diff := cmp.Diff(map[string]string{"b": "[2]", "c": `"3"`}, read()); diff != "" {
-		t.Error(diff)
-	}
+	same(t, map[string]string{"b": "[2]", "c": `"3"`}, read())
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func delivery(hook, id string) Delivery {
@@ -66,9 +64,7 @@ func TestDeliveriesKeepTheirOrderForEachHook(t *testing.T) {
 	}
 	want := delivery("b", "1")
 	want.Number = 2
-	if diff := cmp.Diff(want, all[1]); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, all[1])
 }
 
 func TestADeliveryThatWasGivenUpHoldsUpNone(t *testing.T) {

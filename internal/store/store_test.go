@@ -135,9 +135,7 @@ func TestContentSurvivesReopening(t *testing.T) {
 		t.Fatalf("%d manifests, %d wanted, %d cool-downs, %d history", len(before.Manifests), len(before.Wanted), len(before.CoolDowns), len(before.History))
 	}
 	must(t, s.Close())
-	if diff := cmp.Diff(before, read(t, mustOpen(t, path))); diff != "" {
-		t.Error(diff)
-	}
+	same(t, before, read(t, mustOpen(t, path)))
 }
 
 func TestStateFileIsPrivate(t *testing.T) {
@@ -173,9 +171,7 @@ func TestCommitIsAtomic(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if diff := cmp.Diff(before, read(t, s)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, before, read(t, s))
 }
 
 func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
@@ -190,9 +186,7 @@ func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
 	commit(nil)
 	got, err := s.Planned()
 	must(t, err)
-	if diff := cmp.Diff(map[string][]Planned{"c": one}, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, map[string][]Planned{"c": one}, got)
 }
 
 func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
@@ -277,9 +271,7 @@ func TestCoolDownsAreKeptByOriginAndUnreadableOnesIgnored(t *testing.T) {
 	})
 	must(t, err)
 	want := map[string]time.Time{"https://a.example.net": later, "https://b.example.net": later}
-	if diff := cmp.Diff(want, read(t, s).CoolDowns); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, read(t, s).CoolDowns)
 }
 
 func TestOpenReportsALockedFile(t *testing.T) {
@@ -325,9 +317,7 @@ func TestOpenReadOnlyNeverCreatesOrChangesTheFile(t *testing.T) {
 	reader, err := openReadOnlyAt(t, path, atOnce)
 	must(t, err)
 	defer reader.Close()
-	if diff := cmp.Diff(want, read(t, reader)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, read(t, reader))
 	if err := reader.Commit(Changes{History: 1}); err == nil {
 		t.Error("a read-only store accepted a change")
 	}
@@ -610,5 +600,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same compares what is wanted with what is there.
+func same(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -82,9 +82,7 @@ func TestNothingIsWrittenAfterADiskError(t *testing.T) {
 		t.Error(err)
 	}
 	again := mustOpen(t, path)
-	if diff := cmp.Diff(want, read(t, again)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, read(t, again))
 	if err := again.Commit(entry(3)); err != nil {
 		t.Error(err)
 	}
@@ -109,9 +107,7 @@ func TestWritesAreRetriedAfterAFullDisk(t *testing.T) {
 	}
 	want := read(t, s)
 	s.Close()
-	if diff := cmp.Diff(want, read(t, mustOpen(t, path))); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, read(t, mustOpen(t, path)))
 }
 
 func TestChangeThatCannotBeEncodedIsNoDiskError(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/testclient"
 )
@@ -73,9 +71,7 @@ func TestRoot(t *testing.T) {
 		"2026.10/.hidden", "2026.10/a~back~", "2026.10/a~b~c d.go", "2026.10/a~x",
 		"2026.10/empty", "2026.10/link", "2026.10/main.go",
 	}
-	if diff := cmp.Diff(want, rootNames(t, e, "src", "latest")); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, rootNames(t, e, "src", "latest"))
 	for name, want := range map[string]string{
 		"2026.10/a~b~c%20d.go": "deep", "2026.10/a~back~": "backup", "2026.10/.hidden": "hidden", "2026.10/link": "main",
 		"2026.10/A~B~C%20D.GO": "deep", "2026.10/empty": "", "2026.08/main.go": "old", "v1-rc1/x": "odd",

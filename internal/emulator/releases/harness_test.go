@@ -9,6 +9,8 @@ import (
 
 	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/testclient"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // provider is the release service and its download host, with their catalogue.
@@ -43,5 +45,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same compares what is wanted with what is there.
+func same(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

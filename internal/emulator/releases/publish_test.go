@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/testclient"
 )
@@ -84,9 +82,7 @@ func TestSetLinks(t *testing.T) {
 	e.SetLinks("all", "2026.10", links...)
 	var got []string
 	must(t, json.Unmarshal([]byte(testclient.Get(t, e, "/Manifest/latest/all", "format=json").Text), &got))
-	if diff := cmp.Diff(links, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, links, got)
 	testclient.FileURL(t, e, "Data/2026.10/mdAddr.dat") // still there
 	e.SetLinks("all", "2026.10")
 	if body := testclient.Get(t, e, "/Manifest/latest/all", "format=json").Text; body != "[]" {

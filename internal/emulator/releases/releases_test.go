@@ -141,9 +141,7 @@ func TestManifestList(t *testing.T) {
 		{"manifestName": "all", "description": "The files of all.", "url": e.URL() + "/Manifest/2026.10/all/" + id},
 		{"manifestName": "other", "description": "The files of other.", "url": e.URL() + "/Manifest/2026.08/other/" + id},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 	texts := xmlTexts(t, testclient.Get(t, e, "/ManifestList/latest", "format=xml").Text)
 	if len(texts) != 6 || texts[0] != "all" || texts[5] != want[1]["url"] {
 		t.Errorf("xml %q", texts)
@@ -187,9 +185,7 @@ func TestMetadata(t *testing.T) {
 			}
 			want := sums(tt.content)
 			maps.Copy(want, tt.more)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, want, got)
 			if texts := xmlTexts(t, testclient.Get(t, e, "/Metadata/"+path, "format=xml").Text); len(texts) != len(want) {
 				t.Errorf("xml %q", texts)
 			}

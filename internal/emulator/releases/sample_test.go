@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/emulator/testclient"
 )
 
@@ -33,9 +31,7 @@ func TestSample(t *testing.T) {
 		"Data/2026.10/mdAddr.dat", "Data/2026.08/mdAddrKey.db", "Data/2026.09/Congress.csv",
 		"Data/2026.10/ews.txt", "Data/2026.08/mdAddr.lic",
 	}
-	if diff := cmp.Diff(want, sampleLinks(t, e, "dq_addr_data", "latest")); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, sampleLinks(t, e, "dq_addr_data", "latest"))
 	bins := strings.Join(sampleLinks(t, e, "dq_addr_bins", "2026.08"), " ")
 	if n := strings.Count(bins, "/libmdAddr.so"); n != 3 {
 		t.Errorf("%d libraries of one name", n)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/emulator/catalogue"
 	"syncd/internal/emulator/testclient"
 )
@@ -56,9 +54,7 @@ func TestTagSelectsAVariant(t *testing.T) {
 	id := url.QueryEscape(testclient.ID)
 	want := e.URL() + "/Download/Library/WINDOWS/NET/ANY/2026.10/Tool.exe/?ID=" + id + "&tag=NET7\n" +
 		e.URL() + "/Download/Library/WINDOWS/NET/ANY/2026.10/Tool.exe?ID=" + id + "&tag=a%26b"
-	if diff := cmp.Diff(want, testclient.Get(t, e, "/Manifest/latest/m", "format=lfList").Text); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, testclient.Get(t, e, "/Manifest/latest/m", "format=lfList").Text)
 }
 
 func TestFilesThatNoManifestListsAreServed(t *testing.T) {
