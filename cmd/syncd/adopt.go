@@ -25,7 +25,8 @@ The content alone decides: names and .hash files are not trusted. Only files wit
 size of a needed one are read. DIR is not changed, and syncd gets copies, which take no
 space where the file system can clone files. With --move, the needed files leave DIR:
 syncd renames those that no other program can write into, and copies and removes the
-others.`,
+others. It moves nothing out of the data_dir or an export of a syncd. A running sync
+gives up downloads of files that DIR has.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && len(req.Manifests) == 0 {
 				return cli.Usagef("`syncd adopt` takes one folder, not %s and %s", args[0], args[1])

@@ -17,7 +17,7 @@ import (
 // that are not on disk. It plans as a dry run does, so it needs no claim and publishes
 // nothing: the next sync finds the objects, and a running one uses them.
 func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption, error) {
-	folder, err := adopt.Open(req.Folder, s.cfg.Mirror.Root())
+	folder, err := adopt.Open(req.Folder, s.cfg.Mirror.Root(), req.Move)
 	if err != nil {
 		return report.Adoption{}, err
 	}

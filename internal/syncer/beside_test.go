@@ -2,8 +2,10 @@ package syncer_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"syncd/internal/fetcher"
@@ -156,4 +158,64 @@ func TestASharedContentIsDownloadedAfterAllWhenTheOtherSyncStops(t *testing.T) {
 	<-first.done
 	close(gate)
 	w.expect(second.wait(), "twin", report.Updated)
+}
+
+func TestAdoptTakesOverTheDownloadsOfARunningSync(t *testing.T) {
+	for _, move := range []bool{false, true} {
+		t.Run(fmt.Sprint("move ", move), func(t *testing.T) {
+			w := start(t, "data")
+			content, folder := files{}, t.TempDir()
+			for i := range 21 {
+				name := fmt.Sprintf("f%02d.dat", i)
+				content[name] = "content of " + name
+				must(t, os.WriteFile(filepath.Join(folder, name), []byte(content[name]), 0o600))
+				w.gate(name) // is never opened
+			}
+			w.publish("data", "2026.09", content)
+			sync := w.background("data")
+			eventually(t, "all files download", func() bool { return len(w.progress.Snapshot().Files) == len(content) })
+			adopted, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: folder, Move: move})
+			must(t, err)
+			equal(t, "read, adopted, to download", []int{adopted.FilesRead, adopted.FilesAdopted, adopted.FilesToDownload}, []int{21, 21, 0})
+			m := w.expect(sync.wait(), "data", report.Updated)
+			equal(t, "downloaded", m.FilesDownloaded, 0)
+			w.serves("data", content)
+		})
+	}
+}
+
+func TestAdoptMovesNothingFromAnotherMirror(t *testing.T) {
+	other := served(t)
+	mirrored, err := filepath.EvalSymlinks(other.dir)
+	must(t, err)
+	exported := filepath.Join(t.TempDir(), "refdata")
+	for _, dir := range []string{exported, filepath.Join(filepath.Dir(exported), ".refdata.syncd", "tree-1")} {
+		must(t, os.MkdirAll(dir, 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "a.dat"), []byte("a of september"), 0o600))
+	}
+	w := start(t, "data")
+	w.publish("data", "2026.09", september())
+	for folder, word := range map[string]string{
+		mirrored:                                "the data_dir " + mirrored,
+		filepath.Join(mirrored, "objects"):      "the data_dir " + mirrored,
+		filepath.Join(mirrored, "current/data"): "the data_dir " + mirrored,
+		exported:                                "the export " + exported,
+		filepath.Join(filepath.Dir(exported), ".refdata.syncd", "tree-1"): "the export ",
+	} {
+		_, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: folder, Move: true})
+		if err == nil || !strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), "leave out --move") {
+			t.Errorf("adopt --move %s: %v", folder, err)
+		}
+	}
+	for _, above := range []string{filepath.Dir(mirrored), filepath.Dir(exported)} {
+		adopted, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: above, Move: true})
+		must(t, err)
+		if adopted.FilesAdopted > 0 || adopted.SkippedCount == 0 || !strings.Contains(adopted.Skipped[0].Error, "nothing is moved") {
+			t.Errorf("adopt --move %s: %+v", above, adopted)
+		}
+	}
+	other.serves("data", september())
+	adopted, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: mirrored})
+	must(t, err)
+	equal(t, "copied from it", adopted.FilesAdopted, 4)
 }

@@ -97,7 +97,7 @@ func CheckOutside(path string) error {
 	resolved, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) && path != "/" {
 		parent := filepath.Dir(path)
-		if isMirrorAt(parent) {
+		if IsAt(parent) {
 			return insideError(path, parent)
 		}
 		return CheckOutside(parent)
@@ -105,22 +105,31 @@ func CheckOutside(path string) error {
 	if err != nil {
 		return err
 	}
-	for parent := filepath.Dir(resolved); ; parent = filepath.Dir(parent) {
-		if isMirrorAt(parent) {
-			return insideError(path, parent)
-		}
-		if parent == filepath.Dir(parent) {
-			return nil
-		}
+	if outer := Around(filepath.Dir(resolved)); outer != "" {
+		return insideError(path, outer)
 	}
+	return nil
+}
+
+// Around returns the data directory that a folder is or lies in, "" for none. The path
+// has no symlinks.
+func Around(path string) string {
+	for !IsAt(path) {
+		parent := filepath.Dir(path)
+		if parent == path {
+			return ""
+		}
+		path = parent
+	}
+	return path
 }
 
 func insideError(path, outer string) error {
 	return fmt.Errorf("%s lies in the data_dir %s: choose a folder outside of it", path, outer)
 }
 
-// isMirrorAt looks at a directory that this user may not be able to read.
-func isMirrorAt(path string) bool {
+// IsAt is true for a data directory, which this user may not be able to read.
+func IsAt(path string) bool {
 	for _, name := range []string{Mark, "state/syncd.db"} {
 		if isRegular(os.Lstat(filepath.Join(path, name))) {
 			return true

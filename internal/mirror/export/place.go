@@ -28,7 +28,38 @@ const (
 	ownerFile  = "owner" // in the work folder: the data directory that it belongs to
 )
 
-func (p *place) workName() string { return "." + p.name + ".syncd" }
+func (p *place) workName() string { return workNameOf(p.name) }
+
+// workNameOf is the name of the work folder beside an export.
+func workNameOf(name string) string { return "." + name + ".syncd" }
+
+// isWorkName is true for the name of a work folder.
+func isWorkName(name string) bool {
+	return len(name) > len(workNameOf("")) && strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".syncd")
+}
+
+// IsAt is true for the folder of an export, and for its work folder.
+func IsAt(path string) bool {
+	dir, name := filepath.Split(path)
+	if !isWorkName(name) {
+		name = workNameOf(name)
+	}
+	info, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil && info.IsDir()
+}
+
+// Around returns the export that a folder is or lies in, "" for none. The path has no
+// symlinks.
+func Around(path string) string {
+	for !IsAt(path) {
+		parent := filepath.Dir(path)
+		if parent == path {
+			return ""
+		}
+		path = parent
+	}
+	return path
+}
 
 func (p *place) keptName() string { return p.name + keptSuffix }
 

@@ -34,8 +34,9 @@ type Objects interface {
 
 // Downloads are the contents that syncs download. Safe for concurrent use.
 type Downloads interface {
-	// Begin is true when a content is the caller's, who must call End or Adopt.
-	Begin(content manifest.Digest) bool
+	// Take is true when a content is the caller's, who must call End or Adopt. A download of
+	// the content gives way.
+	Take(content manifest.Digest) bool
 	// End gives a content back that did not become an object.
 	End(content manifest.Digest)
 	// Adopt gives an object to the syncs that want to download it.
@@ -251,19 +252,24 @@ func (a *Adoption) moveOne(ctx context.Context, c Candidate, progress io.Writer)
 	return err
 }
 
-// claim is true when the hashed content is wanted. No other file or download has it then.
+// claim is true when the hashed content is wanted. No other file or download has it then:
+// a download that is under way gives way.
 func (a *Adoption) claim(h *verify.Hasher) bool {
+	return a.close(h) && a.cfg.Downloads.Take(h.Digest())
+}
+
+// close is true for the first file with an open content.
+func (a *Adoption) close(h *verify.Hasher) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.filesRead++
 	a.bytesRead += h.Size()
 	size, open := a.open[h.Digest()]
-	if !open || !a.cfg.Downloads.Begin(h.Digest()) {
-		return false
+	if open {
+		delete(a.open, h.Digest())
+		a.sizes[size]--
 	}
-	delete(a.open, h.Digest())
-	a.sizes[size]--
-	return true
+	return open
 }
 
 // giveBack ends a claim without an object.

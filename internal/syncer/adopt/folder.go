@@ -9,7 +9,9 @@ import (
 	"path"
 	"path/filepath"
 
+	"syncd/internal/disk/datadir"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/mirror/export"
 )
 
 // Limits of a walk. Another user may fill the folder with anything, and what is found is
@@ -24,6 +26,7 @@ const (
 type Folder struct {
 	dir     *fsops.Dir
 	dataDir fs.FileInfo // its own content is no source
+	move    bool
 }
 
 // Candidate is a file that may have a wanted content.
@@ -54,9 +57,10 @@ func (p *Problems) Add(path string, err error) {
 	}
 }
 
-// Open opens the folder at name. It refuses one inside the data directory. The caller
-// must call Close.
-func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
+// Open opens the folder at name. It refuses one inside the data directory and, if files are
+// to be moved, one of another syncd: its readers would lose them. The caller must call
+// Close.
+func Open(name string, dataDir *fsops.Dir, move bool) (*Folder, error) {
 	own, err := dataDir.Self().Stat()
 	if err != nil {
 		return nil, err
@@ -73,11 +77,36 @@ func Open(name string, dataDir *fsops.Dir) (*Folder, error) {
 			break
 		}
 	}
+	if owner := servedAround(resolved); move && owner != "" {
+		return nil, fmt.Errorf("%s lies in %s, whose readers would lose the files: leave out --move, so that they are copied", name, owner)
+	}
 	dir, err := fsops.OpenDir(resolved)
 	if err != nil {
 		return nil, openError(name, err)
 	}
-	return &Folder{dir: dir, dataDir: own}, nil
+	return &Folder{dir: dir, dataDir: own, move: move}, nil
+}
+
+// servedAround names the mirror or the export that a folder is or lies in, "" for none.
+func servedAround(path string) string {
+	if outer := datadir.Around(path); outer != "" {
+		return "the data_dir " + outer + " of another syncd"
+	}
+	if outer := export.Around(path); outer != "" {
+		return "the export " + outer + " of a syncd"
+	}
+	return ""
+}
+
+// served names what a folder below this one is to the readers of a syncd, "" if nothing.
+func (f *Folder) served(name string) string {
+	switch at := f.dir.Path(name); {
+	case datadir.IsAt(at):
+		return "the data_dir of another syncd"
+	case export.IsAt(at):
+		return "an export of a syncd"
+	}
+	return ""
 }
 
 // openError says who could not open the folder: a running daemon is another user, and may
@@ -143,6 +172,8 @@ func (w *walk) visit(ctx context.Context, name string, entry fs.DirEntry, depth 
 		w.problems.Add(name, err)
 	case info.IsDir() && os.SameFile(info, w.folder.dataDir):
 		w.problems.Add(name, errors.New("it is data_dir"))
+	case info.IsDir() && w.folder.move && w.folder.served(name) != "":
+		w.problems.Add(name, fmt.Errorf("it is %s, from which nothing is moved: leave out --move to copy its files", w.folder.served(name)))
 	case info.IsDir():
 		return w.enter(ctx, name, depth+1)
 	case info.Mode().IsRegular() && w.wants(entry.Name(), info.Size()):

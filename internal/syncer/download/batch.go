@@ -182,13 +182,21 @@ func (b *Batch) obtain(ctx context.Context, t *task) {
 	if t.ended != nil {
 		defer close(t.ended)
 	}
+	for b.tryObtain(ctx, t) {
+	}
+}
+
+// tryObtain is true if the download was given up for a file of a folder, so that the task
+// begins again.
+func (b *Batch) tryObtain(ctx context.Context, t *task) (again bool) {
 	open := t.open()
 	if len(open) == 0 || ctx.Err() != nil {
-		return
+		return false
 	}
 	if len(t.links) == 1 {
 		ctx = open[0].Context
 	}
+	t.owner = nil
 	object, fetched, err := b.Pool.flights.begin(ctx, t.content())
 	switch {
 	case err != nil:
@@ -198,17 +206,25 @@ func (b *Batch) obtain(ctx context.Context, t *task) {
 		t.settle(object, nil)
 	default:
 		t.owner = open[0]
-		b.fetchTask(ctx, t)
+		return b.fetchTask(ctx, t)
 	}
+	return false
 }
 
-// fetchTask downloads the content of a begun flight and makes it an object.
-func (b *Batch) fetchTask(ctx context.Context, t *task) {
+// fetchTask downloads the content of a begun flight and makes it an object. It is true if
+// the flight was given up.
+func (b *Batch) fetchTask(ctx context.Context, t *task) (givenUp bool) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	b.Pool.flights.offer(t.content(), stop)
 	file, err := b.fetchAnyLink(ctx, t)
+	if b.Pool.flights.landed(t.content(), err != nil) {
+		return true
+	}
 	if err != nil {
 		b.Pool.flights.end(t.content(), manifest.Object{})
 		t.fail(err)
-		return
+		return false
 	}
 	b.countDone(t, file.Object)
 	b.Metrics.FileDownloaded(t.owner.Manifest)
@@ -219,6 +235,7 @@ func (b *Batch) fetchTask(ctx context.Context, t *task) {
 		}
 		b.Pool.flights.end(t.content(), file.Object)
 	})
+	return false
 }
 
 func (b *Batch) countDone(t *task, object manifest.Object) {

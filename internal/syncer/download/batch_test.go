@@ -3,6 +3,7 @@ package download
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -224,7 +225,7 @@ func TestADownloadIsCountedForAnotherWhenItsOwnerStartsOver(t *testing.T) {
 func TestAnAdoptedContentIsNotDownloadedUntilItIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p := newDownloader(t)
-		if !d.Pool.Begin(content(1)) || d.Pool.Begin(content(1)) {
+		if !d.Pool.Take(content(1)) || d.Pool.Take(content(1)) {
 			t.Fatal("a content belongs to one caller")
 		}
 		d.Pool.Adopt(content(1), manifest.Object{ID: manifest.ObjectID{1}, Size: 10})
@@ -237,6 +238,63 @@ func TestAnAdoptedContentIsNotDownloadedUntilItIsForgotten(t *testing.T) {
 		b, _ := newOrder(t, "b", 1)
 		if obtain(t, d, b); p.calls != 1 {
 			t.Errorf("%d downloads after the end of all syncs, want 1", p.calls)
+		}
+	})
+}
+
+func TestADownloadGivesWayToAFileOfAFolder(t *testing.T) {
+	for name, shared := range map[string]bool{"of one manifest": false, "of two": true} {
+		for _, adopts := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, adopted %v", name, adopts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d, p := newDownloader(t)
+					a, wantsA := newOrder(t, "a", 1)
+					orders := []*Order{a}
+					if shared {
+						b, _ := newOrder(t, "b", 1)
+						orders = append(orders, b)
+					}
+					go func() {
+						time.Sleep(time.Second / 2) // in the middle of the download
+						if !d.Pool.Take(content(1)) || d.Pool.Take(content(1)) {
+							t.Error("the download did not give way to one file")
+						}
+						time.Sleep(time.Minute)
+						if adopts {
+							d.Pool.Adopt(content(1), manifest.Object{ID: manifest.ObjectID{1}, Size: 10})
+						} else {
+							d.Pool.End(content(1))
+						}
+					}()
+					obtain(t, d, orders...)
+					calls, counted := 1, 0
+					if !adopts {
+						calls, counted = 2, 1
+					}
+					if p.calls != calls || len(wantsA.got) != 1 || wantsA.counted != counted || len(wantsA.failures) > 0 {
+						t.Errorf("%d downloads, %d counted, got %v, failed with %v", p.calls, wantsA.counted, wantsA.got, wantsA.failures)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestACompleteDownloadDoesNotGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, p := newDownloader(t)
+		p.during = func(of manifest.Digest) {
+			go func() {
+				if d.Pool.Take(of) {
+					t.Error("a content that is complete was taken")
+				}
+			}()
+			synctest.Wait() // it asks, and waits for the end
+		}
+		a, wantsA := newOrder(t, "a", 1)
+		obtain(t, d, a)
+		if p.calls != 1 || len(wantsA.got) != 1 || wantsA.counted != 1 {
+			t.Errorf("%d downloads, got %v", p.calls, wantsA.got)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package download
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"syncd/internal/manifest"
@@ -19,7 +20,14 @@ type flights struct {
 type flight struct {
 	done   chan struct{}   // closed at the end
 	object manifest.Object // zero after a failure; written before done is closed
+
+	// Guarded by the mu of flights.
+	stop context.CancelCauseFunc // ends the download; nil if nothing can be given up
+	heir chan bool               // gets whether the download was given up; nil while nobody asks
 }
+
+// errGivenUp ends a download whose content a folder has.
+var errGivenUp = errors.New("a folder that is adopted has the content")
 
 // begin begins the flight of a content, which the caller must end. If another caller
 // fetches it, begin waits and returns the object; after a failure of that caller it
@@ -45,6 +53,10 @@ func (f *flights) begin(ctx context.Context, expected manifest.Digest) (object m
 func (f *flights) tryBegin(expected manifest.Digest) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.tryBeginLocked(expected)
+}
+
+func (f *flights) tryBeginLocked(expected manifest.Digest) *flight {
 	if other := f.running[expected]; other != nil {
 		return other
 	}
@@ -56,6 +68,53 @@ func (f *flights) tryBegin(expected manifest.Digest) *flight {
 	}
 	f.running[expected] = &flight{done: make(chan struct{})}
 	return nil
+}
+
+// offer lets take end the download of a flight by stop, until it has landed.
+func (f *flights) offer(expected manifest.Digest, stop context.CancelCauseFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running[expected].stop = stop
+}
+
+// landed notes that the download of a flight has ended. It is true if the flight was given
+// up: the caller of take has its content now, and the download's caller begins again. An
+// object that is complete is not given up.
+func (f *flights) landed(expected manifest.Digest, failed bool) (givenUp bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ended := f.running[expected]
+	ended.stop = nil
+	if ended.heir == nil {
+		return false
+	}
+	if failed {
+		f.running[expected] = &flight{done: make(chan struct{})}
+		close(ended.done) // others wait for the heir now
+	}
+	ended.heir <- failed
+	return failed
+}
+
+// take is tryBegin for a caller that has the content already: a download of it gives way.
+// It is false for a content that is complete, or that another caller of take has. The wait
+// is short, because a download ends at once when its context does.
+func (f *flights) take(expected manifest.Digest) bool {
+	f.mu.Lock()
+	other := f.tryBeginLocked(expected)
+	if other == nil {
+		f.mu.Unlock()
+		return true
+	}
+	if other.stop == nil || other.heir != nil {
+		f.mu.Unlock()
+		return false
+	}
+	heir := make(chan bool, 1)
+	other.heir = heir
+	other.stop(errGivenUp)
+	f.mu.Unlock()
+	return <-heir
 }
 
 // end ends a flight: with the object, or the zero value after a failure.
@@ -77,7 +136,7 @@ func (f *flights) adopt(expected manifest.Digest, object manifest.Object) {
 	if f.adopted == nil {
 		f.adopted = map[manifest.Digest]*flight{}
 	}
-	f.adopted[expected] = &flight{done: landed, object: object}
+	f.adopted[expected] = &flight{done: closed, object: object}
 }
 
 // forget drops what was adopted.
@@ -87,8 +146,8 @@ func (f *flights) forget() {
 	f.adopted = nil
 }
 
-// landed is closed.
-var landed = func() chan struct{} {
+// closed is closed.
+var closed = func() chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

@@ -21,14 +21,14 @@ type Pool struct {
 	small   slots
 }
 
-// Begin is true when a content is the caller's, who must call End or Adopt. It is false
-// while somebody else fetches the content.
-func (p *Pool) Begin(content manifest.Digest) bool { return p.flights.tryBegin(content) == nil }
+// Take is true when a content is the caller's, who has it in a folder and must call End or
+// Adopt. A download of the content gives way, unless it is complete.
+func (p *Pool) Take(content manifest.Digest) bool { return p.flights.take(content) }
 
 // End gives a content back that did not become an object.
 func (p *Pool) End(content manifest.Digest) { p.flights.end(content, manifest.Object{}) }
 
-// Adopt ends what Begin began with an object that was not downloaded. Syncs that planned
+// Adopt ends what Take began with an object that was not downloaded. Syncs that planned
 // to download it use it instead, until Forget.
 func (p *Pool) Adopt(content manifest.Digest, object manifest.Object) {
 	p.flights.adopt(content, object)
