@@ -513,7 +513,8 @@ func (o *outage) publish() {
 			limit = 3 << 20
 		}
 		if o.files[i].Content == nil || o.random.IntN(2) == 0 {
-			o.files[i].Content = emulator.Random(o.random.Uint64(), 1+o.random.Int64N(limit))
+			least := limit / 8 // so that no file shrinks beyond guards.max_file_shrink
+			o.files[i].Content = emulator.Random(o.random.Uint64(), least+o.random.Int64N(limit))
 			o.files[i].Release = o.release()
 		}
 		r, err := o.files[i].Content.Open()
