@@ -106,21 +106,23 @@ func firstFailure(out string) string {
 	return "with a panic or a timeout"
 }
 
-// find returns the folder of a package; names are alternatives.
+// find returns the folder of a package, the one nearest to the root; names are alternatives.
 func find(root, names string) (folder string, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && slices.Contains(strings.Split(names, "|"), entry.Name()) {
-			if tests, _ := filepath.Glob(filepath.Join(path, "*_test.go")); len(tests) > 0 && folder == "" {
-				folder, err = filepath.Rel(root, path)
+			if tests, _ := filepath.Glob(filepath.Join(path, "*_test.go")); len(tests) > 0 && (folder == "" || depth(path) < depth(folder)) {
+				folder = path
 			}
 		}
 		return err
 	})
-	if err == nil && folder == "" {
-		err = fmt.Errorf("no package %s has tests", names)
+	if err != nil || folder == "" {
+		return "", errors.Join(err, fmt.Errorf("no package %s has tests", names))
 	}
-	return folder, err
+	return filepath.Rel(root, folder)
 }
+
+func depth(path string) int { return strings.Count(path, string(filepath.Separator)) }
 
 // overlay writes the changed file and returns the name of the overlay for the compiler.
 func (m mutant) overlay(root, work string) (string, error) {

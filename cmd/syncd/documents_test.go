@@ -9,6 +9,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"syncd/internal/e2e"
 	"syncd/internal/emulator"
 )
 
@@ -55,7 +56,7 @@ func documents(t *testing.T) map[string][]block {
 
 func TestEveryConfigurationOfTheDocumentsIsValid(t *testing.T) {
 	t.Parallel()
-	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
+	provider, err := emulator.Start(emulator.Config{CustomerID: e2e.CustomerID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +69,12 @@ func TestEveryConfigurationOfTheDocumentsIsValid(t *testing.T) {
 			case b.kind != "yaml", strings.HasPrefix(b.text, "rule_files:"): // of Prometheus
 				continue
 			case strings.HasPrefix(b.text, "tls_server_config:"):
-				k.write("etc/web.yml", b.text, 0o644)
+				k.Write("etc/web.yml", b.text, 0o644)
 				continue
 			}
 			k.complete(b.text)
-			if result := k.syncd("config", "check"); result.code != 0 || strings.Contains(result.stderr, "warning") {
-				t.Errorf("%s: exit %d\n%s%s", name, result.code, result.stderr, b.text)
+			if result := k.Syncd("config", "check"); result.Code != 0 || strings.Contains(result.Stderr, "warning") {
+				t.Errorf("%s: exit %d\n%s%s", name, result.Code, result.Stderr, b.text)
 			}
 		}
 	}

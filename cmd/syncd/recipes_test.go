@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/certificate/certificatetest"
+	"syncd/internal/e2e"
 	"syncd/internal/emulator"
 )
 
@@ -50,7 +51,7 @@ func recipes(t *testing.T) (all []recipe) {
 // kitchen is a host that serves release 2026.11 and keeps 2026.10. Its provider has just
 // published 2026.12. Paths and addresses of the recipes are its own.
 type kitchen struct {
-	*host
+	*e2e.Host
 	output  string    // of the last commands
 	moment  time.Time // at which 2026.11 was served
 	address string    // of the daemon's web server
@@ -59,13 +60,13 @@ type kitchen struct {
 
 func newKitchen(t *testing.T, provider *emulator.Emulator) *kitchen {
 	t.Helper()
-	k := &kitchen{host: newHostOf(t, provider), address: "127.0.0.1:0", server: "http://127.0.0.1:1"}
+	k := &kitchen{Host: e2e.NewHostOf(t, provider), address: "127.0.0.1:0", server: "http://127.0.0.1:1"}
 	for _, dir := range []string{"etc", "bin", "srv", "usb", "work", "units"} {
-		k.must(os.Mkdir(k.path(dir), 0o755))
+		k.Must(os.Mkdir(k.Path(dir), 0o755))
 	}
-	k.must(os.Symlink(k.binary, k.path("bin/syncd")))
-	k.must(os.Remove(k.path("syncd.yaml")))
-	k.must(os.Symlink("etc/syncd.yaml", k.path("syncd.yaml")))
+	k.Must(os.Symlink(k.Binary, k.Path("bin/syncd")))
+	k.Must(os.Remove(k.Path("syncd.yaml")))
+	k.Must(os.Symlink("etc/syncd.yaml", k.Path("syncd.yaml")))
 	k.complete("")
 	return k
 }
@@ -74,11 +75,11 @@ func newKitchen(t *testing.T, provider *emulator.Emulator) *kitchen {
 func (k *kitchen) own(text string) string {
 	k.Helper()
 	shipped, err := filepath.Abs("../../deploy/systemd")
-	k.must(err)
+	k.Must(err)
 	return strings.NewReplacer(
-		"https://releases.example.net", k.provider.URL(), "127.0.0.1:9797", k.address, "http://127.0.0.1:9200", k.server,
-		"/etc/syncd", k.path("etc"), "/var/lib/syncd", k.data, "/srv", k.path("srv"), "/media/usb", k.path("usb"),
-		"/usr/local/bin", k.path("bin"), "/etc/systemd/system", k.path("units"), "/usr/lib/systemd/system", shipped,
+		"https://releases.example.net", k.Provider.URL(), "127.0.0.1:9797", k.address, "http://127.0.0.1:9200", k.server,
+		"/etc/syncd", k.Path("etc"), "/var/lib/syncd", k.Data, "/srv", k.Path("srv"), "/media/usb", k.Path("usb"),
+		"/usr/local/bin", k.Path("bin"), "/etc/systemd/system", k.Path("units"), "/usr/lib/systemd/system", shipped,
 		"group: refdata", `group: "0"`, "2026-10-03T12:00:00Z", k.moment.Format(time.RFC3339Nano),
 	).Replace(text)
 }
@@ -94,26 +95,26 @@ func (k *kitchen) complete(parts string) {
 			parts += rest
 		}
 	}
-	k.environ = nil
+	k.Environ = nil
 	if !strings.Contains(parts, "customer_id") {
-		k.environ = []string{"SYNCD_CUSTOMER_ID=" + customerID}
+		k.Environ = []string{"SYNCD_CUSTOMER_ID=" + e2e.CustomerID}
 	}
-	k.write("syncd.yaml", k.own(parts), 0o600)
+	k.Write("syncd.yaml", k.own(parts), 0o600)
 }
 
 // firstKitchen makes the state that recipes begin with. The others copy it.
 func firstKitchen(t *testing.T) *kitchen {
 	t.Helper()
-	provider, err := emulator.Start(emulator.Config{CustomerID: customerID})
+	provider, err := emulator.Start(emulator.Config{CustomerID: e2e.CustomerID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { provider.Close() })
 	provider.AddSample()
 	k := newKitchen(t, provider)
-	k.sync(0)
+	k.Sync(0)
 	provider.AdvanceSample()
-	k.sync(0)
+	k.Sync(0)
 	provider.AdvanceSample()
 	k.moment = time.Now().UTC()
 	return k
@@ -121,9 +122,9 @@ func firstKitchen(t *testing.T) *kitchen {
 
 func (k *kitchen) copy(t *testing.T) *kitchen {
 	t.Helper()
-	another := newKitchen(t, k.provider)
+	another := newKitchen(t, k.Provider)
 	another.moment = k.moment
-	if out, err := exec.Command("cp", "-a", k.data, another.data).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", k.Data, another.Data).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return another
@@ -132,15 +133,15 @@ func (k *kitchen) copy(t *testing.T) *kitchen {
 // cook runs the commands of a block with bash, as an operator would paste them.
 func (k *kitchen) cook(commands string) {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), e2e.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", k.own(commands))
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, k.path("work")
-	cmd.Env = append(k.command().Env, "PATH="+k.path("bin")+":"+os.Getenv("PATH"), "SYNCD_CONFIG="+k.path("etc/syncd.yaml"), "HOME="+k.path("work"), "TZ=UTC")
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, k.Path("work")
+	cmd.Env = append(k.Command().Env, "PATH="+k.Path("bin")+":"+os.Getenv("PATH"), "SYNCD_CONFIG="+k.Path("etc/syncd.yaml"), "HOME="+k.Path("work"), "TZ=UTC")
 	err := cmd.Run()
 	k.output = output.String()
-	k.secretFree("the output", k.output)
+	k.SecretFree("the output", k.output)
 	if err != nil {
 		k.Fatalf("%v\n%s\n%s", err, commands, k.output)
 	}
@@ -170,14 +171,14 @@ func spaced(text string) string {
 // addFiles makes those that configurations of the recipes name.
 func (k *kitchen) addFiles() {
 	k.Helper()
-	certificate, key, _ := certificatetest.Pair(k.T, k.dir, "upstream")
+	certificate, key, _ := certificatetest.Pair(k.T, k.Dir, "upstream")
 	for name, target := range map[string]string{"ca.pem": certificate, "web.crt": certificate, "web.key": key} {
-		k.must(os.Symlink(target, k.path("etc/"+name)))
+		k.Must(os.Symlink(target, k.Path("etc/"+name)))
 	}
-	k.write("etc/serve.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
-	k.write("etc/hook_secret", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)), 0o600)
+	k.Write("etc/serve.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
+	k.Write("etc/hook_secret", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)), 0o600)
 	k.complete("serve: {listen: 127.0.0.1:0, public_url: https://mirror.example.net, ids_file: /etc/syncd/downstream_ids}\n")
-	k.expect(0, "serve-id", "add", "db01")
+	k.Expect(0, "serve-id", "add", "db01")
 }
 
 func TestTheCommandsOfTheRecipesRunAndPrintWhatTheySay(t *testing.T) {
@@ -220,19 +221,19 @@ func (k *kitchen) prepare(question string) {
 	k.Helper()
 	switch {
 	case strings.Contains(question, "PostgreSQL"):
-		k.write("bin/psql", "#!/bin/sh\nexec grep -q \"FROM '$SYNCD_PATH/Congress.csv'\"\n", 0o755)
+		k.Write("bin/psql", "#!/bin/sh\nexec grep -q \"FROM '$SYNCD_PATH/Congress.csv'\"\n", 0o755)
 	case strings.Contains(question, "Elasticsearch"):
 		k.takeJSON()
-		k.write("bin/refdata-to-bulk", "#!/bin/sh\n[ -d $1 ] && printf '%s\\n' '{\"index\": {}}' '{\"code\": \"CA12\"}'\n", 0o755)
+		k.Write("bin/refdata-to-bulk", "#!/bin/sh\n[ -d $1 ] && printf '%s\\n' '{\"index\": {}}' '{\"code\": \"CA12\"}'\n", 0o755)
 	case strings.Contains(question, "chat"):
 		k.takeJSON()
-		k.write("etc/chat.curl", "url = \""+k.server+"\"\n", 0o600)
+		k.Write("etc/chat.curl", "url = \""+k.server+"\"\n", 0o600)
 	case strings.Contains(question, "still read"):
 		k.keepOpen("2026.10")
 	case strings.Contains(question, "by disk"):
-		k.expect(0, "get", "Data/2026.12/mdAddrKey.db", "-o", k.path("usb"))
+		k.Expect(0, "get", "Data/2026.12/mdAddrKey.db", "-o", k.Path("usb"))
 	case strings.Contains(question, "without Prometheus"):
-		k.address = strings.TrimPrefix(k.daemon().web, "http://")
+		k.address = strings.TrimPrefix(k.Daemon().Web, "http://")
 	}
 }
 
@@ -260,14 +261,14 @@ func (k *kitchen) takeJSON() {
 // keepOpen starts a program that has a file of a release open.
 func (k *kitchen) keepOpen(release string) {
 	k.Helper()
-	names, err := filepath.Glob(filepath.Join(k.data, "revisions/dq_addr_data", release+"-*", "ews.txt"))
-	k.must(err)
+	names, err := filepath.Glob(filepath.Join(k.Data, "revisions/dq_addr_data", release+"-*", "ews.txt"))
+	k.Must(err)
 	file, err := os.Open(names[0])
-	k.must(err)
+	k.Must(err)
 	defer file.Close()
 	reader := exec.Command("sleep", "600")
 	reader.Stdin = file
-	k.must(reader.Start())
+	k.Must(reader.Start())
 	k.Cleanup(func() {
 		_ = reader.Process.Kill()
 		_ = reader.Wait()

@@ -9,7 +9,7 @@ import (
 )
 
 // attacks.json is the one list of harmful manifests. The parsers get it here, the
-// whole program gets it from a provider in cmd/syncd, and the publisher gets the
+// whole program gets it from a provider in e2e/sync, and the publisher gets the
 // resulting paths in mirror.
 func TestEveryAttackIsRefusedForItsReason(t *testing.T) {
 	data, err := os.ReadFile("testdata/attacks.json")

@@ -23,7 +23,6 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
-	"syncd/internal/store"
 )
 
 // host is a host whose mirror is published.
@@ -33,20 +32,6 @@ type host struct {
 
 	mu      sync.Mutex // guards what follows
 	current mirror.Generation
-	known   store.Publisher
-}
-
-func (h *host) Publisher() (store.Publisher, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.known, nil
-}
-
-func (h *host) SetPublisher(known store.Publisher) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.known = known
-	return nil
 }
 
 func newHost(t testing.TB) *host { return &host{t: t, dir: t.TempDir()} }
@@ -127,7 +112,7 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
-		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Memory: h, Keep: func(report.Upload, time.Time) error { return nil },
+		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Upload, time.Time) error { return nil },
 		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {

@@ -29,7 +29,6 @@ type Config struct {
 	Objects    Objects
 	Configured func(manifest string) bool
 	Observer   Observer
-	Memory     Memory
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
 	Log        zerolog.Logger
 	Version    string
@@ -57,7 +56,7 @@ type Observer interface {
 // Publisher publishes to one place. Its methods are safe for concurrent use.
 type Publisher struct {
 	cfg        Config
-	identity   *identity
+	name       string // of this publisher, in texts
 	store      *storage
 	election   *election // nil without
 	serverTime atomic.Int64
@@ -77,22 +76,20 @@ type Publisher struct {
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
 func New(cfg Config) (*Publisher, error) {
-	p := &Publisher{cfg: cfg}
-	var err error
-	if p.identity, err = newIdentity(cfg.Memory, cfg.Mirror.Dir()); err != nil {
-		cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
-	}
+	p := &Publisher{cfg: cfg, name: nameOf(cfg.Mirror.Dir())}
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
-		p.election = newElection(p.identity.name()+" "+rand.Text()[:8], cfg.Lease)
+		p.election = newElection(p.name+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
 		place.Retry = Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
+		var err error
 		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.serverTime); err != nil {
 			return nil, err
 		}
 		mayWrite = p.election.mayUpload
 	}
+	var err error
 	p.store, err = cfg.Place.connect(mayWrite, &p.serverTime)
 	return p, err
 }
@@ -243,7 +240,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if err := p.checkFence(ctx, at); err != nil {
 		return report.Upload{}, err
 	}
-	next := p.compose(served, at)
+	next := p.compose(served, at.generation)
 	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Kept: next.kept}
 	if at.Generation == 0 && len(next.manifests) == 0 {
 		return done, nil

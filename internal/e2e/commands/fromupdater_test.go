@@ -1,0 +1,65 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"syncd/internal/e2e"
+)
+
+// updaterLicence is the licence in internal/config/migration/testdata/lines.
+const updaterLicence = "K3YofTheHost"
+
+func TestConfigurationFromTheUpdaterPassesTheCheckAndHidesTheLicence(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../../../internal/config/migration/testdata/lines/*.txt")
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d texts, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			h := e2e.NewHost(t)
+			h.Environ = append(h.Environ, "MD_LICENSE="+e2e.CustomerID)
+			text, err := filepath.Abs(path)
+			h.Must(err)
+			r := h.Expect(0, "config", "from-updater", text)
+			if strings.Contains(strings.ToLower(r.Stdout+r.Stderr), strings.ToLower(updaterLicence)) {
+				t.Errorf("shows the licence:\n%s%s", r.Stdout, r.Stderr)
+			}
+			h.Write("syncd.yaml", strings.Replace(r.Stdout, "/etc/syncd/customer_id", h.Path("id"), 1), 0o600)
+			h.Contains("config check", h.Expect(0, "config", "check").Stdout, "syncd.yaml: ok")
+		})
+	}
+}
+
+func TestConfigurationFromTheUpdaterUsesItsMapFiles(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Must(os.Mkdir(h.Path("maps"), 0o755))
+	h.Write("maps/a.map", "mdAddr.dat|DATA|ANY|ANY|ANY|addr/mdAddr.dat\n", 0o644)
+	h.Write("maps/bad.map", "mdAddr.dat|DATA|ANY|ANY|ANY|../mdAddr.dat\n", 0o644)
+	lines := h.Path("Updater") + " manifest -p dq_addr_data -m ./maps/a.map -t /srv/a -l " + updaterLicence + "\n" +
+		h.Path("Updater") + " manifest -p dq_phone_data -m ./maps/bad.map -t /srv/b -l " + updaterLicence + "\n"
+	cmd := h.Command("config", "from-updater")
+	cmd.Stdin = strings.NewReader(lines)
+	out, err := cmd.Output()
+	h.Must(err)
+	h.Contains("configuration", string(out), "layout: map\n", "dq_addr_data: "+h.Path("maps/a.map"), h.Path("maps/bad.map")+"\" is no usable map file here", "layout: provider\n")
+	h.Write("syncd.yaml", strings.Replace(string(out), "/etc/syncd/customer_id", h.Path("id"), 1), 0o600)
+	h.Expect(0, "config", "check")
+}
+
+func TestTextWithoutTheUpdaterIsAUsageError(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Write("crontab", "0 3 * * * /opt/updater/Updater manifest -l "+updaterLicence+"\n0 3 * * * /opt/updater/Updater manifest -p 'x -l "+updaterLicence+"\n", 0o600)
+	r := h.Expect(2, "config", "from-updater", h.Path("crontab"))
+	h.Contains("stderr", r.Stderr, "no command line of the updater that downloads something", "line 2 cannot be read")
+	if strings.Contains(r.Stdout+r.Stderr, updaterLicence) {
+		t.Errorf("shows the licence: %s%s", r.Stdout, r.Stderr)
+	}
+	h.Contains("stderr", h.Expect(2, "config", "from-updater", h.Path("absent")).Stderr, "no such file", "name a crontab or a script")
+}

@@ -1,0 +1,102 @@
+package files_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/e2e"
+)
+
+// reader is one entry of `readers --json`.
+type reader struct {
+	PID                                  int
+	Command, Manifest, Release, Revision string
+	Served                               bool
+	Open, Mapped                         int
+	Files                                []string
+}
+
+// readersOf returns the entries of one process.
+func readersOf(h *e2e.Host, pid int) (found []reader) {
+	h.Helper()
+	var out struct{ Readers []reader }
+	h.Must(json.Unmarshal([]byte(h.Expect(0, "readers", "--json").Stdout), &out))
+	for _, r := range out.Readers {
+		if r.PID == pid {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// holder is a process that has a file open as its standard input.
+func holder(h *e2e.Host, path string) int {
+	h.Helper()
+	f, err := os.Open(path)
+	h.Must(err)
+	defer f.Close()
+	cmd := exec.Command("sleep", "600")
+	cmd.Stdin = f
+	h.Must(cmd.Start())
+	h.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid
+}
+
+func TestReadersNamesProcessesWithTheirRevisions(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Settings.More = "retain: 0\nretain_for: 0s"
+	h.Configure()
+	h.Contains("without a mirror", h.Expect(1, "readers").Stderr, "does not exist: run `syncd sync`")
+	first := h.Sync(0).Manifests[0]
+	path := filepath.Join(h.Data, "current", "dq_addr_data", "ews.txt")
+	pid := holder(h, path)
+	h.Must(os.Link(path, h.Path("elsewhere"))) // as an export, or a container's mount
+	other := holder(h, h.Path("elsewhere"))
+
+	want := reader{pid, "sleep", "dq_addr_data", first.Release, first.Revision, true, 1, 0, []string{"ews.txt"}}
+	e2e.Same(h, "reader", []reader{want}, readersOf(h, pid))
+	want.PID = other
+	e2e.Same(h, "reader by another path", []reader{want}, readersOf(h, other))
+	h.Contains("table", h.Expect(0, "readers").Stdout, "sleep", first.Release+"-"+first.Revision, "ews.txt")
+
+	h.Provider.AdvanceSample()
+	h.Sync(0)
+	want.PID, want.Served = pid, false
+	e2e.Same(h, "reader of a pruned revision", []reader{want}, readersOf(h, pid))
+}
+
+func TestReadersSeesMappedFiles(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Sync(0)
+	f, err := os.Open(filepath.Join(h.Data, "current", "dq_addr_data", "ews.txt"))
+	h.Must(err)
+	mapped, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
+	h.Must(err)
+	defer unix.Munmap(mapped)
+	h.Must(f.Close())
+	found := readersOf(h, os.Getpid())
+	e2e.Same(h, "mapped", []any{1, 1, 0}, []any{len(found), found[0].Mapped, found[0].Open})
+}
+
+func TestReadersSaysWhatItCouldNotSee(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	h.Binary = e2e.CopyBinary(h)
+	h.Sync(0)
+	holder(h, filepath.Join(h.Data, "current", "dq_addr_data", "ews.txt"))
+	h.Must(os.Chmod(h.Path("id"), 0o644))
+	h.As = &syscall.Credential{Uid: e2e.OtherUID, Gid: e2e.OtherGID}
+	out := h.Expect(0, "readers")
+	h.Contains("stderr", out.Stderr, "could not be seen: run this as root", "not run as root")
+}

@@ -1,0 +1,3 @@
+// Package golive has the end-to-end tests of how a release goes live: gates, windows,
+// activation, orders and hooks.
+package golive
