@@ -139,6 +139,7 @@ func Default() *Config {
 			},
 			Hash:    manifest.SHA256,
 			MinRate: MinRate{Rate: 1 << 10, Over: 2 * time.Minute},
+			Report:  ReportAuto,
 		},
 		DataDir:         "/var/lib/syncd",
 		Schedule:        schedule,

@@ -17,6 +17,26 @@ type Source struct {
 	S3      S3
 	Hash    manifest.Algorithm
 	MinRate MinRate
+	Report  Report
+}
+
+// Report says which upstream is told what this host serves and refused, once it says that
+// it is a syncd.
+type Report string
+
+// The values of source.report.
+const (
+	ReportAuto  Report = "auto"  // one that gets an id of `syncd serve-id add`
+	ReportTrue  Report = "true"  // any
+	ReportFalse Report = "false" // none
+)
+
+func parseReport(text string) (Report, *document.Fault) {
+	switch report := Report(strings.ToLower(text)); report {
+	case ReportAuto, ReportTrue, ReportFalse:
+		return report, nil
+	}
+	return "", document.Refuse("is neither auto nor true nor false", "use auto, true or false")
 }
 
 // Connection holds how to reach a service of the provider.
@@ -52,6 +72,7 @@ func (d *decoder) source(s *Source) document.Setter {
 	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, parseParam)
 	t["hash"] = document.Scalar(&s.Hash, parseHash)
 	t["min_rate"] = document.Keys(s.MinRate.table())
+	t["report"] = document.Scalar(&s.Report, parseReport)
 	return document.Keys(t)
 }
 

@@ -6,15 +6,18 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/downstream/rings"
 )
 
 // defaultRegion is that of servers which know no regions.
 const defaultRegion = "us-east-1"
 
 // SourceConfig is ClientConfig for the source. A bucket gets signed requests, and no
-// Customer ID.
+// Customer ID. An upstream is told of this host if the operator says so, or gave this
+// host the id of a follower: a provider can claim to be a syncd.
 func SourceConfig(s config.Source, id config.Secret) transport.Config {
 	c := ClientConfig(s.Service(), id)
+	c.Report = s.Report == config.ReportTrue || s.Report == config.ReportAuto && rings.IsID(id.Reveal())
 	if s.S3.IsSet() {
 		c.IDParam, c.Sign = "", signature.Signer(signature.Credentials(), cmp.Or(s.S3.Region, defaultRegion))
 	}

@@ -25,3 +25,24 @@ func TestClientConfigKeepsEverySetting(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestOnlyAnUpstreamThatTheOperatorNamedIsTold(t *testing.T) {
+	const ofServeID = "abcdefghijklmnopqrstuvwxyz234567"
+	for name, row := range map[string]struct {
+		report config.Report
+		id     config.Secret
+		want   bool
+	}{
+		"a provider":                   {config.ReportAuto, "AB+c/9 ==", false},
+		"a number":                     {config.ReportAuto, "12345678901234567890123456789012", false},
+		"an id of serve-id":            {config.ReportAuto, ofServeID, true},
+		"another id, named as a syncd": {config.ReportTrue, "x", true},
+		"never":                        {config.ReportFalse, ofServeID, false},
+	} {
+		s := config.Default().Source
+		s.Report = row.report
+		if got := SourceConfig(s, row.id).Report; got != row.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func (w *world) configure() {
 	gate := transport.NewGate(known, func(origin string, until time.Time) { must(w, w.cfg.Store.SetCoolDown(origin, until)) })
 	settings := transport.Config{
 		Base: w.source.URL, CustomerID: w.id, IDParam: "id", StallTimeout: w.source.StallTimeout, Retry: transport.Retry(w.source.Retry),
-		Observer: w.cfg.Metrics, Gate: gate,
+		Observer: w.cfg.Metrics, Gate: gate, Report: true,
 	}
 	if w.store != nil {
 		settings.CustomerID, settings.IDParam, settings.Sign = "", "", signature.Signer(signature.Credentials(), buckettest.Region)

@@ -51,6 +51,7 @@ type Config struct {
 	Observer          Observer
 	Gate              *Gate                     // nil for one of its own
 	Sign              func(*http.Request) error // adds headers that prove who asks, to each request to the origin of Base; nil for none
+	Report            bool                      // sends the State of requests to the origin of Base once that says it is a syncd
 }
 
 // Client sends requests below one base URL. Safe for concurrent use.

@@ -12,10 +12,11 @@ const (
 	Upstream       = "1"              // its value
 )
 
-// addState adds the state of this follower to the headers of a request. The provider, and
-// origins that a redirect names, never get it.
+// addState adds the state of this follower to the headers of a request. The header of an
+// answer proves nothing, so Config.Report stands before it. Origins that a redirect names
+// never get the state.
 func (c *Client) addState(req *Request, origin string, header http.Header) http.Header {
-	if req.State == "" || origin != c.base.origin || !c.isSyncd.Load() {
+	if req.State == "" || !c.cfg.Report || origin != c.base.origin || !c.isSyncd.Load() {
 		return header
 	}
 	header = maps.Clone(header) // it may be shared

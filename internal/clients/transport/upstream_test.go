@@ -21,6 +21,7 @@ func TestOnlyAnUpstreamThatIsASyncdIsTold(t *testing.T) {
 		}
 	})
 	c := newClient(t, server.URL)
+	c.cfg.Report = true
 	told := func(s *recorder) (told []string) {
 		for _, r := range s.requests() {
 			told = append(told, r.Header.Get(HeaderState))
@@ -51,5 +52,21 @@ func TestOnlyAnUpstreamThatIsASyncdIsTold(t *testing.T) {
 	}
 	if got := told(other); !slices.Equal(got, []string{""}) {
 		t.Errorf("another origin was told %q", got)
+	}
+}
+
+// Any provider can send the header, and would learn names of hosts and what they serve.
+func TestAProviderThatClaimsToBeASyncdIsToldNothing(t *testing.T) {
+	server := plainServer(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(HeaderUpstream, Upstream) })
+	c := newClient(t, server.URL)
+	for range 3 {
+		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 100, State: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range server.requests() {
+		if told := r.Header.Get(HeaderState); told != "" {
+			t.Errorf("told %q", told)
+		}
 	}
 }

@@ -8,5 +8,6 @@
 //
 // Everything works in memory. A stop and an operator's decision are saved at once,
 // polls every 10 s. Followers tell about themselves in the header Syncd-State, which
-// the transport sends only to an origin whose last answer said that it is a syncd.
+// the transport sends only to an origin whose last answer said that it is a syncd, and
+// only if the operator named a syncd as the source (config.Report).
 package rings

@@ -47,6 +47,12 @@ type State struct {
 	Attempts int              // that failed in a row
 }
 
+// idForm is that of the ids that `syncd serve-id add` makes: 160 random bits in base32.
+var idForm = regexp.MustCompile(`^[a-z2-7]{32}$`)
+
+// IsID is true for the id of a follower, and false for the Customer ID of a provider.
+func IsID(text string) bool { return idForm.MatchString(text) }
+
 // NewState returns the State of a follower, by the name of its host and its data directory.
 func NewState(host, dataDir, version string) State {
 	sum := sha256.Sum256([]byte(host + "\x00" + dataDir))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"syncd/internal/downstream/rings"
 )
 
 func TestAnIDIsShownOnceAndKeptAsItsSum(t *testing.T) {
@@ -22,7 +24,7 @@ func TestAnIDIsShownOnceAndKeptAsItsSum(t *testing.T) {
 	must(t, err)
 	info, err := os.Stat(path)
 	must(t, err)
-	if first == second || len(first) != 32 || strings.Contains(string(text), first) || info.Mode().Perm() != 0o640 || !strings.HasPrefix(string(text), "# followers\n") {
+	if first == second || !rings.IsID(first) || strings.Contains(string(text), first) || info.Mode().Perm() != 0o640 || !strings.HasPrefix(string(text), "# followers\n") {
 		t.Errorf("ids %s and %s, mode %o, file %q", first, second, info.Mode(), text)
 	}
 	ids, err := OpenIDs(path)
