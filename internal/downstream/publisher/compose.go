@@ -24,12 +24,14 @@ type next struct {
 // compose makes the next generation of what is served here. Where another publisher wrote
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
 // that it is configured to mirror, too.
-func (p *Publisher) compose(served mirror.Generation, present bucket.Generation) next {
+func (p *Publisher) compose(served mirror.Generation, present bucket.Generation) (n next, err error) {
 	isAuthor := present.Publisher == p.name
-	var n next
 	for _, name := range served.Names() {
 		record := served.Records[name]
-		own := manifestIn(present, record)
+		own, err := manifestIn(present, record)
+		if err != nil {
+			return n, err
+		}
 		theirs, there := present.Manifest(name)
 		if there && !isAuthor && isAhead(theirs, own) && !isOrdered(record, theirs) {
 			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, name)
@@ -43,7 +45,7 @@ func (p *Publisher) compose(served mirror.Generation, present bucket.Generation)
 		}
 	}
 	slices.SortFunc(n.manifests, func(a, b bucket.Manifest) int { return cmp.Compare(a.Name, b.Name) })
-	return n
+	return n, nil
 }
 
 // isAhead is true when another publisher has something newer than this host.
@@ -73,14 +75,23 @@ func manifestOf(r mirror.Record) bucket.Manifest {
 	return m
 }
 
-// manifestIn is the manifest in the generation after present. Where another publisher's record of
-// the same revision says more, that one stays.
-func manifestIn(present bucket.Generation, r mirror.Record) bucket.Manifest {
+// manifestIn is the manifest in the generation after present. Where another publisher's
+// record of the same revision says as much, that one stays.
+func manifestIn(present bucket.Generation, r mirror.Record) (bucket.Manifest, error) {
 	own := manifestOf(r)
-	if theirs, there := present.Manifest(r.Manifest); there && theirs.Record() == own.Record() {
-		own.Described = own.Described || theirs.Described
+	theirs, there := present.Manifest(r.Manifest)
+	if there && theirs.Record() == own.Record() && !theirs.RecordSHA256.IsZero() && (theirs.Described || !own.Described) {
+		own.Described, own.RecordSHA256 = theirs.Described, theirs.RecordSHA256
+		return own, nil
 	}
-	return own
+	return withRecord(own, r)
+}
+
+// withRecord is a manifest with this host's own record.
+func withRecord(m bucket.Manifest, r mirror.Record) (bucket.Manifest, error) {
+	text, err := textOf(recordOf(r))
+	m.Described, m.RecordSHA256 = r.Described, text.sum
+	return m, err
 }
 
 // recordOf is the record of a revision. It depends on the revision alone, but for what the

@@ -106,7 +106,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 		t.Errorf("%+v", c.current)
 	}
 	late := newPublisher(t, server.Endpoint, a, nil) // writes without asking anybody
-	if err := late.writeCurrent(context.Background(), before, 1, before.SHA256); err == nil {
+	if err := late.writeCurrent(context.Background(), before, before.id()); err == nil {
 		t.Error("the earlier leader's write was done")
 	}
 }

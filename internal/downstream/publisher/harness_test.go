@@ -171,7 +171,7 @@ func look(t testing.TB, s *buckettest.Server) content {
 	}
 	c.files = map[string]string{}
 	for _, m := range c.generation.Manifests {
-		record, err := bucket.ParseRecord(m, bytes.NewReader(file(t, s, m.Record())))
+		record, err := bucket.ReadRecord(m, bytes.NewReader(file(t, s, m.Record())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,6 +219,8 @@ func age(t testing.TB, s *buckettest.Server, by time.Duration) {
 		t.Fatal(err)
 	}
 }
+
+func sum(content string) manifest.ObjectID { return sha256.Sum256([]byte(content)) }
 
 // large is a content of some MiB that differs with seed.
 func large(seed string, mib int) string {

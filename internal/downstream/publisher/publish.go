@@ -71,7 +71,8 @@ type Publisher struct {
 	wish      string    // what was published or found there
 	confirmed time.Time // when
 	number    int       // of the generation that this publisher left there
-	probed    *bool     // whether the server has conditional writes; nil before the probe
+	seen      sighting
+	probed    *bool // whether the server has conditional writes; nil before the probe
 }
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
@@ -159,6 +160,9 @@ func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, er
 	if err != nil {
 		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
 	}
+	if !req.DryRun && done.Error != "" {
+		p.seen = sighting{}
+	}
 	if !req.DryRun && ctx.Err() == nil {
 		p.note(done, time.Now())
 	}
@@ -240,14 +244,17 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if err := p.checkFence(ctx, at); err != nil {
 		return report.Upload{}, err
 	}
-	next := p.compose(served, at.generation)
+	next, err := p.compose(served, at.generation)
+	if err != nil {
+		return report.Upload{}, err
+	}
 	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Kept: next.kept}
 	if at.Generation == 0 && len(next.manifests) == 0 {
 		return done, nil
 	}
 	if sameManifests(next.manifests, at.generation.Manifests) {
 		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
-			err = p.writeCurrent(ctx, at, at.Current.Generation, at.SHA256)
+			err = p.writeCurrent(ctx, at, at.id())
 		}
 		if err == nil && !req.DryRun {
 			p.confirm(served, at.Generation)
@@ -256,12 +263,18 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, err
 	}
 	done.Result = report.Uploaded
-	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, next.own, at, req.DryRun); err != nil || req.DryRun {
+	since, isSeen := time.Now(), false
+	if !req.DryRun { // which has no turn
+		since, isSeen = p.seen.since(at.id(), p.cfg.Recheck)
+	}
+	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, &next, at, isSeen, req.DryRun); err != nil || req.DryRun {
 		return done, err
 	}
-	if done.Generation, err = p.writeGeneration(ctx, at, next.manifests); err != nil {
+	written, err := p.writeGeneration(ctx, at, next.manifests)
+	if err != nil {
 		return done, err
 	}
+	p.seen, done.Generation = sighting{written, since}, written.number
 	p.confirm(served, done.Generation)
 	done.Served = served.Number
 	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")

@@ -39,7 +39,14 @@ type Retry struct {
 type info struct {
 	size    int64
 	etag    string
+	sum     string    // SHA-256 in base64, of the parts' sums with their count if it went in parts; "" where the server keeps none
 	written time.Time // by the server's clock
+}
+
+// isOther is true if an object of this size and sum is another than the one that is wanted.
+// An object that went in parts is compared by its size alone.
+func (i info) isOther(o object) bool {
+	return i.size != o.size || i.sum != "" && !strings.Contains(i.sum, "-") && i.sum != base64.StdEncoding.EncodeToString(o.id[:])
 }
 
 // errNotThere says that the server has no object of this name.
@@ -117,7 +124,7 @@ func (s *storage) text(ctx context.Context, name string) (text []byte, found inf
 // head describes an object; errNotThere for none.
 func (s *storage) head(ctx context.Context, name string) (found info, err error) {
 	err = s.do(ctx, "look for "+name, func(ctx context.Context) error {
-		object, err := s.core.StatObject(ctx, s.bucket, s.prefix+name, minio.StatObjectOptions{})
+		object, err := s.core.StatObject(ctx, s.bucket, s.prefix+name, minio.StatObjectOptions{Checksum: true})
 		found = infoOf(object)
 		return err
 	})
@@ -125,7 +132,7 @@ func (s *storage) head(ctx context.Context, name string) (found info, err error)
 }
 
 func infoOf(o minio.ObjectInfo) info {
-	return info{size: o.Size, etag: o.ETag, written: o.LastModified}
+	return info{size: o.Size, etag: o.ETag, sum: o.ChecksumSHA256, written: o.LastModified}
 }
 
 // condition is what a write requires of the object that it replaces.

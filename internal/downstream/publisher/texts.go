@@ -23,6 +23,18 @@ type state struct {
 	generation bucket.Generation // the zero value if it is missing or damaged
 }
 
+// generationID tells a generation from one that another publisher wrote at its number.
+type generationID struct {
+	number int
+	sum    manifest.ObjectID
+}
+
+// id is what current.json names.
+func (s state) id() generationID { return generationID{s.Generation, s.SHA256} }
+
+// epoch is that of the next generation, unless it begins another one.
+func (s state) epoch() int64 { return max(s.Epoch, s.generation.Epoch) }
+
 // readCurrent reads current.json and its generation.
 func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	text, found, err := p.store.text(ctx, bucket.CurrentName)
@@ -66,7 +78,7 @@ func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Gene
 // readRecord reads the record of a manifest of a generation.
 func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
 	_, err = p.store.read(ctx, of.Record(), func(from io.Reader) error {
-		if read, err = bucket.ParseRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if read, err = bucket.ReadRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return &localError{err}
 		}
 		return err
@@ -74,39 +86,47 @@ func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (read re
 	return read, err
 }
 
-// writeRecord writes a record without holding its text in memory: the first pass takes its
-// size and sum, each further one sends it.
-func (p *Publisher) writeRecord(ctx context.Context, r record.Record) error {
-	if err := bucket.CheckRecord(r); err != nil {
-		return fmt.Errorf("publish %s: %w", r.Manifest, err)
-	}
-	r, measure, err := measured(r)
-	if err != nil {
-		return err
-	}
-	var last *io.PipeReader
-	defer func() { _ = last.Close() }()
-	return p.store.putStream(ctx, bucket.ManifestOf(r).Record(), measure.size, [sha256.Size]byte(measure.sum.Sum(nil)), func() (io.Reader, error) {
-		if last != nil {
-			_ = last.Close() // ends the writer of the attempt before
-		}
-		from, to := io.Pipe()
-		go func() { to.CloseWithError(bucket.WriteRecord(to, r)) }() // ends with last
-		last = from
-		return from, nil
-	})
+// recordText is the text of a record, which is never held in memory.
+type recordText struct {
+	record.Record
+	size int64
+	sum  manifest.ObjectID
 }
 
-// measured takes size and sum of a record. One that followers would refuse, because it is
-// too long, has no metadata.
-func measured(r record.Record) (record.Record, *measurer, error) {
+// textOf is the text of a record that followers accept.
+func textOf(r record.Record) (recordText, error) {
+	if err := bucket.CheckRecord(r); err != nil {
+		return recordText{}, fmt.Errorf("publish %s: %w", r.Manifest, err)
+	}
+	return measured(r)
+}
+
+// measured takes size and sum of a record's text. A record that followers would refuse,
+// because it is too long, has no metadata.
+func measured(r record.Record) (recordText, error) {
 	measure := &measurer{sum: sha256.New()}
 	err := bucket.WriteRecord(measure, r)
 	hasMetadata := func(f record.File) bool { return f.Metadata != nil }
 	if err == nil && measure.size > record.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, hasMetadata) {
 		return measured(withoutMetadata(r))
 	}
-	return r, measure, err
+	return recordText{r, measure.size, manifest.ObjectID(measure.sum.Sum(nil))}, err
+}
+
+// writeRecord writes a record: the first pass over it took its size and sum, each further
+// one sends it.
+func (p *Publisher) writeRecord(ctx context.Context, text recordText) error {
+	var last *io.PipeReader
+	defer func() { _ = last.Close() }()
+	return p.store.putStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
+		if last != nil {
+			_ = last.Close() // ends the writer of the attempt before
+		}
+		from, to := io.Pipe()
+		go func() { to.CloseWithError(bucket.WriteRecord(to, text.Record)) }() // ends with last
+		last = from
+		return from, nil
+	})
 }
 
 // withoutMetadata is a record with the files' names, sizes and digests only.
@@ -135,14 +155,14 @@ const (
 )
 
 // writeGeneration writes a generation and lets current.json name it.
-func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest) (int, error) {
+func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest) (written generationID, err error) {
 	g := bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Publisher: p.name,
+		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.name,
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: manifests,
 	}
 	first, err := p.freeNumber(ctx, at.Generation+1)
 	if err != nil {
-		return 0, err
+		return written, err
 	}
 	for g.Number = first; g.Number < first+maxNumbers; g.Number++ {
 		err := p.writeNew(ctx, bucket.GenerationName(g.Number), g.Text())
@@ -150,11 +170,12 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return written, err
 		}
-		return g.Number, p.writeCurrent(ctx, at, g.Number, sha256.Sum256(g.Text()))
+		written = generationID{g.Number, sha256.Sum256(g.Text())}
+		return written, p.writeCurrent(ctx, at, written)
 	}
-	return 0, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
+	return written, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
 }
 
 // freeNumber is the number after those in a list, which may be stale.
@@ -188,13 +209,13 @@ func (p *Publisher) settle(ctx context.Context, name string, text []byte, err er
 }
 
 // writeCurrent lets current.json name a generation, in the place of the one that was read.
-func (p *Publisher) writeCurrent(ctx context.Context, at state, number int, sum manifest.ObjectID) error {
+func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID) error {
 	c := condition{etag: at.etag}
 	if at.etag == "" {
 		c = condition{absent: true}
 	}
 	current := bucket.Current{
-		Generation: number, SHA256: sum, Fence: p.fenceFor(at), Publisher: p.name, PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.name, PublishedAt: time.Now().UTC(),
 	}
 	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
 	return p.settle(ctx, bucket.CurrentName, current.Text(), err)

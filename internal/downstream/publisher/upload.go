@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -33,78 +34,105 @@ type object struct {
 type uploads struct {
 	*Publisher
 	dryRun  bool
+	isSeen  bool          // what the present generation names was looked for not long ago
 	bodies  chan struct{} // one value for each body that may be sent
 	objects atomic.Int64  // that were not there
 	bytes   atomic.Int64  // of these
 }
 
-// uploadMissing brings the objects and records of revisions into the bucket that at does not
-// name. It returns how many objects were not there, and their bytes.
-func (p *Publisher) uploadMissing(ctx context.Context, records []mirror.Record, at state, dryRun bool) (int, int64, error) {
-	u := &uploads{Publisher: p, dryRun: dryRun, bodies: make(chan struct{}, maxBodies)}
-	for _, r := range records {
-		if m, there := at.generation.Manifest(r.Manifest); there && sameManifests([]bucket.Manifest{m}, []bucket.Manifest{manifestIn(at.generation, r)}) {
+// sighting is a generation of which this publisher looked for everything in the bucket, and
+// had no error since.
+type sighting struct {
+	generation generationID
+	at         time.Time // of the first look
+}
+
+// since returns when the contents of a generation were looked for. It is false, and returns
+// the present time, if they have to be looked for again: the bucket may have lost some.
+func (s sighting) since(generation generationID, recheck time.Duration) (time.Time, bool) {
+	if s.generation == generation && time.Since(s.at) < recheck {
+		return s.at, true
+	}
+	return time.Now(), false
+}
+
+// uploadMissing brings into the bucket what the manifests of this host need in the next
+// generation. Contents that the present one names are looked for, too, unless isSeen. It
+// returns how many objects were not there, and their bytes.
+func (p *Publisher) uploadMissing(ctx context.Context, n *next, at state, isSeen, dryRun bool) (int, int64, error) {
+	u := &uploads{Publisher: p, dryRun: dryRun, isSeen: isSeen, bodies: make(chan struct{}, maxBodies)}
+	for _, r := range n.own {
+		i := slices.IndexFunc(n.manifests, func(m bucket.Manifest) bool { return m.Name == r.Manifest })
+		there, isThere := at.generation.Manifest(r.Manifest)
+		if isSeen && isThere && sameManifests([]bucket.Manifest{there}, n.manifests[i:i+1]) {
 			continue
 		}
-		if err := u.revision(ctx, r, at); err != nil {
-			return 0, 0, err
+		if err := u.revision(ctx, r, &n.manifests[i], at); err != nil {
+			return 0, 0, fmt.Errorf("publish %s: %w", r.Manifest, err)
 		}
 	}
 	return int(u.objects.Load()), u.bytes.Load(), nil
 }
 
-// revision uploads what a revision needs: its record comes last.
-func (u *uploads) revision(ctx context.Context, r mirror.Record, at state) error {
-	there, found := u.objectsOf(ctx, at, r.Manifest)
+// revision uploads what a revision needs: its record comes last. Where another publisher's
+// record cannot be read, m gets this host's.
+func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manifest, at state) error {
+	named, found := u.objectsOf(ctx, at, r.Manifest)
+	done := make(map[manifest.ObjectID]bool, len(r.Files))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for _, f := range r.Files {
-		if there[f.Object] {
+		if done[f.Object] || u.isSeen && named[f.Object] {
 			continue
 		}
-		there[f.Object] = true
-		group.Go(func() error { return u.bring(groupCtx, object{f.Object, f.Size}) })
+		done[f.Object] = true
+		group.Go(func() error { return u.bring(groupCtx, object{f.Object, f.Size}, named[f.Object]) })
 		if groupCtx.Err() != nil {
 			break
 		}
 	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("publish %s: %w", r.Manifest, err)
+	if err := group.Wait(); err != nil || u.dryRun {
+		return err
 	}
-	if u.dryRun || found && !r.Described && manifestIn(at.generation, r).Described { // their record says more
+	there, _ := at.generation.Manifest(r.Manifest)
+	if found && there.Record() == m.Record() && there.RecordSHA256 == m.RecordSHA256 {
 		return nil
 	}
-	return u.writeRecord(ctx, recordOf(r))
+	text, err := textOf(recordOf(r))
+	if err != nil {
+		return err
+	}
+	m.Described, m.RecordSHA256 = r.Described, text.sum
+	return u.writeRecord(ctx, text)
 }
 
 // objectsOf are the objects of a manifest that the present generation keeps in the bucket.
 // Objects of other manifests are looked for one by one. It is false if the record cannot
 // be read.
 func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[manifest.ObjectID]bool, bool) {
-	there := map[manifest.ObjectID]bool{}
+	named := map[manifest.ObjectID]bool{}
 	m, found := at.generation.Manifest(name)
 	if !found {
-		return there, false
+		return named, false
 	}
 	record, err := u.readRecord(ctx, m)
 	if err != nil {
-		return there, false // slower, but right
+		return named, false // slower, but right
 	}
 	for _, f := range record.Files {
-		there[f.Object] = true
+		named[f.Object] = true
 	}
-	return there, true
+	return named, true
 }
 
-// bring uploads an object unless it is there. One that could soon be deleted as garbage is
-// uploaded again.
-func (u *uploads) bring(ctx context.Context, o object) error {
-	name := bucket.ObjectName(o.id)
-	found, err := u.store.head(ctx, name)
+// bring uploads an object unless it is there. One that could soon be deleted as garbage,
+// because the present generation does not name it, is uploaded again.
+func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
+	found, err := u.store.head(ctx, bucket.ObjectName(o.id))
 	if err != nil && !errors.Is(err, errNotThere) {
 		return err
 	}
-	if err == nil && found.size == o.size && u.now().Sub(found.written) < u.cfg.Grace/2 {
+	if err == nil && !found.isOther(o) && (isNamed || u.now().Sub(found.written) < u.cfg.Grace/2) {
 		return nil
 	}
 	u.objects.Add(1)
@@ -112,6 +140,11 @@ func (u *uploads) bring(ctx context.Context, o object) error {
 	if u.dryRun {
 		return nil
 	}
+	return u.upload(ctx, o)
+}
+
+// upload sends an object.
+func (u *uploads) upload(ctx context.Context, o object) error {
 	file, err := u.cfg.Objects.Open(o.id)
 	if err != nil {
 		return err
@@ -121,7 +154,7 @@ func (u *uploads) bring(ctx context.Context, o object) error {
 		return u.inParts(ctx, o, file)
 	}
 	return u.send(ctx, o.size, func() error {
-		return u.store.putStream(ctx, name, o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
+		return u.store.putStream(ctx, bucket.ObjectName(o.id), o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
 	})
 }
 
