@@ -35,9 +35,9 @@ func (f *Followers) needed() (revisions []*catalog.Revision) {
 	}
 	snapshot := f.Catalog().Snapshot() // a command without a server has none yet
 	for _, name := range f.mirror.Current().Names() {
-		releases := f.fleet.Needed(name)
+		needed := f.fleet.Needed(name)
 		for _, r := range snapshot.Revisions(name) {
-			if slices.Contains(releases, r.Release) {
+			if slices.Contains(needed, r.InRings().Version) {
 				revisions = append(revisions, r)
 			}
 		}
@@ -113,17 +113,12 @@ type servedReleases struct{ catalog *catalog.Catalog }
 
 func (p servedReleases) Manifests() []string { return p.catalog.Snapshot().Names() }
 
-// Served leaves out what is newer than the served release: a rollback left it.
 func (p servedReleases) Served(name string) (string, []rings.Served) {
-	var releases []rings.Served
-	revisions := p.catalog.Snapshot().Revisions(name)
-	for _, r := range revisions {
-		isKnown := slices.ContainsFunc(releases, func(known rings.Served) bool { return known.Release == r.Release })
-		if name = r.Manifest; !isKnown && !r.Release.Newer(revisions[0].Release) {
-			releases = append(releases, rings.Served{Release: r.Release, LiveAt: r.LiveAt})
-		}
+	var revisions []rings.Served
+	for _, r := range p.catalog.Snapshot().Listed(name) {
+		name, revisions = r.Manifest, append(revisions, r.InRings())
 	}
-	return name, releases
+	return name, revisions
 }
 
 // servedNow is a catalog of what `current` shows, when no engine is running.
@@ -136,5 +131,5 @@ func (c servedNow) Served(name string) (string, []rings.Served) {
 	if !served {
 		return name, nil
 	}
-	return name, []rings.Served{{Release: record.Release, LiveAt: record.PublishedAt}}
+	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
 }

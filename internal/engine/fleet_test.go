@@ -32,7 +32,7 @@ func asker(e *Engine, ring, told string) rings.Asker {
 func seen(e *Engine, a rings.Asker, name string) (releases []string) {
 	e.Followers.Fleet().Seen(a, name)
 	for _, r := range e.Followers.Catalog().Snapshot().Revisions(name) {
-		if e.Followers.Fleet().Visible(a, r.Manifest, r.Release, r.LiveAt) {
+		if e.Followers.Fleet().Visible(a, r.Manifest, r.InRings()) {
 			releases = append(releases, string(r.Release))
 		}
 	}

@@ -57,16 +57,17 @@ type FollowerState string
 
 // The states of a follower, the worst first.
 const (
-	FollowerRefused FollowerState = "refused" // it refused the release that it may take
+	FollowerRefused FollowerState = "refused" // it refused a release
 	FollowerFailed  FollowerState = "failed"  // it could not mirror it
 	FollowerSilent  FollowerState = "silent"  // it has not polled for more than a day
+	FollowerStopped FollowerState = "stopped" // it serves what hosts refused, and its ring does not see any more
 	FollowerBehind  FollowerState = "behind"  // it serves an older release than it may
 	FollowerPending FollowerState = "pending" // it serves nothing yet
 	FollowerUnknown FollowerState = "unknown" // a client that reports nothing
 	FollowerInSync  FollowerState = "in_sync"
 )
 
-var followerStates = []FollowerState{FollowerRefused, FollowerFailed, FollowerSilent, FollowerBehind, FollowerPending, FollowerUnknown, FollowerInSync}
+var followerStates = []FollowerState{FollowerRefused, FollowerFailed, FollowerSilent, FollowerStopped, FollowerBehind, FollowerPending, FollowerUnknown, FollowerInSync}
 
 // FollowerStates returns all of them, the worst first.
 func FollowerStates() []FollowerState { return followerStates }
@@ -76,14 +77,15 @@ func (s FollowerState) Compare(other FollowerState) int {
 	return slices.Index(followerStates, s) - slices.Index(followerStates, other)
 }
 
-// Stop keeps a release from later rings.
+// Stop keeps a release from later rings, until the provider replaces its bytes.
 type Stop struct {
 	Manifest string           `json:"manifest"`
 	Release  manifest.Release `json:"release"`
-	By       string           `json:"by"`      // the ring whose hosts refused it
-	From     string           `json:"from"`    // the first ring that does not see it
-	At       time.Time        `json:"at"`      // when it was stopped
-	Refused  int              `json:"refused"` // hosts, at most at one time
-	Of       int              `json:"of"`      // hosts of the ring with this manifest
-	Hosts    []string         `json:"hosts"`   // the first ones that refused it, as name/host
+	Revision string           `json:"revision"` // "" for whatever bytes, if an earlier syncd stopped it
+	By       string           `json:"by"`       // the ring whose hosts refused it
+	From     string           `json:"from"`     // the first ring that does not see it
+	At       time.Time        `json:"at"`       // when it was stopped
+	Refused  int              `json:"refused"`  // hosts, at most at one time
+	Of       int              `json:"of"`       // hosts of the ring with this manifest
+	Hosts    []string         `json:"hosts"`    // the first ones that refused it, as name/host
 }

@@ -61,7 +61,7 @@ func (a asking) choose(ctx context.Context) error {
 	j := a.job
 	a.progress.SetPhase(j.target.Name, report.PhaseChecking)
 	answer, err := j.entry.Release(ctx)
-	j.release, j.state = answer.Release, answer.Saved
+	j.release, j.state, j.replaced = answer.Release, answer.Saved, answer.Replaced
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a asking) choose(ctx context.Context) error {
 		return err
 	}
 	heldBack := j.active.Held != nil && !a.endsHold()
-	if !j.entry.Full && !answer.News && (a.isKnown() || heldBack) {
+	if !j.entry.Full && !answer.News && !answer.Replaced && (a.isKnown() || heldBack) {
 		return unchanged()
 	}
 	return nil
@@ -129,10 +129,10 @@ func (a asking) isKnown() bool {
 }
 
 // waitAfterFailure repeats the result of a release that failed before, until its
-// backoff ends.
+// backoff ends or it has other bytes.
 func (a asking) waitAfterFailure() error {
 	j, failure := a.job, a.job.state.Failure
-	if failure == nil || failure.Release != string(j.release) || a.req.Demand || a.req.Force ||
+	if failure == nil || failure.Release != string(j.release) || j.replaced || a.req.Demand || a.req.Force ||
 		!a.sameConfig(j) || a.deadlines.Passed("retry of "+j.target.Name, failure.NextTry, clock.Now()) ||
 		failure.NextTry.Sub(a.started) > a.cfg.Recheck { // the clock was set back
 		return nil

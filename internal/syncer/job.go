@@ -31,6 +31,7 @@ type job struct {
 	served      bool
 	state       store.Manifest        // as saved; written back at the end
 	release     manifest.Release      // chosen; "" until then
+	replaced    bool                  // it has other bytes than at the last poll
 	checked     *listed               // compared with what is served; nil if only the release was asked for
 	withdrawn   bool                  // the served revision is the newest again
 	newlyStaged bool                  // by this sync

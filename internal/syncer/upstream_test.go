@@ -78,7 +78,8 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 	poll()
 	u.take()
 	poll()
-	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; reason=gate; attempts=1")
+	refused := w.cfg.Staging.Get("data").Revision
+	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; refused_revision="+refused+"; reason=gate; attempts=1")
 
 	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{} })
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*"})

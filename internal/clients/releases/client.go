@@ -38,6 +38,7 @@ func New(t *transport.Client) *Client {
 type Validators struct {
 	ETag         string
 	LastModified string
+	OfContent    bool // the ETag also follows the contents of the releases, as that of another syncd does
 }
 
 func (v Validators) header() http.Header {
@@ -79,6 +80,7 @@ func (c *Client) releases(ctx context.Context, endpoint string, since Validators
 			return nil
 		}
 		now = Validators{ETag: validator(res, "ETag"), LastModified: validator(res, "Last-Modified")}
+		now.OfContent = now.ETag != "" && res.Header.Get(transport.HeaderUpstream) == transport.Upstream
 		ids, err = readIDs(ctx, res.Body, c.t.Redactor())
 		return err
 	}, segments...)

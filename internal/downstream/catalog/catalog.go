@@ -139,7 +139,7 @@ func (c *Catalog) rebuildLocked() {
 // earlier returns a revision that is no longer served; nil if it is to be left out.
 func (c *Catalog) earlier(name, id string, live map[string]time.Time, before *Snapshot, b *builder) *Revision {
 	if known := before.byKey[Key(name, id)]; known != nil && known.described { // else more may be known by now
-		return known.with(releaseLive(live, known.Release, known.PublishedAt))
+		return known.with(firstLive(live, id, known.PublishedAt))
 	}
 	record, err := c.cfg.Records.Revision(name, id)
 	if err != nil {
@@ -158,7 +158,7 @@ const maxFiles = 1_000_000
 
 // revisionOf makes a revision of a record. One that is known already stays the same.
 func (c *Catalog) revisionOf(record mirror.Record, live map[string]time.Time, before *Snapshot, b *builder) *Revision {
-	at := releaseLive(live, record.Release, record.PublishedAt)
+	at := firstLive(live, record.ID(), record.PublishedAt)
 	known := before.byKey[Key(record.Manifest, record.ID())]
 	if known != nil && known.described == record.Described {
 		next := known.with(at)
@@ -177,22 +177,14 @@ func (c *Catalog) revisionOf(record mirror.Record, live map[string]time.Time, be
 	return r
 }
 
-// releaseLive is when any revision of a release first went live.
-func releaseLive(live map[string]time.Time, release manifest.Release, otherwise time.Time) (first time.Time) {
-	for id, at := range live {
-		isOfRelease := len(id) > revisionSuffix && id[:len(id)-revisionSuffix] == string(release)
-		if isOfRelease && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
+// firstLive is when a revision first went live. Other bytes of the same release have a time of
+// their own: rings see them like a new release.
+func firstLive(live map[string]time.Time, id string, otherwise time.Time) time.Time {
+	if at, known := live[id]; known {
+		return at
 	}
-	if first.IsZero() {
-		return otherwise
-	}
-	return first
+	return otherwise
 }
-
-// revisionSuffix is how many characters of an ID follow the release.
-const revisionSuffix = len("-0123456789ab")
 
 // Key names a revision: the path of its tree below `revisions`.
 func Key(name, id string) string { return name + "/" + id }

@@ -143,8 +143,18 @@ func TestARepublishedReleaseHasItsNewBytes(t *testing.T) {
 	for range 2 {
 		equal(t, "content", w.content(october), "corrected")
 		again, _ := w.catalog.Snapshot().Manifest("addr_data", "latest", nil)
-		if again.ID == first.ID || !again.LiveAt.Equal(first.LiveAt) {
-			t.Errorf("revision %s, release live since %s, first %s", again.ID, again.LiveAt, first.LiveAt)
+		if again.ID == first.ID || !again.LiveAt.After(first.LiveAt) {
+			t.Errorf("revision %s, live since %s, first %s", again.ID, again.LiveAt, first.LiveAt)
+		}
+		later := func(r *catalog.Revision) bool { return !r.LiveAt.After(first.LiveAt) } // a ring that does not see it yet
+		if shown, _ := w.catalog.Snapshot().Manifest("addr_data", "latest", later); shown.ID != first.ID {
+			t.Errorf("a later ring sees %s", shown.ID)
+		}
+		if found, ok := w.catalog.Snapshot().File(october, later); !ok || found.Revision.ID != first.ID || !w.catalog.Snapshot().Differs(found) {
+			t.Errorf("a later ring takes the file of %s", found.Revision.ID)
+		}
+		if shown := w.catalog.Snapshot().Shown("addr_data", nil); len(shown) != 2 || shown[1].ID != again.ID {
+			t.Errorf("lists show %v", shown)
 		}
 		w.restart()
 	}

@@ -26,7 +26,12 @@ func (s *Snapshot) FileReleases(ref manifest.Reference, sees Sees) []manifest.Re
 
 // inLists sees what lists show to a follower.
 func (s *Snapshot) inLists(sees Sees) Sees {
-	return func(r *Revision) bool { return s.listed[r] && sees.sees(r) }
+	return func(r *Revision) bool {
+		if !s.listed[r] || !sees.sees(r) {
+			return false
+		}
+		return !r.Release.IsMonth() || s.manifests[strings.ToLower(r.Manifest)].shows(r, sees)
+	}
 }
 
 // best returns the revision of an entry that goes first among those that sees sees.
@@ -81,6 +86,18 @@ func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) 
 		}
 	}
 	return found, ok
+}
+
+// Differs is true for a file that lists show with other bytes, too: to other rings.
+func (s *Snapshot) Differs(f File) bool {
+	own := f.file.ref.Parts()
+	for _, e := range s.chain(s.exact, f.file.exact, nextExact) {
+		isSame := e.file.object == f.file.object || !strings.EqualFold(e.file.ref.Parts().Tag, own.Tag) || !isSameSeries(e.file.ref.Parts(), own)
+		if !isSame && slices.ContainsFunc(e.in.revisions, func(r *Revision) bool { return s.listed[r] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // resolve finds the file that latest or an alias means.

@@ -3,8 +3,10 @@ package catalog
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
+	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
 )
 
@@ -14,8 +16,8 @@ type Revision struct {
 	Release     manifest.Release // a month, or the alias by which it is mirrored
 	ID          string           // release and revision
 	Description string           // by the provider, "" if it gave none
-	LiveAt      time.Time        // when the release first went live here
-	PublishedAt time.Time        // when the revision last came into service
+	LiveAt      time.Time        // when it first went live here
+	PublishedAt time.Time        // when it last came into service
 
 	aliases   []manifest.Release // for which the provider had the same list
 	isChosen  bool               // single files, and no manifest of the provider
@@ -41,6 +43,14 @@ func (r *Revision) clone() *Revision {
 
 // Key names the revision in Kept and Retire.
 func (r *Revision) Key() string { return Key(r.Manifest, r.ID) }
+
+// Content identifies the content among those of the release.
+func (r *Revision) Content() string { return strings.TrimPrefix(r.ID, string(r.Release)+"-") }
+
+// InRings is the revision as a fleet judges it.
+func (r *Revision) InRings() rings.Served {
+	return rings.Served{Version: rings.Version{Release: r.Release, Revision: r.Content()}, LiveAt: r.LiveAt}
+}
 
 // Len returns the number of files.
 func (r *Revision) Len() int { return len(r.files) }

@@ -35,7 +35,7 @@ type Snapshot struct {
 // shelf holds the revisions of one manifest.
 type shelf struct {
 	served *Revision
-	months []*Revision // one for each month that is listed, the newest last
+	months []*Revision // those that lists may show, the newest month last, and of a month the newest bytes
 	all    []*Revision // the served one first
 }
 
@@ -69,19 +69,26 @@ func (b *builder) snapshot() *Snapshot {
 	return s
 }
 
-// arrange finds the revisions that lists show: for each month the first one, without
-// months that a rollback left.
+// arrange finds the revisions that lists show, without those that a rollback left. A
+// follower sees the newest bytes of a month that its ring sees, which may be earlier ones.
 func (f *shelf) arrange(listed map[*Revision]bool) {
 	listed[f.served] = true
-	seen := map[manifest.Release]bool{}
+	oldest := map[manifest.Release]*Revision{}
 	for _, r := range f.all {
-		if !r.Release.IsMonth() || seen[r.Release] || r.Release.Newer(f.served.Release) {
+		newer := oldest[r.Release]
+		if !r.Release.IsMonth() || r.Release.Newer(f.served.Release) || newer != nil && r.LiveAt.After(newer.LiveAt) {
 			continue
 		}
-		seen[r.Release], listed[r] = true, true
+		oldest[r.Release], listed[r] = r, true
 		f.months = append(f.months, r)
 	}
-	slices.SortFunc(f.months, func(a, b *Revision) int { return cmp.Compare(a.Release, b.Release) })
+	slices.Reverse(f.months)
+	slices.SortStableFunc(f.months, func(a, b *Revision) int { return cmp.Compare(a.Release, b.Release) })
+}
+
+// shows is true for the revision that lists show to a follower for its release.
+func (f *shelf) shows(r *Revision, sees Sees) bool {
+	return f.newest(sees, func(other *Revision) bool { return other.Release == r.Release }) == r
 }
 
 // newest returns the newest month that a follower sees and that fits.
@@ -113,7 +120,7 @@ func (f *shelf) find(release string, sees Sees) *Revision {
 		return nil
 	case asked == manifest.Latest:
 		return f.latest(sees)
-	case f.served.Release == asked && sees.sees(f.served):
+	case f.served.Release == asked && sees.sees(f.served): // also one that is no month
 		return f.served
 	case asked.IsMonth():
 		return f.newest(sees, func(r *Revision) bool { return r.Release == asked })
@@ -150,16 +157,34 @@ func (s *Snapshot) Manifests(sees Sees) []string {
 
 // Releases returns the months of a manifest, the newest last; none for an unknown one.
 func (s *Snapshot) Releases(name string, sees Sees) (months []manifest.Release) {
+	for _, r := range s.Shown(name, sees) {
+		months = append(months, r.Release)
+	}
+	return months
+}
+
+// Shown returns what a follower sees of each month of a manifest, the newest last.
+func (s *Snapshot) Shown(name string, sees Sees) (shown []*Revision) {
 	f := s.shelfOf(name)
 	if f == nil {
 		return nil
 	}
 	for _, r := range f.months {
-		if sees.sees(r) {
-			months = append(months, r.Release)
+		if last := len(shown) - 1; !sees.sees(r) {
+			continue
+		} else if last >= 0 && shown[last].Release == r.Release {
+			shown[last] = r
+		} else {
+			shown = append(shown, r)
 		}
 	}
-	return months
+	return shown
+}
+
+// Listed returns the revisions of an entry that lists may show, of each release the newest
+// bytes first.
+func (s *Snapshot) Listed(name string) (revisions []*Revision) {
+	return slices.DeleteFunc(s.Revisions(name), func(r *Revision) bool { return !s.listed[r] })
 }
 
 // shelfOf finds a manifest of the provider.

@@ -13,7 +13,7 @@ import (
 func large(tb testing.TB) (f *Fleet, askers []Asker) {
 	s := served{}
 	for m := range 5 {
-		s[fmt.Sprint("m", m)] = []Served{{"2026.09", start}, {"2026.10", start}, {"2026.11", start}}
+		s[fmt.Sprint("m", m)] = []Served{release("2026.09", start), release("2026.10", start), release("2026.11", start)}
 	}
 	f = empty(s)
 	f.log, f.now = zerolog.Nop(), func() time.Time { return start.Add(25 * time.Hour) }
@@ -38,7 +38,7 @@ func BenchmarkVisible(b *testing.B) {
 	f, askers := large(b)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		f.Visible(askers[n%len(askers)], "m0", "2026.11", start)
+		f.Visible(askers[n%len(askers)], "m0", release("2026.11", start))
 	}
 }
 

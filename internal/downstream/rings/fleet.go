@@ -1,6 +1,7 @@
 package rings
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -15,18 +16,26 @@ import (
 	"syncd/internal/report"
 )
 
-// Served is a release that is served here.
+// Version is one revision of a release. A release whose bytes the provider replaced has
+// several.
+type Version struct {
+	Release  manifest.Release
+	Revision string
+}
+
+// Served is a revision that is served here.
 type Served struct {
-	Release manifest.Release
-	LiveAt  time.Time // when it first went live here
+	Version
+	LiveAt time.Time // when it first went live here
 }
 
 // Catalog lists what is served. Safe for concurrent use.
 type Catalog interface {
 	Manifests() []string // the names of all entries
-	// Served returns an entry's releases, none for an unknown one. It ignores case, and
-	// returns the name as it is configured.
-	Served(manifest string) (name string, releases []Served)
+	// Served returns an entry's revisions that lists may show, of each release the newest bytes
+	// first; none for an unknown entry. It ignores case, and returns the name as it is
+	// configured.
+	Served(manifest string) (name string, revisions []Served)
 }
 
 // Reader reads saved entries.
@@ -94,8 +103,8 @@ func (f *Fleet) Configure(configured []Ring) {
 	f.rings = configured
 	var stops []report.Stop
 	for p, tally := range f.tallies {
-		for release := range tally.refused {
-			if stop, isNew := f.judgeLocked(target{p.manifest, release}, ""); isNew {
+		for refused := range tally.refused {
+			if stop, isNew := f.judgeLocked(target{p.manifest, refused}, ""); isNew {
 				stops = append(stops, stop)
 			}
 		}
@@ -121,25 +130,21 @@ func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
 	return a
 }
 
-// Visible is true if the asker may see a release in lists.
-func (f *Fleet) Visible(a Asker, manifestName string, release manifest.Release, liveAt time.Time) bool {
+// Visible is true if the asker may see a revision in lists.
+func (f *Fleet) Visible(a Asker, manifestName string, s Served) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.visibleLocked(a, manifestName, release, liveAt)
+	return f.visibleLocked(a, manifestName, s)
 }
 
-func (f *Fleet) visibleLocked(a Asker, name string, release manifest.Release, liveAt time.Time) bool {
+func (f *Fleet) visibleLocked(a Asker, name string, s Served) bool {
 	i, found := f.rings.place(a.ring)
-	if !found {
+	if !found || f.rings[i].isDue(s.LiveAt, f.now()) && !f.hidesLocked(target{name, s.Version}, i) {
 		return true
 	}
-	stop, stopped := f.stops[target{name, release}]
-	if f.rings[i].isDue(liveAt, f.now()) && (!stopped || !hides(stop, f.rings, i)) {
-		return true
-	}
-	// A host that took the release when it could see it would otherwise find an older one.
+	// A host that took the revision when it could see it would otherwise find an older one.
 	taken := f.reports[a.name][a.follower(name)]
-	return taken != nil && taken.Took == release
+	return taken != nil && (taken.Took == s.Version || taken.Took == Version{Release: s.Release})
 }
 
 // Seen notes that a client polls manifests, and what it reports of them. Call it before
@@ -165,31 +170,25 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 		return report.Stop{}, false
 	}
 	next := hostReport{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
-	if before := f.reports[a.name][a.follower(name)]; before != nil {
-		next.Shown, next.Took = before.Shown, before.Took
-	}
-	canRefuse := false
-	for _, p := range published {
-		if f.visibleLocked(a, name, p.Release, p.LiveAt) {
-			next.show(p.Release)
-			canRefuse = canRefuse || p.Release == next.Refused
+	var visible []Version
+	for _, s := range newestFirst(published) {
+		if f.visibleLocked(a, name, s) {
+			visible = append(visible, s.Version)
 		}
 	}
-	if !canRefuse {
-		next.Refused, next.Reason, next.Attempts = "", "", 0
-	}
-	next.take()
+	next.follow(f.reports[a.name][a.follower(name)], visible)
 	f.setLocked(a.name, a.follower(name), &next)
-	if !next.counts() {
+	against, counts := next.against()
+	if !counts {
 		return report.Stop{}, false
 	}
-	return f.judgeLocked(target{name, next.Refused}, hostName(a.name, a.state.Host))
+	return f.judgeLocked(target{name, against}, hostName(a.name, a.state.Host))
 }
 
 // announce logs new stops and saves them at once.
 func (f *Fleet) announce(stops []report.Stop) {
 	for _, s := range stops {
-		f.log.Warn().Str("manifest", s.Manifest).Str("release", string(s.Release)).Str("ring", s.By).Str("stopped_from", s.From).
+		f.log.Warn().Str("manifest", s.Manifest).Str("release", string(s.Release)).Str("revision", s.Revision).Str("ring", s.By).Str("stopped_from", s.From).
 			Int("refused", s.Refused).Int("hosts", s.Of).Msg("too many hosts refused the release: later rings don't see it until `syncd fleet release` or a newer one")
 	}
 	if len(stops) == 0 {
@@ -198,6 +197,13 @@ func (f *Fleet) announce(stops []report.Stop) {
 	if err := f.Save(); err != nil {
 		f.log.Warn().Err(err).Msg("saving a stopped release failed; the next save tries again")
 	}
+}
+
+// newestFirst sorts revisions by their releases.
+func newestFirst(revisions []Served) []Served {
+	sorted := slices.Clone(revisions)
+	slices.SortStableFunc(sorted, func(a, b Served) int { return cmp.Compare(b.Release, a.Release) })
+	return sorted
 }
 
 func (f *Fleet) isServedLocked(release manifest.Release) bool {
@@ -209,25 +215,26 @@ func (f *Fleet) isServedLocked(release manifest.Release) bool {
 	return false
 }
 
-// Needed returns the releases of a manifest that must stay downloadable, however many newer
+// Needed returns the revisions of a manifest that must stay downloadable, however many newer
 // ones there are: the newest that each ring sees, and the one before if that may be stopped.
-func (f *Fleet) Needed(manifestName string) (releases []manifest.Release) {
+func (f *Fleet) Needed(manifestName string) (needed []Version) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	mayStop := false
 	for i, ring := range f.rings {
 		mayStop = mayStop || i > 0 && ring.StopAbove >= 0
 		seen := f.seesLocked(manifestName, ring.Name)
-		if needed := 1; len(seen) > 1 {
-			if _, approved := f.approved[seen[0]]; mayStop && !approved {
-				needed = 2
-			}
-			seen = seen[:needed]
+		many := 1
+		if len(seen) > 0 && mayStop && !f.isApprovedLocked(seen[0]) {
+			many = 2
 		}
-		releases = append(releases, seen...)
+		for _, s := range seen[:min(many, len(seen))] {
+			if !slices.Contains(needed, s.Version) {
+				needed = append(needed, s.Version)
+			}
+		}
 	}
-	slices.Sort(releases)
-	return slices.Compact(releases)
+	return needed
 }
 
 // Stopped returns how many releases each ring does not see because they were stopped.
@@ -238,7 +245,7 @@ func (f *Fleet) Stopped() map[string]int {
 	for i, ring := range f.rings {
 		stopped[ring.Name] = 0
 		for s := range maps.Values(f.stops) {
-			if hides(s, f.rings, i) && f.isNewestLocked(s) {
+			if f.rings.hides(s, i) && f.isNewestLocked(s) {
 				stopped[ring.Name]++
 			}
 		}
@@ -246,8 +253,11 @@ func (f *Fleet) Stopped() map[string]int {
 	return stopped
 }
 
-// isNewestLocked is true while no newer release replaces a stopped one.
+// isNewestLocked is true while neither a newer release nor other bytes replace what was
+// stopped.
 func (f *Fleet) isNewestLocked(s report.Stop) bool {
 	_, published := f.catalog.Served(s.Manifest)
-	return !slices.ContainsFunc(published, func(p Served) bool { return p.Release.Newer(s.Release) })
+	i := slices.IndexFunc(published, func(p Served) bool { return p.Release == s.Release })
+	isReplaced := i >= 0 && s.Revision != "" && published[i].Revision != s.Revision
+	return !isReplaced && !slices.ContainsFunc(published, func(p Served) bool { return p.Release.Newer(s.Release) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,11 @@ func (s served) Manifests() (names []string) {
 	return names
 }
 
+// release is a release with the only bytes that it ever had.
+func release(month manifest.Release, liveAt time.Time) Served {
+	return Served{Version{month, "0123456789ab"}, liveAt}
+}
+
 // world is a Fleet over a real state file, with a clock that the test sets.
 type world struct {
 	*Fleet
@@ -50,8 +56,8 @@ type world struct {
 
 func newWorld(t *testing.T, rings ...Ring) *world {
 	w := &world{t: t, path: filepath.Join(t.TempDir(), "syncd.db"), time: start, served: served{
-		"data": {{"2026.10", start.Add(-720 * time.Hour)}, {"2026.11", start}},
-		"more": {{"2026.11", start}},
+		"data": {release("2026.10", start.Add(-720*time.Hour)), release("2026.11", start)},
+		"more": {release("2026.11", start)},
 	}}
 	w.open(rings...)
 	t.Cleanup(func() { w.store.Close() })
@@ -100,7 +106,7 @@ func (w *world) poll(ring string, n int, told string) (seen []manifest.Release) 
 func (w *world) pollAs(a Asker) (seen []manifest.Release) {
 	w.Seen(a, "data")
 	for _, p := range w.served["data"] {
-		if w.Visible(a, "data", p.Release, p.LiveAt) {
+		if w.Visible(a, "data", p) {
 			seen = append(seen, p.Release)
 		}
 	}
@@ -170,7 +176,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	w.restart(canary, rest, last)
 	w.wants("after a restart", w.poll("rest", 2, takes), oldest)
 	stopped := w.Status().Stopped
-	want := []report.Stop{{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
+	want := []report.Stop{{Manifest: "data", Release: newest, Revision: "0123456789ab", By: "canary", From: "rest", At: start.Add(24 * time.Hour), Refused: 3, Of: 20, Hosts: []string{"canary-0/h0", "canary-1/h1", "canary-2/h2"}}}
 	if diff := cmp.Diff(want, stopped); diff != "" {
 		t.Error(diff)
 	}
@@ -178,7 +184,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 		t.Error(diff)
 	}
 
-	w.served["data"] = append(w.served["data"], Served{"2026.12", w.time})
+	w.served["data"] = append(w.served["data"], release("2026.12", w.time))
 	w.time = w.time.Add(24 * time.Hour)
 	w.wants("a newer release", w.poll("rest", 2, takes), oldest, "2026.12")
 	if diff := cmp.Diff(map[string]int{"canary": 0, "rest": 0, "last": 0}, w.Stopped()); diff != "" {
@@ -188,10 +194,15 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 
 func TestReleasesThatRingsNeed(t *testing.T) {
 	w := newWorld(t, canary, rest)
-	w.served["data"] = append(w.served["data"], Served{"2026.09", start.Add(-1000 * time.Hour)})
+	w.served["data"] = append(w.served["data"], release("2026.09", start.Add(-1000*time.Hour)))
 	wants := func(what string, want ...manifest.Release) {
 		t.Helper()
-		w.wants(what, w.Needed("data"), want...)
+		var needed []manifest.Release
+		for _, v := range w.Needed("data") {
+			needed = append(needed, v.Release)
+		}
+		slices.Sort(needed)
+		w.wants(what, needed, want...)
 	}
 	wants("the later ring sees the older release, and could be stopped there", "2026.09", oldest, newest)
 	w.time = start.Add(24 * time.Hour)
@@ -225,6 +236,109 @@ func TestOperatorLetsAStoppedReleaseGo(t *testing.T) {
 	w.poll("canary", 1, refuses)
 	w.poll("canary", 2, refuses)
 	w.wants("after a restart and more refusals", w.poll("rest", 1, takes), oldest, newest)
+}
+
+// replaceBytes has the provider replace the bytes of the newest release now.
+func (w *world) replaceBytes(revision string) {
+	w.served["data"] = append([]Served{{Version{newest, revision}, w.time}}, w.served["data"]...)
+}
+
+// sees is the revision of the newest release that a host sees, "" for none.
+func (w *world) sees(ring string, n int, told string) string {
+	a := w.asker(ring, n, told)
+	w.Seen(a, "data")
+	for _, s := range w.served["data"] { // the newest bytes come first
+		if s.Release == newest && w.Visible(a, "data", s) {
+			return s.Revision
+		}
+	}
+	return ""
+}
+
+func TestReplacedBytesOfAStoppedReleaseBeginAtTheFirstRing(t *testing.T) {
+	const first, second, third = "0123456789ab", "111111111111", "222222222222"
+	const takesNew = "; release=2026.11; revision=aaaaaaaaaaaa"
+	w := newWorld(t, canary, rest)
+	is := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: sees %q, want %q", what, got, want)
+		}
+	}
+	w.time = start.Add(24 * time.Hour)
+	w.poll("rest", 1, takes)
+	is("a host that took it before the stop", w.sees("rest", 1, takesNew), first)
+	w.poll("canary", 1, refuses)
+	is("stopped", w.sees("rest", 2, takes), "")
+	is("taken before", w.sees("rest", 1, takesNew), first)
+
+	w.replaceBytes(second)
+	w.poll("canary", 1, refuses) // of the bytes before: it has not seen the new ones
+	is("the first ring", w.sees("canary", 1, refuses), second)
+	is("a later ring", w.sees("rest", 2, takes), "")
+	is("a host that took the bytes before", w.sees("rest", 1, takesNew), first)
+	w.time = w.time.Add(24 * time.Hour)
+	is("after the delay", w.sees("rest", 2, takes), second)
+	is("after the delay, a host that took the bytes before", w.sees("rest", 1, takesNew), second)
+
+	w.poll("canary", 1, refuses+"; refused_revision=bbbbbbbbbbbb") // the new ones, too
+	is("stopped again", w.sees("rest", 2, takes), "")
+	is("stopped again, a host that took the bytes before", w.sees("rest", 1, takesNew), first)
+	if stops := w.Status().Stopped; len(stops) != 2 || stops[0].Revision == stops[1].Revision {
+		t.Errorf("%+v", stops)
+	}
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, rest)
+	is("after a restart", w.sees("rest", 1, takesNew), first)
+	if _, err := w.Approve(newest); err != nil {
+		t.Fatal(err)
+	}
+	is("let go", w.sees("rest", 2, takes), second)
+	w.time = w.time.Add(time.Hour)
+	w.replaceBytes(third)
+	w.poll("canary", 2, takes)
+	w.poll("canary", 2, refuses)
+	w.time = w.time.Add(24 * time.Hour)
+	is("bytes that came after it was let go", w.sees("rest", 2, takes), second)
+}
+
+func TestAHostThatRefusedAReleaseIsNeverInSync(t *testing.T) {
+	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: 0})
+	w.poll("rest", 1, takes)
+	w.poll("rest", 2, takes)
+	w.poll("rest", 2, "; release=2026.11")
+	w.poll("canary", 1, refuses)
+	w.poll("rest", 1, refuses) // its ring does not see the release any more
+	w.poll("rest", 3, "; release=2026.10; refused=2026.12; reason=gate")
+	for _, f := range w.Status().Followers {
+		want := report.FollowerRefused
+		if f.Host == "h2" {
+			want = report.FollowerStopped
+		}
+		if f.State != want {
+			t.Errorf("%s is %s, want %s", f.Name, f.State, want)
+		}
+	}
+	if stops := w.Status().Stopped; len(stops) != 1 || stops[0].Refused != 1 {
+		t.Errorf("%+v", stops)
+	}
+}
+
+func TestAStopOfAnEarlierSyncdHidesTheRelease(t *testing.T) {
+	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: 0})
+	stop := report.Stop{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start}
+	if err := w.store.SetFleet(map[string]any{"stop\x00data\x002026.11": stop, "report\x00rest-1\x00h1\x001\x00data": map[string]any{"release": newest, "shown": newest, "took": newest, "seen_at": start}}); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(canary, Ring{Name: "rest", StopAbove: 0})
+	w.wants("stopped", w.poll("rest", 2, takes), oldest)
+	w.wants("taken", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
+	if ended, err := w.Approve(newest); err != nil || len(ended) != 1 {
+		t.Errorf("%v, %v", ended, err)
+	}
+	w.wants("let go", w.poll("rest", 2, takes), oldest, newest)
 }
 
 func TestLettingAReleaseGoDoesNotShortenTheDelay(t *testing.T) {

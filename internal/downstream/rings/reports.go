@@ -2,6 +2,7 @@ package rings
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"syncd/internal/manifest"
@@ -24,56 +25,82 @@ func (a Asker) follower(manifestName string) follower {
 // hostReport is what is known of one manifest of one host. Only the State comes from the host.
 type hostReport struct {
 	State
-	Ring   string           // at the last poll
-	SeenAt time.Time        // the last poll
-	Since  time.Time        // when it first reported the refused release
-	Shown  manifest.Release // the newest that it could see in a poll
-	Took   manifest.Release // it could see this one, and serves it
+	Ring   string    // at the last poll
+	SeenAt time.Time // the last poll
+	Since  time.Time // when it first reported the refused release
+	Shown  Version   // the newest that it could see in a poll
+	Took   Version   // it could see this one, and serves it
+	About  Version   // its ring sees this one, and the host refused it; zero for none
 
 	savedAt time.Time // SeenAt when it was last to be saved
 	stored  bool      // the state has it, in this or an earlier form
 }
 
-// show notes that the host can see a release.
-func (r *hostReport) show(release manifest.Release) {
-	if r.Shown == "" || release.Newer(r.Shown) {
-		r.Shown = release
+// follow completes a report with what the one before tells; visible is what the host can see
+// now, the newest first. The names of revisions differ between hosts, because each has
+// filters of its own. What a host tells is thus about the revision that it could see before.
+func (r *hostReport) follow(before *hostReport, visible []Version) {
+	if before == nil {
+		before = &hostReport{}
+	}
+	r.Shown = before.Shown
+	if len(visible) > 0 && !r.Shown.Release.Newer(visible[0].Release) {
+		r.Shown = visible[0]
+	}
+	shown := cmp.Or(before.Shown, r.Shown)
+	switch {
+	case r.Release == "":
+	case r.Release == before.Took.Release && r.Revision == before.Revision && before.Took.Revision != "":
+		r.Took = before.Took
+	case r.Release == shown.Release:
+		r.Took = shown
+	case r.Release == before.Took.Release:
+		r.Took = before.Took
+	}
+	switch {
+	case r.Refused == "":
+	case r.refusal() == before.refusal() && before.About != Version{}: // it has not tried another one since
+		r.About = before.About
+	case shown.Release == r.Refused:
+		r.About = shown
+	default:
+		r.About = firstOf(visible, r.Refused)
+	}
+	if !slices.Contains(visible, r.About) {
+		r.About = Version{}
 	}
 }
 
-// take notes that the host serves a release that it could see.
-func (r *hostReport) take() {
-	if r.Release != r.Took {
-		r.Took = ""
+// firstOf returns the newest revision of a release, the zero Version for none.
+func firstOf(revisions []Version, release manifest.Release) Version {
+	for _, v := range revisions {
+		if v.Release == release {
+			return v
+		}
 	}
-	if r.Release == r.Shown {
-		r.Took = r.Release
-	}
+	return Version{}
 }
 
 // hasState is true for a host that sends its state. Only those count.
 func (r *hostReport) hasState() bool { return r.Host != "" }
 
-// against is the release that the report speaks against, "" for none.
-func (r *hostReport) against() manifest.Release {
-	if r.hasState() && r.counts() {
-		return r.Refused
-	}
-	return ""
+// against is the revision that the report speaks against.
+func (r *hostReport) against() (about Version, counts bool) {
+	return r.About, r.hasState() && r.counts() && r.About != Version{}
 }
 
 // same is true if nothing but the time of the poll differs.
 func (r *hostReport) same(other *hostReport) bool {
-	return r.State == other.State && r.Ring == other.Ring && r.Shown == other.Shown && r.Took == other.Took
+	return r.State == other.State && r.Ring == other.Ring && r.Shown == other.Shown && r.Took == other.Took && r.About == other.About
 }
 
 // place is a manifest in a ring.
 type place struct{ ring, manifest string }
 
-// tally counts the hosts at a place, and those that refused a release.
+// tally counts the hosts at a place, and those that refused a revision.
 type tally struct {
 	hosts   int
-	refused map[manifest.Release]int
+	refused map[Version]int
 }
 
 // setLocked replaces a report.
@@ -125,12 +152,12 @@ func (f *Fleet) countLocked(k follower, r *hostReport, n int) {
 	p := place{r.Ring, k.Manifest}
 	t := f.tallies[p]
 	t.hosts += n
-	if release := r.against(); release != "" {
+	if about, counts := r.against(); counts {
 		if t.refused == nil {
-			t.refused = map[manifest.Release]int{}
+			t.refused = map[Version]int{}
 		}
-		if t.refused[release] += n; t.refused[release] == 0 {
-			delete(t.refused, release)
+		if t.refused[about] += n; t.refused[about] == 0 {
+			delete(t.refused, about)
 		}
 	}
 	f.tallies[p] = t

@@ -27,7 +27,11 @@ func reportKey(name string, k follower) string {
 }
 
 func stopKey(t target) string {
-	return strings.Join([]string{kindStop, t.manifest, string(t.release)}, "\x00")
+	parts := []string{kindStop, t.manifest, string(t.Release)}
+	if t.Revision != "" {
+		parts = append(parts, t.Revision)
+	}
+	return strings.Join(parts, "\x00")
 }
 
 func approvalKey(release manifest.Release) string { return kindApproval + "\x00" + string(release) }
@@ -45,6 +49,21 @@ type savedReport struct {
 	Since    time.Time        `json:"since,omitzero"`
 	Shown    manifest.Release `json:"shown,omitempty"`
 	Took     manifest.Release `json:"took,omitempty"`
+
+	ShownRevision   string           `json:"shown_revision,omitempty"`
+	TookRevision    string           `json:"took_revision,omitempty"`
+	RefusedRevision string           `json:"refused_revision,omitempty"`
+	About           manifest.Release `json:"about,omitempty"`
+	AboutRevision   string           `json:"about_revision,omitempty"`
+}
+
+func savedOf(r *hostReport) savedReport {
+	return savedReport{
+		Ring: r.Ring, Version: r.Version, Release: r.Release, Revision: r.Revision, Refused: r.Refused, RefusedRevision: r.RefusedRevision,
+		Reason: r.Reason, Attempts: r.Attempts, SeenAt: r.SeenAt, Since: r.Since,
+		Shown: r.Shown.Release, ShownRevision: r.Shown.Revision, Took: r.Took.Release, TookRevision: r.Took.Revision,
+		About: r.About.Release, AboutRevision: r.About.Revision,
+	}
 }
 
 func (f *Fleet) load(saved Reader) error {
@@ -55,10 +74,10 @@ func (f *Fleet) load(saved Reader) error {
 		switch {
 		case parts[0] == kindReport && len(parts) == 5:
 			f.loadReportLocked(parts[1], follower{parts[2], parts[3], parts[4]}, value)
-		case parts[0] == kindStop && len(parts) == 3:
+		case parts[0] == kindStop && (len(parts) == 3 || len(parts) == 4):
 			var s report.Stop
 			if json.Unmarshal(value, &s) == nil {
-				f.stops[target{parts[1], manifest.Release(parts[2])}] = s
+				f.stops[targetOf(s)] = s
 			}
 		case parts[0] == kindApproval && len(parts) == 2:
 			var at time.Time
@@ -78,9 +97,10 @@ func (f *Fleet) loadReportLocked(name string, k follower, value json.RawMessage)
 	f.putLocked(name, k, &hostReport{
 		State: State{
 			Host: k.Host, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
-			Refused: s.Refused, Reason: s.Reason, Attempts: s.Attempts,
+			Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts,
 		},
-		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, Shown: s.Shown, Took: s.Took, savedAt: s.SeenAt, stored: true,
+		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true,
+		Shown: Version{s.Shown, s.ShownRevision}, Took: Version{s.Took, s.TookRevision}, About: Version{s.About, s.AboutRevision},
 	})
 }
 
@@ -143,7 +163,11 @@ func (f *Fleet) entryLocked(key string) any {
 	parts := strings.Split(key, "\x00")
 	switch parts[0] {
 	case kindStop:
-		if s, found := f.stops[target{parts[1], manifest.Release(parts[2])}]; found {
+		t := target{parts[1], Version{Release: manifest.Release(parts[2])}}
+		if len(parts) == 4 {
+			t.Revision = parts[3]
+		}
+		if s, found := f.stops[t]; found {
 			return s
 		}
 	case kindApproval:
@@ -152,10 +176,7 @@ func (f *Fleet) entryLocked(key string) any {
 		}
 	case kindReport:
 		if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
-			return savedReport{
-				Ring: r.Ring, Version: r.Version, Release: r.Release, Revision: r.Revision, Refused: r.Refused, Reason: r.Reason,
-				Attempts: r.Attempts, SeenAt: r.SeenAt, Since: r.Since, Shown: r.Shown, Took: r.Took,
-			}
+			return savedOf(r)
 		}
 	}
 	return nil

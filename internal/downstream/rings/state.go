@@ -33,7 +33,7 @@ const ReasonFailed = "failed"
 // State is what a follower tells of one manifest in a poll. Its text is a list of
 // key=value, separated by semicolons:
 //
-//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; reason=gate; attempts=1
+//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1
 //
 // host and id are required. Keys that a reader does not know are skipped.
 type State struct {
@@ -45,6 +45,14 @@ type State struct {
 	Refused  manifest.Release // the release that could not be taken; "" for none
 	Reason   string           // why
 	Attempts int              // that failed in a row
+
+	RefusedRevision string // of Refused; "" if its files were never complete
+}
+
+// refusal is a State with nothing but what it refuses. Another one means that the host tried
+// again.
+func (s State) refusal() State {
+	return State{Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts}
 }
 
 // idForm is that of the ids that `syncd serve-id add` makes: 160 random bits in base32.
@@ -91,6 +99,7 @@ func (s State) Header() string {
 	add("release", string(s.Release))
 	add("revision", s.Revision)
 	add("refused", string(s.Refused))
+	add("refused_revision", s.RefusedRevision)
 	add("reason", s.Reason)
 	if s.Attempts > 0 {
 		add("attempts", strconv.Itoa(min(s.Attempts, maxAttempts)))
@@ -116,7 +125,7 @@ func ParseState(header string) (State, error) {
 		values[key] = text
 	}
 	of := func(key string) string { return strings.Clone(values[key]) } // the header is not kept
-	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), Reason: of("reason")}
+	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), RefusedRevision: of("refused_revision"), Reason: of("reason")}
 	var err error
 	s.Release, err = parseRelease(of("release"))
 	if err == nil {

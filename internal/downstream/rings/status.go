@@ -70,17 +70,21 @@ func addManifest(v *report.FollowerStatus, m report.FollowedManifest, r *hostRep
 
 // newestReleases has the newest month that a ring sees of a manifest, at one time.
 type newestReleases struct {
-	now  time.Time
-	at   map[place]manifest.Release
-	find func(place) manifest.Release
+	now     time.Time
+	at      map[place]manifest.Release
+	find    func(place) manifest.Release
+	stopped func(place, Version) bool
 }
 
 func (f *Fleet) newestLocked() newestReleases {
 	return newestReleases{now: f.now(), at: map[place]manifest.Release{}, find: func(p place) manifest.Release {
-		if months := f.seesLocked(p.manifest, p.ring); len(months) > 0 {
-			return months[0]
+		if seen := f.seesLocked(p.manifest, p.ring); len(seen) > 0 {
+			return seen[0].Release
 		}
 		return ""
+	}, stopped: func(p place, v Version) bool {
+		i, found := f.rings.place(p.ring)
+		return found && v.Release != "" && f.hidesLocked(target{p.manifest, v}, i)
 	}}
 }
 
@@ -111,6 +115,8 @@ func (n newestReleases) state(name string, r *hostReport) report.FollowerState {
 		return report.FollowerFailed
 	case r.Refused != "":
 		return report.FollowerRefused
+	case n.stopped(place{r.Ring, name}, r.Took):
+		return report.FollowerStopped
 	case r.Release == "":
 		return report.FollowerPending
 	case n.of(place{r.Ring, name}).Newer(r.Release):
@@ -119,18 +125,16 @@ func (n newestReleases) state(name string, r *hostReport) report.FollowerState {
 	return report.FollowerInSync
 }
 
-// seesLocked are the months of a manifest that a ring sees, the newest first.
-func (f *Fleet) seesLocked(name, ring string) (months []manifest.Release) {
+// seesLocked are the revisions of a manifest's months that a ring sees, the newest first.
+func (f *Fleet) seesLocked(name, ring string) (seen []Served) {
 	a := Asker{ring: ring}
 	_, published := f.catalog.Served(name)
-	for _, p := range published {
-		if p.Release.IsMonth() && f.visibleLocked(a, name, p.Release, p.LiveAt) {
-			months = append(months, p.Release)
+	for _, s := range newestFirst(published) {
+		if s.Release.IsMonth() && f.visibleLocked(a, name, s) {
+			seen = append(seen, s)
 		}
 	}
-	slices.Sort(months)
-	slices.Reverse(months)
-	return months
+	return seen
 }
 
 // Count is a number of hosts with the same ring, release and state.

@@ -17,28 +17,59 @@ const (
 	maxNamed     = 100 // hosts that a Stop names
 )
 
-// target is a release of a manifest.
+// target is a revision of a manifest. Its Revision is "" in a stop of an earlier syncd,
+// which stands for the whole release.
 type target struct {
 	manifest string
-	release  manifest.Release
+	Version
 }
 
-// hides is true when a ring does not see the release. The last ring never sees it, even if
-// the rings were renamed since.
-func hides(s report.Stop, r rings, place int) bool {
+func targetOf(s report.Stop) target {
+	return target{s.Manifest, Version{s.Release, s.Revision}}
+}
+
+// hides is true when a ring does not see what was stopped. The last ring never sees it, even
+// if the rings were renamed since.
+func (r rings) hides(s report.Stop, place int) bool {
 	from, _ := r.place(s.From)
 	return place >= from && place > 0
 }
 
-// judgeLocked stops a release that too many hosts refused, unless the operator let it go.
+// hidesLocked is true when a ring does not see a revision because it was stopped.
+func (f *Fleet) hidesLocked(t target, place int) bool {
+	stop, stopped := f.stops[t]
+	if !stopped {
+		stop, stopped = f.stops[target{t.manifest, Version{Release: t.Release}}]
+	}
+	return stopped && f.rings.hides(stop, place)
+}
+
+// isApprovedLocked is true for a revision that was served when the operator let its release
+// go. Other bytes that came later begin anew.
+func (f *Fleet) isApprovedLocked(s Served) bool {
+	at, approved := f.approved[s.Release]
+	return approved && !s.LiveAt.After(at)
+}
+
+// servedLocked returns the revision of a target as it is served.
+func (f *Fleet) servedLocked(t target) Served {
+	_, published := f.catalog.Served(t.manifest)
+	i := slices.IndexFunc(published, func(s Served) bool { return s.Version == t.Version })
+	if i < 0 {
+		return Served{Version: t.Version}
+	}
+	return published[i]
+}
+
+// judgeLocked stops a revision that too many hosts refused, unless the operator let it go.
 // It returns the stop if it is new. name is that of the host that refused it now, if any.
 func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool) {
-	if _, approved := f.approved[t.release]; approved {
+	if f.isApprovedLocked(f.servedLocked(t)) {
 		return report.Stop{}, false
 	}
 	by, from, found := f.rings.stopped(func(ring string) (refused, all int) {
 		tally := f.tallies[place{ring, t.manifest}]
-		return tally.refused[t.release], tally.hosts
+		return tally.refused[t.Version], tally.hosts
 	})
 	if !found {
 		return report.Stop{}, false
@@ -51,8 +82,8 @@ func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool
 	}
 	tally := f.tallies[place{ring, t.manifest}]
 	stop = report.Stop{
-		Manifest: t.manifest, Release: t.release, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
-		Refused: tally.refused[t.release], Of: tally.hosts, Hosts: f.refusersLocked(t, ring),
+		Manifest: t.manifest, Release: t.Release, Revision: t.Revision, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
+		Refused: tally.refused[t.Version], Of: tally.hosts, Hosts: f.refusersLocked(t, ring),
 	}
 	f.stops[t] = stop
 	f.changed[stopKey(t)] = true
@@ -62,10 +93,10 @@ func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool
 
 // growLocked adds a further host to a stop.
 func (f *Fleet) growLocked(t target, s report.Stop, now tally, name string) {
-	if now.refused[t.release] <= s.Refused {
+	if now.refused[t.Version] <= s.Refused {
 		return
 	}
-	s.Refused, s.Of = now.refused[t.release], now.hosts
+	s.Refused, s.Of = now.refused[t.Version], now.hosts
 	if len(s.Hosts) < maxNamed && name != "" && !slices.Contains(s.Hosts, name) {
 		s.Hosts = append(slices.Clone(s.Hosts), name)
 		slices.Sort(s.Hosts)
@@ -77,7 +108,8 @@ func (f *Fleet) growLocked(t target, s report.Stop, now tally, name string) {
 func (f *Fleet) refusersLocked(t target, ring string) (names []string) {
 	for name, reports := range f.reports {
 		for k, r := range reports {
-			if k.Manifest == t.manifest && r.Ring == ring && r.against() == t.release {
+			about, counts := r.against()
+			if counts && k.Manifest == t.manifest && r.Ring == ring && about == t.Version {
 				names = append(names, hostName(name, k.Host))
 			}
 		}
@@ -89,7 +121,7 @@ func (f *Fleet) refusersLocked(t target, ring string) (names []string) {
 func (f *Fleet) trimStopsLocked() {
 	for len(f.stops) > maxStops {
 		oldest := slices.MinFunc(f.sortedStopsLocked(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
-		t := target{oldest.Manifest, oldest.Release}
+		t := targetOf(oldest)
 		delete(f.stops, t)
 		f.changed[stopKey(t)] = true
 	}
@@ -101,7 +133,7 @@ func (f *Fleet) sortedStopsLocked() []report.Stop {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b report.Stop) int {
-		return cmp.Or(cmp.Compare(b.Release, a.Release), cmp.Compare(a.Manifest, b.Manifest))
+		return cmp.Or(cmp.Compare(b.Release, a.Release), cmp.Compare(a.Manifest, b.Manifest), b.At.Compare(a.At))
 	})
 	return all
 }
@@ -130,7 +162,7 @@ func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err erro
 		return nil, &NotServedError{release}
 	}
 	for _, s := range ended {
-		t := target{s.Manifest, s.Release}
+		t := targetOf(s)
 		delete(f.stops, t)
 		f.changed[stopKey(t)] = true
 	}

@@ -20,7 +20,7 @@ type fleetAsker struct {
 }
 
 func (a fleetAsker) Sees(r *catalog.Revision) bool {
-	return a.fleet.Visible(a.asker, r.Manifest, r.Release, r.LiveAt)
+	return a.fleet.Visible(a.asker, r.Manifest, r.InRings())
 }
 
 func (a fleetAsker) Polls(entries ...string) { a.fleet.Seen(a.asker, entries...) }

@@ -26,7 +26,7 @@ func (c *call) file() (f catalog.File, ok bool) {
 		c.a.noFile()
 		return f, false
 	}
-	if !parts.Release.IsMonth() { // what an alias names differs between rings and with time
+	if !parts.Release.IsMonth() || c.snapshot.Differs(f) { // the answer differs between rings and with time
 		c.private()
 	}
 	return f, true

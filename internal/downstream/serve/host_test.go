@@ -63,7 +63,7 @@ func (h *host) entries(entries ...config.Manifest) {
 // sync mirrors what the provider has now.
 func (h *host) sync() {
 	h.Helper()
-	result, err := operation.Sync.Do(h.Context(), h.engine.Operations(), request.Sync{Trigger: request.TriggerCommand})
+	result, err := operation.Sync.Do(h.Context(), h.engine.Operations(), request.Sync{Demand: true, Trigger: request.TriggerCommand})
 	must(h, err)
 	if !result.OK() {
 		h.Fatalf("%+v", result)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,16 +18,19 @@ import (
 // manifestReleases answers GET /ManifestReleases/{manifest}.
 func (c *call) manifestReleases() {
 	var releases []manifest.Release
+	var contents []string
 	if len(c.args) == 1 {
 		c.polls(c.args[0])
-		releases = c.snapshot.Releases(c.args[0], c.sees())
+		for _, r := range c.snapshot.Shown(c.args[0], c.sees()) {
+			releases, contents = append(releases, r.Release), append(contents, r.Content())
+		}
 	}
 	c.private()
 	if len(releases) == 0 {
 		c.a.notFound("invalidManifest", "manifest")
 		return
 	}
-	c.replyIfChanged(releases)
+	c.replyIfChanged(releases, contents)
 }
 
 // polls notes that the follower asked about a manifest, before the answer depends on it.
@@ -56,17 +60,18 @@ func (c *call) fileReleases() {
 		c.a.noFile()
 		return
 	}
-	c.replyIfChanged(releases)
+	c.replyIfChanged(releases, nil)
 }
 
-// replyIfChanged sends a list of releases, or 304 when If-None-Match names its ETag.
-func (c *call) replyIfChanged(releases []manifest.Release) {
+// replyIfChanged sends a list of releases, or 304 when If-None-Match names its ETag. The ETag
+// also follows the contents of the releases: other bytes are news to a follower.
+func (c *call) replyIfChanged(releases []manifest.Release, contents []string) {
 	items := make([]string, len(releases))
 	for i, r := range releases {
 		items[i] = string(r)
 	}
 	body := c.format.list(items)
-	sum := sha256.Sum256(body)
+	sum := sha256.Sum256(append(slices.Clone(body), strings.Join(contents, "\x00")...))
 	if !c.isUnchanged(fmt.Sprintf(`"%x"`, sum[:12])) {
 		c.a.reply(http.StatusOK, c.format.contentType, body)
 	}

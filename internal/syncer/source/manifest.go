@@ -55,6 +55,7 @@ func (k *manifestKind) newest(ctx context.Context) (manifest.Release, error) {
 	if notModified {
 		return manifest.Release(k.answer.Saved.Newest), nil
 	}
+	k.answer.Replaced = now.OfContent && since.ETag != "" && now.ETag != since.ETag
 	listed := len(ids)
 	if ids = withoutSkipped(k.Target, ids); len(ids) == 0 && listed > 0 && k.isServed() {
 		return k.Served.Release, nil

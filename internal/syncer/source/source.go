@@ -97,9 +97,10 @@ func (q *Question) isServed() bool { return q.Served.Manifest != "" }
 
 // Answer is the release to mirror.
 type Answer struct {
-	Release manifest.Release
-	News    bool           // files may differ from the served ones although the release is the same
-	Saved   store.Manifest // the state to save, also after an error
+	Release  manifest.Release
+	News     bool           // files may differ from the served ones although the release is the same
+	Replaced bool           // files differ from those at the last question, also if the release is the same
+	Saved    store.Manifest // the state to save, also after an error
 }
 
 // Listing is what a release has.

@@ -24,7 +24,7 @@ func (q *Question) state(s rings.State) rings.State {
 	isGate := failure == nil || failure.Reason == string(refusal.Gate)
 	switch {
 	case isGate && q.Staged.IsQuarantined():
-		s.Refused, s.Reason, s.Attempts = q.Staged.Release, string(refusal.Gate), 1
+		s.Refused, s.RefusedRevision, s.Reason, s.Attempts = q.Staged.Release, q.Staged.Revision, string(refusal.Gate), 1
 	case failure != nil && failure.Release != "":
 		s.Refused, s.Reason, s.Attempts = manifest.Release(failure.Release), cmp.Or(failure.Reason, rings.ReasonFailed), failure.Count
 	}
