@@ -17,6 +17,9 @@ import (
 	"syncd/internal/disk/fsops"
 )
 
+// ErrLocked says that another process has the state file open for changes.
+var ErrLocked = errors.New("locked")
+
 // Open opens or creates the state file name in dir. It sets aside a file that is damaged
 // or from a newer syncd, creates an empty one in its place, and says so in note.
 // timeout bounds the wait for another process that has the file open.
@@ -35,8 +38,8 @@ func Open(dir *fsops.Dir, name string, timeout time.Duration) (s *Store, note st
 }
 
 // OpenReadOnly opens the state file name in dir for reading, also while others read it.
-// It returns fs.ErrNotExist for a missing file and *DamagedError for one that cannot
-// be used.
+// It returns fs.ErrNotExist for a missing file, ErrLocked after timeout, and *DamagedError
+// for one that cannot be used.
 func OpenReadOnly(dir *fsops.Dir, name string, timeout time.Duration) (*Store, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -116,7 +119,7 @@ func openError(path string, err error) error {
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return fmt.Errorf("%s is locked: is another syncd running?", path)
+		return fmt.Errorf("%s is %w: is another syncd running?", path, ErrLocked)
 	case errors.As(err, &errno):
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -22,44 +22,70 @@ import (
 	"syncd/internal/ui/control"
 )
 
-// startPatience is how long a command waits for an engine that has the lock and
-// does not listen yet.
-const startPatience = 3 * time.Second
+// A command waits so long for an engine that has the lock and does not listen yet, and says
+// so on stderr when the wait is long enough to be noticed.
+const (
+	startPatience = 30 * time.Second
+	noticeAfter   = time.Second
+	nextTry       = 50 * time.Millisecond
+)
 
-// WithEngine runs work with the running engine, or with one of its own. An engine
-// that is just starting has the lock and does not listen yet, so it is tried again.
+// WithEngine runs work with the running engine, or with one of its own.
 func (a *App) WithEngine(ctx context.Context, cfg *config.Config, work func(operation.Engine) error) error {
-	for deadline := time.Now().Add(startPatience); ; {
+	isReady := false
+	return a.reach(ctx, cfg, func(client *control.Client) error { return work(client) }, func() error {
+		if !isReady {
+			if err := a.ReadSecrets(cfg); err != nil {
+				return err
+			}
+			if err := BecomeOwner(cfg.DataDir); err != nil {
+				return err
+			}
+			isReady = true
+		}
+		return a.withOwnEngine(ctx, cfg, work)
+	})
+}
+
+// reach calls running with the running engine, or alone when none is running. An engine
+// that is just starting or ending has the lock and does not listen, so both are tried again.
+func (a *App) reach(ctx context.Context, cfg *config.Config, running func(*control.Client) error, alone func() error) error {
+	began, isNoticed := time.Now(), false
+	for {
 		client, err := control.Dial(ctx, StateDir(cfg))
 		if err == nil {
 			defer client.Close()
-			return work(client)
+			return running(client)
 		}
 		if !errors.Is(err, control.ErrNotRunning) {
 			return err
 		}
-		err = a.withOwnEngine(ctx, cfg, work)
-		var held *flock.HeldError
-		if !errors.As(err, &held) || time.Now().After(deadline) {
+		err = alone()
+		waited := time.Since(began)
+		if !isHeld(err) || waited > startPatience {
 			return err
+		}
+		if waited > noticeAfter && !isNoticed {
+			isNoticed = true
+			a.Note(fmt.Sprintf("waiting up to %s for another syncd, which has %s and does not answer yet", startPatience, cfg.DataDir))
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(nextTry):
 		}
 	}
+}
+
+// isHeld is true for the error of a data directory that another process has.
+func isHeld(err error) bool {
+	var held *flock.HeldError
+	return errors.As(err, &held) || errors.Is(err, store.ErrLocked)
 }
 
 // withOwnEngine runs work with an engine of this process. Other commands reach it
 // over the control socket meanwhile.
 func (a *App) withOwnEngine(ctx context.Context, cfg *config.Config, work func(operation.Engine) error) error {
-	if err := a.ReadSecrets(cfg); err != nil {
-		return err
-	}
-	if err := BecomeOwner(cfg.DataDir); err != nil {
-		return err
-	}
 	e, err := a.OpenEngine(cfg, a.Logger(zerolog.WarnLevel), prometheus.NewRegistry())
 	if err != nil {
 		return err
@@ -120,21 +146,23 @@ func Do[Request, Result any](ctx context.Context, a *App, cfg *config.Config, op
 type FromDisk[T any] func(*mirror.Mirror, status.StateReader) (T, error)
 
 // Ask answers from the running engine, or from the disk when none is running.
-func Ask[T any](ctx context.Context, a *App, cfg *config.Config, q operation.Query[T], fromDisk FromDisk[T]) (T, error) {
-	var none T
-	client, err := control.Dial(ctx, StateDir(cfg))
-	if err == nil {
-		defer client.Close()
-		return q.Ask(ctx, client)
-	}
-	if !errors.Is(err, control.ErrNotRunning) {
-		return none, err
-	}
+func Ask[T any](ctx context.Context, a *App, cfg *config.Config, q operation.Query[T], fromDisk FromDisk[T]) (answer T, err error) {
+	err = a.reach(ctx, cfg, func(client *control.Client) error {
+		answer, err = q.Ask(ctx, client)
+		return err
+	}, func() error {
+		answer, err = askDisk(a, cfg, fromDisk)
+		return err
+	})
+	return answer, err
+}
+
+func askDisk[T any](a *App, cfg *config.Config, fromDisk FromDisk[T]) (none T, err error) {
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {
 		return none, err
 	}
-	s, err := store.OpenReadOnly(m.Root(), engine.StateFile, startPatience)
+	s, err := store.OpenReadOnly(m.Root(), engine.StateFile, 2*nextTry)
 	var damaged *store.DamagedError
 	switch {
 	case err == nil:
