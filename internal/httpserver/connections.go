@@ -71,7 +71,11 @@ func hostOf(client net.Addr) netip.Prefix {
 	if !ok {
 		return netip.Prefix{}
 	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	return prefixOf(tcp.AddrPort().Addr())
+}
+
+func prefixOf(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64

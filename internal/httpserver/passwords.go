@@ -3,43 +3,102 @@
 package httpserver
 
 import (
+	"context"
 	"crypto/sha256"
+	"maps"
 	"net/http"
+	"net/netip"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// Checking a password takes much CPU by design, and the toolkit checks one at a time.
-// So the number of checks is limited, except for clients that are known.
-const checksPerSecond, checkBurst = 2, 20
-
-// maxKnown limits the passwords that are remembered.
-const maxKnown = 100
+// Checking a password takes much CPU by design, and the toolkit checks one at a time. So
+// the number of checks is limited, except for clients that are known: for each host and
+// for each site, which is the IPv6 network of a customer of a provider, so that none of
+// them takes the checks of all others.
+const (
+	checksPerSecond, checkBurst   = 2, 20 // of a host
+	siteChecks                    = 2     // times those of a host
+	allChecksPerSecond, allChecks = 10, 100
+	checkPatience                 = 2 * time.Second // how long a client waits for its check when others have many
+	siteBits                      = 48
+	maxHosts                      = 4096
+	maxKnown                      = 100 // passwords that are remembered
+)
 
 // passwords remembers who passed the check of the toolkit. A flood of wrong passwords
 // then keeps no known client waiting.
 type passwords struct {
-	limit *rate.Limiter
+	all *rate.Limiter
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]bool // of user and password
+	hosts map[netip.Prefix]*rate.Limiter // of hosts and sites that have sent passwords lately
+	known map[[sha256.Size]byte]bool     // of user and password
 }
 
 func newPasswords() *passwords {
-	return &passwords{limit: rate.NewLimiter(checksPerSecond, checkBurst), known: map[[sha256.Size]byte]bool{}}
+	return &passwords{
+		all:   rate.NewLimiter(allChecksPerSecond, allChecks),
+		hosts: map[netip.Prefix]*rate.Limiter{}, known: map[[sha256.Size]byte]bool{},
+	}
 }
 
 // limited stands before the check.
 func (p *passwords) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if key, given := credentials(r); given && !p.isKnown(key) && !p.limit.Allow() {
+		if key, given := credentials(r); given && !p.isKnown(key) && !p.mayCheck(r) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many passwords to check", http.StatusTooManyRequests)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// mayCheck is false when the client's host has sent too many passwords. When all hosts
+// together have, it waits for a while.
+func (p *passwords) mayCheck(r *http.Request) bool {
+	client, _ := netip.ParseAddrPort(r.RemoteAddr) // as net/http writes it; the zero value counts as one host
+	host := prefixOf(client.Addr())
+	if !p.allows(host, 1) {
+		return false
+	}
+	if site, err := host.Addr().Prefix(siteBits); err == nil && host.Addr().Is6() && !p.allows(site, siteChecks) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), checkPatience)
+	defer cancel()
+	return p.all.Wait(ctx) == nil
+}
+
+// allows takes one check of a host or site.
+func (p *passwords) allows(of netip.Prefix, share int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limit := p.hosts[of]
+	if limit == nil {
+		p.makeRoom()
+		limit = rate.NewLimiter(rate.Limit(share*checksPerSecond), share*checkBurst)
+		p.hosts[of] = limit
+	}
+	return limit.Allow()
+}
+
+// makeRoom bounds the hosts that are counted. Those that may send a full burst again need
+// no count. A flood of more hosts than that takes counts from each other.
+func (p *passwords) makeRoom() {
+	if len(p.hosts) < maxHosts {
+		return
+	}
+	maps.DeleteFunc(p.hosts, func(_ netip.Prefix, limit *rate.Limiter) bool { return limit.Tokens() >= float64(limit.Burst()) })
+	for of := range p.hosts {
+		if len(p.hosts) < maxHosts {
+			return
+		}
+		delete(p.hosts, of)
+	}
 }
 
 // passed stands behind the check.

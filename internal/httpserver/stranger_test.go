@@ -6,15 +6,21 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 )
 
@@ -50,8 +56,87 @@ func TestAFloodOfWrongPasswordsIsNotChecked(t *testing.T) {
 	}
 }
 
+// flood sends wrong passwords from an address and returns how many were checked.
+func flood(handler http.Handler, address string, n int) (checked int) {
+	for range n {
+		if askFrom(handler, address, "wrong") == http.StatusNotFound {
+			checked++
+		}
+	}
+	return checked
+}
+
+// askFrom sends a password by way of a handler that checks none.
+func askFrom(handler http.Handler, address, password string) int {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = address
+	r.SetBasicAuth("alice", password)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w.Code
+}
+
+// A client that has not logged in yet is locked out by none of them.
+func TestAFloodFromOneHostLeavesTheOthersTheirChecks(t *testing.T) {
+	for name, addresses := range map[string][]string{
+		"IPv4":                    {"192.0.2.7:1", "192.0.2.7:2", "[::ffff:192.0.2.7]:3"},
+		"a network of IPv6":       {"[2001:db8:0:1::1]:1", "[2001:db8:0:1:ffff::1]:1"},
+		"a site of many networks": {"[2001:db8:0:1::1]:1", "[2001:db8:0:2::1]:1", "[2001:db8:0:3::1]:1", "[2001:db8:0:4::1]:1"},
+		"without an address":      {"", "@"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			handler := newPasswords().limited(http.NotFoundHandler())
+			checked := 0
+			for _, address := range addresses {
+				checked += flood(handler, address, 10*checkBurst)
+			}
+			if checked < checkBurst || checked > siteChecks*checkBurst {
+				t.Errorf("%s: %d passwords were checked", name, checked)
+			}
+			for _, address := range []string{"192.0.2.8:1", "[2001:db8:1::1]:1"} {
+				if got := askFrom(handler, address, "right"); got != http.StatusNotFound {
+					t.Errorf("%s: a client of %s gets %d", name, address, got)
+				}
+			}
+			time.Sleep(time.Minute)
+			if flood(handler, addresses[0], 1) != 1 {
+				t.Errorf("%s: locked out for ever", name)
+			}
+		})
+	}
+}
+
+func TestManyHostsTakeLittleMemoryAndBoundedChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPasswords()
+		var checked atomic.Int64
+		handler := p.limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			checked.Add(1)
+			http.NotFound(w, nil)
+		}))
+		for i := range 3 * maxHosts {
+			p.allows(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 32), 1)
+		}
+		if len(p.hosts) > maxHosts {
+			t.Errorf("%d hosts are counted", len(p.hosts))
+		}
+		var group errgroup.Group
+		for i := range 1000 {
+			group.Go(func() error {
+				askFrom(handler, fmt.Sprintf("10.2.%d.%d:1", i/256, i%256), "wrong")
+				return nil
+			})
+		}
+		_ = group.Wait() // it has no errors
+		if got, most := checked.Load(), int64(allChecks+allChecksPerSecond*(checkPatience/time.Second)); got < allChecks || got > most {
+			t.Errorf("%d checks of 1,000, want at most %d", got, most)
+		}
+	})
+}
+
 func TestOnlyPasswordsThatPassedAreKnown(t *testing.T) {
-	p := &passwords{limit: rate.NewLimiter(0, 0), known: map[[32]byte]bool{}}
+	p := newPasswords()
+	p.all = rate.NewLimiter(0, 0)
 	handler := p.limited(p.passed(http.NotFoundHandler()))
 	auth := func(user, password string) []string {
 		req, _ := http.NewRequest("GET", "/", nil)
