@@ -92,12 +92,13 @@ func TestResponseHeadersAreRedacted(t *testing.T) {
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"`+r.URL.Query().Get("id")+`"`)
 		w.Header().Set("Link", inQuery)
-		w.Header().Set("Last-Modified", "kept")
+		w.Header().Set("Last-Modified", inQuery+", 01 Oct 2026") // instead of a date
+		w.Header().Set("Expires", "Thursday, 01-Oct-26 12:00:00 CID")
 	})
 	c := newClient(t, server.URL)
 	res, _, err := c.Do(t.Context(), list)
 	must(t, err)
-	want := http.Header{"Etag": {`"REDACTED"`}, "Link": {redacted}, "Last-Modified": {"kept"}, "Date": res.Header["Date"], "Content-Length": {"0"}}
+	want := http.Header{"Link": {redacted}, "Last-Modified": {redacted + ", 01 Oct 2026"}, "Expires": {"Thu, 01 Oct 2026 12:00:00 GMT"}, "Date": res.Header["Date"], "Content-Length": {"0"}}
 	if diff := cmp.Diff(want, res.Header); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -37,18 +38,36 @@ func (c *Client) isIDParam(pair string) bool {
 var exactHeaders = []string{"Age", "Content-Length", "Content-Range", "Date", "Expires", "Last-Modified", "Retry-After"}
 
 // redactHeader removes the Customer ID from headers, which callers store: a service can
-// make the ID part of an ETag. A redacted ETag never matches again, so a short ID, which
-// an ETag can hold by accident, stays.
+// make the ID part of an ETag, or answer with it instead of a date. A redacted ETag would
+// never match again, so the ETag is left out, as if the service had sent none.
 func (c *Client) redactHeader(h http.Header) http.Header {
+	if slices.ContainsFunc(h.Values("Etag"), c.redact.Contains) {
+		h.Del("Etag")
+	}
 	for name, values := range h {
-		if slices.Contains(exactHeaders, name) || name == "Etag" && !c.redact.long {
-			continue
-		}
 		for i, value := range values {
+			if slices.Contains(exactHeaders, name) {
+				if exact, ok := exactValue(value); ok {
+					values[i] = exact
+					continue
+				}
+			}
 			values[i] = c.redact.String(value)
 		}
 	}
 	return h
+}
+
+// exactForm is the form of numbers and ranges.
+var exactForm = regexp.MustCompile(`^(bytes )?[0-9*/-]+$`)
+
+// exactValue returns a number as it is, and a date without any text of the service.
+func exactValue(value string) (exact string, ok bool) {
+	if exactForm.MatchString(value) {
+		return value, true
+	}
+	date, err := http.ParseTime(value)
+	return date.UTC().Format(http.TimeFormat), err == nil
 }
 
 // Body returns a body without the Customer ID; the body itself when it holds none. In

@@ -103,12 +103,13 @@ func TestNumbersInJSONStayNumbers(t *testing.T) {
 }
 
 func TestHeadersWithNumbersAndDatesStayExact(t *testing.T) {
-	exact := map[string]string{"Content-Range": "bytes 0-1/2026", "Last-Modified": "Thu, 01 Oct 2026 12:00:00 GMT", "Etag": `"2026-a"`}
+	exact := map[string]string{"Content-Range": "bytes 0-1/2026", "Last-Modified": "Thu, 01 Oct 2026 12:00:00 GMT"}
 	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range exact {
 			w.Header().Set(name, value)
 		}
 		w.Header().Set("Link", "2026")
+		w.Header().Set("Etag", `"2026-a"`)
 	})
 	c := newClient(t, server.URL, func(cfg *Config) { cfg.CustomerID = "2026" })
 	res, _, err := c.Do(t.Context(), list)
@@ -117,7 +118,7 @@ func TestHeadersWithNumbersAndDatesStayExact(t *testing.T) {
 	for name := range exact {
 		got[name] = res.Header.Get(name)
 	}
-	if diff := cmp.Diff(exact, got); diff != "" || res.Header.Get("Link") != redacted {
+	if diff := cmp.Diff(exact, got); diff != "" || res.Header.Get("Link") != redacted || res.Header.Get("Etag") != "" {
 		t.Error(diff, res.Header)
 	}
 }
