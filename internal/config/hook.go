@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
@@ -40,6 +42,11 @@ type Hook struct {
 	file   string // the config file, for errors
 }
 
+// minSigningSecret is the least number of bytes of a signing secret by the Standard Webhooks rules.
+const minSigningSecret = 24
+
+const secretForm = "write whsec_ and at least 24 random bytes in base64, on one line"
+
 // Secret returns the signing secret of a webhook, "" for none. It is in the form of the
 // Standard Webhooks rules: base64, maybe after whsec_. Its error is a *document.Error that shows
 // neither the secret nor the path.
@@ -58,8 +65,12 @@ func (h Hook) Secret() (Secret, error) {
 		return "", h.secret.at.Unreadable(h.file, "the file", err)
 	}
 	secret := strings.TrimSpace(string(data))
-	if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_")); err != nil || len(key) == 0 {
-		return "", h.secret.at.Error(h.file, "its file holds no secret of the Standard Webhooks form", "write whsec_ and at least 24 random bytes in base64, on one line")
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	switch {
+	case err != nil || len(key) == 0:
+		return "", h.secret.at.Error(h.file, "its file holds no secret of the Standard Webhooks form", secretForm)
+	case len(key) < minSigningSecret:
+		return "", h.secret.at.Error(h.file, fmt.Sprintf("its file holds a secret of %s, too short to keep others from guessing it", english.Plural(len(key), "byte", "")), secretForm)
 	}
 	return Secret(secret), nil
 }

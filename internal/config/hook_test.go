@@ -93,6 +93,7 @@ func TestTheSecretOfAWebhookIsReadFromItsFile(t *testing.T) {
 	for name, row := range map[string]struct{ content, want string }{
 		"good": {"\n" + secret + "\n", ""}, "without prefix": {secret[6:], ""},
 		"absent": {"", "cannot be read: no such file or directory"}, "empty": {" \n", "holds no secret"}, "words": {"my secret", "holds no secret"},
+		"5 bytes": {"whsec_aGVsbG8=", "holds a secret of 5 bytes, too short"}, "23 bytes": {strings.Repeat("AAAA", 7) + "AAA=", "23 bytes"},
 		"large": {strings.Repeat("A", 1<<17), "is too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
