@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"os"
 	"slices"
-	"strings"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/signature"
@@ -17,6 +16,7 @@ import (
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/hooks"
+	"syncd/internal/host/command"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
@@ -158,7 +158,7 @@ func (e *Engine) treeConfig(cfg *config.Config, id config.Secret) golive.Config 
 		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
 		Log: e.options.Log, Version: e.options.Version,
 		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
-		Targets: targetsOf(cfg, environWithout(secretsOf(cfg, id))), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
+		Targets: targetsOf(cfg, commandEnviron(cfg, id)), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
 		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(),
 		Redact:    transport.NewRedactor(id.Reveal()).String,
 		Transfers: cfg.Transfers.Files, Retain: cfg.Retain, RetainFor: cfg.RetainFor, Recheck: cfg.RecheckInterval,
@@ -231,20 +231,15 @@ func secretsOf(cfg *config.Config, id config.Secret) []string {
 	return []string{id.Reveal()}
 }
 
-// environWithout is the environment of a gate: that of this process without secrets, and
-// without what is between syncd and the program that started it.
-func environWithout(secrets []string) []string {
-	holds := func(variable string) func(string) bool {
-		return func(secret string) bool { return transport.NewRedactor(secret).Contains(variable) }
+// commandEnviron is the environment of gates and hooks: that of this process without
+// secrets, in whatever spelling.
+func commandEnviron(cfg *config.Config, id config.Secret) []string {
+	var redactors []transport.Redactor
+	for _, secret := range secretsOf(cfg, id) {
+		redactors = append(redactors, transport.NewRedactor(secret))
 	}
-	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		for _, own := range []string{"SYNCD_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"} {
-			if strings.HasPrefix(name, own) {
-				return true
-			}
-		}
-		return slices.ContainsFunc(secrets, holds(variable))
+	return command.Environ(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc(redactors, func(r transport.Redactor) bool { return r.Contains(variable) })
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/hooks"
 	"syncd/internal/hooks/outbox"
-	"syncd/internal/host/command"
 	"syncd/internal/metrics"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -47,7 +45,7 @@ func (h *Hooks) open() {
 			UserAgent: "syncd/" + h.options.Version,
 			Environ: func() []string {
 				a := h.active.Load()
-				return command.Environ(os.Environ(), secretsOf(a.config, a.id)...)
+				return commandEnviron(a.config, a.id)
 			},
 			Clean: h.cleanError,
 			Roots: func() *x509.CertPool { return h.active.Load().hookRoots },

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Environ returns the variables of environ that a command may have: not the Customer ID,
-// in its usual variables or anywhere else, and not what systemd tells its service.
-func Environ(environ []string, secrets ...string) []string {
+// private are the beginnings of the names of variables that no command gets: those of the
+// Customer ID, of what systemd tells its service, and of another command's views.
+var private = []string{"SYNCD_CUSTOMER_ID", "SYNCD_VIEW_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"}
+
+// Environ returns the variables of environ that a command of the operator may have: none of
+// the private ones, and none that holds a secret.
+func Environ(environ []string, holdsSecret func(variable string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
-		name, value, _ := strings.Cut(variable, "=")
-		switch name {
-		case "SYNCD_CUSTOMER_ID", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC":
-			return true
-		}
-		return slices.ContainsFunc(secrets, func(secret string) bool { return secret != "" && strings.Contains(value, secret) })
+		isPrivate := func(name string) bool { return strings.HasPrefix(variable, name) }
+		return slices.ContainsFunc(private, isPrivate) || holdsSecret(variable)
 	})
 }
