@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/account"
 	"syncd/internal/mirror/record"
 )
 
@@ -255,6 +257,34 @@ func TestPathsThatOthersControlAreRefusedByName(t *testing.T) {
 			b.must(os.Mkdir(filepath.Dir(b.target.Path), 0o755), row.prepare(b))
 			b.refuses(Options{TakeOver: name != "another user's parent"}, row.word)
 		})
+	}
+}
+
+// A group can exchange what lies in a folder, whoever owns that.
+func TestAFolderOfRootThatAGroupCanWriteIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: needs root")
+	}
+	const user, group = 23456, 23457
+	top := t.TempDir()
+	must := func(errs ...error) {
+		if err := join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parent := filepath.Join(top, "srv")
+	must(os.Mkdir(parent, 0o755), os.Chown(parent, 0, group), os.Chmod(filepath.Dir(top), 0o755))
+	worker := account.Account{Name: "worker", UID: user, GID: group, Groups: []int{group}}
+	for _, row := range []struct {
+		folder string
+		mode   fs.FileMode
+		refuse bool
+	}{{parent, 0o755, false}, {parent, 0o775, true}, {top, 0o775, true}} {
+		must(os.Chown(top, 0, group), os.Chmod(top, 0o755), os.Chmod(parent, 0o755), os.Chmod(row.folder, row.mode))
+		err := worker.Do(func() error { return checkAbove(filepath.Join(parent, "refdata")) })
+		if (err != nil) != row.refuse || row.refuse && !strings.Contains(err.Error(), "members of group 23457 can write in "+row.folder) {
+			t.Errorf("%s with mode %v: %v", row.folder, row.mode, err)
+		}
 	}
 }
 

@@ -131,7 +131,7 @@ func checkDir(dir string, info fs.FileInfo, isParent bool) error {
 		return refuse(fmt.Sprintf("run `chown %d` on it, or export to a folder in a directory of root or of syncd's user", uid), "%s belongs to user %d", dir, owner)
 	case perm&0o002 != 0 && !isSticky:
 		return refuse("run `chmod o-w` on it, or export to a new folder in it", "every user can write in %s", dir)
-	case perm&0o020 != 0 && !isSticky && group != 0 && (owner != 0 || uid == 0): // as for data_dir
+	case perm&0o020 != 0 && !isSticky && group != 0: // also a folder of root, unlike data_dir: its group could exchange the export
 		return refuse("run `chmod g-w` on it, or export to a new folder in it", "members of group %d can write in %s", group, dir)
 	}
 	return nil

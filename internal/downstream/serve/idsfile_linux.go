@@ -19,6 +19,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/account"
 )
 
 // idBytes is the length of a new id before its encoding: 160 random bits.
@@ -72,8 +73,21 @@ func RemoveID(path, name string) error {
 }
 
 // changeIDs replaces the file in one step, and keeps its owner and permissions. Other
-// changes wait.
+// changes wait. Where another user could put a link to a file of root in its place, root
+// has the permissions of that user only.
 func changeIDs(path string, change func(text []byte, all []Identity) ([]byte, error)) error {
+	writer, err := account.WriterOf(path)
+	if err != nil {
+		return fmt.Errorf("serve.ids_file: %w", err)
+	}
+	err = writer.Do(func() error { return changeAsWriter(path, change) })
+	if err != nil && writer.UID != os.Geteuid() {
+		err = fmt.Errorf("with the permissions of user %s, who can write on the way to the file: %w", writer.Name, err)
+	}
+	return err
+}
+
+func changeAsWriter(path string, change func(text []byte, all []Identity) ([]byte, error)) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

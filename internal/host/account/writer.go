@@ -1,0 +1,105 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many links the kernel follows on a path.
+const maxLinks = 40
+
+// WriterOf returns the user with whose permissions root changes a file: root itself, unless
+// a folder on the way to the file belongs to another user. That user could put a link in
+// the place of the file, and root would change the file that it leads to. Links that only
+// root can have made are followed. For another user than root it is that user.
+func WriterOf(path string) (Account, error) {
+	if os.Geteuid() != 0 {
+		return Self(), nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Account{}, err
+	}
+	dir, rest := "/", names(path)
+	for links := 0; ; {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return Account{}, err
+		}
+		if owner, err := otherWriter(dir, info); owner.UID != 0 || err != nil {
+			return owner, err
+		}
+		if len(rest) == 0 {
+			return Self(), nil
+		}
+		if rest[0] == ".." {
+			dir, rest = filepath.Dir(dir), rest[1:]
+			continue
+		}
+		entry := filepath.Join(dir, rest[0])
+		found, err := os.Lstat(entry)
+		if errors.Is(err, fs.ErrNotExist) {
+			return Self(), nil
+		}
+		if err != nil {
+			return Account{}, err
+		}
+		if info.Mode()&fs.ModeSticky != 0 { // everybody can put something there
+			if owner, err := OwnerOf(found); owner.UID != 0 || err != nil {
+				return owner, err
+			}
+		}
+		rest = rest[1:]
+		switch {
+		case found.Mode().Type() == fs.ModeSymlink:
+			if links++; links > maxLinks {
+				return Account{}, &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+			}
+			target, err := os.Readlink(entry)
+			if err != nil {
+				return Account{}, err
+			}
+			if filepath.IsAbs(target) {
+				dir = "/"
+			}
+			rest = append(names(target), rest...)
+		case found.IsDir():
+			dir = entry
+		default:
+			return Self(), nil
+		}
+	}
+}
+
+// names splits a path.
+func names(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+}
+
+// otherWriter returns the owner of a folder. It refuses a folder of root in which others can
+// write.
+func otherWriter(dir string, info fs.FileInfo) (Account, error) {
+	owner, err := OwnerOf(info)
+	if err != nil || owner.UID != 0 || info.Mode()&fs.ModeSticky != 0 {
+		return owner, err
+	}
+	switch perm := info.Mode().Perm(); {
+	case perm&0o002 != 0:
+		return owner, fmt.Errorf("every user can write in %s, and put a link to a file of root there: run `chmod o-w` on it", dir)
+	case perm&0o020 != 0 && groupOf(info) != 0:
+		return owner, fmt.Errorf("members of group %d can write in %s, and put a link to a file of root there: run `chmod g-w` on it", groupOf(info), dir)
+	}
+	return owner, nil
+}
+
+func groupOf(info fs.FileInfo) int {
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(owner.Gid)
+	}
+	return 0
+}
