@@ -11,7 +11,6 @@ import (
 	"syncd/bench/internal/provider"
 )
 
-// profileCase profiles the race with this name.
 func (b bench) profileCase(ctx context.Context, name, file string) error {
 	for _, r := range races() {
 		if r.name == name {

@@ -155,7 +155,6 @@ func parsePercent(text string) (float64, *document.Fault) {
 	return percent / 100, nil
 }
 
-// decodeGroups decodes the list of groups.
 func decodeGroups(d *document.Decoder, n *document.Node, c *Config) []Group {
 	if n == nil || n.Null {
 		return nil

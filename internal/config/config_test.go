@@ -686,7 +686,6 @@ func TestDataDirOfABrokenFile(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -195,7 +195,6 @@ func readCredential(path string) (string, error) {
 	return string(data), err
 }
 
-// credentialKeys adds the keys of a Customer ID to a table.
 func (d *decoder) credentialKeys(c *Credential, t document.Table) document.Table {
 	t["customer_id"] = func(_ *document.Decoder, path string, n *document.Node) {
 		// Use the text as written: 0123, 1e5, true and null are valid Customer IDs.

@@ -183,7 +183,6 @@ func checkReceiver(d *document.Decoder, h *Hook, path string) {
 	}
 }
 
-// checkArguments checks a program with its arguments.
 func checkArguments(d *document.Decoder, words []string, path string) {
 	switch {
 	case !d.Valid(path):

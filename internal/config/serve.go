@@ -97,7 +97,6 @@ func parsePublicURL(text string) (*url.URL, *document.Fault) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// rings is the setter of `rings`.
 func rings(to *[]Ring) document.Setter {
 	return func(d *document.Decoder, path string, n *document.Node) {
 		if n.Null {

@@ -239,7 +239,6 @@ func TestRequestLogIsBounded(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -218,7 +218,6 @@ func TestHugeAnswerOfServiceIsJSON(t *testing.T) {
 	}
 }
 
-// listPage returns a page of doLookup of a group.
 func listPage(t *testing.T, e *Emulator, group, members string, page int) testclient.Answer {
 	t.Helper()
 	more := fmt.Sprintf(`,%s,"Pagination":{"Page":%d}`, members, page)

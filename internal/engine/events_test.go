@@ -42,7 +42,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.got = append(r.got, body.Data)
 }
 
-// events are the data of all events of a kind.
 func (r *receiver) events(kind string) (found []map[string]any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

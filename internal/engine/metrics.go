@@ -40,7 +40,6 @@ type metricSet struct {
 	directory *golive.Directory
 }
 
-// samples returns the metrics.
 func (s metricSet) samples() ([]metrics.Sample, error) { return metrics.Samples(s.options.Registry) }
 
 // create creates the series of cfg's manifests, with the values that disk

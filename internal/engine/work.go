@@ -103,7 +103,6 @@ func (p *parts) add(result report.Sync, err error) {
 	}
 }
 
-// merged makes one result of all.
 func (p *parts) merged() report.Sync {
 	if len(p.results) == 0 {
 		return report.Sync{}

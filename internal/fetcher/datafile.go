@@ -25,7 +25,6 @@ type dataFile struct {
 	hasFailed atomic.Bool
 }
 
-// newDataFile returns the open file of p.
 func (p *partial) newDataFile(file *os.File) *dataFile {
 	f := &dataFile{file: file}
 	if !p.keepCache {

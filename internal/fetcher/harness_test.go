@@ -85,7 +85,6 @@ func digestOf(t testing.TB, content emulator.Content, algorithm manifest.Algorit
 	return h.Digest()
 }
 
-// fault adds a fault to the download host.
 func (b *fixture) fault(f emulator.Fault) {
 	f.Host = emulator.HostDownload
 	b.AddFault(f)
@@ -243,7 +242,6 @@ func (b *fixture) interrupt(after int64) {
 	b.ResetRequests()
 }
 
-// writePartial writes a partial file and the file of its validator.
 func (b *fixture) writePartial(content []byte, validator string) {
 	b.t.Helper()
 	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
@@ -297,7 +295,6 @@ func renamed(ref manifest.Reference, name string) manifest.Reference {
 	return parts.Reference()
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

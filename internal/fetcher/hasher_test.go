@@ -68,7 +68,6 @@ func newTestHasher(t *testing.T, content []byte) *hasher {
 	return newHasher(&dataFile{file: file}, newBufferPool(), verify.NewHasher(manifest.SHA256))
 }
 
-// chunkOf returns content[from:to] in a buffer.
 func (h *hasher) chunkOf(content []byte, from, to int) chunk {
 	b := h.buffers.get(true, 0)
 	b.data = append(b.data, content[from:to]...)

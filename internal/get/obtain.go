@@ -19,7 +19,6 @@ import (
 // calls for different files do not meet.
 func unfinishedName(w wish) string { return ".syncd-get-" + w.expected.Hex()[:16] }
 
-// obtain gets one file and gives it its name.
 func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
 	name := unfinishedName(w)
 	unfinished, err := g.openUnfinished(name)

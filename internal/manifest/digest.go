@@ -61,7 +61,6 @@ func ParseDigest(algorithm Algorithm, text string) (Digest, error) {
 	return Digest{}, refusal.New(refusal.BadShape, "not a %s digest: %.40q", algorithm, text)
 }
 
-// parseText reads what Digest.String writes.
 func parseText(text string) (Digest, error) {
 	algorithm, hex, _ := strings.Cut(text, ":")
 	return ParseDigest(ParseAlgorithm(algorithm), hex)

@@ -24,7 +24,6 @@ type List struct {
 	size    int
 }
 
-// entry is one file.
 type entry struct {
 	folder *folder
 	path   string // within the manifest; it ends with the file's name

@@ -312,7 +312,6 @@ func BenchmarkParseLinks(b *testing.B) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -171,7 +171,6 @@ func TestPromtoolAcceptsTheConfigurationOfTheDocuments(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -175,7 +175,6 @@ func (d *folder) readView(name, file string) (view View, err error) {
 	return view, err
 }
 
-// isGone is true when a name does not exist.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func (d *folder) warn(format string, args ...any) {

@@ -595,7 +595,6 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

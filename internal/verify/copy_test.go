@@ -80,7 +80,6 @@ func TestACopyLeavesThePageCacheAsItWas(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

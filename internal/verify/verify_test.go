@@ -46,7 +46,6 @@ func digest(algorithm manifest.Algorithm, hex string) manifest.Digest {
 	return d
 }
 
-// folderWith opens a folder with one file, "file".
 func folderWith(t testing.TB, text string) *fsops.Dir {
 	t.Helper()
 	dir, err := fsops.OpenDir(t.TempDir())

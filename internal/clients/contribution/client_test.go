@@ -194,7 +194,6 @@ var pairsOf = map[string]func([]contribution.Pair, service.Form) call{
 	},
 }
 
-// sameKeys returns pairs with the same keys and no values.
 func sameKeys(pairs []contribution.Pair) []contribution.Pair {
 	blank := slices.Clone(pairs)
 	for i := range blank {

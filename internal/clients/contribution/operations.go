@@ -129,13 +129,11 @@ var removeMIK = &service.Operation{
 	},
 }
 
-// jsonOnly is the only format of this service.
 var jsonOnly = []string{service.FormatJSON}
 
 // pairKeys are the keys of a pair. Changes have AddressKey too.
 var pairKeys = []string{"AddressLine1", "AddressLine2", "City", "Country", "Latitude", "Longitude", "State", "Suite", "Urbanization"}
 
-// pairs returns an input that is a list of {Key, Value}.
 func pairs(name, means string, keys []string) service.Input {
 	in := service.Input{Name: name, Kind: service.Pairs, Required: true, Help: means}
 	kinds := map[string]service.Kind{"Latitude": service.Latitude, "Longitude": service.Longitude}

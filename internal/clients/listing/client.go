@@ -39,7 +39,6 @@ const (
 	Descending SortOrder = "DESC"
 )
 
-// paged is a Request for one page.
 type paged struct {
 	Request
 	Pagination struct {

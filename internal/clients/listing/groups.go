@@ -26,7 +26,6 @@ func Groups() []Group {
 	return []Group{MAK, NewMovers, NewHomeowners, Consumer, ConsumerTwo, Business}
 }
 
-// records names the records of each group.
 var records = map[Group]string{
 	MAK: "addresses", NewMovers: "new movers", NewHomeowners: "new homeowners",
 	Consumer: "consumers", ConsumerTwo: "consumers (second source)", Business: "businesses",

@@ -111,7 +111,6 @@ func client(base string) (*Client, error) {
 	return New(carrier), nil
 }
 
-// downloadAll returns the body of a download.
 func downloadAll(t testing.TB, c *Client, ref manifest.Reference, header http.Header) (int, string) {
 	t.Helper()
 	res, err := c.Download(t.Context(), manifest.File{Reference: ref}, header, false)

@@ -50,7 +50,6 @@ func checkManifest(entry ListedManifest, number int) error {
 	return nil
 }
 
-// readIDs reads the ids of releases.
 func readIDs(ctx context.Context, body io.Reader, redact transport.Redactor) ([]string, error) {
 	var ids []string
 	limit := limit{entries: maxReleases, bytes: maxIDs}

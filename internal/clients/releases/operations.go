@@ -91,7 +91,6 @@ const (
 	withoutRelease = false
 )
 
-// perClass returns one operation for each class of files.
 func perClass(verb, summary string, released bool, formats []string) []*service.Operation {
 	var operations []*service.Operation
 	for _, class := range classes {

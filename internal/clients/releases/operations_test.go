@@ -145,7 +145,6 @@ func connectByName(t *testing.T, base *url.URL, prefix string) *service.Client {
 	return client
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 // maxQuoted limits a text list within one JSON string, in bytes: the decoder keeps it whole.
 const maxQuoted = 2 << 20
 
-// readQuoted reads a JSON string that holds a text list.
 func (l *listReader) readQuoted() error {
 	l.src.unbounded()
 	body, err := io.ReadAll(io.LimitReader(l.src, maxQuoted+1))

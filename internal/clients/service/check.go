@@ -187,7 +187,6 @@ func (c *checker) records(slot Slot, value wire.Value) (wire.Value, error) {
 	return list, nil
 }
 
-// pairs checks a list of {Key, Value}.
 func (c *checker) pairs(slot Slot, value wire.Value) (wire.Value, error) {
 	list := listOf(value)
 	for i := range list {

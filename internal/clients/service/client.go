@@ -153,7 +153,6 @@ func Read[R any](op *Operation, form Form, prefix string, body []byte) (*R, erro
 	return typed[R](Answer{Raw: body, Value: value}, prefix), nil
 }
 
-// typed decodes an answer into an R.
 func typed[R any](answer Answer, prefix string) *R {
 	r := new(R)
 	keeper, ok := any(r).(interface{ keep(Answer) })

@@ -101,7 +101,6 @@ func (c *checker) aligned(f Fields, o wire.Object) {
 	}
 }
 
-// keysOf returns the keys of a list of pairs.
 func keysOf(v wire.Value) []string {
 	var keys []string
 	for _, item := range listOf(v) {

@@ -46,7 +46,6 @@ func (c *checker) lack(name string, kind Kind) {
 // maxProblems bounds the problems that one error lists.
 const maxProblems = 10
 
-// err returns all problems as one *InputError, or nil.
 func (c *checker) err() error {
 	problems := slices.Clone(c.problems)
 	if len(c.missing) > 0 {

@@ -92,7 +92,6 @@ func TestArgumentsBecomeBodies(t *testing.T) {
 	}
 }
 
-// post sends a call and returns its body.
 func post(t *testing.T, op *service.Operation, body wire.Object, args []string) string {
 	t.Helper()
 	members, _, err := op.Arguments("POST", "Acme", body, args)
@@ -305,7 +304,6 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

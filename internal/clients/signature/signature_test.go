@@ -24,7 +24,6 @@ func start(t *testing.T) {
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/")
 }
 
-// signed returns the headers of a signed request.
 func signed(t *testing.T, sign func(*http.Request) error) http.Header {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://s3.example.net/refdata/a", nil)

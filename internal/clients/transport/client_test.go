@@ -396,7 +396,6 @@ func TestASlowResponseEndsWithinTheRetryBudget(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

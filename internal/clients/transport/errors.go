@@ -141,7 +141,6 @@ var errTooSlow = errors.New("too slow: the response was not complete within retr
 // errStalled ends a transfer that moved no byte for the stall timeout.
 var errStalled = errors.New("stalled: no byte arrived within stall_timeout")
 
-// errNoCertificate says that the server does not accept this client's certificate.
 var errNoCertificate = errors.New("the server does not accept the client's certificate: check client_cert and client_key")
 
 // certificateAlerts are the TLS alerts of a server that wants another client certificate.
@@ -165,7 +164,6 @@ func explainTLS(host string, err error) error {
 	return err
 }
 
-// kindOfStatus returns the kind of an error status.
 func kindOfStatus(status int) Kind {
 	switch {
 	case status == http.StatusNotFound || status == http.StatusGone:

@@ -250,7 +250,6 @@ func (n *neighbour) commit(path string) error {
 	}
 }
 
-// end stops the neighbour and reports its longest and median wait.
 func (n *neighbour) end(b *testing.B) {
 	b.Helper()
 	close(n.stop)

@@ -168,7 +168,6 @@ func TestSyncDirWarnsOnceIfTheFileSystemCannotSyncDirectories(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

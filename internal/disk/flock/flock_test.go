@@ -38,7 +38,6 @@ func TestMain(m *testing.M) {
 	lock.Release()
 }
 
-// acquire is Acquire with a path.
 func acquire(path string) (*Lock, error) {
 	dir, err := fsops.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -229,7 +228,6 @@ func TestAcquireChangesNoFileButItsOwn(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

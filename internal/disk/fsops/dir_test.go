@@ -189,7 +189,6 @@ func TestUseOpensAFileAndFollowsNoLink(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

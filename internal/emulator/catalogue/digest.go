@@ -32,7 +32,6 @@ type digests struct {
 	sums map[string]string // replaced, never changed
 }
 
-// hashBuffers are buffers for hashing.
 var hashBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // get returns at least the sums of the named types, in lower-case hex. It computes

@@ -89,7 +89,6 @@ func read[T any](t tables, name string) []T {
 	return rows
 }
 
-// set sets a field to the value of a cell.
 func (t tables) set(field reflect.Value, cell string) {
 	var err error
 	switch to := field.Addr().Interface().(type) {

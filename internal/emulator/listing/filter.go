@@ -12,7 +12,6 @@ import (
 // value that the world lacks.
 type predicate func(row) bool
 
-// filter makes a predicate from the value of a filter.
 type filter func(raw json.RawMessage) (predicate, error)
 
 // selected returns the records that pass all of Includes and none of Excludes.

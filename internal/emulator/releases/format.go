@@ -52,7 +52,6 @@ type xmlString struct {
 	Value   string   `xml:",chardata"`
 }
 
-// renderList writes a list of strings.
 func renderList(f wire.Format, items []string) []byte {
 	switch f {
 	case wire.JSON:

@@ -40,7 +40,6 @@ func startRoot(t testing.TB, root string) *provider {
 
 func sha256Hex(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -27,7 +27,6 @@ type Service struct{ cfg Config }
 // New returns the service.
 func New(cfg Config) *Service { return &Service{cfg} }
 
-// call is one request.
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request

@@ -17,7 +17,6 @@ import (
 // maxBody bounds the body of a POST, in bytes.
 const maxBody = 16 << 20
 
-// readBody reads the body by its Content-Type.
 func (c *Call) readBody() (wire.Problem, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
 	if err != nil {

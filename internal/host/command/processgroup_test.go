@@ -231,7 +231,6 @@ func TestCommandsThatRunAtOnceLeaveEachOtherAlone(t *testing.T) {
 	}
 }
 
-// wantFile waits for a file.
 func wantFile(t *testing.T, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(waiting); ; time.Sleep(time.Millisecond) {

@@ -231,7 +231,6 @@ func rewritten(t *testing.T, data []byte, m *Map) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

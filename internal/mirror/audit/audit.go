@@ -187,7 +187,6 @@ func (l *Log) keepTree(number int, e Event) error {
 	return errors.Join(l.disk.SyncDir(l.root, folder), l.disk.SyncDir(l.root, trees))
 }
 
-// write replaces the file of events.
 func (l *Log) write(list []Event) error {
 	return l.disk.ReplaceFile(l.root, events, 0o600, func(w io.Writer) error {
 		for _, line := range l.damaged {

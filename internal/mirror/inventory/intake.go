@@ -31,7 +31,6 @@ type arrival struct {
 	settled func(error)
 }
 
-// add is true when the batch is full.
 func (in *intake) add(a arrival) (full bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -71,7 +71,6 @@ func (w *world) objectPath(id manifest.ObjectID) string {
 	return w.mirror.Root().Path("objects", id.String()[:2], id.String())
 }
 
-// add makes an object of a content and returns its ID.
 func (w *world) add(content string) manifest.ObjectID {
 	w.Helper()
 	file := w.arrived(content)
@@ -94,7 +93,6 @@ func md5Of(content string) manifest.Digest {
 	return d
 }
 
-// filesOf are files with expected digests, one for each content.
 func filesOf(digest func(string) manifest.Digest, contents ...string) []manifest.File {
 	files := make([]manifest.File, len(contents))
 	for i, content := range contents {
@@ -107,7 +105,6 @@ func sha256Of(content string) manifest.Digest {
 	return manifest.ObjectID(sha256.Sum256([]byte(content))).Digest()
 }
 
-// plan returns the missing paths.
 func (w *world) plan(s *Session, files []manifest.File) (missing []string) {
 	w.Helper()
 	plan, err := s.Plan(w.Context(), Query{Manifest: "m", Files: files})

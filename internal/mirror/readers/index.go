@@ -13,10 +13,8 @@ import (
 	"syncd/internal/mirror"
 )
 
-// revision names a revision of a manifest.
 type revision struct{ manifest, release, id string }
 
-// file is one file of a revision.
 type file struct {
 	revision
 	path string // within the manifest

@@ -54,7 +54,6 @@ func requireInside(t *testing.T, r Record) {
 	}
 }
 
-// written returns the bytes that a function writes.
 func written(t *testing.T, write func(io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -108,7 +108,6 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	return m
 }
 
-// stateOf is the state of a manifest that is not syncing.
 func stateOf(record mirror.Record, saved store.Manifest, e staging.Revision) report.State {
 	switch {
 	case saved.Failure != nil && saved.Failure.Reason != string(refusal.Gate):

@@ -365,7 +365,6 @@ func TestDialReturnsTheCauseOfItsContext(t *testing.T) {
 	}
 }
 
-// must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

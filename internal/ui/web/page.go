@@ -44,7 +44,6 @@ type page struct {
 	Fleet      *fleetCard // nil if there are no followers
 }
 
-// card is one manifest.
 type card struct {
 	report.ManifestStatus
 	StateWord  string
@@ -135,7 +134,6 @@ func relative(t, now time.Time) string {
 	return fmt.Sprintf(form, english.Plural(int(away/day), "day", ""))
 }
 
-// gather gathers the data of the page.
 func (p *pages) gather(query url.Values) (page, error) {
 	status, err := p.source.Status()
 	if err != nil {
