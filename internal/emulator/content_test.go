@@ -20,9 +20,7 @@ func BenchmarkDownload(b *testing.B) {
 			buf := make([]byte, 256<<10)
 			for b.Loop() {
 				resp, err := c.Get(target)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{resp.Body}, buf); err != nil {
 					b.Fatal(err)
 				}

@@ -43,9 +43,7 @@ func (u updater) manifest(release, name string) {
 // link itself. It takes the class by position.
 func (u updater) link(link string) {
 	parsed, err := url.Parse(link)
-	if err != nil {
-		u.Fatal(err)
-	}
+	must(u, err)
 	segments := strings.Split(strings.Trim(parsed.EscapedPath(), "/"), "/")
 	if classes := []string{"Data", "Library", "Interface"}; segments[0] != "Download" || !slices.Contains(classes, segments[1]) {
 		u.Errorf("the class of %s is not its second segment", link)

@@ -111,17 +111,13 @@ func (b *fixture) fetch(retry transport.Retry, stall time.Duration) (verify.Prov
 // wantProven fails the test unless the whole file was fetched.
 func (b *fixture) wantProven(got verify.Proven, err error) {
 	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	want := manifest.Object{ID: digestOf(b.t, b.content, manifest.SHA256).Sum, Size: b.content.Size()}
 	if got.Object != want || got.Name != Name(b.file.Expected) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
 	info, err := os.Stat(b.path())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	if info.Mode() != 0o444 || info.Size() != want.Size {
 		b.t.Errorf("%s, %d bytes", info.Mode(), info.Size())
 	}
@@ -245,9 +241,7 @@ func (b *fixture) interrupt(after int64) {
 func (b *fixture) writePartial(content []byte, validator string) {
 	b.t.Helper()
 	for name, data := range map[string]string{"": string(content), validatorSuffix: validator} {
-		if err := os.WriteFile(b.path()+name, []byte(data), 0o600); err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, os.WriteFile(b.path()+name, []byte(data), 0o600))
 	}
 }
 

@@ -38,26 +38,18 @@ func (s *swappingWatcher) Moved(bytes, done int64) error {
 func (s *swappingWatcher) swap() {
 	s.t.Helper()
 	other, err := os.OpenFile(s.with, os.O_RDWR, 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer other.Close()
 	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for _, link := range open {
 		target, err := os.Readlink(link)
 		if err != nil || target != s.path {
 			continue
 		}
 		fd, err := strconv.Atoi(filepath.Base(link))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if err := unix.Dup3(int(other.Fd()), fd, unix.O_CLOEXEC); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
+		must(s.t, unix.Dup3(int(other.Fd()), fd, unix.O_CLOEXEC))
 		return
 	}
 	s.t.Fatalf("%s is not open", s.path)

@@ -59,9 +59,7 @@ func BenchmarkPlanOfManyFiles(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := CheckTree(paths); err != nil {
-					b.Fatal(err)
-				}
+				must(b, CheckTree(paths))
 			}
 		})
 	}

@@ -32,9 +32,7 @@ func BenchmarkFile(b *testing.B) {
 		b.Run(fmt.Sprintf("%d KiB", size>>10), func(b *testing.B) {
 			dir := folderWith(b, string(make([]byte, size)))
 			h, err := HashFile(context.Background(), dir, "file", manifest.SHA256)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
 			for b.Loop() {
