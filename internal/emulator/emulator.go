@@ -67,11 +67,11 @@ type Emulator struct {
 	release  *listener
 	download *listener
 
-	catalogue     *catalogue.Catalogue
+	*catalogue.Catalogue // manifests and files, which a test changes
+	requestLog
+	faultList
 	world         *gazetteer.World
 	contributions contribution.Queue
-	log           requestLog
-	faults        faultList
 	etags         atomic.Int64 // the number of the last ETag of KindChangeETag
 
 	// ctx ends delays and stalls at Close. Close waits for active: the accept
@@ -88,14 +88,14 @@ func Start(cfg Config) (*Emulator, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	e := &Emulator{cfg: cfg, catalogue: catalogue.New(cfg.Root), world: gazetteer.New()}
+	e := &Emulator{cfg: cfg, Catalogue: catalogue.New(cfg.Root), world: gazetteer.New()}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	if err := e.listenAll(); err != nil {
 		e.cancel()
 		return nil, err
 	}
 	provider := releases.New(releases.Config{
-		Catalogue: e.catalogue, CustomerID: cfg.CustomerID, IDParam: cfg.IDParam,
+		Catalogue: e.Catalogue, CustomerID: cfg.CustomerID, IDParam: cfg.IDParam,
 		URL: e.release.urlFor, DownloadURL: e.download.urlFor,
 	})
 	other := behind{cfg.Behind, e.release.urlFor}

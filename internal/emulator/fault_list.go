@@ -35,33 +35,21 @@ type FaultState struct {
 	Hits    int // matching requests that it was applied to
 }
 
-// AddFault adds a fault for all further requests, and returns its number for
-// RemoveFault. A request gets the first fault, in the order of addition, that
-// matches it and is due; it does not count for the later ones. AddFault panics on
-// a fault that ParseFault would refuse.
-func (e *Emulator) AddFault(f Fault) (id int) {
-	if err := f.check(); err != nil {
-		panic("emulator: " + err.Error())
-	}
-	return e.faults.add(f)
-}
-
-// RemoveFault removes a fault. An unknown number does nothing.
-func (e *Emulator) RemoveFault(id int) { e.faults.remove(id) }
-
-// ClearFaults removes all faults. Requests being served keep theirs.
-func (e *Emulator) ClearFaults() { e.faults.clear() }
-
-// Faults returns all faults in their order, also those with no hits left.
-func (e *Emulator) Faults() []FaultState { return e.faults.snapshot() }
-
+// faultList is the part of an Emulator that breaks its answers.
 type faultList struct {
 	mu     sync.Mutex
 	last   int // ID of the newest fault
 	faults []*FaultState
 }
 
-func (l *faultList) add(f Fault) int {
+// AddFault adds a fault for all further requests, and returns its number for
+// RemoveFault. A request gets the first fault, in the order of addition, that
+// matches it and is due; it does not count for the later ones. AddFault panics on
+// a fault that ParseFault would refuse.
+func (l *faultList) AddFault(f Fault) (id int) {
+	if err := f.check(); err != nil {
+		panic("emulator: " + err.Error())
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
@@ -69,19 +57,22 @@ func (l *faultList) add(f Fault) int {
 	return l.last
 }
 
-func (l *faultList) remove(id int) {
+// RemoveFault removes a fault. An unknown number does nothing.
+func (l *faultList) RemoveFault(id int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = slices.DeleteFunc(l.faults, func(s *FaultState) bool { return s.ID == id })
 }
 
-func (l *faultList) clear() {
+// ClearFaults removes all faults. Requests being served keep theirs.
+func (l *faultList) ClearFaults() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = nil
 }
 
-func (l *faultList) snapshot() []FaultState {
+// Faults returns all faults in their order, also those with no hits left.
+func (l *faultList) Faults() []FaultState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]FaultState, len(l.faults))

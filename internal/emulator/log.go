@@ -30,14 +30,6 @@ type Request struct {
 	BytesSent int64 `json:"bytesSent"`
 }
 
-// Requests returns the requests since the start or the last ResetRequests, in the
-// order of their arrival, also those still being served. It leaves out requests
-// below /-/.
-func (e *Emulator) Requests() []Request { return e.log.snapshot() }
-
-// ResetRequests empties the log.
-func (e *Emulator) ResetRequests() { e.log.reset() }
-
 // entry is a Request that may still be served.
 type entry struct {
 	request Request // does not change after begin
@@ -82,7 +74,10 @@ func (l *requestLog) sharedLocked(h http.Header) http.Header {
 	return h
 }
 
-func (l *requestLog) snapshot() []Request {
+// Requests returns the requests since the start or the last ResetRequests, in the
+// order of their arrival, also those still being served. It leaves out requests
+// below /-/.
+func (l *requestLog) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]Request, len(l.entries))
@@ -95,7 +90,8 @@ func (l *requestLog) snapshot() []Request {
 	return all
 }
 
-func (l *requestLog) reset() {
+// ResetRequests empties the log.
+func (l *requestLog) ResetRequests() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = nil

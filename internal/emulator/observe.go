@@ -22,8 +22,8 @@ func (e *Emulator) observe(host string, next http.Handler) http.Handler {
 		e.active.Add(1)
 		defer e.active.Done()
 		body := readBody(r)
-		rec := &recorder{ResponseWriter: w, entry: e.log.begin(host, r, body), head: r.Method == http.MethodHead}
-		if f, ok := e.faults.pick(host, r); ok {
+		rec := &recorder{ResponseWriter: w, entry: e.begin(host, r, body), head: r.Method == http.MethodHead}
+		if f, ok := e.pick(host, r); ok {
 			e.inject(f, e.caller(r, body), rec, r, next)
 			return
 		}

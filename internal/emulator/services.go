@@ -35,9 +35,6 @@ func (e *Emulator) ReverseGeoURL() string { return e.URL() + reversegeo.Path }
 // Contribution is a submission that the contribution service accepted.
 type Contribution = contribution.Submission
 
-// ContributionField is a value of a submission.
-type ContributionField = contribution.Field
-
 // Contributions returns the submissions accepted since the start or the last
 // ResetContributions, in order.
 func (e *Emulator) Contributions() []Contribution { return e.contributions.All() }
