@@ -110,8 +110,7 @@ func TestTheSecretOfAWebhookIsReadFromItsFile(t *testing.T) {
 				}
 				return
 			}
-			var at *document.Error
-			if !errors.As(err, &at) || at.Key != "hooks[1].secret_file" || !strings.Contains(err.Error(), row.want) {
+			if at, ok := errors.AsType[*document.Error](err); !ok || at.Key != "hooks[1].secret_file" || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v", err)
 			}
 			if text := fmt.Sprint(err); strings.Contains(text, filepath.Dir(c.Path)+"/secret") || len(row.content) > 3 && strings.Contains(text, row.content) {

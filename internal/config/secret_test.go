@@ -109,8 +109,7 @@ func TestCredentialIsReadFromOneOfFourPlaces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			id, err := givenBy(t, tt.inFile, tt.variable, tt.files).Read()
 			got := id.Reveal()
-			var problem *document.Error
-			if errors.As(err, &problem) {
+			if problem, ok := errors.AsType[*document.Error](err); ok {
 				copied := *problem
 				copied.File = filepath.Base(copied.File)
 				if problem.File == "" {

@@ -76,8 +76,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 	warn := func(message string) { options.Log.Warn().Msg(message) }
 	disk := &durable.Disk{Warn: warn} // one, so that it warns once
 	m, err := mirror.Open(cfg.DataDir, disk)
-	var broken *mirror.BrokenError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*mirror.BrokenError](err); ok {
 		warn(broken.Error())
 	} else if err != nil {
 		return nil, openError(err)

@@ -40,8 +40,7 @@ func TestSecondOpenNamesTheProcessThatHoldsTheLock(t *testing.T) {
 	w := start(t, "one")
 	first := w.open()
 	_, err := Open(w.cfg, Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
-	var held *flock.HeldError
-	if !errors.As(err, &held) || held.PID != os.Getpid() {
+	if held, ok := errors.AsType[*flock.HeldError](err); !ok || held.PID != os.Getpid() {
 		t.Errorf("error %v, want held by process %d", err, os.Getpid())
 	}
 	must(t, first.Close())

@@ -117,8 +117,7 @@ func TestLastingFaultsReturnTheirOwnError(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if tt.reason == refusal.HashMismatch {
-				var mismatch *verify.Mismatch
-				if !errors.As(err, &mismatch) || w.mismatches != 2 || b.partialSize() != 0 {
+				if _, ok := errors.AsType[*verify.Mismatch](err); !ok || w.mismatches != 2 || b.partialSize() != 0 {
 					t.Errorf("%d mismatches, %d bytes kept, %v", w.mismatches, b.partialSize(), err)
 				}
 				b.wantRanges("", "")
@@ -177,8 +176,7 @@ func TestCoolDownEndsFetchAtOnce(t *testing.T) {
 	b := newFixture(t, emulator.Random(2, mib), manifest.SHA256)
 	b.fault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, RetryAfter: "7200"})
 	_, _, err := b.fetch(patient, time.Minute)
-	var cooling *transport.CoolingDown
-	if !errors.As(err, &cooling) || cooling.Origin != b.DownloadURL() || len(b.downloads()) != 1 {
+	if cooling, ok := errors.AsType[*transport.CoolingDown](err); !ok || cooling.Origin != b.DownloadURL() || len(b.downloads()) != 1 {
 		t.Errorf("%d requests, %v", len(b.downloads()), err)
 	}
 }

@@ -119,8 +119,7 @@ func (t *transfer) fetch(ctx context.Context, c *connection) error {
 // whole file instead.
 func (t *transfer) open(ctx context.Context, c *connection) error {
 	err := c.open(ctx)
-	var failed *transport.Error
-	if errors.As(err, &failed) && failed.Status == http.StatusRequestedRangeNotSatisfiable && t.partial.size() > 0 {
+	if failed, ok := errors.AsType[*transport.Error](err); ok && failed.Status == http.StatusRequestedRangeNotSatisfiable && t.partial.size() > 0 {
 		if err := t.restart(c); err != nil {
 			return err
 		}

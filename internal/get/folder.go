@@ -51,8 +51,7 @@ func makeFolder(name string) error {
 }
 
 func folderError(name string, err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
 		err = cause.Err
 	}
 	return fmt.Errorf("--output %s: %w: name a folder that you may write to", name, err)

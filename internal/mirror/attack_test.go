@@ -25,8 +25,7 @@ func TestPublishRefusesHarmfulPaths(t *testing.T) {
 		}
 		fed++
 		_, err := m.Publish(context.Background(), Change{Set: []Record{bad}})
-		var build *BuildError
-		if !errors.As(err, &build) || build.Manifest != "a" {
+		if build, ok := errors.AsType[*BuildError](err); !ok || build.Manifest != "a" {
 			lost++
 			t.Errorf("%s: got %v, want a BuildError of manifest a", name, err)
 		}

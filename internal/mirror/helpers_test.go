@@ -47,8 +47,7 @@ func newMirror(t testing.TB) *Mirror {
 func recovered(t tb, dir string) *Mirror {
 	t.Helper()
 	m, err := Open(dir, &durable.Disk{})
-	var broken *BrokenError
-	if err != nil && !errors.As(err, &broken) {
+	if _, ok := errors.AsType[*BrokenError](err); err != nil && !ok {
 		t.Fatalf("open: %v", err)
 	}
 	if err := m.Recover(); err != nil {

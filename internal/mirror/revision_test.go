@@ -65,8 +65,7 @@ func TestADamagedRevisionThatIsServedIsNotRebuilt(t *testing.T) {
 			must(t, spoil(m.revisionPath(first)))
 			before := listing(t, m.revisionPath(first))
 			_, err := m.Publish(context.Background(), Change{Set: []Record{first}})
-			var broken *BuildError
-			if !errors.As(err, &broken) || broken.Manifest != "a" {
+			if broken, ok := errors.AsType[*BuildError](err); !ok || broken.Manifest != "a" {
 				t.Errorf("got %v, want a BuildError of manifest a", err)
 			}
 			if after := listing(t, m.revisionPath(first)); strings.Join(before, "\n") != strings.Join(after, "\n") {

@@ -43,8 +43,7 @@ func TestVerifyNamesEachDamagedFile(t *testing.T) {
 	var got []string
 	for _, d := range checked.Damage {
 		kind := "unreadable"
-		var mismatch *verify.Mismatch
-		if errors.As(d.Err, &mismatch) && mismatch.Expected == d.File.Object.Digest() {
+		if mismatch, ok := errors.AsType[*verify.Mismatch](d.Err); ok && mismatch.Expected == d.File.Object.Digest() {
 			kind = "mismatch"
 		} else if errors.Is(d.Err, fs.ErrNotExist) {
 			kind = "missing"

@@ -22,8 +22,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	var newer *newerError
-	if errors.As(e.Err, &newer) {
+	if newer, ok := errors.AsType[*newerError](e.Err); ok {
 		return fmt.Sprintf("%s %v", e.Path, newer)
 	}
 	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
@@ -42,8 +41,7 @@ func (e *newerError) Error() string {
 // newest of the files that were set aside: repeated damage must not fill the disk.
 func setAside(dir *fsops.Dir, name string, damaged *DamagedError) (aside string, err error) {
 	reason := "damaged"
-	var newer *newerError
-	if errors.As(damaged, &newer) {
+	if _, ok := errors.AsType[*newerError](damaged); ok {
 		reason = "newer"
 	}
 	prefix := name + "." + reason + "-"

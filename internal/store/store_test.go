@@ -331,8 +331,7 @@ func TestOpenReadOnlyReportsDamageAndKeepsTheFile(t *testing.T) {
 		path := newPath(t)
 		must(t, os.WriteFile(path, data, 0o600))
 		_, err := openReadOnlyAt(t, path, atOnce)
-		var damaged *DamagedError
-		if !errors.As(err, &damaged) || damaged.Path != path {
+		if damaged, ok := errors.AsType[*DamagedError](err); !ok || damaged.Path != path {
 			t.Errorf("%s: got %v, want a DamagedError", name, err)
 		}
 		if after, _ := os.ReadFile(path); !bytes.Equal(data, after) {
@@ -430,8 +429,7 @@ func TestFileThatCannotBeOpenedIsNotSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, note, err := openAt(t, path, atOnce)
-	var damaged *DamagedError
-	if err == nil || errors.As(err, &damaged) || note != "" || len(aside(t, path)) != 0 {
+	if _, ok := errors.AsType[*DamagedError](err); err == nil || ok || note != "" || len(aside(t, path)) != 0 {
 		t.Errorf("note %q, %v", note, err)
 	}
 }

@@ -186,8 +186,7 @@ func TestCodesDecideSuccess(t *testing.T) {
 			if response == nil || !slices.Equal(response.ResultCode, test.codes) {
 				t.Errorf("response %+v", response)
 			}
-			var failed *service.AnswerError
-			if errors.As(err, &failed) != (test.want != "") || test.want == "" && err != nil || err != nil && !strings.Contains(err.Error(), test.want) {
+			if _, ok := errors.AsType[*service.AnswerError](err); ok != (test.want != "") || test.want == "" && err != nil || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -62,8 +62,7 @@ func read(key, path, next string) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	return nil, fmt.Errorf("%s %s cannot be read: %w: %s", key, path, err, next)

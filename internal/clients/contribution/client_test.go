@@ -234,8 +234,7 @@ func TestChangesNeedTheSameKeys(t *testing.T) {
 				_, forMAK := c.ChangeMAK(t.Context(), contribution.ChangeMAK{AddressKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
 				_, forMIK := c.ChangeMIK(t.Context(), contribution.ChangeMIK{IdentityKey: "44", Current: test.current, ChangeTo: test.changeTo}, form)
 				for _, err := range []error{forMAK, forMIK} {
-					var input *service.InputError
-					if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &input) || !strings.Contains(err.Error(), test.want)) {
+					if _, ok := errors.AsType[*service.InputError](err); test.want == "" && err != nil || test.want != "" && (!ok || !strings.Contains(err.Error(), test.want)) {
 						t.Errorf("got %v, want %q", err, test.want)
 					}
 				}

@@ -103,8 +103,7 @@ func TestOtherFormsAreRefused(t *testing.T) {
 	} {
 		server := servicetest.Serve(t, 0, success)
 		_, err := client(server).Count(t.Context(), listing.MAK, listing.Request{Includes: areas}, form)
-		var input *service.InputError
-		if !errors.As(err, &input) || len(server.Requests()) > 0 {
+		if _, ok := errors.AsType[*service.InputError](err); !ok || len(server.Requests()) > 0 {
 			t.Errorf("%s: got %v after %d requests, want an input error", name, err, len(server.Requests()))
 		}
 	}

@@ -119,8 +119,7 @@ func TestPageThatDoesNotAdvanceIsRefused(t *testing.T) {
 	search := client(server).Search(listing.MAK, streets)
 	search.Uncounted = true
 	_, err := read(t, t.Context(), search)
-	var failed *transport.Error
-	if refusal.ReasonOf(err) != refusal.BadShape || !errors.As(err, &failed) || failed.Kind != transport.Malformed {
+	if failed, ok := errors.AsType[*transport.Error](err); refusal.ReasonOf(err) != refusal.BadShape || !ok || failed.Kind != transport.Malformed {
 		t.Errorf("got %v", err)
 	}
 }

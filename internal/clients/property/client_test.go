@@ -156,8 +156,7 @@ func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 
 func checkRefused(t *testing.T, err error, want string) {
 	t.Helper()
-	var refused *service.AnswerError
-	if !errors.As(err, &refused) || err.Error() != want {
+	if _, ok := errors.AsType[*service.AnswerError](err); !ok || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

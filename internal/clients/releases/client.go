@@ -189,8 +189,7 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	}
 	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: stateIn(ctx)}
 	err := c.t.Read(ctx, req, decode)
-	var failed *transport.Error
-	if refusal.ReasonOf(err) != "" && !errors.As(err, &failed) {
+	if _, ok := errors.AsType[*transport.Error](err); refusal.ReasonOf(err) != "" && !ok {
 		return c.refuse(endpoint, err, segments...)
 	}
 	return err

@@ -114,8 +114,7 @@ func TestArgumentsFillTheSameBodies(t *testing.T) {
 func TestErrorCodeIsAnErrorWithResponse(t *testing.T) {
 	const answer = `{"TransmissionReference":"rg-1","TransmissionResults":"GE05","Results":"","TotalRecords":0,"Records":null}`
 	check := func(t *testing.T, response *reversegeo.Envelope, err error, want string) {
-		var refused *service.AnswerError
-		if !errors.As(err, &refused) || err.Error() != want {
+		if _, ok := errors.AsType[*service.AnswerError](err); !ok || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if !response.TransmissionResults.Has("GE05") || response.TransmissionReference != "rg-1" || string(response.Raw) != answer {

@@ -78,8 +78,7 @@ func TestXMLRefusesInvalidNamesAndTexts(t *testing.T) {
 			must(t, err)
 			server := servicetest.Serve(t, 0, "")
 			_, err = server.Client("test", "", "Acme").Send(t.Context(), call)
-			var input *service.InputError
-			if !errors.As(err, &input) || len(server.Requests()) > 0 {
+			if _, ok := errors.AsType[*service.InputError](err); !ok || len(server.Requests()) > 0 {
 				t.Errorf("got %v, sent %v", err, server.Requests())
 			}
 		})

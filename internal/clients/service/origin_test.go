@@ -46,8 +46,7 @@ func TestExclusiveSets(t *testing.T) {
 				}
 				return
 			}
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
+			if _, ok := errors.AsType[*service.InputError](err); !ok || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -161,8 +161,7 @@ func TestInvalidInputIsRefused(t *testing.T) {
 			if err == nil {
 				_, err = test.op.Check(service.Form{Method: test.method}, members, "Acme")
 			}
-			var input *service.InputError
-			if !errors.As(err, &input) || !strings.Contains(err.Error(), test.want) {
+			if _, ok := errors.AsType[*service.InputError](err); !ok || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -295,8 +294,7 @@ func FuzzArguments(f *testing.F) {
 				if err == nil {
 					_, err = op.Check(service.Form{Method: method}, members, "Acme")
 				}
-				var input *service.InputError
-				if err != nil && !errors.As(err, &input) {
+				if _, ok := errors.AsType[*service.InputError](err); err != nil && !ok {
 					t.Errorf("%T %v", err, err)
 				}
 			}

@@ -79,8 +79,7 @@ func TestAServerThatRefusesTheCertificateIsNotAskedAgain(t *testing.T) {
 	} {
 		c := newClient(t, server.URL, func(cfg *Config) { cfg.CAFile = ca; edit(cfg) })
 		_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{"a"}, Limit: 100})
-		var failed *Error
-		if !errors.As(err, &failed) || failed.Kind != Rejected || !strings.Contains(err.Error(), "check client_cert and client_key") {
+		if failed, ok := errors.AsType[*Error](err); !ok || failed.Kind != Rejected || !strings.Contains(err.Error(), "check client_cert and client_key") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -154,8 +154,7 @@ var certificateAlerts = []string{
 // client's certificate, and a server without TLS.
 func explainTLS(host string, err error) error {
 	var alert *net.OpError
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fmt.Errorf("%s does not speak TLS there: check scheme and port of its address (%w)", host, err)
 	}
 	if errors.As(err, &alert) && alert.Op == "remote error" && slices.Contains(certificateAlerts, alert.Err.Error()) {
@@ -211,8 +210,7 @@ const maxCause = 1000
 // An error that must be redacted loses its causes, except for errors.Is and the reason
 // of a refusal. *url.Error prints whole URLs, so its cause replaces it.
 func (r Redactor) Error(err error) error {
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
+	if withURL, ok := errors.AsType[*url.Error](err); ok {
 		err = withURL.Err
 	}
 	if err == nil || !r.inChain(err) && len(err.Error()) <= maxCause {

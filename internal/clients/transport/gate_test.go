@@ -209,8 +209,7 @@ func TestNoRequestIsSentDuringALongCoolDown(t *testing.T) {
 				want := func(c *Client) {
 					t.Helper()
 					_, _, err := c.Do(t.Context(), list)
-					var cooling *CoolingDown
-					if !errors.As(err, &cooling) || cooling.Origin != c.base.origin || !cooling.Until.Equal(gate.Until(c.base.origin)) {
+					if cooling, ok := errors.AsType[*CoolingDown](err); !ok || cooling.Origin != c.base.origin || !cooling.Until.Equal(gate.Until(c.base.origin)) {
 						t.Errorf("got %v", err)
 					}
 					if n := len(e.Requests()); n != 1 {

@@ -136,8 +136,7 @@ func TestAProxyThatRefusesIsNamedWithoutItsPassword(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c := newClient(t, row.base, func(cfg *Config) { cfg.CAFile, cfg.Proxy, cfg.Retry = ca, row.proxy, quick })
 			_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{"a"}, Limit: 100})
-			var failed *Error
-			if !errors.As(err, &failed) || failed.Kind != row.kind || !strings.Contains(err.Error(), row.has) {
+			if failed, ok := errors.AsType[*Error](err); !ok || failed.Kind != row.kind || !strings.Contains(err.Error(), row.has) {
 				t.Fatalf("error %v, want one with %q", err, row.has)
 			}
 			for _, form := range []string{proxyPassword, url.QueryEscape(proxyPassword), url.PathEscape(proxyPassword)} {

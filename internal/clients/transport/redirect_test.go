@@ -207,8 +207,7 @@ func TestARedirectLoopIsNotRetried(t *testing.T) {
 	e := startEmulator(t)
 	e.AddFault(redirect("self"))
 	_, _, err := newClient(t, e.URL()).Do(t.Context(), list)
-	var failed *Error
-	if !errors.As(err, &failed) || failed.Kind != Rejected || len(e.Requests()) != maxRedirects+1 {
+	if failed, ok := errors.AsType[*Error](err); !ok || failed.Kind != Rejected || len(e.Requests()) != maxRedirects+1 {
 		t.Errorf("%d requests, %v", len(e.Requests()), err)
 	}
 }

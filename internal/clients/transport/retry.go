@@ -51,8 +51,7 @@ func (c *Client) Retry(ctx context.Context, endpoint string, op func(progress fu
 
 // coolingDown returns *CoolingDown when err asks for a wait beyond the retry budget.
 func (c *Client) coolingDown(err error) error {
-	var failed *Error
-	if errors.As(err, &failed) && failed.RetryAfter > c.cfg.Retry.MaxElapsed {
+	if failed, ok := errors.AsType[*Error](err); ok && failed.RetryAfter > c.cfg.Retry.MaxElapsed {
 		return &CoolingDown{Origin: failed.origin, Until: c.cfg.Gate.Until(failed.origin)}
 	}
 	return nil

@@ -104,8 +104,7 @@ func TestAWatchThatEndsBetweenTwoRequestsIsATransientFault(t *testing.T) {
 	defer watch.end()
 	watch.abandon(errStalled)
 	_, err := c.open(t.Context(), &toGood, watch)
-	var failed *Error
-	if !errors.As(err, &failed) || !IsTransient(err) || !errors.Is(err, errStalled) {
+	if _, ok := errors.AsType[*Error](err); !ok || !IsTransient(err) || !errors.Is(err, errStalled) {
 		t.Errorf("got %v", err)
 	}
 }

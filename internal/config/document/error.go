@@ -102,8 +102,7 @@ func joined(problems []*Error) error {
 // systemError returns the operating system's error without the path, which may be text
 // of the file.
 func systemError(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err
 	}
 	return errors.New("input/output error")

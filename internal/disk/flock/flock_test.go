@@ -73,8 +73,7 @@ func TestAcquireNamesTheProcessThatHoldsTheLock(t *testing.T) {
 		t.Fatal(line)
 	}
 	_, err := acquire(path)
-	var held *HeldError
-	if !errors.As(err, &held) || held.PID != holder.Process.Pid || held.Path != path {
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != holder.Process.Pid || held.Path != path {
 		t.Fatalf("got %v, want a HeldError with the holder's PID", err)
 	}
 	want := fmt.Sprintf("%s is locked by process %d: is another syncd running?", path, holder.Process.Pid)
@@ -124,8 +123,7 @@ func TestAcquireFailsBeforeTheHolderWroteItsProcessID(t *testing.T) {
 		f.WriteString(text)
 		must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 		_, err = acquire(path)
-		var held *HeldError
-		if !errors.As(err, &held) || held.PID != 0 || !strings.Contains(err.Error(), "by another process") {
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != 0 || !strings.Contains(err.Error(), "by another process") {
 			t.Errorf("lock file %q: got %v, want a HeldError without a PID", text, err)
 		}
 		f.Close()
@@ -148,8 +146,7 @@ func TestCheckNoticesAMovedOrReplacedLockFile(t *testing.T) {
 	vanished := func(when, says string, missing bool) {
 		t.Helper()
 		err := lock.Check()
-		var vanished *VanishedError
-		if !errors.As(err, &vanished) || vanished.Path != path || !strings.Contains(err.Error(), says) || errors.Is(err, os.ErrNotExist) != missing {
+		if vanished, ok := errors.AsType[*VanishedError](err); !ok || vanished.Path != path || !strings.Contains(err.Error(), says) || errors.Is(err, os.ErrNotExist) != missing {
 			t.Errorf("%s: got %v, want a VanishedError", when, err)
 		}
 	}

@@ -10,12 +10,18 @@ import (
 
 func TestASecondLockIsRefusedUntilTheFirstIsReleased(t *testing.T) {
 	path, err := os.MkdirTemp("", "lockfile-") // Wine cannot remove it as t.TempDir does
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := fsops.OpenDir(path)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer dir.Close()
 	first, err := Acquire(dir, "lock")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var held *HeldError
 	if _, err := Acquire(dir, "lock"); !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("a second lock: %v", err)
@@ -24,7 +30,9 @@ func TestASecondLockIsRefusedUntilTheFirstIsReleased(t *testing.T) {
 		t.Error(err)
 	}
 	second, err := Acquire(dir, "lock")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := second.Release(); err != nil {
 		t.Error(err)
 	}

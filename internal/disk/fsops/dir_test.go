@@ -188,10 +188,3 @@ func TestUseOpensAFileAndFollowsNoLink(t *testing.T) {
 		}
 	}
 }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -18,3 +18,10 @@ func TestNamesThatMeanSomethingElseOnWindowsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -32,8 +32,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		at("fifo"): ErrNotRegular, at("link to fifo"): ErrNotRegular, at("folder"): ErrNotRegular, at("socket"): ErrNotRegular, "/dev/zero": ErrNotRegular,
 	} {
 		data, info, err := ReadRegular(name, 4)
-		var named *fs.PathError
-		if !errors.Is(err, want) || err != nil && !errors.As(err, &named) {
+		if _, ok := errors.AsType[*fs.PathError](err); !errors.Is(err, want) || err != nil && !ok {
 			t.Errorf("%s: error %v, want %v", name, err, want)
 		}
 		if err == nil && (string(data) != "text" || info.Size() != 4) {

@@ -97,8 +97,7 @@ func remove(d *Dir, name string) error {
 
 func removePath(d *Dir, name string) error {
 	err := os.Remove(d.Path(name))
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		path.Path = name
 	}
 	return err

@@ -75,8 +75,7 @@ func TestEveryFormOfAMapIsAppliedOrRefusedByName(t *testing.T) {
 			must(t, err)
 			m, err := ParseMap(data)
 			if want := refused[name]; want != "" {
-				var problem *MapError
-				if !errors.As(err, &problem) || err.Error() != want || m != nil {
+				if _, ok := errors.AsType[*MapError](err); !ok || err.Error() != want || m != nil {
 					t.Errorf("got  %v\nwant %s", err, want)
 				}
 				return

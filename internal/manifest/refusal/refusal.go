@@ -47,8 +47,7 @@ func New(reason Reason, format string, args ...any) error {
 
 // ReasonOf returns the reason of the outermost refusal in err's chain, or "".
 func ReasonOf(err error) Reason {
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.Reason
 	}
 	return ""

@@ -102,8 +102,7 @@ type remoteError struct {
 
 func toRemote(err error) *remoteError {
 	remote := &remoteError{Text: err.Error()}
-	var unknown *request.UnknownManifestError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*request.UnknownManifestError](err); ok {
 		remote.Unknown = unknown.Name
 	}
 	return remote

@@ -255,8 +255,7 @@ func CheckInvalid[C any](t *testing.T, client func(*Server) C, calls map[string]
 // nothing was sent.
 func (s *Server) CheckRefused(t *testing.T, err error, want string) {
 	t.Helper()
-	var input *service.InputError
-	if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+	if _, ok := errors.AsType[*service.InputError](err); !ok || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an input error with %q", err, want)
 	}
 	if sent := s.Requests(); len(sent) > 0 {
