@@ -81,8 +81,7 @@ func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) err
 	if err != nil && ctx.Err() != nil {
 		return errGetInterrupted
 	}
-	var failed *transport.Error
-	if errors.As(err, &failed) && failed.Kind == transport.NotFound {
+	if failed, ok := errors.AsType[*transport.Error](err); ok && failed.Kind == transport.NotFound {
 		return fmt.Errorf("%w; `syncd files MANIFEST` lists the paths of all files", err)
 	}
 	return err

@@ -38,8 +38,7 @@ func (d *disk) checkDataDir(context.Context) (found []Finding) {
 
 // refused explains why the daemon would refuse the folder.
 func (d *disk) refused(dir string, err error) Finding {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return d.forbidden("data_dir", path.Path, path.Err, d.giveStep())
 	}
 	return failing(fmt.Errorf("data_dir: %w", err), d.giveStep())

@@ -113,8 +113,7 @@ func (d *disk) cannotWrite(err error) Finding {
 	if fsops.IsFull(err) {
 		return failure("make room on it", "the file system of data_dir %s is full: %v", d.cfg.DataDir, cause(err))
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return d.forbidden("data_dir", strings.TrimSuffix(d.cfg.DataDir, "/"), path.Err, d.giveStep())
 	}
 	return d.forbidden("data_dir", d.cfg.DataDir, err, d.giveStep())

@@ -92,8 +92,7 @@ func (p *provider) explainManifest(m config.Manifest, err error) Finding {
 	if p.isFollower() {
 		return p.explainRecord(m, err)
 	}
-	var failed *transport.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*transport.Error](err); ok {
 		switch {
 		case failed.Kind == transport.Licence:
 			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)

@@ -185,8 +185,7 @@ func (h *Host) Syncd(args ...string) Result {
 	cmd := h.Command(args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		h.Fatal(err)
 	}
 	r := Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}

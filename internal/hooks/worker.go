@@ -153,8 +153,7 @@ func (w *worker) deliver(d store.Delivery) {
 		return
 	}
 	w.noteFailure(d, err)
-	var gone *goneError
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*goneError](err); ok {
 		w.disable()
 		return
 	}

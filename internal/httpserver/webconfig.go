@@ -144,8 +144,7 @@ func (c *WebConfig) HasUsers() bool { return c != nil && len(c.parsed.Users) > 0
 // readPart reads a file. Its error does not name the file.
 func readPart(path string) ([]byte, error) {
 	content, _, err := fsops.ReadRegular(path, maxFile)
-	var named *fs.PathError
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
 		err = named.Err
 	}
 	if errors.Is(err, fs.ErrPermission) {

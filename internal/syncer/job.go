@@ -153,8 +153,7 @@ func (j *job) finish(err error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var e *end
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*end](err); ok {
 		j.endLocked(e)
 		return
 	}

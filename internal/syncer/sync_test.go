@@ -316,8 +316,7 @@ func TestASyncOfNamedManifestsLeavesTheOthersAlone(t *testing.T) {
 		t.Errorf("report %+v", result)
 	}
 	_, err := w.syncer.Sync(context.Background(), request.Sync{Manifests: []string{"data", "nosuch"}})
-	var unknown *request.UnknownManifestError
-	if !errors.As(err, &unknown) || unknown.Name != "nosuch" {
+	if unknown, ok := errors.AsType[*request.UnknownManifestError](err); !ok || unknown.Name != "nosuch" {
 		t.Errorf("error %v, want an unknown manifest", err)
 	}
 	result = w.sync(request.Sync{Manifests: []string{"data", "nosuch"}, SkipUnknown: true})

@@ -44,8 +44,7 @@ func form(cmd *cobra.Command) string {
 
 // FlagError replaces errors that quote the standard library.
 func FlagError(_ *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return fmt.Errorf("--%s: %q is not a value of this flag", invalid.GetFlag().Name, invalid.GetValue())
 	}
 	return err

@@ -262,8 +262,7 @@ func TestTextsThatLieAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
 			err := lie(w)
-			var failed *transport.Error
-			if refusal.ReasonOf(err) == "" || errors.As(err, &failed) && failed.Kind != transport.Malformed {
+			if failed, ok := errors.AsType[*transport.Error](err); refusal.ReasonOf(err) == "" || ok && failed.Kind != transport.Malformed {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -108,8 +108,7 @@ func (g Gate) finding(err error, lines []string) Finding {
 		return Finding{Passed: true, Lines: lines}
 	}
 	text := fmt.Sprintf("the gate %s refused it: %v", g.Command[0], err)
-	var exit *command.ExitError
-	if !errors.As(err, &exit) && !errors.Is(err, command.ErrTimeout) {
+	if _, ok := errors.AsType[*command.ExitError](err); !ok && !errors.Is(err, command.ErrTimeout) {
 		text = fmt.Sprintf("the gate %s cannot be run: %v", g.Command[0], err)
 	}
 	if len(lines) > 0 {

@@ -210,8 +210,7 @@ func copyProven(ctx context.Context, src, dst *os.File, f record.TreeFile) error
 			return err
 		}
 		_, err = h.Check(f.Object.Digest())
-		var mismatch *verify.Mismatch
-		if errors.As(err, &mismatch) {
+		if _, ok := errors.AsType[*verify.Mismatch](err); ok {
 			return &damagedError{path: src.Name(), err: err}
 		}
 		return err

@@ -139,8 +139,7 @@ func reliability(t *testing.T, name string, steps, times int) {
 func (b *bench) suffer(old map[string]string, release, option, fault string) {
 	b.Helper()
 	_, out, err := b.child(release, option, fault)
-	var ended *exec.ExitError
-	if strings.Contains(fault, "kill") && (!errors.As(err, &ended) || ended.ExitCode() != -1) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); strings.Contains(fault, "kill") && (!ok || ended.ExitCode() != -1) {
 		b.Errorf("it was not killed: %v\n%s", err, out)
 	}
 	b.isWhole(old, b.filesOf(release))

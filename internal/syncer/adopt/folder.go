@@ -112,8 +112,7 @@ func (f *Folder) served(name string) string {
 // openError says who could not open the folder: a running daemon is another user, and may
 // see less of the file system.
 func openError(name string, err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
 		err = cause.Err
 	}
 	return fmt.Errorf("%s: %w for user %d, who runs syncd: check its permissions; if the running daemon's unit hides the folder, stop the daemon first", name, err, os.Geteuid())
