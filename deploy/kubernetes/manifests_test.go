@@ -154,9 +154,7 @@ func decode(t *testing.T, paths ...string) map[string]object {
 	all := map[string]object{}
 	for _, path := range paths {
 		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		for decoder := yaml.NewDecoder(file, yaml.Strict()); ; {
 			var o object
@@ -182,9 +180,7 @@ func TestExampleIsComplete(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "syncd.yaml")
-	if err := os.WriteFile(path, []byte(all["ConfigMap"].Data["syncd.yaml"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(all["ConfigMap"].Data["syncd.yaml"]), 0o600))
 	if _, err := config.Load(path, config.Environment{}); err != nil {
 		t.Error(err)
 	}
@@ -228,13 +224,9 @@ func TestFleetIsComplete(t *testing.T) {
 	loaded := map[string]*config.Config{}
 	for _, role := range []string{"publisher", "follower"} {
 		path := filepath.Join(t.TempDir(), "syncd.yaml")
-		if err := os.WriteFile(path, []byte(all["ConfigMap syncd-"+role].Data["syncd.yaml"]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(all["ConfigMap syncd-"+role].Data["syncd.yaml"]), 0o600))
 		c, err := config.Load(path, config.Environment{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		loaded[role] = c
 	}
 	service := all["Service syncd-publisher"]
@@ -278,19 +270,13 @@ func TestTheSidecarRunsItsCommandForEachSwap(t *testing.T) {
 	}
 	swap := func(to string) {
 		t.Helper()
-		if err := errors.Join(os.Symlink(to, filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "current"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Symlink(to, filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "current"))))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "watch"), []byte(script), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "watch"), []byte(script), 0o644))
 	// The command fails at its first call of each swap.
 	reload := `readlink "$0/current" >>"$0/called"; [ $(($(wc -l <"$0/called") % 2)) = 0 ]`
 	sidecar := exec.Command("/bin/sh", filepath.Join(dir, "watch"), dir, "/bin/sh", "-c", reload, dir)
-	if err := sidecar.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sidecar.Start())
 	defer func() { sidecar.Process.Kill(); sidecar.Wait() }()
 	want := ""
 	for _, generation := range []string{"generations/000001", "generations/000002", "generations/000003"} {
@@ -326,5 +312,12 @@ func TestProbesRunHealthcheck(t *testing.T) {
 				t.Errorf("probe %+v: want command %q and a timeout above the 5 s of healthcheck", tt.probe, tt.want)
 			}
 		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

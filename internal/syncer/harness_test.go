@@ -87,9 +87,7 @@ func start(t testing.TB, names ...string) *world {
 func startAs(t testing.TB, id string, names ...string) *world {
 	t.Helper()
 	provider, err := emulator.Start(emulator.Config{CustomerID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { provider.Close() })
 	w := &world{TB: t, provider: provider, id: id, dir: filepath.Join(t.TempDir(), "data")}
 	w.source = config.Default().Source
@@ -117,9 +115,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 func parseURL(t testing.TB, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 

@@ -14,20 +14,14 @@ var message = bytes.Repeat([]byte("reference data of the provider; "), 16<<10)
 func dial(t *testing.T, over Link) net.Conn {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { ln.Close() })
 	go echo(ln)
 	proxy, err := over.Proxy(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(proxy.Close)
 	c, err := net.Dial("tcp", proxy.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -92,26 +86,25 @@ func TestLinkCarriesEveryByteWithinItsRate(t *testing.T) {
 
 func TestProxyEndsServersConnectionWithClients(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	proxy, err := Link{Rate: 1 << 20}.Proxy(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer proxy.Close()
 	client, err := net.Dial("tcp", proxy.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Close()
 	client.Close()
 	if n, err := server.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("read %d bytes, %v; want the end of the connection", n, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

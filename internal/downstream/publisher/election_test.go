@@ -19,9 +19,7 @@ func elected(c *Config) { c.Lease = leaseOf }
 func readLease(t *testing.T, server *buckettest.Server) bucket.Lease {
 	t.Helper()
 	lease, err := bucket.ParseLease(file(t, server, bucket.LeaseName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lease
 }
 
@@ -94,9 +92,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 	p := newPublisher(t, server.Endpoint, a, elected)
 	mustPublish(t, p, Request{})
 	before, err := p.readCurrent(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Close()
 	q := newPublisher(t, server.Endpoint, a, elected)
 	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged {
@@ -118,9 +114,7 @@ func TestTheFenceGrowsAlthoughTheLeaseWasDeleted(t *testing.T) {
 	p := newPublisher(t, server.Endpoint, a, elected)
 	mustPublish(t, p, Request{})
 	p.Close()
-	if err := os.Remove(server.Path("mirror/" + bucket.LeaseName)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(server.Path("mirror/"+bucket.LeaseName)))
 	mustPublish(t, newPublisher(t, server.Endpoint, a, elected), Request{})
 	if c := look(t, server); c.current.Fence != 2 {
 		t.Errorf("%+v", c.current)

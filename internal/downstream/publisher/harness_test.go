@@ -227,3 +227,10 @@ func large(seed string, mib int) string {
 	sum := sha256.Sum256([]byte(seed))
 	return strings.Repeat(hex.EncodeToString(sum[:]), mib<<20/64)
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -98,9 +98,7 @@ func TestDamagedBytesAreNotPublished(t *testing.T) {
 		p := newPublisher(t, server.Endpoint, h, nil)
 		record := h.serve("addr", "2026.10", map[string]string{"a.txt": content})
 		damaged := "X" + content[1:]
-		if err := os.WriteFile(h.path(record.Files[0].Object), []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(h.path(record.Files[0].Object), []byte(damaged), 0o600))
 		_, err := p.Upload(context.Background(), Request{})
 		if err == nil || !strings.Contains(err.Error(), "syncd verify --repair") {
 			t.Errorf("%s: %v", name, err)
@@ -164,9 +162,7 @@ func TestADamagedBucketIsPublishedAnew(t *testing.T) {
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
 	mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{})
-	if err := os.Remove(server.Path("mirror/" + bucket.GenerationName(1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(server.Path("mirror/"+bucket.GenerationName(1))))
 	mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{})
 	if c := look(t, server); c.current.Generation != 2 {
 		t.Errorf("%+v", c.current)

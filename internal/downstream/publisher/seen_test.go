@@ -18,17 +18,13 @@ import (
 // rule does.
 func lose(t *testing.T, s *buckettest.Server, name string) {
 	t.Helper()
-	if err := os.Remove(s.Path("mirror/" + name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(s.Path("mirror/"+name)))
 }
 
 // overwrite writes something in the place of an object; the server keeps its checksum.
 func overwrite(t *testing.T, p *Publisher, name, content string) {
 	t.Helper()
-	if err := p.store.putStream(t.Context(), name, int64(len(content)), sum(content), func() (io.Reader, error) { return strings.NewReader(content), nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.store.putStream(t.Context(), name, int64(len(content)), sum(content), func() (io.Reader, error) { return strings.NewReader(content), nil }))
 }
 
 func objectOf(content string) string { return bucket.ObjectName(sum(content)) }

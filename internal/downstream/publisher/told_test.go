@@ -31,16 +31,12 @@ func metadata(t *testing.T, s *buckettest.Server) (text string, described bool) 
 	t.Helper()
 	m, _ := look(t, s).generation.Manifest("addr")
 	read, err := bucket.ParseRecord(m, bytes.NewReader(file(t, s, m.Record())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if read.Files[0].Metadata == nil {
 		return "", m.Described
 	}
 	said, err := json.Marshal(read.Files[0].Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(said), m.Described
 }
 

@@ -170,9 +170,7 @@ func TestThreeRefusalsOfTwentyStopTheRelease(t *testing.T) {
 	for n := range 3 { // the hosts turn to something else: the stop stays
 		w.poll("canary", n, takes)
 	}
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.restart(canary, rest, last)
 	w.wants("after a restart", w.poll("rest", 2, takes), oldest)
 	stopped := w.Status().Stopped
@@ -287,9 +285,7 @@ func TestReplacedBytesOfAStoppedReleaseBeginAtTheFirstRing(t *testing.T) {
 	if stops := w.Status().Stopped; len(stops) != 2 || stops[0].Revision == stops[1].Revision {
 		t.Errorf("%+v", stops)
 	}
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.restart(canary, rest)
 	is("after a restart", w.sees("rest", 1, takesNew), first)
 	if _, err := w.Approve(newest); err != nil {
@@ -329,9 +325,7 @@ func TestAHostThatRefusedAReleaseIsNeverInSync(t *testing.T) {
 func TestAStopOfAnEarlierSyncdHidesTheRelease(t *testing.T) {
 	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: 0})
 	stop := report.Stop{Manifest: "data", Release: newest, By: "canary", From: "rest", At: start}
-	if err := w.store.SetFleet(map[string]any{"stop\x00data\x002026.11": stop, "report\x00rest-1\x00h1\x001\x00data": map[string]any{"release": newest, "shown": newest, "took": newest, "seen_at": start}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.store.SetFleet(map[string]any{"stop\x00data\x002026.11": stop, "report\x00rest-1\x00h1\x001\x00data": map[string]any{"release": newest, "shown": newest, "took": newest, "seen_at": start}}))
 	w.restart(canary, Ring{Name: "rest", StopAbove: 0})
 	w.wants("stopped", w.poll("rest", 2, takes), oldest)
 	w.wants("taken", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
@@ -358,9 +352,7 @@ func TestHostGoesOnSeeingTheReleaseThatItTook(t *testing.T) {
 	w.wants("on the way", w.poll("rest", 1, takes), oldest)
 	w.wants("taken", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
 	w.wants("another host that only says so", w.poll("rest", 2, "; release=2026.11"), oldest)
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.restart(canary, rest)
 	w.wants("after a restart", w.poll("rest", 1, "; release=2026.11"), oldest, newest)
 	w.wants("another release", w.poll("rest", 1, takes), oldest)
@@ -456,9 +448,7 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 	w.poll("canary", 1, refuses)
 	w.poll("canary", 2, takes)
 	before := w.Status()
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.restart(canary, rest)
 	if diff := cmp.Diff(before, w.Status()); diff != "" {
 		t.Error(diff)
@@ -473,9 +463,7 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 	if tally := w.tallies[place{"canary", "data"}]; tally.hosts != 1 || len(tally.refused) != 0 {
 		t.Errorf("%+v", tally)
 	}
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.restart(canary, rest)
 	if len(w.Status().Followers) != 1 {
 		t.Error("a forgotten host came back")
@@ -485,9 +473,7 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 func TestPollWithoutNewsIsNotSaved(t *testing.T) {
 	w := newWorld(t, canary)
 	w.poll("canary", 1, takes)
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	w.time = start.Add(saveEvery - time.Second)
 	w.poll("canary", 1, takes)
 	if len(w.changed) != 0 {
@@ -530,12 +516,17 @@ func TestMadeUpHostsNeedNoMemoryOnAFullDisk(t *testing.T) {
 		t.Errorf("%d entries wait to be saved", len(w.changed))
 	}
 	w.saver = w.store
-	if err := w.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Save())
 	before := w.Status()
 	w.restart(canary)
 	if diff := cmp.Diff(before, w.Status()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -98,9 +98,7 @@ func TestAStateKeepsLittleOfItsHeader(t *testing.T) {
 			header += fmt.Sprintf("; %c=%s", key, long)
 		}
 		s, err := ParseState(header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		states = append(states, s)
 	}
 	if took := (inUse() - before) / count; took > 512 {

@@ -28,9 +28,7 @@ func (w *world) GaveUp(store.Delivery) { w.gaveUp++ }
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir, err := fsops.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	s, note, err := store.Open(dir, "syncd.db", time.Minute)
 	if err != nil || note != "" {
@@ -126,9 +124,7 @@ func TestAStartTellsWhatACrashLeftUntold(t *testing.T) {
 	w := newWorld(t)
 	w.commit(serving(1, "m 2026.09 a", "n 2026.09 x", "o 2026.09 y"), News{})
 	w.take("all")
-	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held"), nil, always); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held"), nil, always))
 	w.want("activated m 2026.10 a", "republished n 2026.09 x", "activated n 2026.09 x", "rolled_back o 2026.08 y")
 	w.added = nil
 	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.09 z", "o 2026.08 y held"), nil, always); err != nil || len(w.added) > 0 {
@@ -138,9 +134,7 @@ func TestAStartTellsWhatACrashLeftUntold(t *testing.T) {
 
 func TestALostStateTellsWhatIsServedAgain(t *testing.T) {
 	w := newWorld(t)
-	if err := w.CatchUp(serving(7, "m 2026.10 b", "n 2026.09 z held"), nil, always); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.CatchUp(serving(7, "m 2026.10 b", "n 2026.09 z held"), nil, always))
 	w.want("activated m 2026.10", "activated n 2026.09")
 }
 
@@ -180,9 +174,7 @@ func TestStaleIsToldOnceAndRecoveredAfterIt(t *testing.T) {
 	w.take("all")
 	late := func(name string, confirmed time.Time) bool { return name == "m" && confirmed.Equal(time.Unix(1000, 0)) }
 	for range 2 {
-		if err := w.NotifyStale(g, late); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.NotifyStale(g, late))
 	}
 	w.want("stale m 2026.09")
 	w.commit(g, News{Confirmed: []string{"n"}})
@@ -208,9 +200,7 @@ func TestADeliveryCanBeTriedAgainOrDropped(t *testing.T) {
 	w.commit(serving(2, "m 2026.10 y"), News{})
 	d, _, _ := w.store.NextDelivery("a")
 	d.GaveUp, d.Attempts, d.Error = time.Now(), 3, "down"
-	if err := w.store.Update(func(box *store.Outbox) error { return box.GiveUp(d) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.store.Update(func(box *store.Outbox) error { return box.GiveUp(d) }))
 	if hooks, err := w.Retry(d.ID, "a"); err != nil || !slices.Equal(hooks, []string{"a"}) {
 		t.Errorf("retry: %v, %v", hooks, err)
 	}
@@ -252,9 +242,7 @@ func TestDeliveriesOfAFormerHookExpire(t *testing.T) {
 		age  time.Duration
 		left []string
 	}{{23 * time.Hour, []string{"leaves", "stays"}}, {25 * time.Hour, []string{"stays"}}} {
-		if err := w.Expire(time.Now().Add(row.age), 24*time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Expire(time.Now().Add(row.age), 24*time.Hour))
 		all, err := w.store.Deliveries()
 		var left []string
 		for _, d := range all {
@@ -275,14 +263,17 @@ func TestAStagedRevisionIsToldOnceAndWhenItGoesLive(t *testing.T) {
 		w.commit(serving(1, "m 2026.09 a"), News{Staged: staged})
 	}
 	w.want("staged m 2026.10 a", "staged n 2026.10")
-	if err := w.CatchUp(serving(1, "m 2026.09 a"), staged, always); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.CatchUp(serving(1, "m 2026.09 a"), staged, always))
 	w.want()
 	w.commit(serving(2, "m 2026.10 b", "n 2026.10 x"), News{})
 	w.want("activated m 2026.10 a", "activated n 2026.10")
-	if err := w.CatchUp(serving(2, "m 2026.10 b", "n 2026.10 x"), serving(0, "m 2026.11 c").Records, always); err != nil {
+	must(t, w.CatchUp(serving(2, "m 2026.10 b", "n 2026.10 x"), serving(0, "m 2026.11 c").Records, always))
+	w.want("staged m 2026.11 b")
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.want("staged m 2026.11 b")
 }

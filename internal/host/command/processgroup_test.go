@@ -170,18 +170,12 @@ func TestTimeoutKillsEverything(t *testing.T) {
 func TestNothingOutlivesAKilledCaller(t *testing.T) {
 	dir := t.TempDir()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	caller := exec.Command(exe)
 	caller.Env = append(os.Environ(), callerVariable+"=set -- "+dir+spawning+"sleep 1000")
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, caller.Start())
 	wantFile(t, filepath.Join(dir, "ready"))
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, caller.Process.Kill())
 	_ = caller.Wait() // it was killed
 	wantGone(t, dir)
 }
@@ -205,9 +199,7 @@ func TestNothingOutlivesAKilledSupervisor(t *testing.T) {
 		}
 		wantGone(t, dir)
 	}
-	if err := os.WriteFile(filepath.Join(other, "done"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(other, "done"), nil, 0o600))
 	if err := group.Wait(); err != nil {
 		t.Errorf("the other command: %v", err)
 	}
@@ -247,9 +239,7 @@ func TestLongOutputTakesLittleMemory(t *testing.T) {
 	var tail Tail
 	c := shell(`head -c 104857600 /dev/zero | tr '\0' 'x'; echo; echo last but one; echo; echo "last" >&2`)
 	c.Stdout, c.Stderr = &tail, &tail
-	if err := c.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Run(context.Background()))
 	lines := tail.Lines()
 	if n := len(lines); n < 2 || !strings.Contains(strings.Join(lines, "\n"), "last but one") || len(tail.last) > 2*tailBytes || cap(tail.last) > 8*tailBytes {
 		t.Errorf("%d lines, %d bytes: %q", n, cap(tail.last), lines)

@@ -26,13 +26,9 @@ func TestACommandHasNoTerminalOfTheCaller(t *testing.T) {
 	var out strings.Builder
 	c := shell(`cut -d" " -f6,7 /proc/$PPID/stat /proc/$$/stat; echo $PPID $$`)
 	c.Stdout = &out
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Run(t.Context()))
 	own, err := unix.Getsid(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var of [2]struct{ session, terminal int }
 	var supervisor, command int
 	if _, err := fmt.Sscan(out.String(), &of[0].session, &of[0].terminal, &of[1].session, &of[1].terminal, &supervisor, &command); err != nil {
@@ -49,18 +45,12 @@ func TestACommandTracesNeitherSupervisorNorCaller(t *testing.T) {
 		t.Skip("NOT TESTED: only root can become another user")
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err := os.Open(exe) // the test's folder is root's
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	secret, err := os.CreateTemp(t.TempDir(), "") // a descriptor that root's shell left open
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer secret.Close()
 	caller := exec.Command("/proc/self/fd/3")
 	caller.ExtraFiles = []*os.File{file, secret}
@@ -83,9 +73,7 @@ func TestACommandTracesNeitherSupervisorNorCaller(t *testing.T) {
 func TestNoNameProtectsAnOrphan(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "exe")
-	if err := os.Symlink("/bin/sleep", name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/bin/sleep", name))
 	script := `(exec setsid bash -c 'echo $$ >"$0/orphan"; exec -a ` + "syncd-supervisor" + ` "$0/exe" 1000' "$1" &)
 		while [ ! -s "$1/orphan" ]; do sleep 0.01; done
 		sleep 0.1; kill -9 $PPID; sleep 1000`
@@ -93,13 +81,9 @@ func TestNoNameProtectsAnOrphan(t *testing.T) {
 		t.Error("a killed supervisor went unnoticed")
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "orphan"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
 		t.Errorf("process %d survived", pid)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -109,9 +93,7 @@ func TestNoNameProtectsAnOrphan(t *testing.T) {
 // Such as systemctl: this process waits for it itself.
 func TestOwnChildrenAreNoOrphans(t *testing.T) {
 	own := exec.Command("sleep", "1000")
-	if err := own.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, own.Start())
 	if err := shell("exit 0").Run(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -120,4 +102,11 @@ func TestOwnChildrenAreNoOrphans(t *testing.T) {
 	}
 	_ = own.Process.Kill()
 	_ = own.Wait() // it was killed
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
