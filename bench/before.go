@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -26,9 +27,7 @@ func (b bench) compareWith(ctx context.Context, earlier, names string) error {
 	if err != nil {
 		return err
 	}
-	if names == "" {
-		names = beforeCases
-	}
+	names = cmp.Or(names, beforeCases)
 	known := races()
 	known = append(known, race{
 		name: "ten-thousand", what: "10,000 files of 4 KiB", sizes: provider.Repeat(10_000, 4*provider.KiB),

@@ -3,6 +3,7 @@ package internal_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -187,9 +188,7 @@ func place(t *testing.T, pkg string) (floor int, wing string, room int) {
 // roomOf finds the room of a path below a wing.
 func roomOf(t *testing.T, wing, folder string) int {
 	t.Helper()
-	if folder == "" {
-		folder = "."
-	}
+	folder = cmp.Or(folder, ".")
 	for room, names := range rooms[wing] {
 		for _, name := range strings.Fields(names) {
 			if folder == name || strings.HasPrefix(folder, name+"/") {

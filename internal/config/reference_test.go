@@ -213,12 +213,9 @@ func accepted(steps []string) string {
 
 // isRequired is true when the key cannot be left out of its mapping.
 func isRequired(steps []string) bool {
-	for _, e := range problemsAt(steps[:len(steps)-1], &document.Node{Kind: document.MappingKind}) {
-		if e.Key == keyOf(steps) && strings.HasPrefix(e.Problem, "is missing") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problemsAt(steps[:len(steps)-1], &document.Node{Kind: document.MappingKind}), func(e *document.Error) bool {
+		return e.Key == keyOf(steps) && strings.HasPrefix(e.Problem, "is missing")
+	})
 }
 
 // suggestionAt returns the first suggestion for a value. Problems with another key that

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -171,9 +172,7 @@ func (s *setup) findStarter() (account.Account, error) {
 		return account.Self(), nil
 	}
 	name := s.unit.Value("User")
-	if name == "" {
-		name = "root"
-	}
+	name = cmp.Or(name, "root")
 	found, err := account.Named(name)
 	if err != nil {
 		return found, err

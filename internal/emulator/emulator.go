@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -105,18 +106,10 @@ func Start(cfg Config) (*Emulator, error) {
 }
 
 func (c Config) withDefaults() Config {
-	if c.IDParam == "" {
-		c.IDParam = "id"
-	}
-	if c.Prefix == "" {
-		c.Prefix = "Provider"
-	}
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
-	if c.ListenDownload == "" {
-		c.ListenDownload = "127.0.0.1:0"
-	}
+	c.IDParam = cmp.Or(c.IDParam, "id")
+	c.Prefix = cmp.Or(c.Prefix, "Provider")
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
+	c.ListenDownload = cmp.Or(c.ListenDownload, "127.0.0.1:0")
 	return c
 }
 

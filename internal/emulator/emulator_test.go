@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -26,9 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t testing.TB, cfg Config) *Emulator {
 	t.Helper()
-	if cfg.CustomerID == "" {
-		cfg.CustomerID = testclient.ID
-	}
+	cfg.CustomerID = cmp.Or(cfg.CustomerID, testclient.ID)
 	e, err := Start(cfg)
 	must(t, err)
 	t.Cleanup(func() {

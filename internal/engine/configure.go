@@ -69,12 +69,9 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
-	before := e.active.Swap(next)
-	if before != nil {
+	if before := e.active.Swap(next); before != nil {
 		e.series.drop(before.config)
 		before.source.close()
-	}
-	if before != nil {
 		e.uploads.replace(before.publisher, next.publisher)
 	} else {
 		e.uploads.replace(nil, next.publisher)

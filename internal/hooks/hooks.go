@@ -143,12 +143,7 @@ func (r *Runner) Drain(ctx context.Context) bool {
 	r.mu.Lock()
 	workers := slices.Collect(maps.Values(r.workers))
 	r.mu.Unlock()
-	for _, w := range workers {
-		if !w.rested(ctx) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(workers, func(w *worker) bool { return !w.rested(ctx) })
 }
 
 // Close cancels running attempts and waits for their end. Their deliveries stay.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -59,15 +60,8 @@ func (f Filter) Passes(r Reference) bool {
 }
 
 func fits(list []string, segment string) bool {
-	if len(list) == 0 || segment == "" || strings.EqualFold(segment, "ANY") {
-		return true
-	}
-	for _, s := range list {
-		if strings.EqualFold(s, segment) {
-			return true
-		}
-	}
-	return false
+	return len(list) == 0 || segment == "" || strings.EqualFold(segment, "ANY") ||
+		slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, segment) })
 }
 
 func matchesAny(globs []string, p Parts) bool {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,9 +30,7 @@ func NewServe(reg prometheus.Registerer) *Serve {
 
 // Request counts an answered request. endpoint is "" for an unknown one.
 func (s *Serve) Request(endpoint string, status int, sent int64) {
-	if endpoint == "" {
-		endpoint = "unknown"
-	}
+	endpoint = cmp.Or(endpoint, "unknown")
 	s.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Inc()
 	s.sent.Add(float64(sent))
 }

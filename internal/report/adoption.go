@@ -1,8 +1,6 @@
 package report
 
-import (
-	"slices"
-)
+import "slices"
 
 // MaxNamed is how many missing files an Adoption names for each manifest.
 const MaxNamed = 20

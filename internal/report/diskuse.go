@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // DiskUse is the space that the generations on disk take, the newest first.
 type DiskUse struct {

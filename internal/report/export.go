@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // ExportResult is one exported folder's part of a Sync.
 type ExportResult struct {

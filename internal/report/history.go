@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // HistoryLimit is how many entries a history shows at most.
 const HistoryLimit = 1000

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // Progress is the state of the running syncs at one moment. Trigger and StartedAt are
 // those of the sync that has run longest.

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // StagedRevision is complete on disk and waits to go live.
 type StagedRevision struct {

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"slices"
-)
+import "slices"
 
 // Result is the outcome of a sync for one manifest, as JSON and metrics name it.
 type Result string

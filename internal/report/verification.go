@@ -1,8 +1,6 @@
 package report
 
-import (
-	"slices"
-)
+import "slices"
 
 // Verification is the outcome of re-reading what is served, as `verify --json`
 // prints it.

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // ViewStatus is one view's part of a Status.
 type ViewStatus struct {

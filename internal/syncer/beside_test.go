@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,12 +132,7 @@ func TestTwoSyncsThatShareAContentDownloadItOnce(t *testing.T) {
 	w.downloading("data")
 	second := w.background("twin")
 	eventually(t, "the second one waits", func() bool {
-		for _, m := range w.progress.Snapshot().Manifests {
-			if m.Name == "twin" && m.FilesDone == 1 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(w.progress.Snapshot().Manifests, func(m report.ManifestProgress) bool { return m.Name == "twin" && m.FilesDone == 1 })
 	})
 	close(gate)
 	w.expect(first.wait(), "data", report.Updated)

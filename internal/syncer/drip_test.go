@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,12 +52,7 @@ func (r *running) wait() report.Sync {
 func (w *world) downloading(name string) {
 	w.Helper()
 	eventually(w, name+" downloads", func() bool {
-		for _, f := range w.progress.Snapshot().Files {
-			if f.Manifest == name {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(w.progress.Snapshot().Files, func(f report.FileProgress) bool { return f.Manifest == name })
 	})
 }
 

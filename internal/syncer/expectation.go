@@ -1,8 +1,6 @@
 package syncer
 
-import (
-	"syncd/internal/manifest/forecast"
-)
+import "syncd/internal/manifest/forecast"
 
 // past is a copy of what is known of past releases.
 func (j *job) past() *forecast.Past {

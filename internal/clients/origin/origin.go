@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"net/url"
@@ -11,9 +12,7 @@ import (
 // scheme's default port.
 func Of(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[scheme])
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 

@@ -2,6 +2,7 @@ package releases
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -79,9 +80,7 @@ func (x *xmlList) item(start xml.StartElement) error {
 	if x.decoder.DecodeElement(&object, &start) != nil {
 		return errNotXMLList
 	}
-	if object.Name == "" {
-		object.Name = strings.TrimSpace(object.Text)
-	}
+	object.Name = cmp.Or(object.Name, strings.TrimSpace(object.Text))
 	return x.list.visit(object.ListedManifest)
 }
 

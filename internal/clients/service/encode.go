@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -60,9 +61,7 @@ func (c *Call) segments() []string {
 // query returns the parameters of a GET, without the Customer ID.
 func (c *Call) query() url.Values {
 	query := url.Values{}
-	for name, values := range c.Form.Extra {
-		query[name] = values
-	}
+	maps.Copy(query, c.Form.Extra)
 	addQuery(query, c.Operation.Fields, c.members)
 	format := c.Form.Format
 	if c.Form.JSONP {

@@ -31,12 +31,7 @@ func (c *checker) anyOf(f Fields, o wire.Object, within Slot) {
 
 // holds is true when every input of a set has a value.
 func (c *checker) holds(f Fields, set Set, o wire.Object) bool {
-	for _, name := range set {
-		if o.Find(name) < 0 || c.method == "GET" && f.query(name) == "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(set, func(name string) bool { return o.Find(name) < 0 || c.method == "GET" && f.query(name) == "" })
 }
 
 // mixes is true when an input of another set than the chosen one is given too.

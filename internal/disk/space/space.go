@@ -1,6 +1,7 @@
 package space
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/dustin/go-humanize"
@@ -91,9 +92,7 @@ func (l Lack) Text(amount Amount) string {
 func Refuse(need, free Amount, outlook string) error {
 	lack := Lacking(need, free)
 	left := lack.Text(free)
-	if left == "" {
-		left = "none"
-	}
+	left = cmp.Or(left, "none")
 	return refusal.New(refusal.NoSpace, "needs %s, %s are free%s: make room on the disk of data_dir, or lower `retain`", lack.Text(need), left, outlook)
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -63,9 +64,7 @@ const (
 
 // New returns a service.
 func New(cfg Config) *Service {
-	if cfg.Patience == 0 {
-		cfg.Patience = defaultPatience
-	}
+	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
 	if cfg.Asker == nil {
 		cfg.Asker = func(string, string, http.Header) Asker { return everything{} }
 	}

@@ -2,6 +2,7 @@ package contribution
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -141,13 +142,8 @@ func TestMinimumInputs(t *testing.T) {
 			if err := json.Unmarshal([]byte(a.Text), &p); err != nil || a.StatusCode != 400 {
 				t.Fatalf("%d %s", a.StatusCode, a.Text)
 			}
-			var names []string
-			for name := range p.Errors {
-				names = append(names, name)
-			}
-			slices.Sort(names)
 			slices.Sort(tt.faulty)
-			if diff := cmp.Diff(tt.faulty, names); diff != "" {
+			if diff := cmp.Diff(tt.faulty, slices.Sorted(maps.Keys(p.Errors))); diff != "" {
 				t.Error(diff)
 			}
 			if len(queue.All()) != 0 {

@@ -100,12 +100,7 @@ func (k words) matchesLine(given []string) bool {
 	if len(given) < len(k.line) || !slices.Equal(given[:len(k.line)], k.line) {
 		return false
 	}
-	for _, word := range given[len(k.line):] {
-		if !slices.Contains(k.place, word) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(given[len(k.line):], func(word string) bool { return !slices.Contains(k.place, word) })
 }
 
 // Search returns the addresses that fit a partial text, in the order of Addresses.

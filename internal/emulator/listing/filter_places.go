@@ -25,19 +25,16 @@ func zipFilter(wanted []struct{ Zip, Plus4, CarrierRoute string }) (predicate, e
 	}, nil
 }
 
-func cityFilter(wanted []struct{ City, State string }) (predicate, error) {
-	for _, w := range wanted {
-		if w.City == "" || w.State == "" {
-			return nil, errors.New("the City and State fields are required")
-		}
+type city struct{ City, State string }
+
+func cityFilter(wanted []city) (predicate, error) {
+	if slices.ContainsFunc(wanted, func(w city) bool { return w.City == "" || w.State == "" }) {
+		return nil, errors.New("the City and State fields are required")
 	}
 	return func(r row) bool {
-		for _, w := range wanted {
-			if strings.EqualFold(w.City, r.address.City) && strings.EqualFold(w.State, r.address.State) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(wanted, func(w city) bool {
+			return strings.EqualFold(w.City, r.address.City) && strings.EqualFold(w.State, r.address.State)
+		})
 	}, nil
 }
 

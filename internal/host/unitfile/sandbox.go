@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -76,12 +77,7 @@ func (u *Unit) places() (all []place) {
 
 // Makes is true for a folder that systemd makes before it starts the service.
 func (u *Unit) Makes(path string) bool {
-	for _, name := range u.Words("StateDirectory") {
-		if filepath.Join("/var/lib", name) == filepath.Clean(path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.Words("StateDirectory"), func(name string) bool { return filepath.Join("/var/lib", name) == filepath.Clean(path) })
 }
 
 // Missing returns the writable paths that must exist and do not: systemd does not start the

@@ -120,12 +120,7 @@ func parseLine(text string) (ref manifest.Reference, place, problem string) {
 }
 
 func anywhere(fields []string) bool {
-	for _, field := range fields {
-		if !strings.EqualFold(field, anySystem) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fields, func(field string) bool { return !strings.EqualFold(field, anySystem) })
 }
 
 // reference returns the file of a line, without a release.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -81,9 +82,7 @@ func (b *builder) reserve(dirs int) error {
 		return nil
 	}
 	left := lack.Text(free)
-	if left == "" {
-		left = "none"
-	}
+	left = cmp.Or(left, "none")
 	return refusal.New(refusal.NoSpace, "needs %s, %s are free: make room on the disk of the export", lack.Text(need), left)
 }
 

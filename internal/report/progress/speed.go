@@ -1,8 +1,6 @@
 package progress
 
-import (
-	"time"
-)
+import "time"
 
 // A speed is the mean over speedWindow, from samples at least speedStep apart.
 const speedWindow, speedStep = 20 * time.Second, time.Second

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -81,9 +82,7 @@ func Hooks(state DeliveryReader, configured []ConfiguredHook, states map[string]
 func addDelivery(h *report.HookStatus, d store.Delivery) {
 	if !d.GaveUp.IsZero() {
 		h.GivenUp++
-		if h.Error == "" {
-			h.Error = d.Error
-		}
+		h.Error = cmp.Or(h.Error, d.Error)
 		return
 	}
 	if h.Pending++; h.Pending > 1 {

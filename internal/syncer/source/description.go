@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"sync"
 
 	"syncd/internal/clients/releases"
@@ -61,12 +62,9 @@ func (d *Description) take(f record.File) {
 
 // isOf is true unless the metadata has another digest than expected.
 func isOf(meta releases.Metadata, expected manifest.Digest) bool {
-	for _, digest := range []manifest.Digest{meta.SHA256, meta.Details.SHA1, meta.Details.MD5} {
-		if digest.Algorithm == expected.Algorithm && digest != expected {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]manifest.Digest{meta.SHA256, meta.Details.SHA1, meta.Details.MD5}, func(digest manifest.Digest) bool {
+		return digest.Algorithm == expected.Algorithm && digest != expected
+	})
 }
 
 // shareLocked keeps equal members once, and no more text than a list of files may have.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -135,12 +136,7 @@ func render(r *http.Request, body []byte) string {
 			fmt.Fprintf(&b, "  %s\n", pair)
 		}
 	}
-	var names []string
-	for name := range r.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(r.Header[name], ", "))
 	}
 	fmt.Fprintf(&b, "\n%s\n", body)
