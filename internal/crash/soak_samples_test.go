@@ -57,52 +57,53 @@ func (all samples) report(t *testing.T, name string) {
 	t.Logf("RELIABILITY %s, at the last of %d samples: %v", name, len(all), last)
 }
 
-// sample measures the idle daemon. Syncs prune, so the first one after retain_for ends
+// sampleOf measures an idle daemon. Syncs prune, so the first one after retain_for ends
 // has nothing left to remove.
-func (s *soak) sample() sample {
-	s.Helper()
-	s.Eventually("pruning", func() bool {
-		s.Expect(0, "sync", "--quiet")
-		return s.pruned()
+func sampleOf(p *e2e.Process) sample {
+	h := p.Host
+	h.Helper()
+	h.Eventually("pruning", func() bool {
+		h.Expect(0, "sync", "--quiet")
+		return pruned(h)
 	})
-	status, metrics := s.p.Get("/metrics")
-	e2e.Same(s.Host, "status of /metrics", 200, status)
-	db, err := os.Stat(filepath.Join(s.Data, "state", "syncd.db"))
-	s.Must(err)
-	proc := fmt.Sprintf("/proc/%d", s.p.Cmd.Process.Pid)
+	status, metrics := p.Get("/metrics")
+	e2e.Same(h, "status of /metrics", 200, status)
+	db, err := os.Stat(filepath.Join(h.Data, "state", "syncd.db"))
+	h.Must(err)
+	proc := fmt.Sprintf("/proc/%d", p.Cmd.Process.Pid)
 	return sample{
-		s.numberAfter(proc+"/status", "VmRSS:"),
-		s.numberAfter(proc+"/status", "VmHWM:"),
-		len(e2e.NamesIn(s.Host, proc+"/fd")),
-		s.numberIn(metrics, "go_goroutines "),
+		numberAfter(h, proc+"/status", "VmRSS:"),
+		numberAfter(h, proc+"/status", "VmHWM:"),
+		len(e2e.NamesIn(h, proc+"/fd")),
+		numberIn(h, metrics, "go_goroutines "),
 		strings.Count(metrics, "\n") - strings.Count(metrics, "\n#"),
 		int(db.Size() >> 10),
-		s.files("state"),
-		s.files("partial"),
-		s.files("objects"),
-		s.revisions(),
-		len(e2e.NamesIn(s.Host, filepath.Join(s.Data, "generations"))),
+		filesIn(h, "state"),
+		filesIn(h, "partial"),
+		filesIn(h, "objects"),
+		revisions(h),
+		len(e2e.NamesIn(h, filepath.Join(h.Data, "generations"))),
 	}
 }
 
 // pruned is true when the mirror holds no more than `retain: 2` keeps: three revisions
 // of each manifest, and the generations that show only these.
-func (s *soak) pruned() bool {
+func pruned(h *e2e.Host) bool {
 	objects := 3 * (len(soakManifests)*len(soakSizes) + 1)
-	return s.revisions() <= 3*len(soakManifests) && s.files("objects") <= objects && s.files("partial") == 0 &&
-		len(e2e.NamesIn(s.Host, filepath.Join(s.Data, "generations"))) <= 6
+	return revisions(h) <= 3*len(soakManifests) && filesIn(h, "objects") <= objects && filesIn(h, "partial") == 0 &&
+		len(e2e.NamesIn(h, filepath.Join(h.Data, "generations"))) <= 6
 }
 
-func (s *soak) revisions() (count int) {
+func revisions(h *e2e.Host) (count int) {
 	for _, name := range soakManifests {
-		count += len(e2e.NamesIn(s.Host, filepath.Join(s.Data, "revisions", name)))
+		count += len(e2e.NamesIn(h, filepath.Join(h.Data, "revisions", name)))
 	}
 	return count
 }
 
-// files counts all below a folder that is not a directory.
-func (s *soak) files(folder string) (count int) {
-	_ = filepath.WalkDir(filepath.Join(s.Data, folder), func(_ string, entry fs.DirEntry, err error) error {
+// filesIn counts all below a folder that is not a directory.
+func filesIn(h *e2e.Host, folder string) (count int) {
+	_ = filepath.WalkDir(filepath.Join(h.Data, folder), func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() { // an error means that pruning removed it
 			count++
 		}
@@ -111,22 +112,22 @@ func (s *soak) files(folder string) (count int) {
 	return count
 }
 
-func (s *soak) numberAfter(file, key string) int {
-	s.Helper()
+func numberAfter(h *e2e.Host, file, key string) int {
+	h.Helper()
 	text, err := os.ReadFile(file)
-	s.Must(err)
-	return s.numberIn(string(text), key)
+	h.Must(err)
+	return numberIn(h, string(text), key)
 }
 
 // numberIn is the number after a key at the start of a line.
-func (s *soak) numberIn(text, key string) int {
-	s.Helper()
+func numberIn(h *e2e.Host, text, key string) int {
+	h.Helper()
 	_, rest, _ := strings.Cut("\n"+text, "\n"+key)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
-		s.Fatalf("no %q in:\n%s", key, text)
+		h.Fatalf("no %q in:\n%s", key, text)
 	}
 	number, err := strconv.Atoi(fields[0])
-	s.Must(err)
+	h.Must(err)
 	return number
 }

@@ -80,7 +80,7 @@ func (s *soak) run(releases int, prepare func()) (samples samples) {
 			s.step()
 		}
 		prepare()
-		samples = append(samples, s.sample())
+		samples = append(samples, sampleOf(s.p))
 		s.Logf("part %d of %d: %v", part+1, parts, samples[part])
 	}
 	return samples
@@ -156,7 +156,7 @@ func (s *soak) rollBack() {
 	s.Helper()
 	s.done["rollbacks"]++
 	s.Expect(0, "rollback")
-	if s.inCurrent() {
+	if serves(s.Host, s.release()) {
 		s.Errorf("release %s is served after a rollback", s.release())
 	}
 }
@@ -206,14 +206,14 @@ func (s *soak) release() string { return soakRelease(s.number.Load()) }
 
 func (s *soak) awaitRelease() {
 	s.Helper()
-	s.Eventually("release "+s.release()+" in current", s.inCurrent)
+	s.Eventually("release "+s.release()+" in current", func() bool { return serves(s.Host, s.release()) })
 }
 
-// inCurrent is true when current has the newest release of every manifest.
-func (s *soak) inCurrent() bool {
+// serves is true when current has a release of every manifest.
+func serves(h *e2e.Host, release string) bool {
 	for _, name := range soakManifests {
-		target, err := os.Readlink(filepath.Join(s.Data, "current", name))
-		if err != nil || !strings.HasPrefix(filepath.Base(target), s.release()+"-") {
+		target, err := os.Readlink(filepath.Join(h.Data, "current", name))
+		if err != nil || !strings.HasPrefix(filepath.Base(target), release+"-") {
 			return false
 		}
 	}
