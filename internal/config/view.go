@@ -9,6 +9,7 @@ import (
 	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
+	exports "syncd/internal/mirror/export"
 )
 
 // View is one arrangement of mirrored files, served beside the manifests.
@@ -146,7 +147,10 @@ func (d *decoder) mapFiles(v *View, path string, n *document.Node) {
 	}
 	for i, f := range n.Fields {
 		m := MapFile{Manifest: f.Key, file: d.File}
-		at := document.Index(path, i)
+		at := document.Index(path, i) // a name that nobody chose may be a secret
+		if slices.Contains(v.Manifests, f.Key) {
+			at = path + "." + f.Key
+		}
 		d.SetPosition(at, f.At)
 		same := func(other MapFile) bool { return other.Manifest == f.Key }
 		switch {
@@ -179,6 +183,13 @@ func checkExports(d *document.Decoder, list []View, dataDir string) {
 		}
 		if d.Valid("data_dir") && (within(v.Export, dataDir) || within(dataDir, v.Export)) {
 			d.Fail(path, "is inside data_dir, or data_dir is inside it", "use a folder that is separate from data_dir")
+		} else if d.Valid("data_dir") && isBeside(dataDir, v.Export) {
+			d.Fail(path, "keeps its trees in data_dir", "give the folder another name")
+		}
+		for j, other := range list {
+			if other.Export != "" && j != i && isBeside(v.Export, other.Export) {
+				d.Fail(path, "is where the export of "+document.Index("views", j)+" keeps its trees", "give the folder another name")
+			}
 		}
 		for j, other := range list[:i] {
 			if other.Export != "" && (within(v.Export, other.Export) || within(other.Export, v.Export)) {
@@ -186,6 +197,11 @@ func checkExports(d *document.Decoder, list []View, dataDir string) {
 			}
 		}
 	}
+}
+
+// isBeside is true for a path in a folder that an export makes beside its own.
+func isBeside(path, export string) bool {
+	return slices.ContainsFunc(exports.Beside(export), func(reserved string) bool { return within(path, reserved) })
 }
 
 // within is true when path is dir or lies below it. Both are absolute and clean.
@@ -207,6 +223,9 @@ func parseExport(text string) (string, *document.Fault) {
 	path := filepath.Clean(text)
 	if !filepath.IsAbs(path) || path == "/" {
 		return "", document.Refuse("is not an absolute path of a folder", "use a path such as /srv/refdata")
+	}
+	if exports.IsSystemFolder(path) {
+		return "", document.Refuse("is a folder of the operating system", "use a folder of its own, such as /srv/refdata")
 	}
 	return path, nil
 }

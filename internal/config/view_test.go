@@ -35,7 +35,7 @@ func TestMapFilesAreReadAndErrorsNameTheirPlace(t *testing.T) {
 		if problem == "" && err == nil {
 			continue
 		}
-		want := path + ":10:21: views[0].map_files[0]: " + problem
+		want := path + ":10:21: views[0].map_files.dq_addr_data: " + problem
 		if !errors.As(err, &got) || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -77,3 +77,27 @@ func openat(dir int, name string, flag int, perm fs.FileMode) (fd int, err error
 		}
 	}
 }
+
+// MountPoint returns the directory at which the file system of a path is mounted, "/" for
+// that of the root. What is missing of the path counts as its nearest directory above. A
+// bind mount of the same file system is none.
+func MountPoint(path string) (string, error) {
+	stat := func(path string) (st unix.Stat_t, err error) {
+		if err := unix.Stat(path, &st); err != nil {
+			return st, &fs.PathError{Op: "stat", Path: path, Err: err}
+		}
+		return st, nil
+	}
+	at, err := stat(path)
+	for ; errors.Is(err, fs.ErrNotExist) && path != "/"; at, err = stat(path) {
+		path = filepath.Dir(path)
+	}
+	for err == nil && path != "/" {
+		var above unix.Stat_t
+		if above, err = stat(filepath.Dir(path)); err == nil && above.Dev != at.Dev {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path, err
+}

@@ -68,6 +68,9 @@ func StartWriteBack(*os.File, int64, int64) {}
 // IsMountPoint is false: a mounted folder is a reparse point there, as a symlink is.
 func IsMountPoint(string) bool { return false }
 
+// MountPoint returns "/" for every path: nothing is remembered.
+func MountPoint(string) (string, error) { return "/", nil }
+
 func openIn(dir *os.File, name string, flag int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir.Name(), name), flag, 0o600)
 }

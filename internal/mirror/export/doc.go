@@ -25,6 +25,9 @@
 //  7. Prune: rename trees to .tmp-… once retain_for has passed, remove them and their
 //     marks. Leftovers are removed.
 //
+// The data directory remembers on which mount point an export is, unless that is the root.
+// When nothing is mounted there, nothing is exported, so that no tree fills the disk below.
+//
 // A folder that is taken over loses its mark. The new tree is then renamed to
 // <path>.before-syncd, and the two names are exchanged. A crash between these steps
 // leaves a marked tree under that name: the next sync moves it back and begins again.

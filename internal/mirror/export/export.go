@@ -38,12 +38,17 @@ type Options struct {
 // The caller makes one call for a folder at a time. The error is *RefusedError if someone
 // has to decide first, or a refusal if there is too little space.
 func Follow(ctx context.Context, disk *durable.Disk, t Target, source Source, o Options) (changed bool, err error) {
+	if err := t.checkMounted(); err != nil && !o.TakeOver {
+		return false, wrap(t, err)
+	}
 	p, err := openForChange(disk, t)
 	if err != nil {
 		return false, wrap(t, err)
 	}
 	defer p.close()
-	changed, err = p.follow(ctx, source, o)
+	if changed, err = p.follow(ctx, source, o); err == nil {
+		err = t.rememberMount(disk)
+	}
 	return changed, wrap(t, err)
 }
 

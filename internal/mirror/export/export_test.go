@@ -300,7 +300,8 @@ func join(errs ...error) error {
 func TestFolderOfAnotherMirrorIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.exports(Options{})
-	b.target.DataDir = "/elsewhere"
+	b.target.DataDir = filepath.Join(b.top, "elsewhere")
+	b.must(os.MkdirAll(filepath.Join(b.target.DataDir, "state"), 0o700))
 	b.release("2")
 	b.refuses(Options{}, "follows the data_dir "+filepath.Join(b.top, "data"))
 	b.exports(Options{TakeOver: true})
@@ -385,6 +386,72 @@ func (b *bench) mount(options string) string {
 	b.must(os.MkdirAll(dir, 0o755), unix.Mount("tmpfs", dir, "tmpfs", 0, options+",mode=755"))
 	b.Cleanup(func() { b.must(unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir
+}
+
+func TestAnExportIsNotRebuiltBelowTheMountPointOfItsDisk(t *testing.T) {
+	b := newBench(t)
+	dir := b.mount("size=400k")
+	b.exports(Options{})
+	b.must(unix.Unmount(dir, 0))
+	b.release("2")
+	for range 2 {
+		b.refuses(Options{}, "nothing is mounted at "+dir, "mount it", "--take-over refdata")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("made below the mount point: %v, %v", left, err)
+	}
+	if _, err := Look(b.target); !IsRefused(err) {
+		t.Errorf("Look: %v", err)
+	}
+	if _, err := Verify(t.Context(), b.target, 0, nothing); !IsRefused(err) {
+		t.Errorf("Verify: %v", err)
+	}
+	b.must(os.Remove(dir)) // the folder of the mount point may be gone, too
+	b.refusesAt(dir)
+	b.must(os.Mkdir(dir, 0o755))
+	b.exports(Options{TakeOver: true})
+	b.release("3")
+	b.exports(Options{}) // it is remembered
+	b.must(unix.Mount("tmpfs", dir, "tmpfs", 0, "size=400k,mode=755"))
+	b.exports(Options{}) // a disk at the folder is no loss
+	b.must(unix.Unmount(dir, 0))
+	b.refuses(Options{}, "nothing is mounted at "+dir)
+	b.must(unix.Mount("tmpfs", dir, "tmpfs", 0, "size=400k,mode=755")) // for the cleanup
+}
+
+// refusesAt requires a refusal although a directory is missing, and that it stays so.
+func (b *bench) refusesAt(missing string) {
+	b.Helper()
+	if _, err := b.follow(Options{}); !IsRefused(err) {
+		b.Errorf("not refused: %v", err)
+	}
+	if _, err := os.Stat(missing); !os.IsNotExist(err) {
+		b.Errorf("%s was made: %v", missing, err)
+	}
+}
+
+func TestAFolderOfTheSystemIsNeverTakenOver(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/etc": true, "/etc/ssl": true, "/usr/share/doc": true, "/var/lib": true, "/var/lib/dpkg/info": true, "/home": true,
+		"/srv/refdata": false, "/var/lib/refdata": false, "/usr/local/share/refdata": false, "/opt/app/data": false, "/home/alice/data": false, "/etcetera": false,
+	} {
+		if isOfSystem(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+	b := newBench(t)
+	b.target.Path = "/usr/share"
+	p := &place{Target: b.target, name: "share"}
+	var err error
+	p.parent, err = fsops.OpenDir("/usr")
+	b.must(err)
+	defer p.parent.Close()
+	for _, takeOver := range []bool{false, true} {
+		err := p.checkFirst(Options{TakeOver: takeOver})
+		if !IsRefused(err) || strings.Contains(err.Error(), "take-over") || !strings.Contains(err.Error(), "belongs to the operating system: export to a folder of its own") {
+			t.Errorf("take over %v: %v", takeOver, err)
+		}
+	}
 }
 
 // add adds a file to the source.

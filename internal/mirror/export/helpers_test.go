@@ -34,6 +34,10 @@ func newBench(t *testing.T) *bench {
 
 // benchAt returns the bench in a directory, without a source.
 func benchAt(t *testing.T, top string) *bench {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(top, "data", "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return &bench{T: t, top: top, target: Target{
 		View: "refdata", Path: filepath.Join(top, "srv", "refdata"), DataDir: filepath.Join(top, "data"), KeepFor: time.Hour,
 	}}

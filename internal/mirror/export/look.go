@@ -19,6 +19,9 @@ import (
 // Look tells which tree the folder shows, without a look at its files. The zero Mark
 // is a folder that is missing or empty. It changes nothing.
 func Look(t Target) (Mark, error) {
+	if err := t.checkMounted(); err != nil {
+		return Mark{}, err
+	}
 	p, err := openForReading(t)
 	if isGone(err) {
 		return Mark{}, nil
@@ -56,6 +59,9 @@ type Checked struct {
 // no limit, and compares it with the digest of the exported file. A folder that syncd did
 // not export is an error.
 func Verify(ctx context.Context, t Target, rate int64, known Known) (checked Checked, err error) {
+	if err := t.checkMounted(); err != nil {
+		return checked, wrap(t, err)
+	}
 	p, err := openForReading(t)
 	if err != nil {
 		return checked, wrap(t, err)

@@ -60,7 +60,9 @@ func (p *place) checkReplaceable(s *shown, o Options) error {
 	if err != nil || problem == "" {
 		return err
 	}
-	s.isForeign = true
+	if s.isForeign = true; !s.isMarked && isOfSystem(p.Path) {
+		return refuse("export to a folder of its own, such as /srv/refdata", "%s, and it belongs to the operating system", problem)
+	}
 	kept := p.parent.Path(p.keptName())
 	if !o.TakeOver {
 		return refuse(p.takeOverHint("replaces it and keeps it as "+kept), "%s", problem)
