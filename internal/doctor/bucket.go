@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -58,6 +57,10 @@ func (s *storage) lookForKeys(ctx context.Context) (found []Finding, isThere boo
 	for _, secret := range signature.Secrets() {
 		s.addKey(secret)
 	}
+	var notTried *signature.NotTriedError
+	if errors.As(err, &notTried) {
+		return []Finding{skippedUntil(s.askWorker(), "the daemon gets the credentials for S3 by %v", notTried)}, false
+	}
 	if err != nil {
 		return s.unreadableKeys(), false
 	}
@@ -67,6 +70,14 @@ func (s *storage) lookForKeys(ctx context.Context) (found []Finding, isThere boo
 		return nil, true
 	}
 	return s.unreadableKeys(), false
+}
+
+// askWorker is how to see what the daemon's user sees, without the terminal of this process.
+func (s *storage) askWorker() string {
+	if s.unit != nil {
+		return "look at `journalctl -u syncd`, or run `systemd-run --pipe --wait --uid=" + s.worker.Name + " syncd doctor`"
+	}
+	return "log in as user " + s.worker.Name + " and run `syncd doctor`"
 }
 
 // minKey is the length of the shortest secret key that S3 servers accept. A shorter one
@@ -79,8 +90,8 @@ func (s *storage) addKey(secret string) {
 	}
 }
 
-// asKeyReader runs work that reads the shared file. The daemon's user may own that file, and
-// it can name a program (credential_process): that must not run as root, and it may hang.
+// asKeyReader runs work that reads the shared file. The daemon's user may own that file, so
+// it is read with the permissions of that user, and it may hang.
 func (s *storage) asKeyReader(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- s.keyReader().Do(work) }()
@@ -117,7 +128,7 @@ func (s *storage) keyReader() account.Account {
 // unreadableKeys says that there may be credentials which the daemon, or this user, cannot
 // read.
 func (s *storage) unreadableKeys() []Finding {
-	path, isNamed := sharedFile()
+	path, isNamed := signature.SharedFile()
 	err := s.keyReader().Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
 	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -141,18 +152,6 @@ const maxKeys = 1 << 20
 // sharedVariable names another shared file.
 const sharedVariable = "AWS_SHARED_CREDENTIALS_FILE"
 
-// sharedFile is the file with credentials that all tools of S3 read.
-func sharedFile() (path string, isNamed bool) {
-	if path := os.Getenv(sharedVariable); path != "" {
-		return path, true
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", false
-	}
-	return filepath.Join(home, ".aws", "credentials"), false
-}
-
 func (s *storage) giveKeys() string {
 	if s.unit != nil {
 		return "run `systemctl edit syncd` and add, below [Service], LoadCredential=bucket:/etc/syncd/bucket_credentials and Environment=" + sharedVariable + "=%d/bucket, or give the machine a role"
@@ -162,7 +161,7 @@ func (s *storage) giveKeys() string {
 
 // keyIn names a part of the credentials, and says where the daemon has it from.
 func (s *storage) keyIn(variable string) string {
-	path, _ := sharedFile()
+	path, _ := signature.SharedFile()
 	_, err := os.Stat(path)
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") == "" && err == nil:

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"time"
@@ -13,14 +14,44 @@ import (
 // Credentials returns the credentials of the environment (AWS_ACCESS_KEY_ID and its like),
 // of the shared file (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE), or of the role of this
 // machine, pod or task, unless AWS_EC2_METADATA_DISABLED is true. Those of a role are
-// renewed. Followers do not sign requests without any; publishers refuse to begin.
+// renewed. Followers do not sign requests without any; publishers refuse to begin. The error
+// is a *NotTriedError if the shared file names a program that another user can choose.
 func Credentials() *credentials.Credentials {
-	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}}
+	all := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &shared{}}
 	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" {
-		chain = append(chain, &role{IAM: credentials.IAM{Client: &http.Client{Timeout: patience}}})
+		all = append(all, &role{IAM: credentials.IAM{Client: &http.Client{Timeout: patience}}})
 	}
-	return credentials.NewChainCredentials(chain)
+	return credentials.New(&chain{all: all})
 }
+
+// chain asks one provider after the other. Unlike the chain of the library it ends at a
+// program that was not tried: the role of this machine would be another identity.
+type chain struct {
+	all  []credentials.Provider
+	last credentials.Provider // that gave keys, nil for none
+}
+
+// RetrieveWithCredContext is called by one goroutine at a time.
+func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	c.last = nil
+	for _, p := range c.all {
+		keys, err := p.RetrieveWithCredContext(cc)
+		if errors.As(err, new(*NotTriedError)) {
+			return credentials.Value{}, err
+		}
+		if keys.AccessKeyID != "" || keys.SecretAccessKey != "" {
+			c.last = p
+			return keys, nil
+		}
+	}
+	return credentials.Value{SignerType: credentials.SignatureAnonymous}, nil
+}
+
+// Retrieve is for callers without a context.
+func (c *chain) Retrieve() (credentials.Value, error) { return c.RetrieveWithCredContext(nil) }
+
+// IsExpired is true when the keys must be asked for again.
+func (c *chain) IsExpired() bool { return c.last == nil || c.last.IsExpired() }
 
 // Secrets returns the secrets in the environment. Nothing else that runs on this machine
 // needs those of syncd.

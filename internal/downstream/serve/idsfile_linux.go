@@ -81,7 +81,7 @@ func changeIDs(path string, change func(text []byte, all []Identity) ([]byte, er
 		return fmt.Errorf("serve.ids_file: %w", err)
 	}
 	err = writer.Do(func() error { return changeAsWriter(path, change) })
-	if err != nil && writer.UID != os.Geteuid() {
+	if err != nil && os.Geteuid() == 0 && writer.UID != 0 {
 		err = fmt.Errorf("with the permissions of user %s, who can write on the way to the file: %w", writer.Name, err)
 	}
 	return err

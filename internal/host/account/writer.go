@@ -13,14 +13,18 @@ import (
 // maxLinks is how many links the kernel follows on a path.
 const maxLinks = 40
 
-// WriterOf returns the user with whose permissions root changes a file: root itself, unless
-// a folder on the way to the file belongs to another user. That user could put a link in
-// the place of the file, and root would change the file that it leads to. Links that only
-// root can have made are followed. For another user than root it is that user.
+// begin is the user who started this process. Root becomes another one.
+var begin = os.Geteuid()
+
+// BegunByRoot is true for a process of root, and for one that was root: it may still have
+// root's terminal.
+func BegunByRoot() bool { return begin == 0 }
+
+// WriterOf returns the user who decides which file lies at a path: this one, unless a folder
+// on the way to it belongs to a user that is neither this one nor root. That user could put
+// a link in the place of the file. Links of this user and of root are followed. For root, a
+// group that can write in a folder of root is an error.
 func WriterOf(path string) (Account, error) {
-	if os.Geteuid() != 0 {
-		return Self(), nil
-	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Account{}, err
@@ -31,7 +35,7 @@ func WriterOf(path string) (Account, error) {
 		if err != nil {
 			return Account{}, err
 		}
-		if owner, err := otherWriter(dir, info); owner.UID != 0 || err != nil {
+		if owner, err := folderWriter(dir, info); owner.IsOther() || err != nil {
 			return owner, err
 		}
 		if len(rest) == 0 {
@@ -50,7 +54,7 @@ func WriterOf(path string) (Account, error) {
 			return Account{}, err
 		}
 		if info.Mode()&fs.ModeSticky != 0 { // everybody can put something there
-			if owner, err := OwnerOf(found); owner.UID != 0 || err != nil {
+			if owner, err := OwnerOf(found); owner.IsOther() || err != nil {
 				return owner, err
 			}
 		}
@@ -81,11 +85,14 @@ func names(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// otherWriter returns the owner of a folder. It refuses a folder of root in which others can
-// write.
-func otherWriter(dir string, info fs.FileInfo) (Account, error) {
+// IsOther is true for a user that is neither this one nor root.
+func (a Account) IsOther() bool { return a.UID != 0 && a.UID != os.Geteuid() }
+
+// folderWriter returns the owner of a folder. To root, it refuses a folder of root in which
+// others can write.
+func folderWriter(dir string, info fs.FileInfo) (Account, error) {
 	owner, err := OwnerOf(info)
-	if err != nil || owner.UID != 0 || info.Mode()&fs.ModeSticky != 0 {
+	if err != nil || owner.UID != 0 || os.Geteuid() != 0 || info.Mode()&fs.ModeSticky != 0 {
 		return owner, err
 	}
 	switch perm := info.Mode().Perm(); {
