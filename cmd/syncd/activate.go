@@ -24,8 +24,9 @@ ready. A manifest goes live with its whole group or not at all, and holds up no 
 manifest. It does not wait for a window, nor for a running download.
 
 A revision that the gate refused stays in quarantine until --again asks the gate once
-more. --discard drops staged and refused revisions; the schedule does not fetch the
-same revision again, but 'syncd sync' does if the gate did not refuse it.`,
+more. --discard drops staged and refused revisions for now: the schedule does not fetch
+the same revision again, unless the gate or the configuration changes. 'syncd sync
+--force' does, and a plain 'syncd sync' if the gate did not refuse it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Names = args
 			if req.Discard {

@@ -21,7 +21,8 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 		Long: `Publish a new generation with the revisions of the previous generation, or of a
 given one that is still on disk. Syncs then keep each manifest there. The hold ends
 when the provider lists a newer release than the one left, or changes that one, or
-with 'syncd sync --force'. A second rollback undoes the first.`,
+with 'syncd sync --force'. A pin to another release moves along. A second rollback
+undoes the first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := parseRollback(&req, args); err != nil {
 				return err

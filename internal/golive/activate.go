@@ -42,6 +42,15 @@ func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync,
 // reasons say why manifests do not go live, by name.
 type reasons map[string]error
 
+// with adds a reason.
+func (r reasons) with(name string, why error) reasons {
+	if r == nil {
+		r = reasons{}
+	}
+	r[name] = why
+	return r
+}
+
 // err is nil for no reason.
 func (r reasons) err() (err error) {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
@@ -63,7 +72,8 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 		return p, err
 	}
 	asked := op.req.Trigger != request.TriggerWindow
-	records := queue{op.Tree}.ready(op.names, op.started, asked)
+	records, broken := queue{op.Tree}.ready(op.names, op.started, asked)
+	maps.Copy(op.stay, broken)
 	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
 		op.addWaiting(records)
 	}
@@ -84,7 +94,9 @@ func (op *activation) addWaiting(records []mirror.Record) {
 		e := entries[name]
 		goes := sets(mirror.Change{Set: records}, name)
 		switch {
-		case e.Manifest == "" || e.Dropped || goes || op.stay[name] != nil:
+		case e.Manifest == "" || e.Dropped && !op.req.Again || goes || op.stay[name] != nil:
+		case e.Dropped:
+			op.stay[name] = fmt.Errorf("release %s was discarded: `syncd sync --force %s` fetches it again", e.Release, name)
 		case e.IsQuarantined():
 			op.stay[name] = fmt.Errorf("the gate refused release %s: `syncd activate --again %s` asks it again", e.Release, name)
 		default:

@@ -33,7 +33,8 @@ func (op *discard) Propose(context.Context) (p Proposal, err error) {
 		if e.Manifest == "" || e.Dropped {
 			continue
 		}
-		if err := op.Staging.Discard(name); err != nil {
+		of := op.target(name)
+		if err := op.Staging.Discard(name, of.terms(op.Fingerprint(of))); err != nil {
 			return p, err
 		}
 		state := states[name]

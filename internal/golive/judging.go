@@ -135,7 +135,7 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 		}
 	}
 	c.Objects = gate.Show(t.Mirror, record)
-	c.Staged, c.IsNew, err = t.stage(ctx, record, views)
+	c.Staged, c.IsNew, err = t.stage(ctx, record, views, "")
 	return c, err
 }
 

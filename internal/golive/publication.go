@@ -55,7 +55,7 @@ type Publication struct {
 	Saver      Saver
 	Views      []ConfiguredView           // as the sync found them
 	Whole      bool                       // by a lock file: all of it, whatever the policies, or nothing
-	Force      bool                       // ends holds
+	Force      bool                       // ends holds, also when the revision goes live later
 	Replaced   func() []manifest.ObjectID // objects that were downloaded again
 	Exports    export.Options
 	TakeOver   []string
@@ -98,7 +98,12 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	for _, c := range p.open() {
 		p.propose(ctx, c, now, change)
 	}
-	staged := queue{t}.ready(p.unchanged(), now, p.Whole)
+	staged, broken := queue{t}.ready(p.unchanged(), now, p.Whole)
+	for _, c := range p.Candidates {
+		if why := broken[c.Target().Name]; why != nil {
+			c.Fail(why)
+		}
+	}
 	change.Set, proposal.Together = append(change.Set, staged...), t.Groups.split(staged)
 	change.Orders = p.endedHolds(current)
 	change.Remove = p.dropped(change.Set)
@@ -130,7 +135,11 @@ func (p *Publication) propose(ctx context.Context, c Candidate, now time.Time, c
 		change.Set = append(change.Set, record)
 		return
 	}
-	if _, isNew, err := t.stage(ctx, record, nil); err != nil {
+	forced := ""
+	if p.Force {
+		forced = t.Mirror.Current().Records[of.Name].ID()
+	}
+	if _, isNew, err := t.stage(ctx, record, nil, forced); err != nil {
 		c.Fail(err)
 	} else {
 		c.Staged(isNew)

@@ -59,7 +59,12 @@ func (op *rollback) Settle(o Outcome) (*Commit, error) {
 		return nil, o.Err
 	}
 	for _, record := range o.Change.Set {
-		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Updated))
+		result := resultOf(record, report.Updated)
+		if _, moved := o.Change.Orders[record.Manifest]; moved {
+			result.PinnedBefore = string(o.Before.Records[record.Manifest].Orders.Pin)
+			op.Log.Warn().Str("manifest", record.Manifest).Str("pin", string(record.Release)).Str("pinned_before", result.PinnedBefore).Msg("the rollback moved the pin")
+		}
+		op.result.Manifests = append(op.result.Manifests, result)
 	}
 	return op.record(store.Changes{}, outbox.News{}), o.Err
 }
@@ -108,7 +113,7 @@ func (op *rollback) revisionsBefore() (mirror.Generation, error) {
 	return view, nil
 }
 
-// change returns the change that leads to a generation.
+// change returns the change that leads to a generation. A pin goes along.
 func (op *rollback) change(goal, current mirror.Generation) (change mirror.Change) {
 	for _, t := range op.targets {
 		then, shown := goal.Records[t.Name]
@@ -116,8 +121,16 @@ func (op *rollback) change(goal, current mirror.Generation) (change mirror.Chang
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
+		orders := now.Orders
+		if orders.Pin != "" && orders.Pin != then.Release { // or the next sync would undo the rollback
+			orders.Pin = then.Release
+			if change.Orders == nil {
+				change.Orders = map[string]mirror.Orders{}
+			}
+			change.Orders[t.Name] = orders
+		}
 		then = op.Mirror.Records.Described(then)
-		then.Held, then.PublishedAt = op.holdFrom(t.With(now.Orders), now, then), time.Now().UTC()
+		then.Held, then.PublishedAt = op.holdFrom(t.With(orders), now, then), time.Now().UTC()
 		change.Set = append(change.Set, then)
 	}
 	return change
@@ -125,13 +138,15 @@ func (op *rollback) change(goal, current mirror.Generation) (change mirror.Chang
 
 // holdFrom is the hold of a manifest that goes from one record to another. Going
 // forward ends a hold; a manifest that stays behind the release that it left keeps
-// the hold from there.
+// the hold from there, also if the configured release or the pin changed since.
 func (op *rollback) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
 	if hold := now.Held; hold != nil {
 		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {
 			return nil
 		}
-		return hold
+		still := *hold
+		still.Setting = t.Release
+		return &still
 	}
 	if now.Manifest == "" || then.Release.Newer(now.Release) {
 		return nil

@@ -1,7 +1,9 @@
 package golive
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,15 +13,18 @@ import (
 	"syncd/internal/mirror/staging"
 )
 
-// stage makes a revision durable that does not go live directly.
-func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.View) (e staging.Revision, isNew bool, err error) {
+// stage makes a revision durable that does not go live directly. forced is the ID of the
+// served revision that the operator lets it replace, "" for none.
+func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.View, forced string) (e staging.Revision, isNew bool, err error) {
 	e = staging.Of(record, views, time.Now())
+	e.Forced = forced
 	before := t.Staging.Get(record.Manifest)
 	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
+		e.Forced = cmp.Or(e.Forced, before.Forced)
 		if views == nil {
 			e.Views = before.Views
 		}
-		if before.Expected == e.Expected && views == nil {
+		if before.Expected == e.Expected && before.Forced == e.Forced && views == nil {
 			return before, false, nil
 		}
 	}
@@ -37,18 +42,21 @@ func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.V
 type queue struct{ *Tree }
 
 // ready returns the records of the staged revisions that may go live now, of those manifests
-// and of their groups. A revision whose record cannot be read stays staged.
-func (q queue) ready(names []string, now time.Time, asked bool) (records []mirror.Record) {
+// and of their groups. A revision whose record cannot be read stays, and its group with it.
+func (q queue) ready(names []string, now time.Time, asked bool) (records []mirror.Record, broken reasons) {
 	entries := q.Staging.All()
 	for _, group := range q.readyGroups(names, entries, now, asked) {
 		together, err := q.recordsOf(group, entries, now)
 		if err != nil {
 			q.Log.Error().Err(err).Strs("manifests", group).Msg("a staged revision cannot go live; the next sync stages it again")
+			for _, name := range group {
+				broken = broken.with(name, fmt.Errorf("a staged revision cannot go live, and the next sync stages it again: %w", err))
+			}
 			continue
 		}
 		records = append(records, together...)
 	}
-	return records
+	return records, broken
 }
 
 // readyGroups returns the groups of manifests that may go live now.
@@ -90,19 +98,24 @@ func (q queue) members(group []string, entries map[string]staging.Revision, now 
 		}
 		members[i] = staging.Member{
 			Name: name, Policy: of.Activate, Gate: of.Gate.Identity(), Setting: of.Release, Staged: entries[name],
-			Served: served.Release, ServedID: served.ID(), Held: heldBack(served, entries[name], now),
+			Served: served.Release, ServedID: served.ID(), Held: heldBack(of, served, entries[name], now),
 		}
 	}
 	return members
 }
 
-// heldBack says why a staged revision must not replace the served one.
-func heldBack(served mirror.Record, e staging.Revision, now time.Time) string {
+// heldBack says why a staged revision must not replace the served one. A hold after a rollback
+// does not bind what the operator forced since, nor another release that is wanted now.
+func heldBack(of Target, served mirror.Record, e staging.Revision, now time.Time) string {
 	if served.Orders.Holds(now) {
 		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd sync --force` ends that"
 	}
-	if hold := served.Held; hold != nil && !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {
-		return "is held after a rollback"
+	hold := served.Held
+	if hold == nil || hold.Setting != of.Release || e.Forced == served.ID() {
+		return ""
+	}
+	if !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {
+		return "is held after a rollback: `syncd sync --force` ends that"
 	}
 	return ""
 }

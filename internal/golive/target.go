@@ -35,6 +35,16 @@ func (t Target) With(orders mirror.Orders) Target {
 	return t
 }
 
+// terms identify what decides about a revision beside the operator: the gate, and the
+// configuration with its fingerprint.
+func (t Target) terms(fingerprint string) string { return t.Gate.ID() + " " + fingerprint }
+
+// IsLeft is true for a discarded revision that only the operator, another gate or another
+// configuration brings back.
+func (t Target) IsLeft(e staging.Revision, fingerprint string) bool {
+	return e.IsLeft(t.terms(fingerprint), t.Gate.Identity())
+}
+
 // skipped is the releases of a target that are passed over, as part of its fingerprint.
 func (t Target) skipped() string {
 	var text strings.Builder

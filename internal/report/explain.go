@@ -108,6 +108,8 @@ func (e explanation) sentence() string {
 		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
 	case e.State == StateStaged:
 		return fmt.Sprintf("%s is staged since %s and %s; %s; %s", e.Staged.Release, e.at(e.Staged.Since), e.goesLive(), e.serving(), e.next())
+	case e.State == StatePending && e.Discarded != "":
+		return fmt.Sprintf("nothing is served yet; %s; %s", e.discarded(), e.next())
 	case e.State == StatePending:
 		return "never synced yet; " + e.next()
 	}
@@ -178,6 +180,8 @@ func (e explanation) upToDate() string {
 	text := fmt.Sprintf("up to date with %s", e.Release)
 	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
 	switch {
+	case e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted):
+		text = fmt.Sprintf("still serving %s; %s", e.Release, e.discarded())
 	case wanted.IsMonth() && e.Release != e.Wanted:
 		text = fmt.Sprintf("pinned to %s, which the next sync will fetch; still serving %s", e.Wanted, e.Release)
 	case wanted.IsMonth():
@@ -201,6 +205,11 @@ func (e explanation) upToDate() string {
 		text += ", last confirmed at " + e.at(*e.SyncedAt)
 	}
 	return text + e.late() + "; " + e.next()
+}
+
+// discarded says how a release that the operator dropped comes back.
+func (e explanation) discarded() string {
+	return fmt.Sprintf("%s was dropped by `syncd activate --discard`, `syncd sync --force %s` fetches it again", e.Discarded, e.Name)
 }
 
 // late says that the provider has not published the next release in time.

@@ -53,9 +53,10 @@ type ManifestStatus struct {
 	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate; null for nothing
 	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only
 
-	Pin       string     `json:"pin"`        // the release of `syncd pin`; "" for none
-	HoldUntil *time.Time `json:"hold_until"` // by `syncd hold`; null for none
-	Skips     []string   `json:"skips"`      // releases that `syncd skip` passes over
+	Pin       string     `json:"pin"`                 // the release of `syncd pin`; "" for none
+	HoldUntil *time.Time `json:"hold_until"`          // by `syncd hold`; null for none
+	Skips     []string   `json:"skips"`               // releases that `syncd skip` passes over
+	Discarded string     `json:"discarded,omitempty"` // the release that `syncd activate --discard` dropped; "" for none
 
 	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
 	Expected     *time.Time        `json:"expected"`      // when the release after newest is due, by past ones

@@ -70,6 +70,8 @@ type ManifestResult struct {
 
 	Staged      *StagedRevision `json:"staged,omitempty"`       // waits to go live
 	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
+
+	PinnedBefore string `json:"pinned_before,omitempty"` // the pin that a rollback moved to the release that is served now
 }
 
 // OK is true when no manifest, view or export failed or was refused, and the outcome was

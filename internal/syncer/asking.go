@@ -125,7 +125,7 @@ func (a asking) isKnown() bool {
 	if e.Manifest == "" {
 		return j.release == j.active.Release
 	}
-	return j.release == e.Release && (e.Dropped || e.Passes(j.target.Gate.Identity(), j.active.ID()))
+	return j.release == e.Release && (j.target.IsLeft(e, a.tree.Fingerprint(j.target)) || !e.Dropped && e.Passes(j.target.Gate.Identity(), j.active.ID()))
 }
 
 // waitAfterFailure repeats the result of a release that failed before, until its
@@ -240,7 +240,8 @@ func (a asking) compareStaged(files []manifest.File) error {
 		return nil
 	}
 	switch verdict := e.Judged(j.target.Gate.Identity(), j.active.ID()); {
-	case e.Dropped && a.req.Demand && !e.IsQuarantined(): // asked for again
+	case e.Dropped && (a.req.Force || a.req.Demand && !e.IsQuarantined() || !j.target.IsLeft(e, a.tree.Fingerprint(j.target))): // wanted again
+	case a.req.Force && j.active.Held != nil && !e.IsQuarantined() && e.Forced != j.active.ID(): // it may go live now
 	case e.Dropped, e.Passes(j.target.Gate.Identity(), j.active.ID()):
 		return unchanged()
 	case verdict != nil:

@@ -34,8 +34,11 @@ func Show(m *mirror.Mirror, record mirror.Record) []Shown {
 // sync downloads them again. A gate can write, because it runs as syncd's user.
 func (j Judge) dropChanged(ctx context.Context, c Case) error {
 	damaged := j.damaged(ctx, c.Objects)
-	if len(damaged) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if len(damaged) == 0 {
+		return j.dropLost(ctx, c)
 	}
 	return j.Change(ctx, func() error {
 		if j.Staging.Get(c.Staged.Manifest).ID() != c.Staged.ID() { // replaced meanwhile, and perhaps pruned
@@ -56,6 +59,20 @@ func (j Judge) dropChanged(ctx context.Context, c Case) error {
 		i := slices.IndexFunc(record.Files, func(f mirror.File) bool { return f.Object == damaged[0] })
 		return refusal.New(refusal.Gate, "the gate %s changed the content of %d files, such as %s: mend the gate, which must only read; "+
 			"the next sync downloads them again, and `syncd verify --repair` mends served ones", c.Gate.Command[0], len(damaged), record.Files[i].Path)
+	})
+}
+
+// dropLost refuses a revision whose folder the gate removed. Files that it removed or
+// replaced there are made anew when the revision goes live.
+func (j Judge) dropLost(ctx context.Context, c Case) error {
+	return j.Change(ctx, func() error {
+		if j.Staging.Get(c.Staged.Manifest).ID() != c.Staged.ID() { // replaced meanwhile, and perhaps pruned
+			return nil
+		}
+		if _, err := j.Staging.Record(c.Staged); mirror.IsLost(err) { // the entry went with it
+			return refusal.New(refusal.Gate, "the gate %s removed the folder of the revision, SYNCD_PATH: mend the gate, which must only read; the next sync makes it again", c.Gate.Command[0])
+		}
+		return nil
 	})
 }
 

@@ -143,15 +143,15 @@ func (a *Area) Judge(e Revision, verdict Verdict) (Revision, error) {
 }
 
 // Discard drops the revision of an entry. The entry stays, so that a scheduled sync does
-// not stage the revision again.
-func (a *Area) Discard(name string) error {
+// not stage the revision again while the terms are the same.
+func (a *Area) Discard(name, terms string) error {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	e := a.Get(name)
 	if e.Manifest == "" {
 		return nil
 	}
-	e.Dropped, e.Views = true, nil
+	e.Dropped, e.Terms, e.Forced, e.Views = true, terms, "", nil
 	if err := a.write(e); err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Revision struct {
 	Views    []string         `json:"views,omitempty"`   // keys of the trees that the gate saw
 	Verdict  *Verdict         `json:"verdict,omitempty"` // of the last gate that ran
 	Dropped  bool             `json:"dropped,omitempty"` // discarded: nothing of it is on disk
+	Terms    string           `json:"terms,omitempty"`   // the gate and the configuration then; others bring it back
+	Forced   string           `json:"forced,omitempty"`  // ID of the served revision that it may replace, although a rollback keeps that
 }
 
 // Verdict is what a gate said of a revision.
@@ -52,6 +54,13 @@ func (e Revision) IsQuarantined() bool { return e.Verdict != nil && !e.Verdict.P
 
 // IsStaged is true for a revision that may go live, now or later.
 func (e Revision) IsStaged() bool { return e.Manifest != "" && !e.Dropped && !e.IsQuarantined() }
+
+// IsLeft is true for a discarded revision that a sync by the schedule does not fetch again.
+// An earlier syncd kept no terms.
+func (e Revision) IsLeft(terms string, gate Gate) bool {
+	isOtherGate := e.Verdict != nil && e.Verdict.Gate != gate.ID
+	return e.Dropped && (e.Terms == terms || e.Terms == "" && !isOtherGate)
+}
 
 // Judged returns the verdict of a gate, if it has one that counts: a gate that was
 // changed, or compares with another revision now, must run again.

@@ -86,6 +86,9 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	for _, release := range record.Orders.Skip {
 		m.Skips = append(m.Skips, string(release))
 	}
+	if e.Dropped {
+		m.Discarded = string(e.Release)
+	}
 	if record.Orders.Holds(time.Now()) {
 		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
 	}

@@ -65,6 +65,9 @@ func PrintErrors(w io.Writer, s report.Sync) {
 func PrintRollback(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		fmt.Fprintf(w, "%s  back at %s\n", m.Name, releaseName(m.Release, m.Revision))
+		if m.PinnedBefore != "" {
+			fmt.Fprintf(w, "%s  is pinned to %s now, and was to %s: `syncd unpin %s` ends that\n", m.Name, m.Release, m.PinnedBefore, m.Name)
+		}
 	}
 	printExported(w, s)
 	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
