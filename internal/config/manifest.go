@@ -181,20 +181,16 @@ func parseRelease(text string) (manifest.Release, *document.Fault) {
 	return release, nil
 }
 
-// parseSegment accepts one plain path segment.
-func parseSegment(text string) (string, *document.Fault) {
-	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
-		return "", document.Refuse("is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT")
-	}
-	return text, nil
-}
+var (
+	parseSegment = accepting(isSegment, "is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT")
+	parseProduct = accepting(isSegment, "is not the name of a product", "use a name such as DataQualitySuite")
+	// parseTag accepts a tag that needs no escaping in a query.
+	parseTag = accepting(paramPattern.MatchString, "is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7")
+)
 
-// parseProduct accepts the name of a product.
-func parseProduct(text string) (string, *document.Fault) {
-	if manifest.CheckSegment(text) != nil || strings.TrimSpace(text) != text {
-		return "", document.Refuse("is not the name of a product", "use a name such as DataQualitySuite")
-	}
-	return text, nil
+// isSegment is true for one plain path segment.
+func isSegment(text string) bool {
+	return manifest.CheckSegment(text) == nil && strings.TrimSpace(text) == text
 }
 
 // parseReference accepts the path of a file, with a release or an alias, and returns it
@@ -210,14 +206,6 @@ func parseReference(text string) (string, *document.Fault) {
 		return "", document.Refuse("its release is not latest, a month, a quarter or a two-month period", next)
 	}
 	return ref.WithRelease(release).String(), nil
-}
-
-// parseTag accepts a tag that needs no escaping in a query.
-func parseTag(text string) (string, *document.Fault) {
-	if !paramPattern.MatchString(text) {
-		return "", document.Refuse("is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7")
-	}
-	return text, nil
 }
 
 // parseGlob accepts globs that can match a path.

@@ -160,20 +160,22 @@ var (
 	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)
 )
 
-// parseParam accepts the name of a query parameter that needs no escaping.
-func parseParam(text string) (string, *document.Fault) {
-	if !paramPattern.MatchString(text) {
-		return "", document.Refuse("is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id")
-	}
-	return text, nil
-}
+var (
+	// parseParam accepts the name of a query parameter that needs no escaping.
+	parseParam = accepting(paramPattern.MatchString, "is not the name of a query parameter", "use letters, digits, dots, underscores and dashes, such as id")
+	// parseWord accepts a word that can begin a JSON key and an XML name.
+	parseWord = accepting(wordPattern.MatchString, "is not a word", "use letters, digits and underscores, and begin with no digit")
+	parseHost = accepting(hostPattern.MatchString, "is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port")
+)
 
-// parseWord accepts a word that can begin a JSON key and an XML name.
-func parseWord(text string) (string, *document.Fault) {
-	if !wordPattern.MatchString(text) {
-		return "", document.Refuse("is not a word", "use letters, digits and underscores, and begin with no digit")
+// accepting returns a parser that accepts a text as it is, or refuses it.
+func accepting(fits func(string) bool, problem, suggestion string) func(string) (string, *document.Fault) {
+	return func(text string) (string, *document.Fault) {
+		if !fits(text) {
+			return "", document.Refuse(problem, suggestion)
+		}
+		return text, nil
 	}
-	return text, nil
 }
 
 // parseURL accepts an absolute http or https URL with a host and no fragment.
@@ -233,14 +235,6 @@ func parseListen(text string) (string, *document.Fault) {
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostPattern.MatchString(host) {
 		return "", document.Refuse("its host is neither a name nor an address", next)
-	}
-	return text, nil
-}
-
-// parseHost accepts the name of a host, without a port.
-func parseHost(text string) (string, *document.Fault) {
-	if !hostPattern.MatchString(text) {
-		return "", document.Refuse("is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port")
 	}
 	return text, nil
 }

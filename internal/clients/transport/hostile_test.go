@@ -317,15 +317,25 @@ func assertGood(t *testing.T, c *Client) {
 	})
 }
 
+// leavesNothing fails a test that leaves goroutines behind.
+func leavesNothing(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+}
+
+// attacked returns a client of a good server that redirects to a hostile one.
+func attacked(t *testing.T, attack func(*hostile), stall time.Duration) (*Client, *peer) {
+	leavesNothing(t)
+	f := newFront(t)
+	p := hostilePeer(t, f.certificate, attack)
+	f.other = "https://" + p.Addr().String()
+	return f.client(t, stall), p
+}
+
 func TestNoHTTP2PeerHoldsUpARequest(t *testing.T) {
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {
-			before := goleak.IgnoreCurrent()
-			t.Cleanup(func() { goleak.VerifyNone(t, before) })
-			f := newFront(t)
-			p := hostilePeer(t, f.certificate, attack)
-			f.other = "https://" + p.Addr().String()
-			c := f.client(t, 5*soon)
+			c, p := attacked(t, attack, 5*soon)
 			within(t, "the request", func() {
 				_, body, err := c.Do(t.Context(), toOther)
 				if err == nil && name != "data after the end" {
@@ -341,12 +351,7 @@ func TestNoHTTP2PeerHoldsUpARequest(t *testing.T) {
 func TestNoHTTP2PeerHoldsUpACancelledDownload(t *testing.T) {
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {
-			before := goleak.IgnoreCurrent()
-			t.Cleanup(func() { goleak.VerifyNone(t, before) })
-			f := newFront(t)
-			p := hostilePeer(t, f.certificate, attack)
-			f.other = "https://" + p.Addr().String()
-			c := f.client(t, 2*time.Second) // also limits blocked writes; the end of the context comes first
+			c, p := attacked(t, attack, 2*time.Second) // also limits blocked writes; the end of the context comes first
 			stopped := errors.New("stopped")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(4*soon, func() { cancel(stopped) })
@@ -417,8 +422,7 @@ func (h hang) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 func TestARequestThatHangsInsideNetHTTPIsAbandoned(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	leavesNothing(t)
 	f, hanging := newFront(t), make(hang)
 	t.Cleanup(func() { close(hanging) })
 	c := f.client(t, 5*soon)
@@ -448,8 +452,7 @@ func TestNoSilentPeerHoldsUpARequest(t *testing.T) {
 	} {
 		for _, scheme := range []string{"http", "https", "proxy"} {
 			t.Run(name+" over "+scheme, func(t *testing.T) {
-				before := goleak.IgnoreCurrent()
-				t.Cleanup(func() { goleak.VerifyNone(t, before) })
+				leavesNothing(t)
 				p := startPeer(t, serve)
 				base := map[string]string{"proxy": "https://provider.invalid"}[scheme]
 				c := newClient(t, cmp.Or(base, scheme+"://"+p.Addr().String()), func(cfg *Config) { cfg.StallTimeout, cfg.Retry = 5*soon, quick })

@@ -207,55 +207,28 @@ func spelled(draw func(label string, n int) int, id string) string {
 	for _, c := range id {
 		one := string(c)
 		if depth > 0 {
-			one = encoded(one, draw("encoder", 9))
+			one = firstEncoders[draw("encoder", len(firstEncoders))](one)
 		}
 		if depth > 1 {
-			one = encodedAgain(one, draw("encoder over it", 7))
+			one = secondEncoders[draw("encoder over it", len(secondEncoders))](one)
 		}
 		b.WriteString(one)
 	}
 	return b.String()
 }
 
-func encoded(one string, choice int) string {
-	switch choice {
-	case 1:
-		return percent(one, "%%%02x")
-	case 2:
-		return percent(one, "%%%02X")
-	case 3:
-		return jsonAll(one)
-	case 4:
-		return entities(one, "&#%d;")
-	case 5:
-		return entities(one, "&#x%X;")
-	case 6:
-		return quoteMore(one)
-	case 7:
-		return html.EscapeString(one)
-	case 8:
-		return url.QueryEscape(one)
+var (
+	firstEncoders = []func(string) string{
+		plain, func(one string) string { return percent(one, "%%%02x") }, func(one string) string { return percent(one, "%%%02X") }, jsonAll,
+		func(one string) string { return entities(one, "&#%d;") }, func(one string) string { return entities(one, "&#x%X;") },
+		quoteMore, html.EscapeString, url.QueryEscape,
 	}
-	return one
-}
+	secondEncoders = []func(string) string{
+		plain, url.QueryEscape, func(one string) string { return strings.ReplaceAll(one, "%", "%25") }, jsonAll, quoteMore, goText, html.EscapeString,
+	}
+)
 
-func encodedAgain(one string, choice int) string {
-	switch choice {
-	case 1:
-		return url.QueryEscape(one)
-	case 2:
-		return strings.ReplaceAll(one, "%", "%25")
-	case 3:
-		return jsonAll(one)
-	case 4:
-		return quoteMore(one)
-	case 5:
-		return goText(one)
-	case 6:
-		return html.EscapeString(one)
-	}
-	return one
-}
+func plain(one string) string { return one }
 
 // quoteMore quotes as JSON, slashes included.
 func quoteMore(s string) string {

@@ -8,20 +8,6 @@ import (
 	"syncd/internal/emulator/wire"
 )
 
-// building returns the members that the world knows of a group about the building
-// on a parcel.
-func (v view) building(group string) wire.Fields {
-	switch group {
-	case "PropertyUseInfo":
-		return v.use()
-	case "PropertySize":
-		return v.size()
-	case "IntRoomInfo":
-		return v.rooms()
-	}
-	return v.structure(group)
-}
-
 func (v view) use() wire.Fields {
 	p := v.parcel
 	use := p.UseCode
@@ -69,23 +55,6 @@ func (v view) rooms() wire.Fields {
 		{"StoriesCount", count(p.Stories)},
 		{"UnitsCount", units},
 	}
-}
-
-func (v view) structure(group string) wire.Fields {
-	p := v.parcel
-	switch group {
-	case "Pool":
-		return wire.Fields{{"Pool", yesNo(p.Pool)}}
-	case "IntStructInfo":
-		return wire.Fields{{"Construction", v.code(p.Construction)}, {"Foundation", v.code(p.Foundation)}}
-	case "IntAmenities":
-		return wire.Fields{{"Fireplace", yesNo(p.Fireplaces > 0)}, {"FireplaceCount", strconv.Itoa(p.Fireplaces)}}
-	case "ExtStructInfo":
-		return wire.Fields{{"Exterior1Code", v.code(p.Exterior)}, {"RoofMaterial", v.code(p.Roof)}}
-	case "Utilities":
-		return wire.Fields{{"HVACCoolingDetail", v.code(p.Cooling)}, {"HVACHeatingDetail", v.code(p.Heating)}}
-	}
-	return nil
 }
 
 // code returns the words if the caller asked for texts. Otherwise it returns a code

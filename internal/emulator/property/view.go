@@ -35,33 +35,35 @@ func (v view) groups(columns string) wire.Fields {
 
 // known returns the members of a group that the world knows.
 func (v view) known(group string) wire.Fields {
+	p := v.parcel
 	switch group {
-	case "Parcel":
-		return v.land()
-	case "Legal":
-		return v.legal()
-	case "PropertyAddress":
-		return v.place()
-	case "ParsedPropertyAddress":
-		return v.parsedPlace()
-	case "PrimaryOwner":
-		return v.owner()
-	case "OwnerAddress":
-		return v.ownerPlace()
 	case "LastDeedOwnerInfo":
-		return names(v.parcel.Deeds[0].Grantee, v.parcel.Deeds[0].CoGrantee)
-	case "CurrentDeed":
-		return v.mortgage()
-	case "Tax":
-		return v.tax()
-	case "SaleInfo":
-		return v.sale()
-	case "EstimatedValue":
-		return v.estimate()
+		return names(p.Deeds[0].Grantee, p.Deeds[0].CoGrantee)
 	case "Shape":
-		return wire.Fields{{"WellKnownText", v.parcel.Polygon}}
+		return wire.Fields{{"WellKnownText", p.Polygon}}
+	case "Pool":
+		return wire.Fields{{"Pool", yesNo(p.Pool)}}
+	case "IntStructInfo":
+		return wire.Fields{{"Construction", v.code(p.Construction)}, {"Foundation", v.code(p.Foundation)}}
+	case "IntAmenities":
+		return wire.Fields{{"Fireplace", yesNo(p.Fireplaces > 0)}, {"FireplaceCount", strconv.Itoa(p.Fireplaces)}}
+	case "ExtStructInfo":
+		return wire.Fields{{"Exterior1Code", v.code(p.Exterior)}, {"RoofMaterial", v.code(p.Roof)}}
+	case "Utilities":
+		return wire.Fields{{"HVACCoolingDetail", v.code(p.Cooling)}, {"HVACHeatingDetail", v.code(p.Heating)}}
 	}
-	return v.building(group)
+	if members := largeGroups[group]; members != nil {
+		return members(v)
+	}
+	return nil
+}
+
+// largeGroups has a function for each group of several members.
+var largeGroups = map[string]func(view) wire.Fields{
+	"Parcel": view.land, "Legal": view.legal, "PropertyAddress": view.place, "ParsedPropertyAddress": view.parsedPlace,
+	"PrimaryOwner": view.owner, "OwnerAddress": view.ownerPlace, "CurrentDeed": view.mortgage, "Tax": view.tax,
+	"SaleInfo": view.sale, "EstimatedValue": view.estimate,
+	"PropertyUseInfo": view.use, "PropertySize": view.size, "IntRoomInfo": view.rooms,
 }
 
 func (v view) land() wire.Fields {

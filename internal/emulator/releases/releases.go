@@ -70,21 +70,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // endpoint returns the handler of the first path segment, nil for an unknown one.
 // The provider matches it without case.
 func (s *Service) endpoint(verb string) func(*call) {
-	switch strings.ToLower(verb) {
-	case "browse":
-		return s.browse
-	case "download":
-		return s.redirectToDownload
-	case "releases":
-		return s.fileReleases
-	case "manifestreleases":
-		return s.manifestReleases
-	case "manifest":
-		return s.manifest
-	case "manifestlist":
-		return s.manifestList
-	case "metadata":
-		return s.metadata
+	if handler := map[string]func(*call){
+		"browse": s.browse, "download": s.redirectToDownload, "releases": s.fileReleases, "manifestreleases": s.manifestReleases,
+		"manifest": s.manifest, "manifestlist": s.manifestList, "metadata": s.metadata,
+	}[strings.ToLower(verb)]; handler != nil {
+		return handler
 	}
 	if hashType := strings.ToUpper(verb); catalogue.IsHashType(hashType) {
 		return func(c *call) { s.hash(c, hashType) }
