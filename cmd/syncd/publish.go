@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -23,16 +24,37 @@ so this command is for an attempt right after a failure, and for a look at what 
 uploaded (--dry-run).
 
 --gc also deletes what no generation in use names and what is older than
-publish.s3.grace. Each publication of something new does this, too.`,
+publish.s3.grace. Each publication of something new does this, too.
+
+--verify publishes nothing. It looks whether the bucket has everything that followers may
+still read: each record and object with its size, and its SHA-256 where the server keeps
+one. Where it keeps none, up to 1 GiB of objects is read, another part each time; --read
+reads them all. --repair uploads again what is missing or damaged, as far as this host
+still has it. What is left makes the exit status 1. With scrub.schedule, the daemon does
+the same as --verify --repair at the times of the scrub.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !req.Verify && (req.Repair || req.Read):
+				return cli.Usagef("--repair and --read need --verify")
+			case req.Verify && (req.DryRun || req.Collect):
+				return cli.Usagef("--verify publishes nothing: leave --dry-run and --gc away")
+			}
 			return work[request.Upload, report.Upload]{
-				operation: operation.Upload, check: hasPlace, asJSON: asJSON,
-				text: lines(func(w io.Writer, r report.Upload) { terminal.PrintUpload(w, r, req.DryRun) }),
+				operation: operation.Upload, check: hasPlace, asJSON: asJSON, isOK: report.Upload.OK,
+				text: lines(func(w io.Writer, r report.Upload) {
+					terminal.PrintUpload(w, r, req.DryRun)
+					if !req.Repair && !r.OK() {
+						fmt.Fprintln(w, "`syncd publish --verify --repair` uploads again what this host has")
+					}
+				}),
 			}.run(cmd.Context(), a, req)
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what would be uploaded and deleted, and change nothing")
 	cmd.Flags().BoolVar(&req.Collect, "gc", false, "delete what nothing in the bucket needs any more")
+	cmd.Flags().BoolVar(&req.Verify, "verify", false, "look whether the bucket has everything that it names")
+	cmd.Flags().BoolVar(&req.Repair, "repair", false, "with --verify, upload again what is missing or damaged")
+	cmd.Flags().BoolVar(&req.Read, "read", false, "with --verify, read all objects")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

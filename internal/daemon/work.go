@@ -26,7 +26,7 @@ func (d *Daemon) newOperations() *operation.Table {
 		logged(d, operation.Activate, report.Sync.OK, logActivate),
 		logged(d, operation.Order, always, logOrder),
 		logged(d, operation.Forget, always, logForget),
-		logged(d, operation.Upload, always, logUpload),
+		logged(d, operation.Upload, report.Upload.OK, logUpload),
 		logged(d, operation.Adopt, report.Adoption.OK, logAdopt),
 		operation.Repair.By(d.logRepair),
 	)
@@ -157,6 +157,12 @@ func withUpload(event *zerolog.Event, p *report.Upload) *zerolog.Event {
 	}
 	if c := p.Collected; c != nil {
 		fields.Int("deleted_objects", c.Objects).Int64("deleted_bytes", c.Bytes)
+	}
+	if v := p.Verification; v != nil {
+		fields.Int("verified_objects", v.Objects).Int64("verified_bytes", v.Bytes).Int("missing", v.Missing).Int("damaged", v.Damaged).Int("repaired", v.Repaired)
+		if v.Left() > 0 {
+			fields.Stringer("first", v.Damage[0])
+		}
 	}
 	if p.Error != "" {
 		fields.Str("error", p.Error)

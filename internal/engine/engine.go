@@ -96,9 +96,10 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 }
 
 func newEngine(b *base) *Engine {
-	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{}), uploads: uploads{b}}
+	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.uploads = uploads{b, e.Scrub.rate}
 	e.shared = syncer.NewShared()
 	e.directory = golive.NewDirectory(e.mayChange, e.shared)
 	e.series = metricSet{base: b, directory: e.directory}

@@ -45,6 +45,13 @@ func after(known store.Upload, place string, done report.Upload, at time.Time) s
 		known.Error = done.Error
 		return known
 	}
+	if c := done.Verification; c != nil {
+		known.Verified = store.UploadCheck{At: at.UTC(), Objects: c.Objects, Bytes: c.Bytes, Found: c.Missing + c.Damaged, Repaired: c.Repaired}
+		if c.Left() > 0 {
+			known.Verified.First = c.Damage[0].String()
+		}
+		return known
+	}
 	known.Standby, known.Error, known.FailingSince = done.Result == report.Standby, "", time.Time{}
 	if done.Result == report.Uploaded {
 		known.PublishedAt = at.UTC()

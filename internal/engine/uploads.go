@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"time"
 
 	"syncd/internal/clients/certificate"
 	"syncd/internal/config"
 	"syncd/internal/downstream/publisher"
+	"syncd/internal/host/rate"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -16,7 +18,10 @@ import (
 var errNoPlace = errors.New("publish.s3 is not in the configuration: say there where this host publishes")
 
 // uploads publish to object storage.
-type uploads struct{ *base }
+type uploads struct {
+	*base
+	scrubRate *rate.Budget
+}
 
 // uploader is the publisher with the settings that it was made with.
 type uploader struct {
@@ -48,7 +53,7 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	}
 	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
 	p, err := publisher.New(publisher.Config{
-		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Keep: outcomes.keep, Log: u.options.Log,
+		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Revision: u.mirror.Records.Revision, Keep: outcomes.keep, Log: u.options.Log,
 		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 	})
 	return &uploader{p, settings}, err
@@ -76,6 +81,7 @@ func (u uploads) replace(before, now *uploader) {
 	case now != before:
 		known := u.lastUpload(placeOf(now.settings.publish))
 		u.metrics.UploadedBefore(known.Generation, known.FailingSince)
+		u.metrics.Verified(known.Verified.Found-known.Verified.Repaired, known.Verified.At)
 	}
 }
 
@@ -100,8 +106,26 @@ func (u uploads) uploadNow(ctx context.Context, req request.Upload) (done report
 		if p == nil {
 			return errNoPlace
 		}
+		if req.Verify {
+			verify := publisher.Verify{Repair: req.Repair, Read: req.Read}
+			if req.Paced {
+				verify.Rate = u.scrubRate
+			}
+			done, err = p.Verify(ctx, verify)
+			return err
+		}
 		done, err = p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
 		return err
 	})
 	return done, err
+}
+
+// BucketVerified is when the bucket was verified last; the zero time for never. It is false
+// without a place to publish to.
+func (e *Engine) BucketVerified() (at time.Time, hasPlace bool) {
+	p := e.active.Load().publisher
+	if p == nil {
+		return at, false
+	}
+	return e.uploads.lastUpload(placeOf(p.settings.publish)).Verified.At, true
 }

@@ -106,6 +106,7 @@ syncd_manifest_state{manifest="one",state="in_sync"} 1
 syncd_mirror_bytes{manifest="one"} 20
 syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_orphaned_manifests 1
+syncd_publish_damaged_objects 0
 syncd_publish_failing_since_timestamp_seconds 0
 syncd_publish_generation 0
 syncd_publish_last_success_timestamp_seconds 0
@@ -115,6 +116,7 @@ syncd_publish_runs_total{result="published"} 0
 syncd_publish_runs_total{result="standby"} 0
 syncd_publish_runs_total{result="unchanged"} 0
 syncd_publish_uploaded_bytes_total 0
+syncd_publish_verified_timestamp_seconds 0
 syncd_quarantined_since_timestamp_seconds{manifest="one"} 0
 syncd_refusals_total{manifest="one",reason="shrink"} 1
 syncd_release_expected_timestamp_seconds{manifest="one"} 12.5

@@ -13,6 +13,7 @@ type uploadSeries struct {
 	bytes                     prometheus.Counter
 	generation, leader        prometheus.Gauge
 	lastSuccess, failingSince prometheus.Gauge
+	damaged, verified         prometheus.Gauge
 
 	mu    sync.Mutex // guards what follows
 	fails bool
@@ -29,11 +30,13 @@ func newUploadSeries(reg prometheus.Registerer, results []string) *uploadSeries 
 		leader:       gauge("publish_leader", "1 while this publisher holds the lease of the election, otherwise 0."),
 		lastSuccess:  gauge("publish_last_success_timestamp_seconds", "Time when object storage was last known to show what is served; 0 before that."),
 		failingSince: gauge("publish_failing_since_timestamp_seconds", "Time since when publishing to object storage fails; 0 while it does not."),
+		damaged:      gauge("publish_damaged_objects", "Objects and records in object storage that the last verification found missing or damaged and that were not repaired."),
+		verified:     gauge("publish_verified_timestamp_seconds", "Time of the last verification of object storage; 0 before the first."),
 	}
 	for _, result := range results {
 		s.runs.WithLabelValues(result)
 	}
-	reg.MustRegister(s.runs, s.bytes, s.generation, s.leader, s.lastSuccess, s.failingSince)
+	reg.MustRegister(s.runs, s.bytes, s.generation, s.leader, s.lastSuccess, s.failingSince, s.damaged, s.verified)
 	return s
 }
 
@@ -71,6 +74,12 @@ func (m *Metrics) UploadedBefore(generation int, failingSince time.Time) {
 	p.generation.Set(float64(generation))
 }
 
+// Verified shows what a verification of object storage has left missing or damaged.
+func (m *Metrics) Verified(left int, at time.Time) {
+	m.upload.damaged.Set(float64(left))
+	m.upload.verified.Set(seconds(at))
+}
+
 // uploadFailed is a result, as package report names it.
 const uploadFailed = "failed"
 
@@ -91,4 +100,5 @@ func (m *Metrics) UploadsNothing() {
 	m.upload.failingSince.Set(0)
 	m.upload.generation.Set(0)
 	m.upload.leader.Set(0)
+	m.Verified(0, time.Time{})
 }

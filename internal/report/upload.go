@@ -7,6 +7,8 @@ const (
 	Standby         Result = "standby" // another publisher holds the lease
 	UploadPending   Result = "pending" // a newer call publishes what is served, once the bucket is free
 	UploadFailed    Result = "failed"
+	UploadVerified  Result = "verified" // a verification has left nothing missing or damaged
+	UploadDamaged   Result = "damaged"  // it has left something
 )
 
 // Upload is the outcome of publishing to object storage.
@@ -19,6 +21,8 @@ type Upload struct {
 	Collected  *Collection `json:"collected,omitempty"` // what was deleted; nil if nothing was looked for
 	Error      string      `json:"error"`
 
+	Verification *UploadCheck `json:"verification,omitempty"` // nil if none was asked for
+
 	Served int `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
 }
 
@@ -28,4 +32,44 @@ type Collection struct {
 	Bytes   int64 `json:"bytes"`   // of these
 	Texts   int   `json:"texts"`   // records and generations
 	Uploads int   `json:"uploads"` // that were never finished
+}
+
+// OK is true when a verification, if one was asked for, has left nothing missing or damaged.
+func (u Upload) OK() bool { return u.Verification == nil || u.Verification.Left() == 0 }
+
+// UploadCheck is what a verification of the bucket found.
+type UploadCheck struct {
+	Generations int            `json:"generations"` // that followers may still read
+	Records     int            `json:"records"`     // of these
+	Objects     int            `json:"objects"`     // of these
+	Bytes       int64          `json:"bytes"`       // of the objects
+	BytesRead   int64          `json:"bytes_read"`  // of objects that were read and hashed
+	Unread      int            `json:"unread"`      // objects of which only the size was compared: the server keeps no SHA-256
+	Missing     int            `json:"missing"`
+	Damaged     int            `json:"damaged"`
+	Repaired    int            `json:"repaired"` // of both
+	Damage      []UploadDamage `json:"damage"`   // at most 100, what is left first
+}
+
+// Left is how many are missing or damaged and were not repaired.
+func (c UploadCheck) Left() int { return c.Missing + c.Damaged - c.Repaired }
+
+// UploadDamage is something in the bucket that is missing or damaged.
+type UploadDamage struct {
+	Name     string `json:"name"`     // below the prefix
+	Manifest string `json:"manifest"` // "" for a generation
+	Release  string `json:"release"`
+	Path     string `json:"path"` // of a file with this content; "" for a text
+	Missing  bool   `json:"missing"`
+	Error    string `json:"error"`
+	Repaired bool   `json:"repaired"`
+}
+
+// String names it, and says what is wrong.
+func (d UploadDamage) String() string {
+	name := d.Name
+	if d.Path != "" {
+		name = d.Manifest + "/" + d.Path + " (" + d.Name + ")"
+	}
+	return name + ": " + d.Error
 }

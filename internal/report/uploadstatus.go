@@ -16,7 +16,22 @@ type UploadStatus struct {
 	Error        string          `json:"error"`         // of the last attempt
 	Election     *ElectionStatus `json:"election"`      // null without one
 	Explanation  string          `json:"explanation"`
+
+	Verification *UploadCheckStatus `json:"verification"` // null before the first
 }
+
+// UploadCheckStatus is what the last verification of the bucket found.
+type UploadCheckStatus struct {
+	At       time.Time `json:"at"`
+	Objects  int       `json:"objects"`
+	Bytes    int64     `json:"bytes"`
+	Found    int       `json:"found"`    // missing or damaged
+	Repaired int       `json:"repaired"` // of these
+	First    string    `json:"first"`    // of those that are left, and what is wrong
+}
+
+// StateDamaged says that a verification has left something missing or damaged.
+const StateDamaged State = "damaged"
 
 // StateStandby says that another publisher holds the lease.
 const StateStandby State = "standby"
@@ -39,7 +54,7 @@ func (p UploadStatus) sentence(now time.Time) string {
 		}
 	case p.State == StateStandby:
 		text = fmt.Sprintf("this host is on standby and does not publish to %s", p.Place)
-	case p.State == StateInSync:
+	case p.State == StateInSync || p.State == StateDamaged:
 		text = fmt.Sprintf("generation %d in %s shows what is served", p.Generation, p.Place)
 		if p.PublishedAt != nil {
 			text += ", this host published last at " + at(p.PublishedAt)
@@ -49,6 +64,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 	default:
 		text = fmt.Sprintf("this host has published nothing to %s yet", p.Place)
 	}
+	if v := p.Verification; v != nil {
+		text += v.sentence(at(&v.At))
+	}
 	switch e := p.Election; {
 	case e == nil || e.Holder == "":
 	case e.Leads:
@@ -57,4 +75,15 @@ func (p UploadStatus) sentence(now time.Time) string {
 		text += "; " + e.Holder + " holds the lease"
 	}
 	return text
+}
+
+// sentence follows that on the state of the bucket.
+func (v UploadCheckStatus) sentence(at string) string {
+	switch left := v.Found - v.Repaired; {
+	case left > 0:
+		return fmt.Sprintf("; by the verification of %s, %d of what it names is missing or damaged there, such as %s: `syncd publish --verify --repair` uploads again what this host has", at, left, v.First)
+	case v.Found > 0:
+		return fmt.Sprintf("; verified at %s, %d repaired", at, v.Repaired)
+	}
+	return "; verified at " + at
 }

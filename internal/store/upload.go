@@ -17,6 +17,18 @@ type Upload struct {
 	Standby      bool      `json:"standby,omitempty"` // another publisher held the lease
 	FailingSince time.Time `json:"failing_since,omitzero"`
 	Error        string    `json:"error,omitempty"`
+
+	Verified UploadCheck `json:"verified,omitzero"`
+}
+
+// UploadCheck is what the last verification of the bucket found.
+type UploadCheck struct {
+	At       time.Time `json:"at"`
+	Objects  int       `json:"objects"`
+	Bytes    int64     `json:"bytes"`
+	Found    int       `json:"found"`           // missing or damaged
+	Repaired int       `json:"repaired"`        // of these
+	First    string    `json:"first,omitempty"` // of those that are left, and what is wrong
 }
 
 var keyUpload = []byte("publication")

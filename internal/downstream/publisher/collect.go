@@ -68,7 +68,7 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 	}
 	k.number = at.Generation
 	for number := at.Generation; number > 0; {
-		g, found, err := p.readGeneration(ctx, number)
+		g, found, err := p.readGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, errNotThere) && number != at.Generation {
 			return k, nil // it was deleted before
 		}

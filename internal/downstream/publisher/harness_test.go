@@ -100,6 +100,8 @@ func (c *counts) UploadEnded(result string, _ int, _ time.Time) {
 
 func (c *counts) Leads(bool) {}
 
+func (c *counts) Verified(int, time.Time) {}
+
 // newPublisher returns a publisher to an S3 server. change, if set, changes its settings.
 func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) *Publisher {
 	t.Helper()
@@ -112,8 +114,9 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
-		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Keep: func(report.Upload, time.Time) error { return nil },
-		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
+		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Revision: func(string, string) (mirror.Record, error) { return mirror.Record{}, os.ErrNotExist },
+		Keep: func(report.Upload, time.Time) error { return nil },
+		Log:  zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {
 		change(&cfg)

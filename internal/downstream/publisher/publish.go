@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
@@ -29,6 +30,7 @@ type Config struct {
 	Objects    Objects
 	Configured func(manifest string) bool
 	Observer   Observer
+	Revision   func(name, id string) (mirror.Record, error) // a revision on disk that is not served
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
 	Log        zerolog.Logger
 	Version    string
@@ -51,6 +53,7 @@ type Observer interface {
 	Uploaded(bytes int64)
 	UploadEnded(result string, generation int, at time.Time)
 	Leads(leads bool)
+	Verified(left int, at time.Time) // left is what is missing or damaged
 }
 
 // Publisher publishes to one place. Its methods are safe for concurrent use.
@@ -62,6 +65,7 @@ type Publisher struct {
 	serverTime atomic.Int64
 
 	queue      queue
+	verifying  *semaphore.Weighted // one verification has it
 	starting   sync.Once
 	ending     context.CancelFunc
 	background sync.WaitGroup
@@ -77,7 +81,7 @@ type Publisher struct {
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
 func New(cfg Config) (*Publisher, error) {
-	p := &Publisher{cfg: cfg, name: nameOf(cfg.Mirror.Dir())}
+	p := &Publisher{verifying: semaphore.NewWeighted(1), cfg: cfg, name: nameOf(cfg.Mirror.Dir())}
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
@@ -135,6 +139,8 @@ type Request struct {
 	DryRun  bool // only say what would be done
 	Collect bool // delete what nothing names, even if nothing new is published
 	Check   bool // look at the bucket, even if it needs nothing
+
+	mend *verification // found what is to be uploaded again
 }
 
 // maxRounds bounds the attempts against publishers that are faster.
@@ -197,6 +203,11 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 			return done, err
 		}
 	}
+	if req.mend != nil {
+		if err := req.mend.repair(ctx); err != nil {
+			return done, err
+		}
+	}
 	for range maxRounds {
 		done, err = p.round(ctx, req)
 		if !errors.Is(err, errChanged) {
@@ -244,6 +255,9 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if err := p.checkFence(ctx, at); err != nil {
 		return report.Upload{}, err
 	}
+	if req.mend != nil {
+		req.mend.rename(&at.generation)
+	}
 	next, err := p.compose(served, at.generation)
 	if err != nil {
 		return report.Upload{}, err
@@ -275,6 +289,9 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, err
 	}
 	p.seen, done.Generation = sighting{written, since}, written.number
+	if req.mend != nil {
+		req.mend.published()
+	}
 	p.confirm(served, done.Generation)
 	done.Served = served.Number
 	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")

@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -116,5 +117,5 @@ func (q *queue) run(ctx context.Context, p *publication, work func(context.Conte
 
 // and is a request for both.
 func (r Request) and(other Request) Request {
-	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check}
+	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check, mend: cmp.Or(r.mend, other.mend)}
 }

@@ -49,7 +49,7 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 		return state{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
 	at := state{Current: current, etag: found.etag}
-	at.generation, _, err = p.readGeneration(ctx, current.Generation)
+	at.generation, _, err = p.readGeneration(ctx, current.Generation, current.SHA256)
 	if errors.Is(err, errUnusable) {
 		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
 		err = nil
@@ -60,7 +60,8 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 // errUnusable says that a text in the bucket is missing or damaged.
 var errUnusable = errors.New("cannot be used")
 
-func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Generation, info, error) {
+// readGeneration reads a generation. It must have the SHA-256 sum, unless that is zero.
+func (p *Publisher) readGeneration(ctx context.Context, number int, sum manifest.ObjectID) (bucket.Generation, info, error) {
 	text, found, err := p.store.text(ctx, bucket.GenerationName(number))
 	if errors.Is(err, errNotThere) {
 		return bucket.Generation{}, found, fmt.Errorf("%w: %w", errUnusable, err)
@@ -69,6 +70,9 @@ func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Gene
 		return bucket.Generation{}, found, err
 	}
 	g, err := bucket.ParseGeneration(number, text)
+	if actual := manifest.ObjectID(sha256.Sum256(text)); err == nil && !sum.IsZero() && actual != sum {
+		g, err = bucket.Generation{}, fmt.Errorf("%s has sha256 %s, but %s says %s", bucket.GenerationName(number), actual, bucket.CurrentName, sum)
+	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnusable, err)
 	}
@@ -79,7 +83,7 @@ func (p *Publisher) readGeneration(ctx context.Context, number int) (bucket.Gene
 func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
 	_, err = p.store.read(ctx, of.Record(), func(from io.Reader) error {
 		if read, err = bucket.ReadRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return &localError{err}
+			return &localError{fmt.Errorf("%w: %w", errUnusable, err)}
 		}
 		return err
 	})

@@ -14,11 +14,16 @@ func Upload(p store.Upload, place string, served int, election *report.ElectionS
 		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
 		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
 	}
+	if v := p.Verified; !v.At.IsZero() {
+		status.Verification = &report.UploadCheckStatus{At: v.At, Objects: v.Objects, Bytes: v.Bytes, Found: v.Found, Repaired: v.Repaired, First: v.First}
+	}
 	switch {
 	case p.Error != "":
 		status.State = report.StateFailed
 	case p.Standby:
 		status.State = report.StateStandby
+	case p.Generation > 0 && p.Shown == served && p.Verified.Found > p.Verified.Repaired:
+		status.State = report.StateDamaged
 	case p.Generation > 0 && p.Shown == served:
 		status.State = report.StateInSync
 	}

@@ -12,6 +12,9 @@ import (
 
 // PrintUpload writes the outcome of publishing to object storage.
 func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
+	if p.Verification != nil {
+		printUploadCheck(w, *p.Verification)
+	}
 	switch p.Result {
 	case report.Uploaded:
 		fmt.Fprintln(w, uploadLine(p, dryRun))
@@ -40,4 +43,32 @@ func uploadLine(p report.Upload, dryRun bool) string {
 		return "would upload " + amount
 	}
 	return fmt.Sprintf("published generation %d to the bucket: %s uploaded", p.Generation, amount)
+}
+
+// printUploadCheck writes what a verification of the bucket found.
+func printUploadCheck(w io.Writer, c report.UploadCheck) {
+	fmt.Fprintf(w, "%d generations, %d records and %d objects (%s) looked for, %s of objects read\n",
+		c.Generations, c.Records, c.Objects, humanize.IBytes(uint64(max(c.Bytes, 0))), humanize.IBytes(uint64(max(c.BytesRead, 0))))
+	if c.Unread > 0 {
+		fmt.Fprintf(w, "of %d objects only the size was compared: the server keeps no SHA-256 of them, and --read reads them all\n", c.Unread)
+	}
+	for _, d := range c.Damage {
+		verb := "damaged"
+		switch {
+		case d.Repaired:
+			verb = "repaired"
+		case d.Missing:
+			verb = "missing"
+		}
+		fmt.Fprintf(w, "%s %s\n", verb, d)
+	}
+	if more := c.Missing + c.Damaged - len(c.Damage); more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
+	switch found := c.Missing + c.Damaged; {
+	case found == 0:
+		fmt.Fprintln(w, "nothing is missing or damaged")
+	default:
+		fmt.Fprintf(w, "%d missing, %d damaged, %d repaired\n", c.Missing, c.Damaged, c.Repaired)
+	}
 }

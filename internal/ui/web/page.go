@@ -163,7 +163,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 func title(status report.Status) string {
 	bad := 0
 	count := func(state string) {
-		if state == string(report.StateFailed) || state == string(report.StateRefused) || state == string(report.StateQuarantined) {
+		if state == string(report.StateFailed) || state == string(report.StateRefused) || state == string(report.StateQuarantined) || state == string(report.StateDamaged) {
 			bad++
 		}
 	}

@@ -1,0 +1,122 @@
+package publisher
+
+import (
+	"sync/atomic"
+
+	"context"
+	"errors"
+	"golang.org/x/sync/errgroup"
+	"io/fs"
+	"slices"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+)
+
+// repair uploads again what was found to be missing or damaged, in the turn of a publication.
+// That one then mends what needs another generation. A kill costs what was under way: what is
+// left is found again.
+func (v *verification) repair(ctx context.Context) error {
+	v.seen = sighting{}
+	u := &uploads{Publisher: v.Publisher, bodies: make(chan struct{}, maxBodies)}
+	var failures atomic.Int64
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxRequests)
+	for _, f := range v.found {
+		group.Go(func() error {
+			f.unmended = v.mend(groupCtx, u, f)
+			var local *fs.PathError
+			switch {
+			case f.unmended == nil:
+				f.repaired = true
+				failures.Store(0)
+			case errors.Is(f.unmended, errLost), !isKnown(f.unmended) && !errors.As(f.unmended, &local) && failures.Add(1) >= maxFailures:
+				return f.unmended
+			}
+			return nil
+		})
+		if groupCtx.Err() != nil {
+			break
+		}
+	}
+	return group.Wait()
+}
+
+// maxFailures is how many objects in a row may fail until the repair is given up.
+const maxFailures = 3
+
+// mend repairs one finding.
+func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
+	switch {
+	case f.object != nil:
+		err := u.upload(ctx, f.object.object)
+		if errors.Is(err, fs.ErrNotExist) {
+			return errNotHere
+		}
+		return err
+	case f.manifest != nil:
+		return v.mendRecord(ctx, f)
+	case f.name != bucket.CurrentName && f.number != v.at.Generation:
+		return errOutdated
+	}
+	return errNeedsGeneration
+}
+
+// Errors that say why something was not repaired.
+var (
+	errNotHere         = errors.New("this host does not have it, or not any more: only another publisher can repair it")
+	errNeedsGeneration = errors.New("no new generation was published")
+	errOutdated        = errors.New("followers have a newer generation, and this one will be deleted as garbage")
+	errOtherText       = errors.New("this host has another text of it")
+)
+
+func isKnown(err error) bool {
+	return slices.ContainsFunc([]error{errNotHere, errNeedsGeneration, errOutdated, errOtherText}, func(known error) bool { return errors.Is(err, known) })
+}
+
+func (v *verification) mendRecord(ctx context.Context, f *finding) error {
+	own, found := v.ownRecord(*f.manifest)
+	if !found {
+		return errNotHere
+	}
+	text, err := textOf(recordOf(own))
+	switch {
+	case err != nil:
+		return err
+	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.sum:
+		return v.writeRecord(ctx, text)
+	case f.number != v.at.Generation:
+		return errOtherText
+	}
+	return errNeedsGeneration
+}
+
+// ownRecord is this host's record of a revision that the bucket has.
+func (v *verification) ownRecord(m bucket.Manifest) (mirror.Record, bool) {
+	if r := v.cfg.Mirror.Current().Records[m.Name]; manifestOf(r).Record() == m.Record() {
+		return r, true
+	}
+	r, err := v.cfg.Revision(m.Name, string(m.Release)+"-"+m.Revision)
+	return r, err == nil && manifestOf(r).Record() == m.Record()
+}
+
+// rename makes the publication name this host's records where those in the bucket cannot be
+// repaired.
+func (v *verification) rename(g *bucket.Generation) {
+	g.Manifests = slices.Clone(g.Manifests)
+	for i := range g.Manifests {
+		if f := v.records[g.Manifests[i].Record()]; f != nil && errors.Is(f.unmended, errNeedsGeneration) {
+			g.Manifests[i].RecordSHA256 = manifest.ObjectID{}
+		}
+	}
+}
+
+// published notes that a generation was published after the repair.
+func (v *verification) published() {
+	for _, f := range v.found {
+		if errors.Is(f.unmended, errNeedsGeneration) {
+			f.unmended, f.repaired = nil, true
+		}
+	}
+}

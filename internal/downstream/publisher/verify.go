@@ -1,0 +1,410 @@
+package publisher
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/host/rate"
+	"syncd/internal/manifest"
+	"syncd/internal/report"
+)
+
+// Limits of a verification.
+const (
+	maxReadUnasked   = 1 << 30 // bytes of objects that are read although nobody asked for it
+	maxVerified      = 1000    // generations
+	maxListed        = 100     // findings that the report lists
+	maxVerifiedFiles = 8 << 20 // of all records together
+)
+
+// Verify says how to verify.
+type Verify struct {
+	Repair bool         // upload again what is missing or damaged
+	Read   bool         // read every object, not only some that the server keeps no SHA-256 of
+	Rate   *rate.Budget // of everything that is read; nil for no limit
+}
+
+// Verify looks for everything that the kept generations name: each text and each object, with
+// its size and its SHA-256. It needs no lease, and no publication waits for it, until it
+// repairs something.
+func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, error) {
+	if err := p.store.checkCredentials(); err != nil {
+		return report.Upload{Result: report.UploadFailed, Error: err.Error()}, err
+	}
+	if err := p.verifying.Acquire(ctx, 1); err != nil {
+		return report.Upload{}, context.Cause(ctx)
+	}
+	defer p.verifying.Release(1)
+	v := &verification{Publisher: p, req: req, records: map[string]*finding{}, objects: map[manifest.ObjectID]*wanted{}, unasked: maxReadUnasked}
+	done, err := v.run(ctx)
+	if err != nil {
+		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
+		return done, err
+	}
+	check := v.report()
+	done.Verification = &check
+	switch {
+	case check.Left() > 0 && done.Result != report.Standby:
+		done.Result = report.UploadDamaged
+	case check.Left() == 0:
+		done.Result = report.UploadVerified
+	}
+	p.cfg.Observer.Verified(check.Left(), time.Now())
+	if err := p.cfg.Keep(done, time.Now()); err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of the verification failed; syncd status may show an older one")
+	}
+	return done, nil
+}
+
+// verification looks through a bucket once.
+type verification struct {
+	*Publisher
+	req         Verify
+	at          state
+	generations int
+	records     map[string]*finding // by name; a nil one is good
+	objects     map[manifest.ObjectID]*wanted
+	bytes       int64 // of all objects
+
+	mu      sync.Mutex // guards what follows
+	unasked int64      // bytes that may still be read
+	read    int64      // bytes that were
+	unread  int        // objects of which only the size is known
+	found   []*finding
+}
+
+// wanted is an object that a kept generation names.
+type wanted struct {
+	object
+	manifest bucket.Manifest // of the newest generation that names it
+	path     string
+	number   int // of that generation
+}
+
+// finding is something that is missing or damaged.
+type finding struct {
+	name      string // in the bucket
+	object    *wanted
+	manifest  *bucket.Manifest // whose record it is; nil for an object or a generation
+	number    int              // of the newest generation that names it
+	isMissing bool
+	err       error // what is wrong
+	unmended  error // why it was not repaired
+	repaired  bool
+}
+
+func (v *verification) run(ctx context.Context) (done report.Upload, err error) {
+	if err := v.readTexts(ctx); err != nil {
+		return done, err
+	}
+	if err := v.checkObjects(ctx); err != nil {
+		return done, err
+	}
+	if err := v.dropOutdated(ctx); err != nil {
+		return done, err
+	}
+	done.Generation = v.at.Generation
+	if !v.req.Repair || len(v.found) == 0 {
+		return done, nil
+	}
+	return v.queue.do(ctx, Request{Check: true, mend: v}, v.attempt)
+}
+
+// readTexts reads the kept generations and their records, and learns which objects there
+// must be.
+func (v *verification) readTexts(ctx context.Context) error {
+	return v.eachKept(ctx, func(g bucket.Generation) error {
+		v.generations++
+		for _, m := range g.Manifests {
+			if _, isKnown := v.records[m.Record()]; isKnown {
+				continue
+			}
+			v.records[m.Record()] = nil
+			if err := v.readRecordOf(ctx, g.Number, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, v.find)
+}
+
+// eachKept calls use for each generation that followers may still read, the newest first. One
+// that cannot be used is passed to damaged: no other one can be found through it.
+func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation) error, damaged func(*finding)) (err error) {
+	if v.at, err = v.readCurrent(ctx); err != nil {
+		return err
+	}
+	if v.at.Generation == 0 {
+		if len(v.cfg.Mirror.Current().Records) > 0 {
+			damaged(&finding{name: bucket.CurrentName, isMissing: true, err: errNotThere})
+		}
+		return nil
+	}
+	number := v.at.Generation
+	for range maxVerified {
+		g, found, err := v.readGeneration(ctx, number, v.sumOf(number))
+		switch isGone := errors.Is(err, errNotThere); {
+		case isGone && number != v.at.Generation:
+			return nil // it was deleted as garbage
+		case errors.Is(err, errUnusable):
+			damaged(&finding{name: bucket.GenerationName(number), number: number, isMissing: isGone, err: err})
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := use(g); err != nil {
+			return err
+		}
+		if g.Previous == 0 || v.now().Sub(found.written) >= v.cfg.Grace {
+			return nil
+		}
+		number = g.Previous
+	}
+	return nil
+}
+
+// sumOf is the SHA-256 of a generation's text; zero where nothing says it.
+func (v *verification) sumOf(number int) (sum manifest.ObjectID) {
+	if number == v.at.Generation {
+		sum = v.at.SHA256
+	}
+	return sum
+}
+
+// readRecordOf reads a record. Where it is damaged, this host's own one says which objects
+// there must be.
+func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Manifest) error {
+	r, err := v.readRecord(ctx, m)
+	if isGone := errors.Is(err, errNotThere); isGone || errors.Is(err, errUnusable) {
+		f := &finding{name: m.Record(), manifest: &m, number: number, isMissing: isGone, err: err}
+		v.records[m.Record()] = f
+		v.find(f)
+		own, found := v.ownRecord(m)
+		if !found {
+			return nil
+		}
+		r = recordOf(own)
+	} else if err != nil {
+		return err
+	}
+	for _, f := range r.Files {
+		if v.objects[f.Object] == nil {
+			v.objects[f.Object] = &wanted{object{f.Object, f.Size}, m, f.Path, number}
+			v.bytes += f.Size
+		}
+	}
+	if len(v.objects) > maxVerifiedFiles {
+		return fmt.Errorf("the records of the bucket name over %d objects", maxVerifiedFiles)
+	}
+	return nil
+}
+
+func (v *verification) find(f *finding) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.found = append(v.found, f)
+}
+
+// checkObjects begins anywhere, so that another part is read each time.
+func (v *verification) checkObjects(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxRequests)
+	for _, w := range v.objects {
+		group.Go(func() error {
+			isMissing, damage, err := v.check(groupCtx, w)
+			if damage != nil {
+				v.find(&finding{name: bucket.ObjectName(w.id), object: w, number: w.number, isMissing: isMissing, err: damage})
+			}
+			return err
+		})
+		if groupCtx.Err() != nil {
+			break
+		}
+	}
+	return group.Wait()
+}
+
+// check returns what is wrong with an object. An error says that this is not known.
+func (v *verification) check(ctx context.Context, w *wanted) (isMissing bool, damage, err error) {
+	found, err := v.store.head(ctx, bucket.ObjectName(w.id))
+	switch {
+	case errors.Is(err, errNotThere):
+		return true, err, nil
+	case err != nil:
+		return false, nil, err
+	case found.size != w.size:
+		return false, fmt.Errorf("it has %d bytes, not %d", found.size, w.size), nil
+	case found.isOther(w.object):
+		return false, fmt.Errorf("its SHA-256 is another one, as the server keeps it: %s", found.sum), nil
+	}
+	if !v.req.Read {
+		isSame, isKnown := v.compareParts(ctx, w.object, found.sum)
+		switch {
+		case found.sum != "" && !strings.Contains(found.sum, "-"), isKnown && isSame:
+			return false, nil, ctx.Err()
+		case !isKnown && !v.mayRead(w.size):
+			return false, nil, nil
+		}
+	}
+	return v.readObject(ctx, w.object)
+}
+
+// compareParts compares the sum of an object that went in parts with the object on this
+// host's disk. It is not known without that one, and for parts of other sizes.
+func (v *verification) compareParts(ctx context.Context, o object, sum string) (isSame, isKnown bool) {
+	whole, count, inParts := strings.Cut(sum, "-")
+	file, err := v.cfg.Objects.Open(o.id)
+	if err != nil {
+		return false, false
+	}
+	defer file.Close()
+	if !inParts {
+		return false, false
+	}
+	parts, err := hashParts(ctx, pacedReader{ctx, file, v.req.Rate}, o, partSize(o.size))
+	if err != nil || count != fmt.Sprint(len(parts)) {
+		return false, false
+	}
+	hash := sha256.New()
+	for _, part := range parts {
+		hash.Write(part[:])
+	}
+	return whole == base64.StdEncoding.EncodeToString(hash.Sum(nil)), true
+}
+
+// mayRead takes bytes from what is read unasked.
+func (v *verification) mayRead(bytes int64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if bytes > v.unasked {
+		v.unread++
+		return false
+	}
+	v.unasked -= bytes
+	return true
+}
+
+// readObject reads an object from the bucket.
+func (v *verification) readObject(ctx context.Context, o object) (isMissing bool, damage, err error) {
+	hash := sha256.New()
+	var size int64
+	_, err = v.store.read(ctx, bucket.ObjectName(o.id), func(from io.Reader) (err error) {
+		hash.Reset()
+		size, err = io.Copy(hash, io.LimitReader(paced{ctx, from, v.req.Rate}, o.size+1))
+		return err
+	})
+	v.mu.Lock()
+	v.read += size
+	v.mu.Unlock()
+	switch actual := manifest.ObjectID(hash.Sum(nil)); {
+	case errors.Is(err, errNotThere):
+		return true, err, nil
+	case err != nil:
+		return false, nil, err
+	case actual != o.id:
+		return false, fmt.Errorf("its bytes have sha256 %s", actual), nil
+	}
+	return false, nil, nil
+}
+
+// dropOutdated forgets findings that no kept generation names any more: a publication or a
+// collection went on meanwhile.
+func (v *verification) dropOutdated(ctx context.Context) error {
+	if len(v.found) == 0 {
+		return nil
+	}
+	kept := map[int]bool{}
+	err := v.eachKept(ctx, func(g bucket.Generation) error {
+		kept[g.Number] = true
+		return nil
+	}, func(f *finding) { kept[f.number] = true })
+	v.found = slices.DeleteFunc(v.found, func(f *finding) bool { return !kept[f.number] })
+	return err
+}
+
+// report is what was found.
+func (v *verification) report() report.UploadCheck {
+	c := report.UploadCheck{
+		Generations: v.generations, Records: len(v.records), Objects: len(v.objects), Bytes: v.bytes,
+		BytesRead: v.read, Unread: v.unread, Damage: []report.UploadDamage{},
+	}
+	slices.SortFunc(v.found, func(a, b *finding) int { // what is left comes first
+		if a.repaired != b.repaired {
+			return map[bool]int{true: 1, false: -1}[a.repaired]
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for _, f := range v.found {
+		switch {
+		case f.isMissing:
+			c.Missing++
+		default:
+			c.Damaged++
+		}
+		if f.repaired {
+			c.Repaired++
+		}
+		if len(c.Damage) < maxListed {
+			c.Damage = append(c.Damage, f.report())
+		}
+	}
+	return c
+}
+
+func (f *finding) report() report.UploadDamage {
+	d := report.UploadDamage{Name: f.name, Missing: f.isMissing, Repaired: f.repaired, Error: report.OneLine(f.err.Error())}
+	if f.isMissing {
+		d.Error = "it is missing"
+	}
+	switch {
+	case f.object != nil:
+		d.Manifest, d.Release, d.Path = f.object.manifest.Name, string(f.object.manifest.Release), f.object.path
+	case f.manifest != nil:
+		d.Manifest, d.Release = f.manifest.Name, string(f.manifest.Release)
+	}
+	if f.unmended != nil {
+		d.Error += "; not repaired: " + report.OneLine(f.unmended.Error())
+	}
+	return d
+}
+
+// paced is a reader that keeps to a rate.
+type paced struct {
+	ctx  context.Context
+	from io.Reader
+	rate *rate.Budget // nil for no limit
+}
+
+func (r paced) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if r.rate != nil && err == nil {
+		err = r.rate.Wait(r.ctx, n)
+	}
+	return n, err
+}
+
+// pacedReader is paced for an io.ReaderAt.
+type pacedReader struct {
+	ctx  context.Context
+	from io.ReaderAt
+	rate *rate.Budget
+}
+
+func (r pacedReader) ReadAt(b []byte, at int64) (int, error) {
+	n, err := r.from.ReadAt(b, at)
+	if r.rate != nil && err == nil {
+		err = r.rate.Wait(r.ctx, n)
+	}
+	return n, err
+}
