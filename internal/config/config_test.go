@@ -315,6 +315,7 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"timetable time", top("transfers: {bandwidth: '8:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose time is not HH:MM"}},
 		{"timetable day", top("transfers: {bandwidth: 'Mo-08:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose day is not one of Mon, Tue, Wed, Thu, Fri, Sat and Sun"}},
 		{"timetable rate", top("transfers: {bandwidth: '08:00,fast 18:00,off'}"), []string{"5:24 transfers.bandwidth: is not a size"}},
+		{"timetable without a unit", top("transfers: {bandwidth: '08:00,512 18:00,off'}"), []string{"5:24 transfers.bandwidth: has an entry whose rate has no unit, where rclone means KiB"}},
 		{"timetable twice", top("transfers: {bandwidth: '08:00,1MiB 08:00,off'}"), []string{"5:24 transfers.bandwidth: has two entries for the same time"}},
 		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"file shrink", top("guards: {max_file_shrink: 0.9}"), []string{"5:27 guards.max_file_shrink: is not a percentage above 0%"}},

@@ -72,7 +72,7 @@ func TestAChangeWakesTransfersThatWait(t *testing.T) {
 func TestTheTimetableActsOnTransfersUnderWay(t *testing.T) {
 	time.Local = time.UTC
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(mustParse(t, "00:00,1 00:10,off 00:20,100"))
+		b := NewBudget(mustParse(t, "00:00,1B 00:10,off 00:20,100B"))
 		if got := took(func() { wait(t, b, 1<<20) }); got != 10*time.Minute {
 			t.Errorf("took %s", got)
 		}

@@ -33,6 +33,7 @@ var (
 	errEntry   = errors.New("has an entry that is not TIME,RATE or DAY-TIME,RATE")
 	errDay     = errors.New("has an entry whose day is not one of Mon, Tue, Wed, Thu, Fri, Sat and Sun")
 	errTime    = errors.New("has an entry whose time is not HH:MM")
+	errUnit    = errors.New("has an entry whose rate has no unit, where rclone means KiB")
 	errTwice   = errors.New("has two entries for the same time")
 	errEntries = errors.New("has too many entries")
 )
@@ -83,8 +84,25 @@ func parseEntry(text string) (entry, error) {
 		return entry{}, errTime
 	}
 	e.hour, e.minute = at.Hour(), at.Minute()
-	e.rate, err = ParseRate(rate)
+	e.rate, err = parseEntryRate(rate)
 	return e, err
+}
+
+// parseEntryRate parses a rate with the units of rclone: a single letter counts in 1024s. A
+// number without a unit would be a thousand times less than in rclone, so it is refused.
+func parseEntryRate(text string) (int64, error) {
+	if bare, ok := strings.CutSuffix(strings.ToLower(text), "/s"); ok && bare != "" {
+		text = bare
+	}
+	switch last := text[len(text)-1]; {
+	case strings.ContainsRune("kKmMgGtTpP", rune(last)):
+		text += "iB"
+	case '0' <= last && last <= '9' || last == '.':
+		if rate, err := ParseRate(text); err != nil || rate != 0 {
+			return 0, cmp.Or(err, errUnit)
+		}
+	}
+	return ParseRate(text)
 }
 
 var days = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}

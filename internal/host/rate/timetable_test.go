@@ -32,6 +32,7 @@ func TestTheRateFollowsTheTimetable(t *testing.T) {
 		{"in the week", weekly, "2026-11-25 23:00:00", 20 * mib, "2026-11-23 08:00:00", "2026-11-27 18:00:00"},
 		{"at the weekend", weekly, "2026-11-23 07:00:00", 0, "2026-11-20 18:00:00", "2026-11-23 08:00:00"},
 		{"one entry a week", "Sunday-00:00,1MiB", "2026-11-28 23:59:00", mib, "2026-11-22 00:00:00", "2026-11-29 00:00:00"},
+		{"a letter of rclone", "08:00,512k 18:00,0", "2026-11-23 08:00:00", 512 << 10, "2026-11-23 08:00:00", "2026-11-23 18:00:00"},
 		{"entries in another order", "18:00,off  08:00,20MiB", "2026-11-23 12:00:00", 20 * mib, "2026-11-23 08:00:00", "2026-11-23 18:00:00"},
 		{"a day before every day", "08:00,1MiB Mon-08:00,2MiB", "2026-11-23 12:00:00", 2 * mib, "2026-11-23 08:00:00", "2026-11-24 08:00:00"},
 	} {
@@ -91,6 +92,7 @@ func TestOneRateAppliesAlways(t *testing.T) {
 func TestTextsThatAreNoTimetable(t *testing.T) {
 	for text, want := range map[string]string{
 		"fast": "is not a size", "15EiB": "is too large", "0.1B": "is less than one byte per second", "-5MiB": "is not a size",
+		"08:00,512": "has no unit", "08:00,512/s": "has no unit", "Mon-08:00,1MiB Fri-18:00,1.5": "has no unit",
 		"8:00,1MiB": "is not HH:MM", "24:00,1MiB": "is not HH:MM", "08:60,1MiB": "is not HH:MM", "0800,1MiB": "is not HH:MM", "+8:00,1MiB": "is not HH:MM",
 		"Mo-08:00,1MiB": "whose day is not", "-08:00,1MiB": "whose day is not", "Mon-,1MiB": "is not HH:MM", "Mon-Tue-08:00,1MiB": "is not HH:MM",
 		"08:00,": "is not TIME,RATE", ",": "is not TIME,RATE", "08:00,1MiB 09:00": "is not TIME,RATE", "08:00, 1MiB": "is not TIME,RATE",
@@ -104,7 +106,7 @@ func TestTextsThatAreNoTimetable(t *testing.T) {
 
 // FuzzParse checks that a table that is accepted has a phase for every moment.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"", "50MiB", "off", "08:00,20MiB 18:00,off", "Mon-08:00,20MiB Fri-18:00,off", "00:00,1", "23:59,9EiB", "sunday-02:30,0", ",", "08:00,1MiB 08:00,2MiB"} {
+	for _, text := range []string{"", "50MiB", "off", "08:00,20MiB 18:00,off", "Mon-08:00,20MiB Fri-18:00,off", "00:00,1B", "23:59,9EiB", "sunday-02:30,0", ",", "08:00,1MiB 08:00,2MiB"} {
 		f.Add(text, int64(1_793_000_000))
 	}
 	zone, err := time.LoadLocation("America/New_York")
