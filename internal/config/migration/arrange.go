@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	exports "syncd/internal/mirror/export"
 )
 
 // dataDir is where the configuration keeps the mirror.
@@ -88,8 +90,10 @@ func (p *plan) arrange() {
 			v.notes = append(v.notes, "the updater's folder is a Windows path: add export with a folder of this host, or read data_dir/current/"+v.name)
 		case !v.known:
 			v.notes = append(v.notes, "the folder that your software reads is not known on this host: add export, or read data_dir/current/"+v.name)
-		case v.target == "/" || overlap(v.target, dataDir):
+		case v.target == "/" || overlap(v.target, dataDir) || isBeside(dataDir, v.target):
 			v.notes = append(v.notes, quoted(v.target)+" cannot be an export, because data_dir is inside it or it is inside data_dir: read data_dir/current/"+v.name)
+		case exports.IsSystemFolder(v.target):
+			v.notes = append(v.notes, quoted(v.target)+" is a folder of the operating system and cannot be an export: give your software another folder, or let it read data_dir/current/"+v.name)
 		case other != nil:
 			v.notes = append(v.notes, quoted(v.target)+" overlaps the export of "+other.name+": give your software another folder, or let it read data_dir/current/"+v.name)
 		default:
@@ -120,11 +124,16 @@ func (p *plan) viewName(v *view) string {
 
 func (p *plan) exported(views []*view, target string) *view {
 	for _, v := range views {
-		if v.export != "" && overlap(v.export, target) {
+		if v.export != "" && (overlap(v.export, target) || isBeside(v.export, target) || isBeside(target, v.export)) {
 			return v
 		}
 	}
 	return nil
+}
+
+// isBeside is true for a path in a folder that an export makes beside its own.
+func isBeside(path, export string) bool {
+	return slices.ContainsFunc(exports.Beside(export), func(reserved string) bool { return overlap(path, reserved) })
 }
 
 // overlap is true when one of two clean paths is the other, or inside it.

@@ -30,7 +30,7 @@ func Convert(text []byte, usableMap func(path string) bool) ([]byte, error) {
 		p.add(c)
 	}
 	if len(p.entries) == 0 {
-		return nil, fmt.Errorf("no command line of the updater that downloads something: expected `manifest -p NAME`, `product -p NAME` or `file -n NAME`%s", r.unreadLines())
+		return nil, fmt.Errorf("no command line of the updater that downloads something: expected `manifest -p NAME`, `product -p NAME` or `file -n NAME`%s%s", p.lookingLines(), r.unreadLines())
 	}
 	p.arrange()
 	return p.yaml(r.unread), nil

@@ -76,6 +76,7 @@ func TestATextWithoutADownloadIsRefused(t *testing.T) {
 		"empty":           {"", none},
 		"other commands":  {"0 3 * * * rm file -f; mkdir product; git verify -p\n", none},
 		"only verify":     {"/opt/updater/Updater verify -p /srv/x\n", none},
+		"only a map":      {"\n/opt/updater/Updater manifest -p x -g -t /srv/x\n", none + " (line 2 only writes a map, lists or plans)"},
 		"a comment":       {"# /opt/updater/Updater manifest -p x -l " + licence + "\n", none},
 		"not text":        {"\xff\xfem\x00", "it is not UTF-8 text: convert it first, such as with iconv"},
 		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},

@@ -19,6 +19,7 @@ type plan struct {
 	entries   []*entry
 	views     []*view
 	licences  []int    // lines that have a licence
+	looking   []int    // lines that download nothing
 	notes     []string // on the text as a whole
 }
 
@@ -57,6 +58,13 @@ func (p *plan) add(c command) {
 		p.notes = append(p.notes, fmt.Sprintf("line %d, verify: use `syncd verify`, which also repairs with --repair", c.line))
 		return
 	}
+	if notes := lookNotes(set); len(notes) > 0 {
+		p.looking = append(p.looking, c.line)
+		for _, note := range notes {
+			p.notes = append(p.notes, fmt.Sprintf("line %d downloads nothing and is left out, %s", c.line, note))
+		}
+		return
+	}
 	e, problem := p.entry(c, set, target)
 	if problem != "" {
 		p.notes = append(p.notes, fmt.Sprintf("line %d is left out: %s", c.line, problem))
@@ -72,9 +80,7 @@ func (p *plan) add(c command) {
 	for _, note := range notes {
 		e.notes = append(e.notes, fmt.Sprintf("line %d, %s", c.line, note))
 	}
-	if onlyShows := set.has("index") || set.has("dry_run"); !onlyShows {
-		p.place(c, set, e, p.view(target, known))
-	}
+	p.place(c, set, e, p.view(target, known))
 }
 
 // entry finds or adds the entry of a command line, or returns why there is none.
@@ -214,6 +220,28 @@ func plainName(text string) string {
 	return cmp.Or(name, "data")
 }
 
+// lookNotes says what to do instead of options with which the updater downloads nothing.
+func lookNotes(set options) (notes []string) {
+	for _, o := range []struct{ name, note string }{
+		{"generate_map", "-g: use `syncd map`"},
+		{"index", "-i: use `syncd files`"},
+		{"dry_run", "-d: use `syncd sync --dry-run`"},
+	} {
+		if set.has(o.name) {
+			notes = append(notes, o.note)
+		}
+	}
+	return notes
+}
+
+// lookingLines names a line that downloads nothing, for the error of a text without others.
+func (p *plan) lookingLines() string {
+	if len(p.looking) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d only writes a map, lists or plans)", p.looking[0])
+}
+
 // optionNotes says what becomes of options that the configuration has no key for.
 func optionNotes(c command, set options) []string {
 	var notes []string
@@ -221,9 +249,6 @@ func optionNotes(c command, set options) []string {
 		{"working_directory", "-w: not needed: syncd always downloads beside the served data"},
 		{"force", "-f: not needed: syncd compares every digest; `syncd verify --repair` fetches damaged files again"},
 		{"quiet", "-q: use `syncd sync --quiet`; the daemon writes a log"},
-		{"generate_map", "-g: use `syncd map`"},
-		{"index", "-i: use `syncd files`; nothing is arranged for this line"},
-		{"dry_run", "-d: use `syncd sync --dry-run`; nothing is arranged for this line"},
 		{"callback", "-x: run its command by a hook: `hooks: [{on: [activated, rolled_back], command: [PROGRAM, ARGUMENT]}]`; it then runs after each new release only, see docs/events.md"},
 	} {
 		if set.has(o.name) {
