@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ import (
 
 func fleetCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
+	var fits request.Fleet
 	cmd := &cobra.Command{
 		Use: "fleet", Short: "Show the hosts that follow this one, with or without a daemon", Args: cli.Arguments(0, 0),
 		Long: `Show the hosts that follow this one: what each serves, and which release it refused.
@@ -30,15 +32,42 @@ hosts of an earlier one refused them. 'syncd fleet release' shows them such a re
 			if err != nil {
 				return err
 			}
-			fromDisk := func(m *mirror.Mirror, s status.StateReader) (report.FleetStatus, error) {
-				return engine.FleetOnDisk(cfg, m, s)
-			}
-			return show(cmd.Context(), a, cfg, operation.FleetStatus, fromDisk, asJSON, terminal.PrintFleet)
+			return showFleet(cmd.Context(), a, cfg, fits, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().StringVar(&fits.Ring, "ring", "", "show only hosts of this ring")
+	cmd.Flags().StringVar(&fits.State, "state", "", "show only hosts in this state")
+	cmd.Flags().StringVar(&fits.Release, "release", "", "show only hosts that serve or refused this release")
 	cmd.AddCommand(fleetReleaseCommand(a))
 	return cmd
+}
+
+// showFleet prints page by page, so that a fleet of any size needs little memory.
+func showFleet(ctx context.Context, a *cli.App, cfg *config.Config, fits request.Fleet, asJSON bool) error {
+	if fits.State != "" && !slices.Contains(report.FollowerStates(), report.FollowerState(fits.State)) {
+		return cli.Usagef("%q is not a state of a follower: docs/fleet.md lists them", fits.State)
+	}
+	print := func(ask func(request.Fleet) (report.FleetPage, error)) error {
+		pages := report.FleetPages(func(after *request.Follower) (report.FleetPage, error) {
+			req := fits
+			req.After = after
+			return ask(req)
+		})
+		if asJSON {
+			return pages.WriteJSON(a.Stdout)
+		}
+		return terminal.PrintFleet(a.Stdout, pages)
+	}
+	return cli.Read(ctx, a, cfg, func(e operation.Engine) error {
+		return print(func(req request.Fleet) (report.FleetPage, error) { return operation.Fleet.Do(ctx, e, req) })
+	}, func(m *mirror.Mirror, s status.StateReader) error {
+		ask, err := engine.FleetOnDisk(cfg, m, s)
+		if err != nil {
+			return err
+		}
+		return print(ask)
+	})
 }
 
 // serveCommand keeps `syncd serve release`, the earlier name of `syncd fleet release`.

@@ -21,6 +21,7 @@ type Serve struct {
 	IDsFile   string         // the followers' ids, absolute after Load; "" = only loopback may ask
 	Bandwidth rate.Timetable // bytes per second for all followers together
 	Keep      time.Duration  // a release that a follower asked about stays downloadable for so long
+	MaxHosts  int            // of one id that are remembered
 	Rings     []Ring         // the earlier ones come first; none means that everybody sees all
 }
 
@@ -72,6 +73,7 @@ func (d *decoder) serve(s *Serve) document.Setter {
 			"ids_file":   document.Scalar(&s.IDsFile, d.besideConfig),
 			"bandwidth":  document.Scalar(&s.Bandwidth, parseBandwidth),
 			"keep":       document.Scalar(&s.Keep, parseLongDuration),
+			"max_hosts":  document.Scalar(&s.MaxHosts, integer(1, 1_000_000)),
 			"rings":      rings(&s.Rings),
 		})(core, path, n)
 		checkServe(core, path, s)

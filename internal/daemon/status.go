@@ -5,6 +5,7 @@ import (
 
 	"syncd/internal/host/clock"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // Status returns the status of each configured or served manifest, with the times of their
@@ -37,10 +38,9 @@ func (d *Daemon) DiskUse() (report.DiskUse, error) { return d.engine.DiskUse() }
 func (d *Daemon) Ready(maxAge time.Duration) error { return d.engine.Ready(maxAge) }
 
 // Followers shows the followers; nil if none are served.
-func (d *Daemon) Followers() *report.FleetStatus {
-	view, err := d.engine.Followers.Status()
-	if err != nil {
-		return nil
-	}
-	return &view
+func (d *Daemon) Followers(most int) *report.FleetOverview { return d.engine.Followers.Overview(most) }
+
+// Fleet returns a page of the followers.
+func (d *Daemon) Fleet(req request.Fleet) (report.FleetPage, error) {
+	return d.engine.Followers.Page(req)
 }

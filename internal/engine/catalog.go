@@ -26,7 +26,7 @@ func (f *Followers) open(cfg *config.Config, served *audit.Log) error {
 
 func (f *Followers) configure(cfg *config.Config) {
 	if f.fleet != nil {
-		f.fleet.Configure(ringsOf(cfg))
+		f.fleet.Configure(ringsOf(cfg), cfg.Serve.MaxHosts)
 	}
 	if f.catalog != nil {
 		f.catalog.SetKeep(cfg.Serve.Keep)

@@ -23,7 +23,7 @@ func (f *Followers) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	f.fleet, err = rings.New(servedReleases{f.catalog}, f.store, f.options.Log)
+	f.fleet, err = rings.New(servedReleases{f.catalog}, f.store, cfg.Serve.MaxHosts, f.options.Log)
 	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
 }
@@ -55,21 +55,35 @@ func (f *Followers) Run(ctx context.Context) {
 	}
 }
 
-// Status shows the followers.
-func (f *Followers) Status() (report.FleetStatus, error) {
+// Page shows a part of the followers.
+func (f *Followers) Page(req request.Fleet) (report.FleetPage, error) {
 	if f.fleet == nil {
-		return report.FleetStatus{}, errNoFollowers
+		return report.FleetPage{}, errNoFollowers
 	}
-	return f.fleet.Status(), nil
+	return f.fleet.Page(req), nil
 }
 
-// FleetOnDisk is Followers.Status when no engine is running; state is nil when there is no state
-// database.
-func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) (report.FleetStatus, error) {
-	if !cfg.Serve.IsOn() {
-		return report.FleetStatus{}, errNoFollowers
+// Overview counts the followers, and shows the first ones in the worst states; nil without
+// serve.
+func (f *Followers) Overview(most int) *report.FleetOverview {
+	if f.fleet == nil {
+		return nil
 	}
-	return rings.Read(servedNow{m}, state, ringsOf(cfg))
+	view := f.fleet.Overview(most)
+	return &view
+}
+
+// FleetOnDisk is Followers.Page when no engine is running; state is nil when there is no state
+// database.
+func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) (func(request.Fleet) (report.FleetPage, error), error) {
+	if !cfg.Serve.IsOn() {
+		return nil, errNoFollowers
+	}
+	fleet, err := rings.Read(servedNow{m}, state, ringsOf(cfg), cfg.Serve.MaxHosts)
+	if err != nil {
+		return nil, err
+	}
+	return func(req request.Fleet) (report.FleetPage, error) { return fleet.Page(req), nil }, nil
 }
 
 // release lets a release go on to the rings that do not see it because hosts refused

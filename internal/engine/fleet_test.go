@@ -76,7 +76,7 @@ func TestPruningKeepsTheReleaseBeforeAStoppedOne(t *testing.T) {
 		t.Errorf("two stopped: %s", diff)
 	}
 
-	view, err := e.Followers.Status()
+	view, err := e.Followers.Page(request.Fleet{})
 	must(t, err)
 	if len(view.Followers) != 2 || len(view.Stopped) != 2 || view.Followers[0].State != report.FollowerRefused || view.Followers[1].State != report.FollowerInSync {
 		t.Errorf("%+v", view)
@@ -100,7 +100,7 @@ func TestEngineWithoutServeHasNoFleet(t *testing.T) {
 	w := start(t, "one")
 	e := w.open()
 	defer e.Close()
-	if _, err := e.Followers.Status(); err == nil || e.Followers.Fleet() != nil {
+	if _, err := e.Followers.Page(request.Fleet{}); err == nil || e.Followers.Fleet() != nil {
 		t.Errorf("%v", err)
 	}
 	if _, err := operation.ServeRelease.Do(t.Context(), e.Operations(), request.ServeRelease{Release: "2026.09"}); err == nil {

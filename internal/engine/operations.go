@@ -6,6 +6,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/golive"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 	"syncd/internal/syncer"
 )
 
@@ -18,7 +19,6 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.History.By(func() (report.History, error) { return e.History(report.HistoryLimit) }),
 		operation.Deliveries.By(e.Hooks.list),
 		operation.Samples.By(e.series.samples),
-		operation.FleetStatus.By(e.Followers.Status),
 		operation.Alive.By(e.Alive),
 		operation.Ready.By(e.Alive, func() error { return e.Ready(0) }),
 		operation.Sync.By(e.sync),
@@ -32,6 +32,7 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Upload.By(e.uploads.uploadNow),
 		operation.ChangeDeliveries.By(e.Hooks.change),
 		operation.ServeRelease.By(e.Followers.release),
+		operation.Fleet.By(func(_ context.Context, req request.Fleet) (report.FleetPage, error) { return e.Followers.Page(req) }),
 	)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/report/request"
 )
 
 // FleetStatus is what `fleet --json` prints: the hosts that follow this one.
@@ -12,6 +13,19 @@ type FleetStatus struct {
 	Rings     []RingStatus     `json:"rings"`
 	Followers []FollowerStatus `json:"followers"`
 	Stopped   []Stop           `json:"stopped"`
+}
+
+// FleetPage is a part of a FleetStatus, because a fleet can be large.
+type FleetPage struct {
+	FleetStatus
+	Next *request.Follower `json:"next"` // the last follower of this page; null on the last page
+}
+
+// FleetOverview is what a person sees at once of the followers.
+type FleetOverview struct {
+	States  map[FollowerState]int // followers in each
+	Worst   []FollowerStatus      // the first ones in the worst states
+	Stopped []Stop
 }
 
 // RingStatus is a configured ring.

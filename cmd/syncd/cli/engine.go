@@ -147,20 +147,25 @@ type FromDisk[T any] func(*mirror.Mirror, status.StateReader) (T, error)
 
 // Ask answers from the running engine, or from the disk when none is running.
 func Ask[T any](ctx context.Context, a *App, cfg *config.Config, q operation.Query[T], fromDisk FromDisk[T]) (answer T, err error) {
-	err = a.reach(ctx, cfg, func(client *control.Client) error {
-		answer, err = q.Ask(ctx, client)
+	err = Read(ctx, a, cfg, func(e operation.Engine) error {
+		answer, err = q.Ask(ctx, e)
 		return err
-	}, func() error {
-		answer, err = askDisk(a, cfg, fromDisk)
+	}, func(m *mirror.Mirror, s status.StateReader) error {
+		answer, err = fromDisk(m, s)
 		return err
 	})
 	return answer, err
 }
 
-func askDisk[T any](a *App, cfg *config.Config, fromDisk FromDisk[T]) (none T, err error) {
+// Read calls ask with the running engine, or fromDisk when none is running.
+func Read(ctx context.Context, a *App, cfg *config.Config, ask func(operation.Engine) error, fromDisk func(*mirror.Mirror, status.StateReader) error) error {
+	return a.reach(ctx, cfg, func(client *control.Client) error { return ask(client) }, func() error { return readDisk(a, cfg, fromDisk) })
+}
+
+func readDisk(a *App, cfg *config.Config, fromDisk func(*mirror.Mirror, status.StateReader) error) error {
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {
-		return none, err
+		return err
 	}
 	s, err := store.OpenReadOnly(m.Root(), engine.StateFile, 2*nextTry)
 	var damaged *store.DamagedError
@@ -174,5 +179,5 @@ func askDisk[T any](a *App, cfg *config.Config, fromDisk FromDisk[T]) (none T, e
 		a.Warn(fmt.Sprintf("%v: the next sync sets it aside", damaged))
 		return fromDisk(m, nil)
 	}
-	return none, err
+	return err
 }

@@ -15,9 +15,9 @@ func large(tb testing.TB) (f *Fleet, askers []Asker) {
 	for m := range 5 {
 		s[fmt.Sprint("m", m)] = []Served{release("2026.09", start), release("2026.10", start), release("2026.11", start)}
 	}
-	f = empty(s)
+	f = empty(s, 10_000)
 	f.log, f.now = zerolog.Nop(), func() time.Time { return start.Add(25 * time.Hour) }
-	f.Configure([]Ring{canary, rest})
+	f.Configure([]Ring{canary, rest}, 10_000)
 	for n := range 10_000 {
 		a := f.Asker("hosts", "rest", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1; release=2026.11", n)}})
 		askers = append(askers, a)

@@ -53,54 +53,51 @@ type Saver interface {
 type Fleet struct {
 	catalog Catalog
 	saver   Saver
-	log     zerolog.Logger
 	now     func() time.Time
-	limit   int // of all reports
 
 	saving sync.Mutex // held while entries are saved, so that they are saved in order
 
-	mu       sync.RWMutex // guards what follows
+	mu sync.RWMutex // guards what follows
+	reports
 	rings    rings
-	reports  map[string]map[follower]*hostReport // by the name of the ID; no map is empty
-	count    int                                 // of all reports
-	tallies  map[place]tally
 	stops    map[target]report.Stop
 	approved map[manifest.Release]time.Time
-	changed  map[string]bool // keys of entries that are not saved yet
-	crowded  bool            // reports were dropped for new ones
 }
 
-// New returns a Fleet with what was saved before. It uses what it can of that.
-func New(catalog Catalog, saver Saver, log zerolog.Logger) (*Fleet, error) {
-	f := empty(catalog)
+// New returns a Fleet with what was saved before, with at most maxHosts hosts of an ID. It
+// uses what it can of that.
+func New(catalog Catalog, saver Saver, maxHosts int, log zerolog.Logger) (*Fleet, error) {
+	f := empty(catalog, maxHosts)
 	f.saver, f.log = saver, log
-	return f, f.load(saver)
+	return f, f.read(saver)
 }
 
-// Read returns what was saved, by rings; saved is nil for nothing.
-func Read(catalog Catalog, saved Reader, configured []Ring) (report.FleetStatus, error) {
-	f := empty(catalog)
+// Read returns a Fleet of what was saved, by rings, that saves nothing; saved is nil for
+// nothing.
+func Read(catalog Catalog, saved Reader, configured []Ring, maxHosts int) (*Fleet, error) {
+	f := empty(catalog, maxHosts)
 	f.rings = configured
-	if saved != nil {
-		if err := f.load(saved); err != nil {
-			return report.FleetStatus{}, err
-		}
+	if saved == nil {
+		return f, nil
 	}
-	return f.Status(), nil
+	return f, f.read(saved)
 }
 
-func empty(catalog Catalog) *Fleet {
+func empty(catalog Catalog, maxHosts int) *Fleet {
 	return &Fleet{
-		catalog: catalog, now: time.Now, limit: maxReports,
-		reports: map[string]map[follower]*hostReport{}, tallies: map[place]tally{}, stops: map[target]report.Stop{},
-		approved: map[manifest.Release]time.Time{}, changed: map[string]bool{},
+		catalog: catalog, now: time.Now, reports: newReports(maxHosts),
+		stops: map[target]report.Stop{}, approved: map[manifest.Release]time.Time{},
 	}
 }
 
-// Configure puts rings in force, and judges by them what hosts have reported so far.
-func (f *Fleet) Configure(configured []Ring) {
+// Configure puts rings and the most hosts of an ID in force, and judges by them what hosts
+// have reported so far.
+func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 	f.mu.Lock()
-	f.rings = configured
+	f.rings, f.maxHosts = configured, maxHosts
+	for name, of := range f.accounts {
+		f.trim(name, of)
+	}
 	var stops []report.Stop
 	for p, tally := range f.tallies {
 		for refused := range tally.refused {
@@ -116,16 +113,18 @@ func (f *Fleet) Configure(configured []Ring) {
 // Asker is a client that asks for something.
 type Asker struct {
 	name, ring string
-	state      State // the zero value if it sent none
-	isSyncd    bool
+	state      State // the zero value if it sent none, but for the version of a syncd
 }
 
 // Asker returns the sender of a request. name is the name of its ID, "" without IDs.
 // A header that cannot be used counts as none.
 func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
-	a := Asker{name: name, ring: ring, isSyncd: strings.HasPrefix(header.Get("User-Agent"), "syncd/")}
+	a := Asker{name: name, ring: ring}
 	if states := header[HeaderState]; len(states) == 1 {
 		a.state, _ = ParseState(states[0])
+	}
+	if version, isSyncd := strings.CutPrefix(header.Get("User-Agent"), "syncd/"); isSyncd && a.state.Host == "" {
+		a.state.Version = plain(version)
 	}
 	return a
 }
@@ -143,16 +142,13 @@ func (f *Fleet) visibleLocked(a Asker, name string, s Served) bool {
 		return true
 	}
 	// A host that took the revision when it could see it would otherwise find an older one.
-	taken := f.reports[a.name][a.follower(name)]
+	taken := f.get(a.name, a.follower(name))
 	return taken != nil && (taken.Took == s.Version || taken.Took == Version{Release: s.Release})
 }
 
 // Seen notes that a client polls manifests, and what it reports of them. Call it before
 // Visible decides about the answer.
 func (f *Fleet) Seen(a Asker, manifests ...string) {
-	if a.state.Host == "" && a.isSyncd {
-		return // it sends its state when it has seen our answer
-	}
 	f.mu.Lock()
 	var stops []report.Stop
 	for _, name := range manifests {
@@ -166,7 +162,7 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 
 func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	name, published := f.catalog.Served(asked)
-	if len(published) == 0 {
+	if len(published) == 0 || f.isFirstPoll(a) || !f.admits(a.name, a.host(), f.now()) {
 		return report.Stop{}, false
 	}
 	next := hostReport{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
@@ -176,13 +172,27 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 			visible = append(visible, s.Version)
 		}
 	}
-	next.follow(f.reports[a.name][a.follower(name)], visible)
-	f.setLocked(a.name, a.follower(name), &next)
+	next.follow(f.get(a.name, a.follower(name)), visible)
+	f.set(a.name, a.follower(name), &next)
 	against, counts := next.against()
 	if !counts {
 		return report.Stop{}, false
 	}
 	return f.judgeLocked(target{name, against}, hostName(a.name, a.state.Host))
+}
+
+// Forget drops hosts that have not polled for long.
+func (f *Fleet) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(f.now())
+}
+
+// Keep forgets the hosts of IDs that are not known any more.
+func (f *Fleet) Keep(isKnown func(name string) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keepOnly(isKnown)
 }
 
 // announce logs new stops and saves them at once.

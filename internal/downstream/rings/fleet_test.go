@@ -17,6 +17,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
 
@@ -51,11 +52,12 @@ type world struct {
 	path  string
 	time  time.Time
 	store *store.Store
+	most  int // hosts of an ID
 	served
 }
 
 func newWorld(t *testing.T, rings ...Ring) *world {
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "syncd.db"), time: start, served: served{
+	w := &world{t: t, most: 1000, path: filepath.Join(t.TempDir(), "syncd.db"), time: start, served: served{
 		"data": {release("2026.10", start.Add(-720*time.Hour)), release("2026.11", start)},
 		"more": {release("2026.11", start)},
 	}}
@@ -76,11 +78,11 @@ func (w *world) open(rings ...Ring) {
 		w.t.Fatal(note, err)
 	}
 	w.store = s
-	if w.Fleet, err = New(w.served, s, zerolog.Nop()); err != nil {
+	if w.Fleet, err = New(w.served, s, w.most, zerolog.Nop()); err != nil {
 		w.t.Fatal(err)
 	}
 	w.now = func() time.Time { return w.time }
-	w.Configure(rings)
+	w.Configure(rings, w.most)
 }
 
 // restart loses what was not saved.
@@ -111,6 +113,24 @@ func (w *world) pollAs(a Asker) (seen []manifest.Release) {
 		}
 	}
 	return seen
+}
+
+// Status has all pages.
+func (w *world) Status() (all report.FleetStatus) {
+	w.t.Helper()
+	err := report.FleetPages(func(after *request.Follower) (report.FleetPage, error) {
+		return w.Page(request.Fleet{After: after}), nil
+	}).Each(func(page report.FleetPage) error {
+		if len(all.Followers) == 0 {
+			all.Rings, all.Stopped = page.Rings, page.Stopped
+		}
+		all.Followers = append(all.Followers, page.Followers...)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
 }
 
 func (w *world) wants(what string, got []manifest.Release, want ...manifest.Release) {
@@ -147,7 +167,7 @@ func TestReleaseBecomesVisibleToARingAfterItsDelay(t *testing.T) {
 	}
 	w.time = start.Add(-time.Hour)
 	w.wants("canary, after the clock was set back", w.poll("canary", 1, takes), oldest, newest)
-	w.Configure(nil)
+	w.Configure(nil, w.most)
 	w.wants("without rings", w.poll("rest", 1, takes), oldest, newest)
 }
 
@@ -211,9 +231,9 @@ func TestReleasesThatRingsNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("let go", newest)
-	w.Configure([]Ring{canary, {Name: "rest", StopAbove: -1}})
+	w.Configure([]Ring{canary, {Name: "rest", StopAbove: -1}}, w.most)
 	wants("nothing can be stopped", newest)
-	w.Configure(nil)
+	w.Configure(nil, w.most)
 	wants("no rings")
 }
 
@@ -391,8 +411,8 @@ func TestOnlyHostsWithTheManifestCount(t *testing.T) {
 		t.Error("one host of one did not stop the release")
 	}
 	w.Seen(w.asker("canary", 1, takes), "MORE", "More") // the service ignores case
-	if len(w.reports["canary-1"]) != 2 || w.tallies[place{"canary", "more"}].hosts != 20 {
-		t.Errorf("%v", w.reports["canary-1"])
+	if len(w.accounts["canary-1"].hosts[host{"h1", "1"}]) != 2 || w.tallies[place{"canary", "more"}].hosts != 20 {
+		t.Errorf("%v", w.accounts["canary-1"].hosts[host{"h1", "1"}])
 	}
 }
 
@@ -400,9 +420,9 @@ func TestChangedRingsAreJudgedAtOnce(t *testing.T) {
 	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: -1})
 	w.poll("canary", 1, refuses)
 	w.wants("any may refuse", w.poll("rest", 1, takes), oldest, newest)
-	w.Configure([]Ring{canary, {Name: "rest", StopAbove: 0}})
+	w.Configure([]Ring{canary, {Name: "rest", StopAbove: 0}}, w.most)
 	w.wants("none may refuse", w.poll("rest", 2, takes), oldest)
-	w.Configure([]Ring{{Name: "first", StopAbove: -1}, {Name: "second", StopAbove: -1}})
+	w.Configure([]Ring{{Name: "first", StopAbove: -1}, {Name: "second", StopAbove: -1}}, w.most)
 	w.wants("renamed rings", w.poll("second", 3, takes), oldest)
 	w.wants("the first ring", w.poll("first", 3, takes), oldest, newest)
 }
@@ -418,7 +438,7 @@ func TestViewNamesEachFollower(t *testing.T) {
 	w.pollAs(w.Asker("canary-1", "canary", http.Header{"User-Agent": {"syncd/1"}})) // its first poll
 	w.pollAs(w.Asker("shell", "rest", http.Header{"User-Agent": {"curl/8"}}))
 	w.Seen(w.Asker("lost", "rest", http.Header{HeaderState: {"host=l; id=1"}}), "data")
-	w.reports["lost"][follower{"l", "1", "data"}].SeenAt = start.Add(-27 * time.Hour)
+	w.accounts["lost"].hosts[host{"l", "1"}]["data"].SeenAt = start.Add(-27 * time.Hour)
 	var got []string
 	view := w.Status()
 	for _, f := range view.Followers {
@@ -488,13 +508,13 @@ func TestPollWithoutNewsIsNotSaved(t *testing.T) {
 
 func TestIDThatMakesUpHostsPushesOutOnlyItsOwn(t *testing.T) {
 	w := newWorld(t, canary)
-	w.limit = 1000
+	w.limit, w.maxHosts = 1000, 10_000
 	w.poll("canary", 1, takes)
 	for n := range 2 * w.limit {
 		w.Seen(w.Asker("evil", "canary", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1", n)}}), "data")
 	}
-	if w.count != w.limit || len(w.reports["evil"]) != w.limit-1 || len(w.reports["canary-1"]) != 1 {
-		t.Errorf("%d reports, %d of the attacker", w.count, len(w.reports["evil"]))
+	if w.count != w.limit || w.accounts["evil"].count != w.limit-1 || len(w.accounts["canary-1"].hosts[host{"h1", "1"}]) != 1 {
+		t.Errorf("%d reports, %d of the attacker", w.count, w.accounts["evil"].count)
 	}
 }
 

@@ -3,24 +3,29 @@ package rings
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/manifest"
 )
 
-// Limits of the reports. A host has one for each manifest that it polls.
-const (
-	maxReports  = 200_000
-	forgetAfter = 7 * 24 * time.Hour // without a poll
-	saveEvery   = time.Hour          // for a report in which only the time of the poll is new
-)
+// host tells the hosts of one ID apart. The zero value stands for clients that tell
+// nothing.
+type host struct{ Name, ID string }
 
-// follower is a manifest of a host. The name of the ID comes first in the maps of Fleet.
-type follower struct{ Host, ID, Manifest string }
-
-func (a Asker) follower(manifestName string) follower {
-	return follower{a.state.Host, a.state.ID, manifestName}
+func (h host) compare(other host) int {
+	return cmp.Or(strings.Compare(h.Name, other.Name), strings.Compare(h.ID, other.ID))
 }
+
+// follower is a manifest of a host.
+type follower struct {
+	host
+	Manifest string
+}
+
+func (a Asker) follower(manifestName string) follower { return follower{a.host(), manifestName} }
+
+func (a Asker) host() host { return host{a.state.Host, a.state.ID} }
 
 // hostReport is what is known of one manifest of one host. Only the State comes from the host.
 type hostReport struct {
@@ -101,114 +106,4 @@ type place struct{ ring, manifest string }
 type tally struct {
 	hosts   int
 	refused map[Version]int
-}
-
-// setLocked replaces a report.
-func (f *Fleet) setLocked(name string, k follower, next *hostReport) {
-	before := f.reports[name][k]
-	if before == nil {
-		f.makeRoomLocked()
-	}
-	next.Since = next.SeenAt
-	if before != nil {
-		if before.Refused == next.Refused && before.Reason == next.Reason {
-			next.Since = before.Since
-		}
-		next.savedAt, next.stored = before.savedAt, before.stored
-	}
-	if before == nil || !before.same(next) || next.SeenAt.Sub(before.savedAt) >= saveEvery {
-		next.savedAt = next.SeenAt
-		f.changed[reportKey(name, k)] = true
-	}
-	f.putLocked(name, k, next)
-}
-
-// putLocked puts a report in place of the one before; nil removes it.
-func (f *Fleet) putLocked(name string, k follower, next *hostReport) {
-	of := f.reports[name]
-	if before := of[k]; before != nil {
-		f.countLocked(k, before, -1)
-		delete(of, k)
-		f.count--
-	}
-	if next != nil {
-		if of == nil {
-			of = map[follower]*hostReport{}
-			f.reports[name] = of
-		}
-		f.countLocked(k, next, 1)
-		of[k] = next
-		f.count++
-	}
-	if len(of) == 0 {
-		delete(f.reports, name)
-	}
-}
-
-func (f *Fleet) countLocked(k follower, r *hostReport, n int) {
-	if !r.hasState() {
-		return
-	}
-	p := place{r.Ring, k.Manifest}
-	t := f.tallies[p]
-	t.hosts += n
-	if about, counts := r.against(); counts {
-		if t.refused == nil {
-			t.refused = map[Version]int{}
-		}
-		if t.refused[about] += n; t.refused[about] == 0 {
-			delete(t.refused, about)
-		}
-	}
-	f.tallies[p] = t
-	if t.hosts == 0 {
-		delete(f.tallies, p)
-	}
-}
-
-// makeRoomLocked drops a report of the ID that has most of them, so that one ID that
-// makes up hosts pushes out no others.
-func (f *Fleet) makeRoomLocked() {
-	if f.count < f.limit {
-		return
-	}
-	largest := ""
-	for name, of := range f.reports {
-		if len(of) > len(f.reports[largest]) {
-			largest = cmp.Or(name, largest)
-		}
-	}
-	for k := range f.reports[largest] {
-		f.dropLocked(largest, k)
-		break
-	}
-	if !f.crowded {
-		f.crowded = true
-		f.log.Warn().Str("name", largest).Int("reports", f.limit).Msg("too many hosts follow this one: forgetting some of the name with most of them")
-	}
-}
-
-// dropLocked forgets a report. One that the state never had leaves nothing to be saved, so
-// that made-up hosts need no memory while the disk is full.
-func (f *Fleet) dropLocked(name string, k follower) {
-	if key := reportKey(name, k); f.reports[name][k].stored {
-		f.changed[key] = true
-	} else {
-		delete(f.changed, key)
-	}
-	f.putLocked(name, k, nil)
-}
-
-// Forget drops hosts that have not polled for long.
-func (f *Fleet) Forget() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	for name, of := range f.reports {
-		for k, r := range of {
-			if now.Sub(r.SeenAt) > forgetAfter {
-				f.dropLocked(name, k)
-			}
-		}
-	}
 }

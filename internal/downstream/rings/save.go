@@ -3,6 +3,7 @@ package rings
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -23,7 +24,15 @@ const (
 )
 
 func reportKey(name string, k follower) string {
-	return strings.Join([]string{kindReport, name, k.Host, k.ID, k.Manifest}, "\x00")
+	return strings.Join([]string{kindReport, name, k.Name, k.ID, k.Manifest}, "\x00")
+}
+
+func parseReportKey(key string) (name string, k follower, isReport bool) {
+	parts := strings.Split(key, "\x00")
+	if parts[0] != kindReport || len(parts) != 5 {
+		return "", follower{}, false
+	}
+	return parts[1], follower{host{parts[2], parts[3]}, parts[4]}, true
 }
 
 func stopKey(t target) string {
@@ -66,14 +75,15 @@ func savedOf(r *hostReport) savedReport {
 	}
 }
 
-func (f *Fleet) load(saved Reader) error {
+func (f *Fleet) read(saved Reader) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return saved.Fleet(func(key string, value json.RawMessage) error {
+	err := saved.Fleet(func(key string, value json.RawMessage) error {
 		parts := strings.Split(key, "\x00")
+		name, k, isReport := parseReportKey(key)
 		switch {
-		case parts[0] == kindReport && len(parts) == 5:
-			f.loadReportLocked(parts[1], follower{parts[2], parts[3], parts[4]}, value)
+		case isReport:
+			f.load(name, k, value)
 		case parts[0] == kindStop && (len(parts) == 3 || len(parts) == 4):
 			var s report.Stop
 			if json.Unmarshal(value, &s) == nil {
@@ -87,27 +97,41 @@ func (f *Fleet) load(saved Reader) error {
 		}
 		return nil // an entry of a newer syncd
 	})
+	for name, of := range f.accounts {
+		f.loaded(name, of)
+	}
+	return err
 }
 
-func (f *Fleet) loadReportLocked(name string, k follower, value json.RawMessage) {
+func (f *reports) load(name string, k follower, value json.RawMessage) {
 	var s savedReport
-	if json.Unmarshal(value, &s) != nil || f.count >= f.limit {
+	if json.Unmarshal(value, &s) != nil {
 		return
 	}
-	f.putLocked(name, k, &hostReport{
+	if f.count >= f.limit {
+		f.surplus = true
+		return
+	}
+	f.put(name, k, &hostReport{
 		State: State{
-			Host: k.Host, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
+			Host: k.Name, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
 			Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts,
 		},
 		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true,
 		Shown: Version{s.Shown, s.ShownRevision}, Took: Version{s.Took, s.TookRevision}, About: Version{s.About, s.AboutRevision},
 	})
+	if of := f.accounts[name]; len(of.hosts) >= 2*f.maxHosts {
+		f.loaded(name, of)
+	}
 }
 
 // Save saves what changed. After an error the next Save tries again.
 func (f *Fleet) Save() error {
 	f.saving.Lock()
 	defer f.saving.Unlock()
+	if err := f.removeSurplus(); err != nil {
+		return err
+	}
 	for {
 		entries := f.takeChanged()
 		if len(entries) == 0 {
@@ -121,12 +145,52 @@ func (f *Fleet) Save() error {
 	}
 }
 
+// removeSurplus removes saved reports that were not loaded.
+func (f *Fleet) removeSurplus() error {
+	for {
+		entries, err := f.findSurplus()
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		if err := f.saver.SetFleet(entries); err != nil {
+			return err
+		}
+	}
+}
+
+var errEnough = errors.New("enough entries for a transaction")
+
+// findSurplus finds saved reports that were not loaded, as many as a transaction may
+// remove; none when they are all gone.
+func (f *Fleet) findSurplus() (entries map[string]any, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.surplus {
+		return nil, nil
+	}
+	entries = map[string]any{}
+	err = f.saver.Fleet(func(key string, _ json.RawMessage) error {
+		if len(entries) == maxBatch {
+			return errEnough
+		}
+		if name, k, isReport := parseReportKey(key); isReport && f.get(name, k) == nil {
+			entries[key] = nil
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	f.surplus = err != nil || len(entries) > 0
+	return entries, err
+}
+
 func (f *Fleet) noteStored(entries map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key := range entries {
-		if parts := strings.Split(key, "\x00"); parts[0] == kindReport {
-			if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
+		if name, k, isReport := parseReportKey(key); isReport {
+			if r := f.get(name, k); r != nil {
 				r.stored = true
 			}
 		}
@@ -175,7 +239,7 @@ func (f *Fleet) entryLocked(key string) any {
 			return at
 		}
 	case kindReport:
-		if r := f.reports[parts[1]][follower{parts[2], parts[3], parts[4]}]; r != nil {
+		if r := f.get(parts[1], follower{host{parts[2], parts[3]}, parts[4]}); r != nil {
 			return savedOf(r)
 		}
 	}

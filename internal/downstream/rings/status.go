@@ -8,64 +8,129 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // silentAfter is longer than the longest usual schedule, a day.
 const silentAfter = 26 * time.Hour
 
-// Status returns all that is known. The followers are sorted by name and host.
-func (f *Fleet) Status() report.FleetStatus {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	status := report.FleetStatus{Rings: []report.RingStatus{}, Followers: f.followersLocked(f.newestLocked()), Stopped: f.sortedStopsLocked()}
-	for _, r := range f.rings {
-		ring := report.RingStatus{Name: r.Name, DelaySeconds: r.Delay.Seconds()}
-		if r.StopAbove >= 0 {
-			ring.StopAbove = &r.StopAbove
+// pageReports is about how many reports a page has, so that a fleet of any size is told in
+// little memory.
+const pageReports = 2000
+
+// Page returns followers that fit, sorted by name and host, from the one after req.After on.
+// The first page has the rings and the stops. Next is nil on the last page.
+func (f *Fleet) Page(req request.Fleet) report.FleetPage {
+	f.mu.Lock() // for inOrder
+	defer f.mu.Unlock()
+	newest := f.newestLocked()
+	page := report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{}, Followers: []report.FollowerStatus{}, Stopped: []report.Stop{}}}
+	if req.After == nil {
+		page.Rings, page.Stopped = f.rings.status(newest.hosts(f.accounts)), f.sortedStopsLocked()
+	}
+	size := 0
+	for name, h := range f.hostsAfter(req.After) {
+		manifests := f.accounts[name].hosts[h]
+		if !fits(req, newest.condition(manifests)) {
+			continue
 		}
-		for _, follower := range status.Followers {
-			if follower.Ring == r.Name && follower.State != report.FollowerUnknown {
-				ring.Hosts++
+		if size += len(manifests); size > pageReports && len(page.Followers) > 0 {
+			last := page.Followers[len(page.Followers)-1]
+			page.Next = &request.Follower{Name: last.Name, Host: last.Host, Instance: last.Instance}
+			break
+		}
+		page.Followers = append(page.Followers, newest.follower(name, h, manifests))
+	}
+	return page
+}
+
+func fits(req request.Fleet, c condition) bool {
+	return (req.Ring == "" || req.Ring == c.last.Ring) && (req.State == "" || req.State == string(c.state)) &&
+		(req.Release == "" || req.Release == string(c.worst.Release) || req.Release == string(c.worst.Refused))
+}
+
+// Overview counts the followers by state, and shows the first ones in the worst states.
+func (f *Fleet) Overview(most int) report.FleetOverview {
+	f.mu.Lock() // for inOrder
+	defer f.mu.Unlock()
+	type named struct {
+		name string
+		host host
+	}
+	newest, first := f.newestLocked(), map[report.FollowerState][]named{}
+	view := report.FleetOverview{States: map[report.FollowerState]int{}, Stopped: f.sortedStopsLocked()}
+	for name, h := range f.hostsAfter(nil) {
+		state := newest.condition(f.accounts[name].hosts[h]).state
+		if view.States[state]++; len(first[state]) < most {
+			first[state] = append(first[state], named{name, h})
+		}
+	}
+	for _, state := range report.FollowerStates() {
+		for _, h := range first[state][:min(len(first[state]), most-len(view.Worst))] {
+			view.Worst = append(view.Worst, newest.follower(h.name, h.host, f.accounts[h.name].hosts[h.host]))
+		}
+	}
+	return view
+}
+
+// hosts counts the hosts of each ring that tell their state.
+func (n newestReleases) hosts(accounts map[string]*account) map[string]int {
+	hosts := map[string]int{}
+	for _, of := range accounts {
+		for _, manifests := range of.hosts {
+			if c := n.condition(manifests); c.state != report.FollowerUnknown {
+				hosts[c.last.Ring]++
 			}
 		}
-		status.Rings = append(status.Rings, ring)
-	}
-	return status
-}
-
-func (f *Fleet) followersLocked(newest newestReleases) []report.FollowerStatus {
-	all := []report.FollowerStatus{}
-	for _, name := range slices.Sorted(maps.Keys(f.reports)) {
-		all = append(all, f.hostsLocked(name, newest)...)
-	}
-	return all
-}
-
-// hostsLocked returns the hosts with one name of an ID.
-func (f *Fleet) hostsLocked(name string, newest newestReleases) (hosts []report.FollowerStatus) {
-	reports := f.reports[name]
-	keys := slices.SortedFunc(maps.Keys(reports), func(a, b follower) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Manifest, b.Manifest))
-	})
-	for _, k := range keys {
-		r := reports[k]
-		if last := len(hosts) - 1; last < 0 || hosts[last].Host != k.Host || hosts[last].Instance != k.ID {
-			hosts = append(hosts, report.FollowerStatus{Name: name, Host: k.Host, Instance: k.ID, Manifests: []report.FollowedManifest{}})
-		}
-		addManifest(&hosts[len(hosts)-1], report.FollowedManifest{Manifest: k.Manifest, LastSeen: r.SeenAt, Following: newest.following(k.Manifest, r)}, r)
 	}
 	return hosts
 }
 
-// addManifest adds a manifest to its host.
-func addManifest(v *report.FollowerStatus, m report.FollowedManifest, r *hostReport) {
-	v.Manifests = append(v.Manifests, m)
-	if m.LastSeen.After(v.LastSeen) {
-		v.LastSeen, v.Ring, v.Version = m.LastSeen, r.Ring, r.Version
+func (r rings) status(hosts map[string]int) []report.RingStatus {
+	all := []report.RingStatus{}
+	for _, ring := range r {
+		status := report.RingStatus{Name: ring.Name, DelaySeconds: ring.Delay.Seconds(), Hosts: hosts[ring.Name]}
+		if ring.StopAbove >= 0 {
+			status.StopAbove = &ring.StopAbove
+		}
+		all = append(all, status)
 	}
-	if order := cmp.Or(m.State.Compare(v.State), cmp.Compare(m.Manifest, v.Manifest)); v.Manifest == "" || order < 0 {
-		v.Following, v.Manifest = m.Following, m.Manifest
+	return all
+}
+
+// condition is how a host is doing: as its manifest in the worst state.
+type condition struct {
+	manifest string
+	state    report.FollowerState
+	worst    *hostReport
+	last     *hostReport // of the last poll
+}
+
+func (n newestReleases) condition(manifests map[string]*hostReport) (c condition) {
+	for name, r := range manifests {
+		state := n.state(name, r)
+		if c.worst == nil || cmp.Or(state.Compare(c.state), cmp.Compare(name, c.manifest)) < 0 {
+			c.manifest, c.state, c.worst = name, state, r
+		}
+		if c.last == nil || r.SeenAt.After(c.last.SeenAt) {
+			c.last = r
+		}
 	}
+	return c
+}
+
+// follower describes a host.
+func (n newestReleases) follower(name string, h host, manifests map[string]*hostReport) report.FollowerStatus {
+	c := n.condition(manifests)
+	v := report.FollowerStatus{
+		Name: name, Host: h.Name, Instance: h.ID, Ring: c.last.Ring, Version: c.last.Version, LastSeen: c.last.SeenAt,
+		Manifest: c.manifest, Following: n.following(c.manifest, c.worst),
+	}
+	for _, manifestName := range slices.Sorted(maps.Keys(manifests)) {
+		r := manifests[manifestName]
+		v.Manifests = append(v.Manifests, report.FollowedManifest{Manifest: manifestName, LastSeen: r.SeenAt, Following: n.following(manifestName, r)})
+	}
+	return v
 }
 
 // newestReleases has the newest month that a ring sees of a manifest, at one time.
@@ -150,27 +215,16 @@ func (f *Fleet) Counts() map[Count]int {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	newest := f.newestLocked()
-	for _, reports := range f.reports {
-		hosts := map[follower]*report.FollowerStatus{} // without the order of Status, which costs most
-		for k, r := range reports {
-			host := follower{Host: k.Host, ID: k.ID}
-			if hosts[host] == nil {
-				hosts[host] = &report.FollowerStatus{}
-			}
-			addManifest(hosts[host], report.FollowedManifest{Manifest: k.Manifest, LastSeen: r.SeenAt, Following: newest.following(k.Manifest, r)}, r)
-		}
-		for _, host := range hosts {
-			counts[Count{host.Ring, releaseLabel(host.Following, served), host.State}]++
+	for _, of := range f.accounts {
+		for _, manifests := range of.hosts {
+			c := newest.condition(manifests)
+			counts[Count{c.last.Ring, releaseLabel(cmp.Or(c.worst.Refused, c.worst.Release), served), c.state}]++
 		}
 	}
 	return counts
 }
 
-func releaseLabel(following report.Following, served map[manifest.Release]bool) string {
-	release := following.Release
-	if following.Refused != "" {
-		release = following.Refused
-	}
+func releaseLabel(release manifest.Release, served map[manifest.Release]bool) string {
 	switch {
 	case release == "":
 		return "none"

@@ -83,7 +83,7 @@ func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool
 	tally := f.tallies[place{ring, t.manifest}]
 	stop = report.Stop{
 		Manifest: t.manifest, Release: t.Release, Revision: t.Revision, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
-		Refused: tally.refused[t.Version], Of: tally.hosts, Hosts: f.refusersLocked(t, ring),
+		Refused: tally.refused[t.Version], Of: tally.hosts, Hosts: f.refusers(t, ring),
 	}
 	f.stops[t] = stop
 	f.changed[stopKey(t)] = true
@@ -103,19 +103,6 @@ func (f *Fleet) growLocked(t target, s report.Stop, now tally, name string) {
 	}
 	f.stops[t] = s
 	f.changed[stopKey(t)] = true
-}
-
-func (f *Fleet) refusersLocked(t target, ring string) (names []string) {
-	for name, reports := range f.reports {
-		for k, r := range reports {
-			about, counts := r.against()
-			if counts && k.Manifest == t.manifest && r.Ring == ring && about == t.Version {
-				names = append(names, hostName(name, k.Host))
-			}
-		}
-	}
-	slices.Sort(names)
-	return names[:min(len(names), maxNamed)]
 }
 
 func (f *Fleet) trimStopsLocked() {

@@ -75,7 +75,7 @@ func TestReplacedBytesOfAStoppedReleaseReachLaterRingsOnlyThroughTheFirst(t *tes
 	states := func(want map[string]report.FollowerState) {
 		t.Helper()
 		rest.poll() // tells what it has now
-		status, err := main.engine.Followers.Status()
+		status, err := main.engine.Followers.Page(request.Fleet{})
 		must(t, err)
 		for _, f := range status.Followers {
 			if f.State != want[f.Name] {
@@ -99,7 +99,7 @@ func TestReplacedBytesOfAStoppedReleaseReachLaterRingsOnlyThroughTheFirst(t *tes
 	canary.poll()
 	wants("mended", "good", "good")
 	states(map[string]report.FollowerState{"canary": report.FollowerInSync, "rest": report.FollowerInSync})
-	if status, err := main.engine.Followers.Status(); err != nil || len(status.Stopped) != 2 {
+	if status, err := main.engine.Followers.Page(request.Fleet{}); err != nil || len(status.Stopped) != 2 {
 		t.Errorf("%+v, %v", status.Stopped, err)
 	}
 }

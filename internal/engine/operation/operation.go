@@ -17,11 +17,10 @@ const (
 
 // Queries, which an engine answers at once.
 var (
-	Status      = Query[report.Status]{question("/status")}         // of each configured manifest
-	History     = Query[report.History]{question("/history")}       // the newest entries first
-	Deliveries  = Query[report.Deliveries]{question("/deliveries")} // that wait, and those that were given up
-	Samples     = Query[[]metrics.Sample]{question("/samples")}     // of the metrics
-	FleetStatus = Query[report.FleetStatus]{question("/fleet")}     // the followers
+	Status     = Query[report.Status]{question("/status")}         // of each configured manifest
+	History    = Query[report.History]{question("/history")}       // the newest entries first
+	Deliveries = Query[report.Deliveries]{question("/deliveries")} // that wait, and those that were given up
+	Samples    = Query[[]metrics.Sample]{question("/samples")}     // of the metrics
 )
 
 // Checks, which have no result but an error.
@@ -42,6 +41,7 @@ var (
 	Repair           = Work[request.Verify, report.Verification]{task("/repair", maxRequest)}
 	Adopt            = Work[request.Adopt, report.Adoption]{task("/adopt", maxRequest)}
 	ChangeDeliveries = Work[request.Deliveries, report.Deliveries]{task("/deliveries", maxRequest)}
+	Fleet            = Work[request.Fleet, report.FleetPage]{task("/fleet", maxRequest)} // a part of the followers
 	ServeRelease     = Work[request.ServeRelease, []report.Stop]{task("/serve-release", maxRequest)}
 )
 

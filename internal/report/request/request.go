@@ -112,6 +112,21 @@ type Deliveries struct {
 	Drop bool   `json:"drop,omitempty"`
 }
 
+// Fleet asks for a page of the followers that fit. "" fits all.
+type Fleet struct {
+	Ring    string    `json:"ring,omitempty"`
+	State   string    `json:"state,omitempty"`
+	Release string    `json:"release,omitempty"` // that it serves, or that it refused
+	After   *Follower `json:"after,omitempty"`   // the last one of the page before; nil for the first page
+}
+
+// Follower names a host that follows this one.
+type Follower struct {
+	Name     string `json:"name"`
+	Host     string `json:"host"`
+	Instance string `json:"instance"`
+}
+
 // ServeRelease asks to let a release go on to later rings.
 type ServeRelease struct {
 	Release string `json:"release"`

@@ -49,7 +49,7 @@ var (
 	adopted  = report.Adoption{Folder: "/srv", FilesAdopted: 3, Manifests: []report.AdoptedManifest{{Name: "one", Missing: []string{"a"}}}}
 	waiting  = report.Deliveries{Deliveries: []report.Delivery{{ID: "evt_1", Hook: "h", At: at, State: report.DeliveryPending}}}
 	stops    = []report.Stop{{Manifest: "one", Release: "2026.11", By: "canary", From: "rest", At: at, Refused: 1, Of: 2, Hosts: []string{"a/b"}}}
-	hosts    = report.FleetStatus{Rings: []report.RingStatus{{Name: "canary"}}, Followers: []report.FollowerStatus{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}
+	hosts    = report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{{Name: "canary"}}, Followers: []report.FollowerStatus{{Name: "a", Host: "b", LastSeen: at}}, Stopped: stops}, Next: &request.Follower{Name: "a", Host: "b"}}
 	snapshot = report.Progress{Syncing: true, Trigger: "command", StartedAt: at, Files: []report.FileProgress{{Manifest: "one", Path: "a", Size: -1, Done: 7}}}
 )
 
@@ -83,7 +83,7 @@ func (h *fakeEngine) table() *operation.Table {
 		operation.History.By(query(h, history)),
 		operation.Deliveries.By(query(h, waiting)),
 		operation.Samples.By(query(h, samples)),
-		operation.FleetStatus.By(query(h, hosts)),
+		operation.Fleet.By(answer[request.Fleet](h, hosts)),
 		operation.Alive.By(),
 		operation.Ready.By(func() error { h.note("ready"); return h.err }),
 		operation.Sync.By(h.sync),
@@ -161,14 +161,15 @@ func TestEveryMethodWorksOverTheSocket(t *testing.T) {
 	drop := request.Deliveries{ID: "evt_1", Hook: "h", Drop: true}
 	gotWaiting, err = operation.ChangeDeliveries.Do(ctx, c, drop)
 	check("drop", gotWaiting, err, waiting)
-	gotHosts, err := operation.FleetStatus.Ask(ctx, c)
+	fleet := request.Fleet{Ring: "canary", After: &request.Follower{Name: "a"}}
+	gotHosts, err := operation.Fleet.Do(ctx, c, fleet)
 	check("fleet", gotHosts, err, hosts)
 	release := request.ServeRelease{Release: "2026.11"}
 	gotStops, err := operation.ServeRelease.Do(ctx, c, release)
 	check("serve release", gotStops, err, stops)
 	check("health", nil, operation.Alive.Ask(ctx, c), nil)
 	check("ready", nil, operation.Ready.Ask(ctx, c), nil)
-	equal(t, "asked", h.asked, []any{req, back, verify, request.Verify{}, move, drop, release, "ready"})
+	equal(t, "asked", h.asked, []any{req, back, verify, request.Verify{}, move, drop, fleet, release, "ready"})
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {

@@ -2,10 +2,11 @@ package web
 
 import (
 	"fmt"
-	"slices"
+	"net/http"
 	"strings"
 
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // maxFollowers is how many followers the page shows.
@@ -19,24 +20,33 @@ type fleetCard struct {
 	Stopped []report.Stop
 }
 
-func cardOfFleet(view *report.FleetStatus) *fleetCard {
+func cardOfFleet(view *report.FleetOverview) *fleetCard {
 	if view == nil {
 		return nil
 	}
-	all := slices.Clone(view.Followers)
-	slices.SortStableFunc(all, func(a, b report.FollowerStatus) int { return a.State.Compare(b.State) })
-	c := &fleetCard{Stopped: view.Stopped, Shown: all[:min(len(all), maxFollowers)]}
-	c.More = len(all) - len(c.Shown)
-	counts := map[report.FollowerState]int{}
-	for _, f := range all {
-		counts[f.State]++
-	}
+	c := &fleetCard{Stopped: view.Stopped, Shown: view.Worst, More: -len(view.Worst)}
 	var parts []string
 	for _, state := range report.FollowerStates() {
-		if counts[state] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[state], words(state)))
+		if hosts := view.States[state]; hosts > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", hosts, words(state)))
+			c.More += hosts
 		}
 	}
 	c.Summary = strings.Join(parts, ", ")
 	return c
+}
+
+// fleet answers with the followers that the query asks for, page by page.
+func fleet(w http.ResponseWriter, r *http.Request, source Source) {
+	query := r.URL.Query()
+	pages := report.FleetPages(func(after *request.Follower) (report.FleetPage, error) {
+		return source.Fleet(request.Fleet{Ring: query.Get("ring"), State: query.Get("state"), Release: query.Get("release"), After: after})
+	})
+	if _, err := pages(nil); err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = pages.WriteJSON(w) // an error means that the client is gone
 }

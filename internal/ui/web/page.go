@@ -150,7 +150,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 	view := page{
 		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
 		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub, Upload: status.Upload,
-		Fleet: cardOfFleet(p.source.Followers()),
+		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
 	}
 	for _, m := range status.Manifests {
 		view.Manifests = append(view.Manifests, cardOf(m, history))

@@ -34,7 +34,19 @@ type scene struct {
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
 func (s *scene) History(int) (report.History, error) { return s.history, nil }
 func (s *scene) DiskUse() (report.DiskUse, error)    { return s.disk, nil }
-func (s *scene) Followers() *report.FleetStatus      { return s.fleet }
+
+func (s *scene) Followers(most int) *report.FleetOverview {
+	if s.fleet == nil {
+		return nil
+	}
+	all := slices.SortedStableFunc(slices.Values(s.fleet.Followers), func(a, b report.FollowerStatus) int { return a.State.Compare(b.State) })
+	view := &report.FleetOverview{States: map[report.FollowerState]int{}, Worst: all[:min(len(all), most)], Stopped: s.fleet.Stopped}
+	for _, f := range all {
+		view.States[f.State]++
+	}
+	return view
+}
+
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
 	s.wanted = append(s.wanted, req)
 	return nil

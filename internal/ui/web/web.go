@@ -36,7 +36,8 @@ type Source interface {
 	Status() (report.Status, error)
 	History(limit int) (report.History, error)
 	DiskUse() (report.DiskUse, error)
-	Followers() *report.FleetStatus // nil if none are served
+	Followers(most int) *report.FleetOverview // nil if none are served
+	Fleet(req request.Fleet) (report.FleetPage, error)
 	Ready(maxAge time.Duration) error
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error
@@ -64,6 +65,7 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 			return append(body, '\n'), err
 		})
 	})
+	mux.HandleFunc("GET /api/v1/fleet", func(w http.ResponseWriter, r *http.Request) { fleet(w, r, source) })
 	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
 	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, limit) })
