@@ -198,16 +198,6 @@ func decodeGroup(d *document.Decoder, g *Group, path string, n *document.Node, c
 	}
 }
 
-// GroupOf returns the group of a manifest; one without a group is a group of its own,
-// without a name.
-func (c *Config) GroupOf(name string) Group {
-	i := slices.IndexFunc(c.Groups, func(g Group) bool { return slices.Contains(g.Manifests, name) })
-	if i < 0 {
-		return Group{Manifests: []string{name}}
-	}
-	return c.Groups[i]
-}
-
 // ParseRelease parses a release or an alias. Its error does not quote the text.
 func ParseRelease(text string) (manifest.Release, error) {
 	release, f := parseRelease(text)

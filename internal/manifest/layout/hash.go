@@ -1,8 +1,6 @@
 package layout
 
 import (
-	"strings"
-
 	"syncd/internal/manifest"
 )
 
@@ -12,7 +10,3 @@ func HashName(name string) string { return name + ".hash" }
 // HashText returns the content of that file: the SHA-256 in lower-case hex, without a
 // newline.
 func HashText(id manifest.ObjectID) string { return id.String() }
-
-// VerifySkips is true for the names that the updater's verify leaves out when it checks a
-// folder. A provider's file with such a name is never checked there.
-func VerifySkips(name string) bool { return strings.Contains(name, "hash") }

@@ -181,11 +181,6 @@ func TestHashFilesAreThoseOfTheUpdater(t *testing.T) {
 	if got := HashName("mdAddr.dat"); got != "mdAddr.dat.hash" || HashText(id) != id.String() {
 		t.Errorf("%s holds %q", got, HashText(id))
 	}
-	for name, skipped := range map[string]bool{"a.hash": true, "hash_table.dat": true, "rehash": true, "a.dat": false, "a.HASH": false} {
-		if VerifySkips(name) != skipped {
-			t.Errorf("verify skips %s: %v, want %v", name, !skipped, skipped)
-		}
-	}
 }
 
 // FuzzParseMap checks that every path of a map stays below its folder, and that a map
