@@ -15,7 +15,6 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 )
 
-// listed returns this program and the path of its list.
 func listed(t *testing.T) (program, list string) {
 	t.Helper()
 	program, err := os.Executable()

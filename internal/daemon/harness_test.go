@@ -153,7 +153,6 @@ func (w *world) newDaemon() *Daemon {
 	return New(e, nil, w.logger())
 }
 
-// running is a daemon whose loop runs.
 type running struct {
 	*Daemon
 	world     *world
@@ -211,7 +210,6 @@ func (w *world) syncs(name string) int {
 	return n
 }
 
-// logged counts the lines of the log that contain all texts.
 func (w *world) logged(texts ...string) int {
 	n := 0
 	for line := range strings.Lines(w.log.String()) {
@@ -237,7 +235,6 @@ func (w *world) content(name string) string {
 	return string(data)
 }
 
-// hasSeries is true when a metric has a series for a manifest.
 func (w *world) hasSeries(metric, manifest string) bool {
 	w.Helper()
 	families, err := w.registry.Gather()

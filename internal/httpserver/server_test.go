@@ -40,7 +40,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// okay answers every request.
 var okay = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func ask(handler http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {

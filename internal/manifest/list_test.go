@@ -22,7 +22,6 @@ func parseAll(t *testing.T, texts ...string) []Reference {
 	return refs
 }
 
-// listOf collects references.
 func listOf(refs ...Reference) *List {
 	var list ListBuilder
 	for _, ref := range refs {
@@ -136,7 +135,6 @@ func TestFilterChooses(t *testing.T) {
 	}
 }
 
-// parseLinks collects the files of links.
 func parseLinks(links []string) ([]Reference, error) {
 	var list ListBuilder
 	for _, link := range links {

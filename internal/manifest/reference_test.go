@@ -319,7 +319,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// same compares what is wanted with what is there.
 func same(t testing.TB, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

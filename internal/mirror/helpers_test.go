@@ -56,7 +56,6 @@ func recovered(t tb, dir string) *Mirror {
 	return m
 }
 
-// path is the path of a name in the data directory.
 func (m *Mirror) path(elem ...string) string {
 	return filepath.Join(append([]string{m.dir}, elem...)...)
 }
@@ -279,7 +278,6 @@ func must(t tb, errs ...error) {
 	}
 }
 
-// same compares what is wanted with what is there.
 func same(t tb, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

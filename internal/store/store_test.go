@@ -47,7 +47,6 @@ func mustOpen(t *testing.T, path string) *Store {
 	return s
 }
 
-// folder opens the directory of a path.
 func folder(t *testing.T, path string) *fsops.Dir {
 	t.Helper()
 	dir, err := fsops.OpenDir(filepath.Dir(path))
@@ -56,19 +55,16 @@ func folder(t *testing.T, path string) *fsops.Dir {
 	return dir
 }
 
-// openAt is Open with the path of the file.
 func openAt(t *testing.T, path string, timeout time.Duration) (*Store, string, error) {
 	t.Helper()
 	return Open(folder(t, path), filepath.Base(path), timeout)
 }
 
-// openReadOnlyAt is OpenReadOnly with the path of the file.
 func openReadOnlyAt(t *testing.T, path string, timeout time.Duration) (*Store, error) {
 	t.Helper()
 	return OpenReadOnly(folder(t, path), filepath.Base(path), timeout)
 }
 
-// newPath returns a path for a new state file.
 func newPath(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "syncd.db")
@@ -600,7 +596,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// same compares what is wanted with what is there.
 func same(t testing.TB, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

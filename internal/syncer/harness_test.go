@@ -212,7 +212,6 @@ func (w *world) target(name string, change func(*golive.Target)) {
 	w.configure()
 }
 
-// publish makes the provider offer a release.
 func (w *world) publish(name, release string, content files) {
 	var all []emulator.File
 	for _, file := range slices.Sorted(maps.Keys(content)) {

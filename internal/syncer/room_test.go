@@ -9,7 +9,6 @@ import (
 	"syncd/internal/syncer/source"
 )
 
-// takeAll takes all memory for lists.
 func takeAll(t *testing.T, room *releases.Room) *releases.Share {
 	share := room.NewShare()
 	if err := share.Wait(t.Context(), 1<<40); err != nil {

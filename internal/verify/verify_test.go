@@ -37,7 +37,6 @@ var known = []struct {
 	}},
 }
 
-// digest reads a digest that is known to be one.
 func digest(algorithm manifest.Algorithm, hex string) manifest.Digest {
 	d, err := manifest.ParseDigest(algorithm, hex)
 	if err != nil {

@@ -43,7 +43,6 @@ func TestNginxCountsBytesOfFilesThatItSent(t *testing.T) {
 	}
 }
 
-// fetch returns the length of the body that curl gets.
 func fetch(t *testing.T, p Provider, url string) int {
 	t.Helper()
 	cmd := exec.Command("curl", "-sSfL", url)

@@ -17,7 +17,6 @@ func client(server *servicetest.Server) *autocomplete.Client {
 	return &autocomplete.Client{Client: server.Client("autocomplete", "/web", "Acme")}
 }
 
-// call calls one operation in any form.
 type call func(context.Context, *autocomplete.Client, service.Form) (*autocomplete.Envelope, error)
 
 // head holds the members that all responses share.

@@ -17,7 +17,6 @@ import (
 
 const accepted = `{"Version":"8.4.0.9001","TransmissionReference":"job-17","TransmissionResults":"","Results":" MS01 ,MS77","Message":"Queued.","Ticket":7}`
 
-// call calls one operation in one form.
 type call = func(context.Context, *contribution.Client) (*contribution.Response, error)
 
 // These call one operation each.

@@ -20,7 +20,6 @@ func client(server *servicetest.Server) *property.Client {
 	return &property.Client{Client: server.Client("property", "/v4/WEB", "Acme")}
 }
 
-// call calls one operation in one form.
 type call = func(context.Context, *property.Client) error
 
 // These call one operation each.

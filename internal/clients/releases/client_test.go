@@ -209,7 +209,6 @@ func TestAllTwentyEndpointsSendTheDocumentedPaths(t *testing.T) {
 	golden(t, "requests.golden", requestLog(e))
 }
 
-// requestLog lists the requests to the release host.
 func requestLog(e *emulator.Emulator) string {
 	var b strings.Builder
 	for _, r := range e.Requests() {

@@ -40,7 +40,6 @@ func xmlOf(items []string, indent string) string {
 	return b.String() + indent + "</ArrayOfstring>"
 }
 
-// parseList reads a list that is in memory.
 func parseList(body []byte) ([]string, error) {
 	var items []string
 	err := readList(context.Background(), bytes.NewReader(body), false, transport.Redactor{}, func(e ListedManifest) error {

@@ -18,7 +18,6 @@ func client(server *servicetest.Server) *reversegeo.Client {
 	return &reversegeo.Client{Client: server.Client("reversegeo", "/v3/web/ReverseGeoCode", "Acme")}
 }
 
-// call calls one operation in one form.
 type call = func(context.Context, *reversegeo.Client) error
 
 // These call one operation each.

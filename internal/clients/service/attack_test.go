@@ -85,7 +85,6 @@ func TestXMLRefusesInvalidNamesAndTexts(t *testing.T) {
 	}
 }
 
-// send makes a valid call of submit.
 func send(t *testing.T, server *servicetest.Server, form service.Form) (*service.Answer, error) {
 	t.Helper()
 	members, _, err := submit.Arguments("GET", "Acme", nil, []string{"mak=1"})

@@ -23,7 +23,6 @@ var near = &service.Operation{
 	}},
 }
 
-// sentBody returns the body that members produce.
 func sentBody(t *testing.T, members string) string {
 	t.Helper()
 	call, err := near.Check(service.Form{}, parse(t, members), "Acme")

@@ -42,7 +42,6 @@ func (h *hostile) request() uint32 {
 	}
 }
 
-// headers answers a request with a status.
 func (h *hostile) headers(stream uint32, status string, end bool) error {
 	return h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block(status), EndHeaders: true, EndStream: end})
 }

@@ -185,7 +185,6 @@ func closedPort(t testing.TB) string {
 	return ln.Addr().String()
 }
 
-// counter is an Observer.
 type counter struct {
 	mu       sync.Mutex
 	requests map[string]int // by endpoint and code

@@ -14,7 +14,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// licence is the one in testdata.
 const licence = "K3YofTheHost"
 
 // usable are the map files that exist.

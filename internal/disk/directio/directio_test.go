@@ -15,7 +15,6 @@ import (
 
 const mib = 1 << 20
 
-// newFile creates a file, and a Writer for it.
 func newFile(t *testing.T) (*os.File, *Writer) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

@@ -25,7 +25,6 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// open opens a directory.
 func open(t *testing.T, path string) *fsops.Dir {
 	t.Helper()
 	d, err := fsops.OpenDir(path)
@@ -34,7 +33,6 @@ func open(t *testing.T, path string) *fsops.Dir {
 	return d
 }
 
-// names lists a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

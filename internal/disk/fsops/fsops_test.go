@@ -21,7 +21,6 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// open opens a directory.
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
 	d, err := OpenDir(path)
@@ -30,7 +29,6 @@ func open(t *testing.T, path string) *Dir {
 	return d
 }
 
-// names lists a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

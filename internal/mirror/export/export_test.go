@@ -454,7 +454,6 @@ func TestAFolderOfTheSystemIsNeverTakenOver(t *testing.T) {
 	}
 }
 
-// add adds a file to the source.
 func (b *bench) add(name, content string) {
 	b.files[name] = content
 	path := filepath.Join(b.source.Dir.Path(), name)

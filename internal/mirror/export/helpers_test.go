@@ -53,7 +53,6 @@ func (b *bench) filesOf(text string) map[string]string {
 	return map[string]string{"us.dat": "us " + text, "lib/64bit/libmd.so": "lib " + text, "lib/readme": "same in all", "empty.dat": ""}
 }
 
-// release makes a new source, whose files hold the text.
 func (b *bench) release(text string) {
 	b.Helper()
 	b.files = b.filesOf(text)
@@ -141,7 +140,6 @@ func (b *bench) holds(dir string, files map[string]string) {
 	}
 }
 
-// contents are the contents of all files below a directory, by name.
 func (b *bench) contents(dir string) map[string]string {
 	b.Helper()
 	found := map[string]string{}
@@ -157,7 +155,6 @@ func (b *bench) contents(dir string) map[string]string {
 	return found
 }
 
-// listing lists every name below dir.
 func listing(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -169,7 +166,6 @@ func listing(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// work is the work folder.
 func (b *bench) work() string { return filepath.Join(filepath.Dir(b.target.Path), ".refdata.syncd") }
 
 // kept counts the trees that wait for their end.

@@ -326,7 +326,6 @@ func (r refuses) Fetch(ctx context.Context, file manifest.File, size int64, watc
 	return r.provider.Fetch(ctx, file, size, watch)
 }
 
-// renamed is a reference to another file.
 func renamed(ref manifest.Reference, name string) manifest.Reference {
 	parts := ref.Parts()
 	parts.Name = name

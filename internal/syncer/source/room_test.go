@@ -25,7 +25,6 @@ func (p *fullOnce) Manifest(context.Context, manifest.Release, string, *releases
 	return &manifest.List{}, nil
 }
 
-// takeAll takes all memory for lists.
 func takeAll(t *testing.T, room *releases.Room) *releases.Share {
 	share := room.NewShare()
 	if err := share.Wait(t.Context(), 1<<40); err != nil {

@@ -147,14 +147,12 @@ func (b *browser) until(what, script string) {
 	}
 }
 
-// visit opens a page and waits until it is loaded.
 func (b *browser) visit(url string) {
 	b.Helper()
 	b.do("Page.navigate", map[string]any{"url": url}, nil)
 	b.until("the page is loaded", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// text returns the visible text.
 func (b *browser) text() (text string) {
 	_ = b.eval("document.body.innerText", &text)
 	return text

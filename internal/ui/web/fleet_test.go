@@ -40,7 +40,6 @@ func bucketScene(idle *scene) *scene {
 	return &s
 }
 
-// pageOf renders a scene.
 func pageOf(t *testing.T, s *scene) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
