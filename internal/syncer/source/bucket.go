@@ -113,7 +113,7 @@ func (k *bucketKind) checkDowngrade() error {
 	case k.offer.Held, k.offer.isForced:
 		return nil
 	}
-	return k.checkOlder()
+	return k.Entry.checkDowngrade()
 }
 
 func (k *bucketKind) list(ctx context.Context) (Listing, error) {

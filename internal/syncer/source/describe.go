@@ -115,8 +115,8 @@ func (e *Entry) Complete(ctx context.Context, record mirror.Record, kept mirror.
 // ErrNothingLearned says that a record lacks as much as before.
 var ErrNothingLearned = errors.New("the provider told nothing new")
 
-// completeRecord asks the provider what a record lacks.
-func (e *Entry) completeRecord(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
+// complete asks the provider what a record lacks.
+func (e *Entry) complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
 	before := record
 	record.Files = slices.Clone(record.Files)
 	of := described{release: record.Release}

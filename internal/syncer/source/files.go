@@ -9,7 +9,6 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
-	"syncd/internal/mirror"
 	"syncd/internal/store"
 )
 
@@ -200,14 +199,6 @@ func (k *filesKind) list(context.Context) (Listing, error) {
 	}
 	list := builder.List()
 	return Listing{Files: list, Count: list.Len(), Links: list.Fingerprint()}, nil
-}
-
-func (k *filesKind) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
-	return k.askDigests(ctx, files, isNew)
-}
-
-func (k *filesKind) complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
-	return k.completeRecord(ctx, record, kept)
 }
 
 func (k *filesKind) drop() {}

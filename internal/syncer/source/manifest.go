@@ -10,7 +10,6 @@ import (
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
-	"syncd/internal/mirror"
 )
 
 // manifestKind is a manifest of the provider.
@@ -107,10 +106,8 @@ func (k *manifestKind) look(ctx context.Context, release manifest.Release) (err 
 	return nil
 }
 
-func (k *manifestKind) checkDowngrade() error { return k.checkOlder() }
-
-// checkOlder refuses a newest release that is older than the served one.
-func (e *Entry) checkOlder() error {
+// checkDowngrade refuses a newest release that is older than the served one.
+func (e *Entry) checkDowngrade() error {
 	if e.Target.Release == manifest.Latest && e.Served.Release.Newer(e.answer.Release) {
 		return refusal.New(refusal.Downgrade, "newest release %s is older than the served %s, which stays: `syncd sync --force %s` goes back", e.answer.Release, e.Served.Release, e.Target.Name)
 	}
@@ -132,14 +129,10 @@ func (k *manifestKind) list(ctx context.Context) (Listing, error) {
 	return Listing{Files: list, Count: list.Len(), Links: list.Fingerprint()}, nil
 }
 
-func (k *manifestKind) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
-	return k.askDigests(ctx, files, isNew)
-}
-
-// askDigests asks for the expected digest of each file and, right after the answer, for
+// digests asks for the expected digest of each file and, right after the answer, for
 // the size of a content that is surely new. A file's two questions follow one another
 // without waiting for the digests of all files.
-func (e *Entry) askDigests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
+func (e *Entry) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
 	return forAll(ctx, len(files), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		if f.Expected, err = e.digest(ctx, e.Target.Name, f.Reference); err != nil {
@@ -156,10 +149,6 @@ func (e *Entry) askDigests(ctx context.Context, files []manifest.File, isNew fun
 func isNotFound(err error) bool {
 	var answer *transport.Error
 	return errors.As(err, &answer) && answer.Kind == transport.NotFound
-}
-
-func (k *manifestKind) complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
-	return k.completeRecord(ctx, record, kept)
 }
 
 func (k *manifestKind) drop() { k.asked = nil }
