@@ -8,7 +8,7 @@ import (
 )
 
 // Folder is nginx as a plain server of a folder's files.
-type Folder struct{ nginx *nginx }
+type Folder struct{ *nginx }
 
 // ServeFolder starts nginx, with its own files in dir.
 func ServeFolder(ctx context.Context, dir, folder string) (*Folder, error) {
@@ -27,11 +27,5 @@ func ServeFolder(ctx context.Context, dir, folder string) (*Folder, error) {
 	return &Folder{n}, nil
 }
 
-// URL is the address of the folder, without a slash at its end.
-func (f *Folder) URL() string { return f.nginx.url }
-
 // PID is the process of nginx's master.
-func (f *Folder) PID() int { return f.nginx.cmd.Process.Pid }
-
-// Close ends nginx.
-func (f *Folder) Close() error { return f.nginx.Close() }
+func (f *Folder) PID() int { return f.cmd.Process.Pid }

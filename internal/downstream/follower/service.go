@@ -3,11 +3,9 @@ package follower
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 
 	"syncd/internal/clients/releases"
-	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
@@ -16,7 +14,7 @@ import (
 // Service answers questions of the release service from a bucket, for commands that a
 // person waits for. It has the served release of each manifest. Safe for concurrent use.
 type Service struct {
-	client *Client
+	*Client
 
 	mu      sync.Mutex // guards what follows, also while a record is read
 	records map[string]contents
@@ -30,14 +28,11 @@ type contents struct {
 }
 
 // NewService returns the service of a bucket.
-func NewService(c *Client) *Service { return &Service{client: c, records: map[string]contents{}} }
-
-// Close closes idle connections.
-func (s *Service) Close() { s.client.Close() }
+func NewService(c *Client) *Service { return &Service{Client: c, records: map[string]contents{}} }
 
 // ManifestList returns the manifests that the bucket has in a release.
 func (s *Service) ManifestList(ctx context.Context, release manifest.Release) ([]releases.ListedManifest, error) {
-	generation, err := s.client.Generation(ctx)
+	generation, err := s.Client.Generation(ctx)
 	entries := []releases.ListedManifest{}
 	for _, m := range generation.Manifests {
 		if release == manifest.Latest || release == m.Release {
@@ -85,7 +80,7 @@ func (s *Service) Manifest(ctx context.Context, release manifest.Release, name s
 }
 
 func (s *Service) find(ctx context.Context, release manifest.Release, name string) (bucket.Manifest, error) {
-	generation, err := s.client.Generation(ctx)
+	generation, err := s.Client.Generation(ctx)
 	if err != nil {
 		return bucket.Manifest{}, err
 	}
@@ -103,7 +98,7 @@ func (s *Service) record(ctx context.Context, m bucket.Manifest) (contents, erro
 	if known, ok := s.records[m.Record()]; ok {
 		return known, nil
 	}
-	text, err := s.client.Record(ctx, m)
+	text, err := s.Client.Record(ctx, m)
 	if err != nil {
 		return contents{}, err
 	}
@@ -129,7 +124,7 @@ func (s *Service) Metadata(ctx context.Context, ref manifest.Reference) (release
 
 // file looks for a file in all manifests. The release latest stands for any.
 func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manifest.Reference, f record.File, err error) {
-	generation, err := s.client.Generation(ctx)
+	generation, err := s.Client.Generation(ctx)
 	if err != nil {
 		return found, f, err
 	}
@@ -149,14 +144,4 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 		}
 	}
 	return found, f, fmt.Errorf("the bucket has no file %s", ref)
-}
-
-// Download calls the Client.
-func (s *Service) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
-	return s.client.Download(ctx, file, header, isBulk)
-}
-
-// Retry calls the Client.
-func (s *Service) Retry(ctx context.Context, op func(progress func()) error) error {
-	return s.client.Retry(ctx, op)
 }
