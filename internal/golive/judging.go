@@ -113,30 +113,55 @@ func (t court) prepareGate(ctx context.Context, of Target, record mirror.Record,
 	served, isServed := current.Records[of.Name]
 	c = gate.Case{Gate: of.Gate, Served: served.ID(), Subject: gate.Subject{
 		Manifest: of.Name, Release: string(record.Release), Revision: record.Revision,
-		Path: t.Mirror.Trees.RevisionPath(record), Views: map[string]string{},
+		Path: t.Mirror.Trees.RevisionPath(record), Views: map[string]string{}, Served: map[string]string{},
 	}}
 	if isServed {
 		c.Subject.Current = t.Mirror.Trees.RevisionPath(served)
 	}
-	views := []mirror.View{}
+	after := subjectViews{court: t, paths: c.Subject.Views}
+	before := subjectViews{court: t, paths: c.Subject.Served}
 	for _, v := range t.ConfiguredViews() {
 		if !slices.Contains(v.Manifests, of.Name) {
 			continue
 		}
-		made, err := t.arrange(v, current, change, t.room.Reserved(nil))
-		switch {
-		case refusal.ReasonOf(err) != "":
+		if err := after.add(v, current, change); err != nil {
 			return c, err
-		case made != nil:
-			views = append(views, *made)
-			c.Subject.Views[v.Name] = t.Mirror.Trees.ViewPath(*made)
-		case current.Views[v.Name].Name != "":
-			c.Subject.Views[v.Name] = t.Mirror.Trees.ViewPath(current.Views[v.Name])
+		}
+		if !of.Gate.Compare || !isServed {
+			continue
+		}
+		if served, isShown := current.Views[v.Name]; isShown {
+			before.paths[v.Name] = t.Mirror.Trees.ViewPath(served)
+		} else if err := before.add(v, current, mirror.Change{}); err != nil { // a new view
+			return c, err
 		}
 	}
 	c.Objects = gate.Show(t.Mirror, record)
+	views := append(append([]mirror.View{}, after.made...), before.made...)
 	c.Staged, c.IsNew, err = t.stage(ctx, record, views, "")
 	return c, err
+}
+
+// subjectViews are the views that one run of a gate sees.
+type subjectViews struct {
+	court
+	made  []mirror.View     // to be staged
+	paths map[string]string // by name
+}
+
+// add adds a view as it is after a change. One that cannot be made stays as it is.
+func (s *subjectViews) add(v ConfiguredView, current mirror.Generation, change mirror.Change) error {
+	made, err := s.arrange(v, current, change, s.room.Reserved(nil))
+	switch {
+	case refusal.ReasonOf(err) != "":
+		return err
+	case made != nil:
+		s.made = append(s.made, *made)
+		s.paths[v.Name] = s.Mirror.Trees.ViewPath(*made)
+	case current.Views[v.Name].Name != "":
+		s.paths[v.Name] = s.Mirror.Trees.ViewPath(current.Views[v.Name])
+	}
+	return nil
 }
 
 // stagedMates adds what is staged of a manifest's group.

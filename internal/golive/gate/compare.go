@@ -30,7 +30,7 @@ func (g Gate) compare(ctx context.Context, subject Subject, spool func() (*os.Fi
 	defer served.Close()
 	var tail command.Tail
 	out := &limited{to: bufio.NewWriterSize(served, 1<<20), left: maxSpool}
-	err = g.run(ctx, subject, subject.Current, out, &tail)
+	err = g.run(ctx, subject, subject.before(), out, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
 		return Finding{}, failed
 	}
@@ -59,7 +59,7 @@ func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader)
 		_, _ = io.Copy(io.Discard, read) // after an error the command must still end
 		compared <- c
 	}()
-	err := g.run(ctx, subject, subject.Path, write, &tail)
+	err := g.run(ctx, subject, subject.after(), write, &tail)
 	write.Close()
 	c := <-compared
 	if failed := g.failure(ctx, err); failed != nil {

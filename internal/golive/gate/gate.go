@@ -31,7 +31,17 @@ type Subject struct {
 	Path    string            // the new tree
 	Current string            // the served one; "" for none
 	Views   map[string]string // trees of views by name, as they would be after activation
+	Served  map[string]string // the same, with the served revision; only if the gate compares
 }
+
+// side is what one run of a gate looks at.
+type side struct {
+	path  string
+	views map[string]string
+}
+
+func (s Subject) after() side  { return side{s.Path, s.Views} }
+func (s Subject) before() side { return side{s.Current, s.Served} }
 
 // Finding is what a gate found. Passed is false for a refusal.
 type Finding struct {
@@ -59,7 +69,7 @@ func (g Gate) Check(ctx context.Context, subject Subject, spool func() (*os.File
 		return g.compare(ctx, subject, spool)
 	}
 	var tail command.Tail
-	err := g.run(ctx, subject, subject.Path, &tail, &tail)
+	err := g.run(ctx, subject, subject.after(), &tail, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
 		return Finding{}, failed
 	}
@@ -77,20 +87,20 @@ func (g Gate) failure(ctx context.Context, err error) error {
 	return nil
 }
 
-// run runs the command for a tree.
-func (g Gate) run(ctx context.Context, subject Subject, path string, stdout, stderr io.Writer) error {
+// run runs the command for one side.
+func (g Gate) run(ctx context.Context, subject Subject, of side, stdout, stderr io.Writer) error {
 	return command.Command{
-		Argv: g.Command, Env: slices.Concat(g.Env, subject.environ(path)),
+		Argv: g.Command, Env: slices.Concat(g.Env, subject.environ(of)),
 		Stdout: stdout, Stderr: stderr, Timeout: g.Timeout,
 	}.Run(ctx)
 }
 
-func (s Subject) environ(path string) []string {
+func (s Subject) environ(of side) []string {
 	env := []string{
 		"SYNCD_MANIFEST=" + s.Manifest, "SYNCD_RELEASE=" + s.Release, "SYNCD_REVISION=" + s.Revision,
-		"SYNCD_PATH=" + path, "SYNCD_CURRENT=" + s.Current,
+		"SYNCD_PATH=" + of.path, "SYNCD_CURRENT=" + s.Current,
 	}
-	for name, path := range s.Views {
+	for name, path := range of.views {
 		env = append(env, Variable(name)+"="+path)
 	}
 	slices.Sort(env)
