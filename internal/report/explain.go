@@ -195,6 +195,9 @@ func (e explanation) upToDate() string {
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
 		text = fmt.Sprintf("%s is available, the next sync will fetch it; still serving %s", e.Newest, e.Release)
 	}
+	if e.Delisted {
+		text += fmt.Sprintf("; the provider has %s no more", e.Wanted)
+	}
 	if len(e.Skips) > 0 {
 		text += ", skips " + strings.Join(e.Skips, ", ")
 	}

@@ -58,15 +58,16 @@ type ManifestStatus struct {
 	Skips     []string   `json:"skips"`               // releases that `syncd skip` passes over
 	Discarded string     `json:"discarded,omitempty"` // the release that `syncd activate --discard` dropped; "" for none
 
-	Wanted       string            `json:"wanted"`        // the configured release: latest, an alias, or a pinned month
-	Expected     *time.Time        `json:"expected"`      // when the release after newest is due, by past ones
-	Late         bool              `json:"late"`          // it is late, and the configuration wants the newest one
-	Newest       string            `json:"newest"`        // the newest release that the provider listed; "" when unknown
-	ActiveSince  *time.Time        `json:"active_since"`  // when the served revision was published
-	Failing      string            `json:"failing"`       // the release that failed; "" for none, or when the release is unknown
-	Reason       string            `json:"reason"`        // of a refusal
-	RetryAt      *time.Time        `json:"retry_at"`      // the schedule skips the failing release until then
-	CoolingUntil *time.Time        `json:"cooling_until"` // the provider asked for no requests until then
-	Progress     *ManifestProgress `json:"progress"`      // of the running sync
-	Explanation  string            `json:"explanation"`   // one sentence that explains the state
+	Wanted       string            `json:"wanted"`             // the configured release: latest, an alias, or a pinned month
+	Delisted     bool              `json:"delisted,omitempty"` // the provider has the wanted release no more
+	Expected     *time.Time        `json:"expected"`           // when the release after newest is due, by past ones
+	Late         bool              `json:"late"`               // it is late, and the configuration wants the newest one
+	Newest       string            `json:"newest"`             // the newest release that the provider listed; "" when unknown
+	ActiveSince  *time.Time        `json:"active_since"`       // when the served revision was published
+	Failing      string            `json:"failing"`            // the release that failed; "" for none, or when the release is unknown
+	Reason       string            `json:"reason"`             // of a refusal
+	RetryAt      *time.Time        `json:"retry_at"`           // the schedule skips the failing release until then
+	CoolingUntil *time.Time        `json:"cooling_until"`      // the provider asked for no requests until then
+	Progress     *ManifestProgress `json:"progress"`           // of the running sync
+	Explanation  string            `json:"explanation"`        // one sentence that explains the state
 }

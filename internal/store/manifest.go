@@ -27,6 +27,7 @@ type Manifest struct {
 	Matches      string    `json:"matches,omitempty"`       // fingerprint of a list in another hash algorithm than the record, and ID of the revision that it turned out to be
 	Failure      *Failure  `json:"failure,omitempty"`       // of the last sync; nil after a success
 	Unlisted     bool      `json:"unlisted,omitempty"`      // the service answered ManifestReleases with 404
+	Delisted     string    `json:"delisted,omitempty"`      // the wanted release, if the service has it no more and this host does
 
 	Past *forecast.Past `json:"past,omitempty"` // nil if the history was not searched for it yet
 

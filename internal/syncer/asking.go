@@ -48,7 +48,7 @@ func (a asking) ask(ctx context.Context) error {
 		return err
 	}
 	p, err := a.plan(ctx, found)
-	if err != nil {
+	if err != nil || p.delisted {
 		return err
 	}
 	return a.describe(ctx, p) // asks Metadata of the other files, if this host serves others
@@ -151,6 +151,9 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	if err := j.entry.CheckCount(a.cfg.Guards, found.Count, j.active); err != nil {
 		return nil, err
 	}
+	if a.noteDelisted(found.Delisted); found.Delisted {
+		return &listed{files: found.Planned, count: found.Count, told: found.Description, delisted: true}, nil
+	}
 	chosen := j.target.Filter.Choose(found.Files)
 	if chosen.Len() == 0 {
 		return nil, fmt.Errorf("the filters of %s leave none of the %d files of release %s: check os, compiler, language, architecture, include and exclude", j.target.Name, found.Count, j.release)
@@ -163,6 +166,17 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	}
 	l := &listed{files: chosen.Files(), count: found.Count, links: found.Links, told: found.Description}
 	return l, j.entry.Digests(ctx, l.files, a.surelyNew(ctx))
+}
+
+// noteDelisted notes whether the provider still has the release, and says once if not.
+func (a asking) noteDelisted(isDelisted bool) {
+	j, before := a.job, a.job.state.Delisted
+	if j.state.Delisted = ""; !isDelisted {
+		return
+	}
+	if j.state.Delisted = string(j.release); before != j.state.Delisted {
+		a.cfg.Log.Warn().Str("manifest", j.target.Name).Str("release", string(j.release)).Msg("the provider has the wanted release no more; keeping what is on disk")
+	}
 }
 
 // surelyNew returns a function that is true for a content that the plan will miss for

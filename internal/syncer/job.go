@@ -62,6 +62,8 @@ type listed struct {
 	count int                 // of the provider's list, before filters
 	links string              // fingerprint of the provider's list
 	told  *source.Description // for other hosts
+
+	delisted bool // only this host still has the release
 }
 
 // compared is the list without its files, whose memory a job keeps only in its plan.

@@ -228,3 +228,69 @@ func removeFile(t *testing.T, path string) {
 	t.Helper()
 	must(t, os.Remove(path))
 }
+
+// A pinned release that is served stays in sync when the provider delists it, and that is
+// said once.
+func TestADelistedPinnedReleaseIsKept(t *testing.T) {
+	for name, delist := range map[string]func(*world){
+		"the release": func(w *world) { w.provider.RemoveRelease("data", "2026.09") },
+		"the manifest": func(w *world) {
+			w.provider.RemoveRelease("data", "2026.09")
+			w.provider.RemoveRelease("data", "2026.10")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := served(t)
+			w.orders(request.Order{Release: "2026.09", Trigger: request.TriggerPin})
+			w.publish("data", "2026.10", october())
+			w.expect(w.demand(), "data", report.Unchanged)
+			delist(w)
+			w.log.Reset()
+			for range 2 {
+				w.expect(w.demand(), "data", report.Unchanged)
+				w.expect(w.poll(), "data", report.Unchanged)
+				w.pass(48 * time.Hour)
+				w.expect(w.poll(), "data", report.Unchanged)
+				w.restart()
+			}
+			w.serves("data", september())
+			equal(t, "said", strings.Count(w.log.String(), "the provider has the wanted release no more"), 1)
+			if m := w.only(); m.State != report.StateInSync || !m.Delisted || !strings.Contains(w.explained(), "the provider has 2026.09 no more") {
+				t.Errorf("%s: %s", m.State, w.explained())
+			}
+			w.publish("data", "2026.09", september())
+			w.expect(w.demand(), "data", report.Unchanged)
+			if w.only().Delisted {
+				t.Error("it is still delisted after it came back")
+			}
+		})
+	}
+}
+
+// A pin reaches a revision that is kept on disk, although the provider has it no more.
+func TestAPinReachesAReleaseThatOnlyTheDiskHas(t *testing.T) {
+	for name, policy := range map[string]staging.Policy{"at once": {}, "manual": manual} {
+		t.Run(name, func(t *testing.T) {
+			w := advanced(t)
+			w.policy(policy)
+			w.provider.RemoveRelease("data", "2026.09")
+			w.orders(request.Order{Release: "2026.09", Trigger: request.TriggerPin})
+			result := w.demand()
+			if policy.Manual {
+				w.expect(result, "data", report.Unchanged)
+				_, err := w.activate("data")
+				must(t, err)
+			} else {
+				w.expect(result, "data", report.Updated)
+			}
+			w.serves("data", september())
+			w.expect(w.demand(), "data", report.Unchanged)
+			if asked := w.asked("/Download/"); len(asked) > 0 {
+				t.Errorf("downloaded %v", asked)
+			}
+			w.orders(request.Order{Release: "2026.08", Trigger: request.TriggerPin})
+			w.expect(w.demand(), "data", report.Failed) // no host has it
+			w.serves("data", september())
+		})
+	}
+}

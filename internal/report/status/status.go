@@ -86,6 +86,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	for _, release := range record.Orders.Skip {
 		m.Skips = append(m.Skips, string(release))
 	}
+	m.Delisted = saved.Delisted != "" && saved.Delisted == m.Wanted
 	if e.Dropped {
 		m.Discarded = string(e.Release)
 	}

@@ -60,6 +60,16 @@ func (d *Description) take(f record.File) {
 	d.keepLocked(f.Path, &told)
 }
 
+// takeAll keeps everything that a record of the same files has.
+func (d *Description) takeAll(r record.Record) {
+	for _, f := range r.Files {
+		d.take(f)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.aliases, d.summary, d.complete = r.Aliases, r.Description, r.Described
+}
+
 // isOf is true unless the metadata has another digest than expected.
 func isOf(meta releases.Metadata, expected manifest.Digest) bool {
 	return !slices.ContainsFunc([]manifest.Digest{meta.SHA256, meta.Details.SHA1, meta.Details.MD5}, func(digest manifest.Digest) bool {

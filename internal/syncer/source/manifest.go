@@ -19,6 +19,14 @@ type manifestKind struct {
 }
 
 func (k *manifestKind) release(ctx context.Context) (manifest.Release, error) {
+	release, err := k.find(ctx)
+	if isNotFound(err) && k.wantsOne() { // it may be on disk, see kept
+		return k.Target.Release, nil
+	}
+	return release, err
+}
+
+func (k *manifestKind) find(ctx context.Context) (manifest.Release, error) {
 	setting := k.Target.Release
 	if setting != manifest.Latest && !setting.IsMonth() {
 		return setting, k.look(ctx, setting) // an alias: only the Manifest tells what it holds

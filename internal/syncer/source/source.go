@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -109,6 +110,7 @@ type Listing struct {
 	Planned     []manifest.File // instead of Files if nothing is to be chosen, and nothing more to be asked
 	Count       int             // of the provider's list
 	Links       string          // fingerprint of the provider's list; "" with Planned
+	Delisted    bool            // the source has the wanted release no more, and Planned is what is on disk of it
 	Description *Description    // more comes with Digests, Size and Describe
 }
 
@@ -185,8 +187,41 @@ func (e *Entry) CheckDowngrade(served mirror.Record) error {
 func (e *Entry) List(ctx context.Context) (Listing, error) {
 	e.description = &Description{}
 	l, err := e.kind.list(ctx)
+	if isNotFound(err) && e.wantsOne() {
+		if kept, found := e.kept(ctx); found {
+			l, err = kept, nil
+		}
+	}
 	l.Description = e.description
 	return l, err
+}
+
+// wantsOne is true if the configuration or a pin names the release.
+func (e *Entry) wantsOne() bool { return e.Target.Release != manifest.Latest && !e.IsChosen() }
+
+// kept lists the wanted release as this host has it, if it is on disk.
+func (e *Entry) kept(ctx context.Context) (l Listing, found bool) {
+	record := e.Served
+	if record.Release != e.Target.Release {
+		earlier, err := e.cfg.Earlier(ctx, e.Target.Name)
+		i := slices.IndexFunc(earlier, func(r mirror.Record) bool { return r.Release == e.Target.Release })
+		if err != nil || i < 0 {
+			return l, false
+		}
+		record = earlier[i]
+	}
+	l = Listing{Count: record.Listed, Delisted: true}
+	for _, f := range record.Files {
+		planned := f.Planned()
+		if record.ID() != e.Served.ID() { // found by the name of its object, whatever the algorithm
+			planned.Expected = f.Object.Digest()
+		}
+		if e.Target.Filter.Passes(f.Reference) {
+			l.Planned = append(l.Planned, planned)
+		}
+	}
+	e.description.takeAll(record)
+	return l, len(l.Planned) > 0
 }
 
 // Digests finds the expected digest of each file and, right after it, the size of those
