@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Version: version(), Built: buildTime(), DefaultConfig: here.config,
 	})
 	log.SetFlags(0)
-	log.SetOutput(cli.NewLibraryLog(a.Secrets, func(line []byte) { _, _ = stderr.Write(line) }))
+	log.SetOutput(cli.NewLibraryLog(a.Secrets, func(line []byte) { _, _ = a.Stderr.Write(line) }))
 	root := newRoot(a)
 	root.SetArgs(args)
 	started := false // a command is running, so an error is no longer about usage

@@ -14,6 +14,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 func releasesCommand(a *cli.App) *cobra.Command {
@@ -26,7 +27,7 @@ func releasesCommand(a *cli.App) *cobra.Command {
 			}
 			ids, err := releasesOf(cmd.Context(), cfg, client, args[0])
 			for _, id := range ids {
-				fmt.Fprintln(a.Stdout, cli.Printable(id))
+				fmt.Fprintln(a.Stdout, report.VisibleLine(id))
 			}
 			return err
 		},
@@ -51,7 +52,7 @@ func manifestsCommand(a *cli.App) *cobra.Command {
 			}
 			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			for _, entry := range entries {
-				fmt.Fprintf(table, "%s\t%s\n", cli.Printable(entry.Name), cli.Printable(entry.Description))
+				fmt.Fprintf(table, "%s\t%s\n", report.VisibleLine(entry.Name), report.VisibleLine(entry.Description))
 			}
 			return table.Flush()
 		},

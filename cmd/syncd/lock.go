@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,12 @@ that on another host with the same manifests, or refuses. A manifest that left t
 configuration and is still served is left out.`,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
-				return writeLockfile(a, a.Stdout)
+				var text bytes.Buffer // whole, because the lock file is written in pieces of bytes
+				if err := writeLockfile(a, &text); err != nil {
+					return err
+				}
+				_, err := a.Stdout.Write(text.Bytes())
+				return err
 			}
 			return replaceFile(file, func(w io.Writer) error { return writeLockfile(a, w) })
 		},

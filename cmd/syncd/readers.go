@@ -13,6 +13,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/readers"
+	"syncd/internal/report"
 )
 
 func readersCommand(a *cli.App) *cobra.Command {
@@ -48,7 +49,11 @@ func listReaders(a *cli.App, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(result)
 	}
-	return printReaders(a, result)
+	shown, err := report.VisibleCopy(result)
+	if err != nil {
+		return err
+	}
+	return printReaders(a, shown)
 }
 
 func printReaders(a *cli.App, result readers.Result) error {
@@ -58,8 +63,8 @@ func printReaders(a *cli.App, result readers.Result) error {
 		table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "PID\tCOMMAND\tMANIFEST\tRELEASE\tSERVED\tOPEN\tMAPPED\tFILES")
 		for _, r := range result.Readers {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s-%s\t%s\t%d\t%d\t%s\n", r.PID, cli.Printable(r.Command), r.Manifest, r.Release, r.Revision,
-				map[bool]string{true: "yes", false: "no"}[r.Served], r.Open, r.Mapped, cli.Printable(strings.Join(r.Files[:min(len(r.Files), 3)], " ")))
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s-%s\t%s\t%d\t%d\t%s\n", r.PID, r.Command, r.Manifest, r.Release, r.Revision,
+				map[bool]string{true: "yes", false: "no"}[r.Served], r.Open, r.Mapped, strings.Join(r.Files[:min(len(r.Files), 3)], " "))
 		}
 		if err := table.Flush(); err != nil {
 			return err

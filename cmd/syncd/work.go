@@ -7,6 +7,7 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
+	"syncd/internal/report"
 )
 
 // work is a command that has an engine do an operation and prints the result.
@@ -44,14 +45,17 @@ func (w work[Request, Result]) load(a *cli.App) (*config.Config, error) {
 
 // print prints a result. Failures in it decide the exit code.
 func (w work[Request, Result]) print(a *cli.App, result Result) error {
-	var err error
-	if w.asJSON {
+	shown, err := report.VisibleCopy(result)
+	switch {
+	case err != nil:
+		return err
+	case w.asJSON:
 		err = a.PrintJSON(result)
-	} else {
-		err = w.text(a.Stdout, result)
+	default:
+		err = w.text(a.Stdout, shown)
 	}
 	if w.errors != nil {
-		w.errors(a.Stderr, result)
+		w.errors(a.Stderr, shown)
 	}
 	if err == nil && w.isOK != nil && !w.isOK(result) {
 		err = cli.ErrPrinted

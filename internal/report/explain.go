@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/dustin/go-humanize"
 
@@ -66,19 +65,6 @@ func shorten(text string, limit int) string {
 		return string(runes[:limit-1]) + "…"
 	}
 	return text
-}
-
-// OneLine replaces unprintable characters with spaces: line breaks, terminal control
-// sequences, changes of the text direction. Errors quote text of the provider, such
-// as file names, so each error passes OneLine before it is shown or saved.
-func OneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
 }
 
 // explanation builds one manifest's sentence.

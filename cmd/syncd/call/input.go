@@ -12,6 +12,7 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
+	"syncd/internal/report"
 )
 
 // prepare reads and checks the input of a call.
@@ -41,7 +42,7 @@ func prepare(ctx context.Context, a *cli.App, stdin io.Reader, op *service.Opera
 	}
 	call.Unknown = append(call.Unknown, slices.Sorted(maps.Keys(extra))...)
 	for _, name := range call.Unknown {
-		fmt.Fprintf(a.Stderr, "syncd: warning: %s is not a known input of %s and is sent unchecked\n", cli.Printable(name), op.Name)
+		fmt.Fprintf(a.Stderr, "syncd: warning: %s is not a known input of %s and is sent unchecked\n", report.VisibleLine(name), op.Name)
 	}
 	return call, nil
 }

@@ -7,12 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/wire"
+	"syncd/internal/report"
 )
 
 // printPreview prints the request of a call.
@@ -49,14 +48,11 @@ func printText(a *cli.App, out []byte) error {
 	if a.Stdout.IsTerminal() && !isPlain(out) {
 		return errors.New("the output is not plain text: redirect it to a file")
 	}
-	_, err := a.Stdout.Write(out)
-	return err
+	return a.Stdout.WriteData(out)
 }
 
 // isPlain is true for text without control characters that a terminal acts on.
 func isPlain(b []byte) bool {
 	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool {
-		return r != '\n' && r != '\t' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
-	})
+	return bytes.Equal(report.Visible(b), b)
 }

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
 	"syncd/internal/host/unitfile"
+	"syncd/internal/report"
 	"syncd/internal/ui/terminal"
 )
 
@@ -143,9 +141,23 @@ func (a *App) ReadSecrets(cfg *config.Config) error {
 func (a *App) Logger(level zerolog.Level) zerolog.Logger {
 	var out io.Writer = a.Stderr
 	if a.Stderr.IsTerminal() {
-		out = zerolog.ConsoleWriter{Out: a.Stderr, TimeFormat: time.TimeOnly}
+		out = console{zerolog.ConsoleWriter{Out: a.Stderr.w, TimeFormat: time.TimeOnly}, a.Secrets.redact}
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// console writes the lines of a log in colours, which Writer would make visible.
+type console struct {
+	to     zerolog.ConsoleWriter
+	redact func([]byte) []byte
+}
+
+// Write takes one line of JSON.
+func (c console) Write(line []byte) (int, error) {
+	if _, err := c.to.Write(report.VisibleJSON(c.redact(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // Progress shows the progress of work on stderr.
@@ -157,7 +169,7 @@ func (a *App) Progress(isQuiet bool) terminal.Progress {
 	if !a.Stderr.IsTerminal() {
 		out = a.Stderr // bars need the terminal itself, lines pass the redaction
 	}
-	return terminal.NewProgress(out, a.Secrets.redact)
+	return terminal.NewProgress(out, func(name []byte) []byte { return []byte(report.VisibleLine(string(a.Secrets.redact(name)))) })
 }
 
 // PrintJSON prints a value to stdout.
@@ -165,12 +177,4 @@ func (a *App) PrintJSON(value any) error {
 	encoder := json.NewEncoder(a.Stdout)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-// Printable quotes text of the provider that would control the terminal.
-func Printable(s string) string {
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		return strconv.Quote(s)
-	}
-	return s
 }

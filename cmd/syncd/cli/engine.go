@@ -17,6 +17,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
 	"syncd/internal/report/status"
 	"syncd/internal/store"
 	"syncd/internal/ui/control"
@@ -151,7 +152,9 @@ func Ask[T any](ctx context.Context, a *App, cfg *config.Config, q operation.Que
 		answer, err = q.Ask(ctx, e)
 		return err
 	}, func(m *mirror.Mirror, s status.StateReader) error {
-		answer, err = fromDisk(m, s)
+		if answer, err = fromDisk(m, s); err == nil {
+			answer, err = report.VisibleCopy(answer) // as the client does
+		}
 		return err
 	})
 	return answer, err

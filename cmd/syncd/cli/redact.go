@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/report"
 	"syncd/internal/ui/terminal"
 )
 
@@ -67,9 +68,9 @@ func (s *Secrets) each(b []byte, variant func(transport.Redactor) transport.Reda
 	return b
 }
 
-// Writer removes secrets from stdout and stderr. Errors and bodies are
-// redacted where they arise; this is the second line of defence. It looks at each
-// Write by itself, so callers write whole lines.
+// Writer removes secrets from stdout and stderr, and makes visible what would control the
+// terminal or hide. Errors and bodies are redacted where they arise; this is the second
+// line of defence. It looks at each Write by itself, so callers write whole lines.
 type Writer struct {
 	w      io.Writer
 	redact func([]byte) []byte
@@ -77,10 +78,16 @@ type Writer struct {
 
 // Write implements io.Writer.
 func (r *Writer) Write(p []byte) (int, error) {
-	if _, err := r.w.Write(r.redact(p)); err != nil {
+	if _, err := r.w.Write(report.Visible(r.redact(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// WriteData writes what is no text for people, such as the answer of a service.
+func (r *Writer) WriteData(p []byte) error {
+	_, err := r.w.Write(r.redact(p))
+	return err
 }
 
 // IsTerminal is true if a person reads along.

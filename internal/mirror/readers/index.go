@@ -26,9 +26,8 @@ type inode struct {
 	number uint64
 }
 
-// index finds the revision of an open file: by its path if that lies in the data
-// directory, else by its inode. Views, exports and containers show the same files by
-// other paths.
+// index finds the revision of an open file: by its path where that can be trusted, else by
+// its device and inode. Views, exports and containers show the same files by other paths.
 type index struct {
 	revisions string // the folder, without symlinks, with a slash
 	inodes    map[inode]file
@@ -79,17 +78,15 @@ func objectInode(m *mirror.Mirror, id manifest.ObjectID) (inode, bool) {
 	return inode{st.Dev, st.Ino}, true
 }
 
-// find returns the file that a process has by a path. The kernel marks the path of a
-// pruned revision as deleted.
-func (i *index) find(path string, look func() (inode, bool)) (file, bool) {
-	if inside, ok := strings.CutPrefix(path, i.revisions); ok {
-		if f, ok := parsePath(strings.TrimSuffix(inside, " (deleted)")); ok {
+// find returns the file that a process has. Its path tells revisions with the same content
+// apart, and names a pruned one. It counts only if the file was opened by way of a mount that
+// this process sees: in a mount namespace of its own, every user can make a folder with any
+// path.
+func (i *index) find(id inode, path string, isMountedHere func() bool) (file, bool) {
+	if inside, isInside := strings.CutPrefix(path, i.revisions); isInside && isMountedHere() {
+		if f, ok := parsePath(strings.TrimSuffix(inside, " (deleted)")); ok { // which the kernel adds
 			return f, true
 		}
-	}
-	id, ok := look()
-	if !ok {
-		return file{}, false
 	}
 	f, found := i.inodes[id]
 	return f, found

@@ -16,9 +16,21 @@ import (
 // process is one process that is looked at.
 type process struct {
 	procfs.Proc
-	dir   string // in procfs
-	index *index
-	found map[revision]*use
+	dir    string // in procfs
+	index  *index
+	mounts map[uint64]bool // that this process sees, by their numbers; nil if no other user's processes can be looked at
+	found  map[revision]*use
+}
+
+// isMountedHere is true when a link of procfs leads to a file by way of a mount that this
+// process sees. The process that has the file may have got it from another one.
+func (p *process) isMountedHere(link string) bool {
+	if p.mounts == nil {
+		return true
+	}
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st)
+	return err == nil && st.Mask&unix.STATX_MNT_ID != 0 && p.mounts[st.Mnt_id]
 }
 
 // descriptors looks at the open files. A process that ended meanwhile has none.
@@ -33,7 +45,11 @@ func (p *process) descriptors() error {
 		if err != nil || !strings.HasPrefix(target, "/") { // sockets and pipes
 			continue
 		}
-		if f, ok := p.index.find(target, func() (inode, bool) { return inodeOf(name) }); ok {
+		id, ok := inodeOf(name)
+		if !ok {
+			continue
+		}
+		if f, found := p.index.find(id, target, func() bool { return p.isMountedHere(name) }); found {
 			p.note(f).open++
 		}
 	}
@@ -52,7 +68,8 @@ func (p *process) mappings() error {
 			continue
 		}
 		target := strings.ReplaceAll(m.Pathname, `\012`, "\n") // as the kernel writes a line feed
-		if f, found := p.index.find(target, func() (inode, bool) { return inode{m.Dev, m.Inode}, true }); found && !seen[f] {
+		link := fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.StartAddr, m.EndAddr)
+		if f, found := p.index.find(inode{m.Dev, m.Inode}, target, func() bool { return p.isMountedHere(link) }); found && !seen[f] {
 			seen[f] = true
 			p.note(f).mapped++
 		}

@@ -53,12 +53,16 @@ func Scan(m *mirror.Mirror, proc string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	mounts, err := ownMounts()
+	if err != nil {
+		return Result{}, err
+	}
 	result := Result{Readers: []Reader{}, Notes: notes(proc)}
 	for _, one := range all {
 		if one.PID == os.Getpid() {
 			continue
 		}
-		p := process{Proc: one, dir: filepath.Join(proc, strconv.Itoa(one.PID)), index: index, found: map[revision]*use{}}
+		p := process{Proc: one, dir: filepath.Join(proc, strconv.Itoa(one.PID)), index: index, mounts: mounts, found: map[revision]*use{}}
 		err = errors.Join(p.descriptors(), p.mappings())
 		if errors.Is(err, fs.ErrPermission) {
 			result.Unseen++
@@ -69,6 +73,20 @@ func Scan(m *mirror.Mirror, proc string) (Result, error) {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.Release, b.Release))
 	})
 	return result, nil
+}
+
+// ownMounts returns the numbers of the mounts that this process sees. Another user than root
+// needs none: the kernel shows only processes of that user.
+func ownMounts() (map[uint64]bool, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	all, err := procfs.GetMounts()
+	numbers := make(map[uint64]bool, len(all))
+	for _, mount := range all {
+		numbers[uint64(mount.MountID)] = true
+	}
+	return numbers, err
 }
 
 // initialPIDs is the number of the first PID namespace of every kernel.

@@ -128,7 +128,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 			return c.callError(ctx, cmp.Or(lines.Err(), io.EOF))
 		}
 		patience.Reset(linePatience)
-		if json.Unmarshal(visible(lines.Bytes()), &m) != nil {
+		if json.Unmarshal(report.VisibleJSON(lines.Bytes()), &m) != nil {
 			return c.callError(ctx, io.ErrUnexpectedEOF)
 		}
 		switch {
