@@ -1,8 +1,6 @@
 package store
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -53,16 +51,7 @@ var keyScrub = []byte("scrub")
 
 // Scrub returns how far the newest scrub has come; the zero value before the first.
 func (s *Store) Scrub() (scrub Scrub, err error) {
-	err = s.read(func(tx *bbolt.Tx) error {
-		data := tx.Bucket(bucketMeta).Get(keyScrub)
-		if data == nil {
-			return nil
-		}
-		if err := json.Unmarshal(data, &scrub); err != nil {
-			return fmt.Errorf("bucket %s, key %s: %w", bucketMeta, keyScrub, err)
-		}
-		return nil
-	})
+	err = s.readMeta(keyScrub, &scrub)
 	return scrub, err
 }
 

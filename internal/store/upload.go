@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"syncd/internal/manifest"
 )
 
 // Upload is what is known of publishing to object storage.
@@ -33,19 +35,44 @@ type UploadCheck struct {
 
 var keyUpload = []byte("publication")
 
+// Publisher is which publisher of a bucket this host is.
+type Publisher struct {
+	ID      string              `json:"id"`                // random
+	Home    string              `json:"home"`              // digest of the machine and folder that it belongs to
+	Written []manifest.ObjectID `json:"written,omitempty"` // digests of the newest generations that it wrote
+}
+
+var keyPublisher = []byte("publisher")
+
+// Publisher returns the publisher that this host was; the zero value for none.
+func (s *Store) Publisher() (p Publisher, err error) {
+	err = s.readMeta(keyPublisher, &p)
+	return p, err
+}
+
+// SetPublisher records which publisher this host is.
+func (s *Store) SetPublisher(p Publisher) error {
+	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyPublisher, p) })
+}
+
 // Upload returns what is known of publishing; the zero value before the first attempt.
 func (s *Store) Upload() (p Upload, err error) {
-	err = s.read(func(tx *bbolt.Tx) error {
-		data := tx.Bucket(bucketMeta).Get(keyUpload)
+	err = s.readMeta(keyUpload, &p)
+	return p, err
+}
+
+// readMeta reads the value of a key, if there is one.
+func (s *Store) readMeta(key []byte, value any) error {
+	return s.read(func(tx *bbolt.Tx) error {
+		data := tx.Bucket(bucketMeta).Get(key)
 		if data == nil {
 			return nil
 		}
-		if err := json.Unmarshal(data, &p); err != nil {
-			return fmt.Errorf("bucket %s, key %s: %w", bucketMeta, keyUpload, err)
+		if err := json.Unmarshal(data, value); err != nil {
+			return fmt.Errorf("bucket %s, key %s: %w", bucketMeta, key, err)
 		}
 		return nil
 	})
-	return p, err
 }
 
 // SetUpload records what is known of publishing.

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"syncd/internal/downstream/bucket"
@@ -24,8 +22,8 @@ type next struct {
 // compose makes the next generation of what is served here. Where another publisher wrote
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
 // that it is configured to mirror, too.
-func (p *Publisher) compose(served mirror.Generation, present bucket.Generation) (n next, err error) {
-	isAuthor := present.Publisher == p.name
+func (p *Publisher) compose(served mirror.Generation, at state) (n next, err error) {
+	present, isAuthor := at.generation, p.identity.wrote(at.SHA256)
 	for _, name := range served.Names() {
 		record := served.Records[name]
 		own, err := manifestIn(present, record)
@@ -117,14 +115,4 @@ func (p *Publisher) wishOf(served mirror.Generation) string {
 	text, _ := json.Marshal(all) // plain values
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// nameOf names this publisher: it stays the same when the process is restarted.
-func nameOf(dir string) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
-	return host[:min(len(host), 64)] + "-" + hex.EncodeToString(sum[:3])
 }

@@ -23,6 +23,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/store"
 )
 
 // host is a host whose mirror is published.
@@ -32,6 +33,20 @@ type host struct {
 
 	mu      sync.Mutex // guards what follows
 	current mirror.Generation
+	known   store.Publisher
+}
+
+func (h *host) Publisher() (store.Publisher, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known, nil
+}
+
+func (h *host) SetPublisher(known store.Publisher) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.known = known
+	return nil
 }
 
 func newHost(t testing.TB) *host { return &host{t: t, dir: t.TempDir()} }
@@ -115,8 +130,8 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
 		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Revision: func(string, string) (mirror.Record, error) { return mirror.Record{}, os.ErrNotExist },
-		Keep: func(report.Upload, time.Time) error { return nil },
-		Log:  zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
+		Memory: h, Keep: func(report.Upload, time.Time) error { return nil },
+		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {
 		change(&cfg)

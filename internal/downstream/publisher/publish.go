@@ -31,6 +31,7 @@ type Config struct {
 	Configured func(manifest string) bool
 	Observer   Observer
 	Revision   func(name, id string) (mirror.Record, error) // a revision on disk that is not served
+	Memory     Memory
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
 	Log        zerolog.Logger
 	Version    string
@@ -59,7 +60,7 @@ type Observer interface {
 // Publisher publishes to one place. Its methods are safe for concurrent use.
 type Publisher struct {
 	cfg        Config
-	name       string // of this publisher, in texts
+	identity   *identity
 	store      *storage
 	election   *election // nil without
 	serverTime atomic.Int64
@@ -81,20 +82,22 @@ type Publisher struct {
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
 func New(cfg Config) (*Publisher, error) {
-	p := &Publisher{verifying: semaphore.NewWeighted(1), cfg: cfg, name: nameOf(cfg.Mirror.Dir())}
+	p := &Publisher{verifying: semaphore.NewWeighted(1), cfg: cfg}
+	var err error
+	if p.identity, err = newIdentity(cfg.Memory, cfg.Mirror.Dir()); err != nil {
+		cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
+	}
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
-		p.election = newElection(p.name+" "+rand.Text()[:8], cfg.Lease)
+		p.election = newElection(p.identity.name()+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
 		place.Retry = Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
-		var err error
 		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.serverTime); err != nil {
 			return nil, err
 		}
 		mayWrite = p.election.mayUpload
 	}
-	var err error
 	p.store, err = cfg.Place.connect(mayWrite, &p.serverTime)
 	return p, err
 }
@@ -258,7 +261,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if req.mend != nil {
 		req.mend.rename(&at.generation)
 	}
-	next, err := p.compose(served, at.generation)
+	next, err := p.compose(served, at)
 	if err != nil {
 		return report.Upload{}, err
 	}

@@ -160,8 +160,11 @@ const (
 
 // writeGeneration writes a generation and lets current.json name it.
 func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest) (written generationID, err error) {
+	if at.generation.Publisher == p.identity.name() && !p.identity.wrote(at.SHA256) {
+		p.forgetName()
+	}
 	g := bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.name,
+		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.identity.name(),
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: manifests,
 	}
 	first, err := p.freeNumber(ctx, at.Generation+1)
@@ -177,9 +180,22 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 			return written, err
 		}
 		written = generationID{g.Number, sha256.Sum256(g.Text())}
+		if err := p.identity.remember(written.sum); err != nil {
+			p.cfg.Log.Warn().Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
+		}
 		return written, p.writeCurrent(ctx, at, written)
 	}
 	return written, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
+}
+
+// forgetName takes another name, because another host of the same image or backup has this
+// one.
+func (p *Publisher) forgetName() {
+	shared := p.identity.name()
+	if err := p.identity.renew(); err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
+	}
+	p.cfg.Log.Warn().Str("publisher", p.identity.name()).Msgf("another host publishes to this bucket as %s: this one has a new name", shared)
 }
 
 // freeNumber is the number after those in a list, which may be stale.
@@ -219,7 +235,7 @@ func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID)
 		c = condition{absent: true}
 	}
 	current := bucket.Current{
-		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.name, PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
 	}
 	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
 	return p.settle(ctx, bucket.CurrentName, current.Text(), err)

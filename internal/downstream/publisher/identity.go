@@ -1,0 +1,105 @@
+package publisher
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"syncd/internal/disk/fsops"
+	"syncd/internal/manifest"
+	"syncd/internal/store"
+)
+
+// Memory keeps which publisher this is, beyond the end of the process.
+type Memory interface {
+	Publisher() (store.Publisher, error)
+	SetPublisher(store.Publisher) error
+}
+
+// identity tells this publisher from all others of a bucket. Its id is random, so that two
+// hosts of one image differ. It belongs to one machine and folder: the copy of a state
+// elsewhere gets another id. The copy of a whole machine is found out when the bucket has a
+// generation of this name that this publisher did not write.
+type identity struct {
+	memory Memory
+
+	mu    sync.Mutex // guards what follows
+	known store.Publisher
+}
+
+// maxWritten is how many generations a publisher knows as its own: the newest, and those
+// whose write may have failed.
+const maxWritten = 8
+
+// newIdentity returns the identity that is kept, or a new one. An error says that it will
+// be forgotten at the end of the process.
+func newIdentity(memory Memory, dir string) (*identity, error) {
+	known, err := memory.Publisher()
+	i := &identity{memory: memory, known: known}
+	if home := homeOf(dir); err != nil || known.ID == "" || known.Home != home {
+		i.known = store.Publisher{ID: newID(), Home: home}
+		err = memory.SetPublisher(i.known)
+	}
+	return i, err
+}
+
+func newID() string {
+	random := make([]byte, 6)
+	_, _ = rand.Read(random) // it never fails
+	return hex.EncodeToString(random)
+}
+
+// name names this publisher in texts.
+func (i *identity) name() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host[:min(len(host), 64)] + "-" + i.known.ID
+}
+
+// wrote is true for the text of a generation that this publisher wrote.
+func (i *identity) wrote(sum manifest.ObjectID) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Contains(i.known.Written, sum)
+}
+
+// remember keeps a generation that is about to be written.
+func (i *identity) remember(sum manifest.ObjectID) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	written := append(slices.Clone(i.known.Written), sum)
+	i.known.Written = written[max(len(written)-maxWritten, 0):]
+	return i.memory.SetPublisher(i.known)
+}
+
+// renew gives this publisher another name: another host has this one.
+func (i *identity) renew() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.known.ID = newID()
+	return i.memory.SetPublisher(i.known)
+}
+
+// homeOf identifies the machine and the data directory. It is a digest, because the
+// machine's own id is not for others.
+func homeOf(dir string) string {
+	machine, _, _ := fsops.ReadRegular("/etc/machine-id", 4096) // containers have none
+	var inode uint64
+	if folder, err := fsops.OpenDir(dir); err == nil {
+		if info, err := folder.Info("."); err == nil {
+			inode = info.Inode()
+		}
+		_ = folder.Close() // it was only looked at
+	}
+	sum := sha256.Sum256([]byte("syncd publisher\x00" + string(machine) + "\x00" + filepath.Clean(dir) + "\x00" + strconv.FormatUint(inode, 10)))
+	return hex.EncodeToString(sum[:])
+}
